@@ -1,0 +1,25 @@
+//! Exact execution counts.
+
+use crate::BlockId;
+
+/// How often every edge of every function of a program ran, in one execution.
+///
+/// One entry per function that the module defines, in code-section order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Counts per defined function.
+    pub functions: Vec<FunctionCounts>,
+}
+
+/// Exact counts of one function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionCounts {
+    /// Activations that entered the function: the count of EXIT→root.
+    pub entries: u64,
+    /// Executions of each edge, indexed by `EdgeId`.
+    pub edges: Vec<u64>,
+    /// Activations that were still on the stack when the run ended, by the block that they
+    /// were in: the virtual edges "block → EXIT" (Ball and Larus 1992, Figure 4).
+    /// Ascending by block; no block twice; no zero.
+    pub open: Vec<(BlockId, u64)>,
+}

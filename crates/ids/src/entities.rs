@@ -1,0 +1,35 @@
+//! Entity newtypes.
+
+use cranelift_entity::entity_impl;
+
+macro_rules! entities {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(u32);
+        entity_impl!($name, $prefix);
+    )*};
+}
+
+entities! {
+    /// A function in the original module's index space: imports first, then the
+    /// functions that the module defines.
+    FuncId = "func";
+    /// An imported function: its position among the imported functions, which
+    /// is also its [`FuncId`].
+    ImportId = "import";
+    /// A function type in the module's type section.
+    TypeId = "type";
+    /// A vertex of a control-flow graph: a basic block, a dispatch vertex or EXIT.
+    BlockId = "block";
+    /// An edge of a control-flow graph.
+    EdgeId = "edge";
+    /// An operator: its ordinal in its function's body, from 0, every operator counted.
+    OpId = "op";
+    /// A statement: an operator that yields a value or has an effect.
+    StmtId = "stmt";
+    /// A value in static single assignment form.
+    ValueId = "v";
+    /// A counter that a placement asks for.
+    CounterId = "counter";
+}

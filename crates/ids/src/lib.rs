@@ -1,0 +1,15 @@
+//! The vocabulary that all rooms of the house share: entities, offsets in the
+//! three byte spaces, and exact counts.
+//!
+//! Entities are `u32` newtypes that print themselves (`block3`, `edge7`). Offsets
+//! in different byte spaces are different types, because mixing up an offset in
+//! the original module with one in the rewritten module is silent and wrong.
+
+mod counts;
+mod entities;
+mod offsets;
+
+pub use counts::{Counts, FunctionCounts};
+pub use cranelift_entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap};
+pub use entities::{BlockId, CounterId, EdgeId, FuncId, ImportId, OpId, StmtId, TypeId, ValueId};
+pub use offsets::{FileOffset, InstrOffset, OrigOffset};

@@ -1,0 +1,147 @@
+//! The control-flow graph of one function, tied to the operators of its body.
+//!
+//! A block ends at a control operator, at a call (so that the sequence of
+//! completed blocks is the order of execution), and before the target of a
+//! branch. Of the operators that may trap only `unreachable` and throws end a
+//! block; any other trap is one virtual edge at the run's end.
+//!
+//! Blocks that hold no operator are not made: an edge goes straight to the next
+//! real block. The exception is the root, which exists even when it is empty, so
+//! that the root has no predecessor. Code that cannot be reached has no block.
+
+use std::ops::Range;
+
+use afterimage_graph::FlowGraph;
+use afterimage_ids::{BlockId, EdgeId, FuncId, OpId, OrigOffset, PrimaryMap, TypeId};
+
+/// The control-flow graph of a function.
+#[derive(Clone, Debug)]
+pub struct Cfg {
+    /// The blocks: code in layout order (the root first), then dispatch
+    /// vertices in the order of their `try_table`s, the function's own last, then EXIT.
+    pub blocks: PrimaryMap<BlockId, Block>,
+    /// The edges, ordered by the block they leave and there by slot.
+    pub edges: PrimaryMap<EdgeId, Edge>,
+    /// The same vertices and edges, as the graph algorithms take them.
+    pub graph: FlowGraph,
+}
+
+/// A vertex of a control-flow graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// What the vertex stands for.
+    pub kind: BlockKind,
+    /// The operators from the block's first to its last, as ordinals in the
+    /// body. Markers (`block`, `loop`, `end`, `else`, `try_table`) between them
+    /// belong to it; the operators of unreachable code do not occur between them.
+    /// Empty for an empty root, dispatch vertices and EXIT.
+    pub ops: Range<OpId>,
+    /// Where these operators are in the original module.
+    pub offsets: Range<OrigOffset>,
+    /// How the block ends.
+    pub end: BlockEnd,
+}
+
+/// What a vertex stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    /// A basic block.
+    Code,
+    /// Where an exception raised inside a `try_table` chooses its handler. It
+    /// executes nothing. `None`: the function's own, from which the exception
+    /// leaves the function.
+    Dispatch(Option<OpId>),
+    /// The EXIT vertex.
+    Exit,
+}
+
+/// How a block ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockEnd {
+    /// Control falls into the next block.
+    Fall,
+    /// `br`, or the end of a then-arm that jumps over the else-arm.
+    Jump,
+    /// `br_if`, `br_on_null` and the like, or `if`.
+    Branch,
+    /// `br_table`.
+    Table,
+    /// A call that returns to this function.
+    Call(Callee),
+    /// A call that replaces this activation.
+    TailCall(Callee),
+    /// `return`, or falling off the function's end.
+    Return,
+    /// `throw` or `throw_ref`.
+    Throw,
+    /// `unreachable`.
+    Unreachable,
+    /// A dispatch vertex: the clauses of its `try_table` in order.
+    Dispatch,
+    /// EXIT.
+    Exit,
+}
+
+/// Who is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callee {
+    /// The function itself, imported or defined.
+    Direct(FuncId),
+    /// Whatever stands in a table, if it has this type.
+    Indirect {
+        /// Index of the table.
+        table: u32,
+        /// The type expected.
+        ty: TypeId,
+    },
+}
+
+/// An edge of a control-flow graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The vertex that it leaves.
+    pub from: BlockId,
+    /// The vertex that it enters.
+    pub to: BlockId,
+    /// Which way of transferring control it is.
+    pub kind: EdgeKind,
+    /// Whether it is a branch back to a loop's header.
+    pub back: bool,
+    /// The operator that transfers control: the branch, the call, the `throw`;
+    /// for [`EdgeKind::Fall`] the last operator of `from`; `None` only where an empty root falls
+    /// into the next block. For edges out of a dispatch vertex the `try_table`
+    /// (`None` for the function's own).
+    pub op: Option<OpId>,
+}
+
+/// Which way of transferring control an edge is, and so where a probe on it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EdgeKind {
+    /// Control goes on to the next operator. A probe goes right after `op`.
+    Fall,
+    /// An unconditional `br`. A probe goes right before `op`.
+    Jump,
+    /// `br_if` and the like, taken.
+    Taken,
+    /// `br_if` and the like, not taken. A probe goes right after `op`.
+    NotTaken,
+    /// `if`, condition true. A probe goes right after `op`.
+    Then,
+    /// `if`, condition false. A probe goes right after its `else`, which may have to be made.
+    Else,
+    /// `br_table`, by the label depth of its targets: one edge per distinct depth.
+    Table(u32),
+    /// From a call to what follows it. A probe goes right after `op`.
+    CallReturn,
+    /// From a call to the dispatch vertex of the innermost `try_table` around it.
+    CallThrow,
+    /// From `throw` or `throw_ref` to a dispatch vertex. A probe goes right before `op`.
+    Throw,
+    /// From a dispatch vertex to a handler: the clause's position in its `try_table`.
+    Catch(u32),
+    /// From a dispatch vertex to the next one outwards, or from the function's own to EXIT.
+    Unwind,
+    /// To EXIT, by `return` or a tail call (a probe goes right before `op`).
+    /// A branch to the function's own label keeps its branch's kind, and falling off the function's end is a `Fall`.
+    Return,
+}
