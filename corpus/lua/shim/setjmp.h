@@ -1,0 +1,1 @@
+/* WASI's C library has no setjmp.h. Lua includes one; wasi.h replaces every use of it. */
