@@ -20,7 +20,9 @@ pub struct Cfg {
     /// The blocks: code in layout order (the root first), then dispatch
     /// vertices in the order of their `try_table`s, the function's own last, then EXIT.
     pub blocks: PrimaryMap<BlockId, Block>,
-    /// The edges, ordered by the block they leave and there by slot.
+    /// The edges, ordered by the block they leave and there by slot: not taken before taken,
+    /// then before else, `br_table` targets by their first position in the table (the default
+    /// last), return before throw, the clauses of a `try_table` in order and unwinding last.
     pub edges: PrimaryMap<EdgeId, Edge>,
     /// The same vertices and edges, as the graph algorithms take them.
     pub graph: FlowGraph,
@@ -109,7 +111,7 @@ pub struct Edge {
     pub back: bool,
     /// The operator that transfers control: the branch, the call, the `throw`;
     /// for [`EdgeKind::Fall`] the last operator of `from`; `None` only where an empty root falls
-    /// into the next block. For edges out of a dispatch vertex the `try_table`
+    /// into the next block or EXIT. Where a then-arm jumps over the else-arm, the `else`. For edges out of a dispatch vertex the `try_table`
     /// (`None` for the function's own).
     pub op: Option<OpId>,
 }
@@ -119,7 +121,7 @@ pub struct Edge {
 pub enum EdgeKind {
     /// Control goes on to the next operator. A probe goes right after `op`.
     Fall,
-    /// An unconditional `br`. A probe goes right before `op`.
+    /// An unconditional `br`, or the end of a then-arm (`op` is the `else`). A probe goes right before `op`.
     Jump,
     /// `br_if` and the like, taken.
     Taken,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use afterimage_ids::{EntitySet, FuncId, OrigOffset, PrimaryMap, TypeId};
-use wasmparser::ValType;
+use wasmparser::{ValType, ValidatorResources};
 
 use crate::Cfg;
 
@@ -21,11 +21,24 @@ pub struct Program {
     /// The start function.
     pub start: Option<FuncId>,
     /// Functions that a table or a reference may hold: named by an element
-    /// segment or by `ref.func` anywhere, and, if any table is exported or imported, exports too.
+    /// segment or by `ref.func` anywhere, and, if any table or global of a reference type is exported
+    /// or an import yields a reference, exports too.
     pub address_taken: EntitySet<FuncId>,
     /// How many memories the module has, imported ones included.
     pub memories: u32,
+    /// Types of the globals by index.
+    pub globals: Vec<ValType>,
+    /// Types of the exception tags by index: their parameters are what an exception carries.
+    pub tags: Vec<TypeId>,
+    /// How many tables the module has.
+    pub tables: u32,
+    /// What the validator knows about the module.
+    pub(crate) resources: Resources,
 }
+
+/// The validator's view of a module; `None` if it defines no function.
+#[derive(Clone, Debug)]
+pub(crate) struct Resources(pub(crate) Option<ValidatorResources>);
 
 /// A function type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -58,7 +71,8 @@ pub struct Function {
     pub body: Range<OrigOffset>,
     /// How many operators its body has, the last `end` included.
     pub operators: u32,
-    /// Whether an exception can leave it.
+    /// Whether an exception can leave it, its own or one of a function that it (tail-)calls. Errs
+    /// towards yes: which tags a handler names is not looked at, nor is unreachable code left out.
     pub may_throw: bool,
     /// Its control-flow graph.
     pub cfg: Cfg,

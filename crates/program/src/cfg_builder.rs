@@ -1,0 +1,381 @@
+//! One pass over a function's operators that makes its control-flow graph.
+//!
+//! Edges whose target does not exist yet are *pending*: those that lead to the
+//! next operator, and per label those that lead to its `end`. A block is made only
+//! when an operator arrives, and takes all edges pending there, so that there are
+//! no empty blocks to remove afterwards. Where an operator arrives with no block
+//! open and nothing pending, it is unreachable.
+//!
+//! Whether a loop is ever branched to is known only at its end. The first operator
+//! in a loop therefore always starts a block, and a block that turns out to be
+//! entered from above only is joined to the one above when the graph is finished.
+
+use afterimage_ids::{EntityRef, OpId, OrigOffset};
+use std::collections::HashSet;
+use std::ops::Range;
+use wasmparser::{Catch, Operator};
+
+use crate::calls::{MayThrow, Transfer, catches_all};
+use crate::{Block, BlockEnd, BlockKind, Cfg, EdgeKind};
+
+mod finish;
+
+/// Where a pending edge comes from.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    from: Vertex,
+    kind: EdgeKind,
+    op: Option<OpId>,
+    /// Position among the edges that leave `from`.
+    slot: u32,
+}
+
+/// A vertex, before the final numbering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Vertex {
+    Code(u32),
+    /// The dispatch vertex of a `try_table`, by order of creation.
+    Dispatch(u32),
+    /// The function's own dispatch vertex.
+    OwnDispatch,
+    Exit,
+}
+
+/// An edge with both ends.
+#[derive(Clone, Copy, Debug)]
+struct RawEdge {
+    origin: Pending,
+    to: Vertex,
+    back: bool,
+    /// Made only because a loop begins here: contracted if nothing else enters `to`.
+    splits_for_loop: bool,
+}
+
+/// An open frame of the control stack.
+#[derive(Debug)]
+struct Frame {
+    kind: FrameKind,
+    /// The edges that lead to the operator after the frame's `end`.
+    join: Vec<Pending>,
+}
+
+#[derive(Debug)]
+enum FrameKind {
+    Function,
+    Block,
+    Loop {
+        /// The first block in the loop, once an operator was seen there.
+        header: Option<u32>,
+    },
+    If {
+        /// The edge for a false condition; `None` in unreachable code.
+        otherwise: Option<Pending>,
+    },
+    Else,
+    Try {
+        op: OpId,
+        offset: OrigOffset,
+        catches: Vec<Catch>,
+        /// Its dispatch vertex, once something reaches it.
+        dispatch: Option<u32>,
+    },
+}
+
+/// Makes the control-flow graph of one function; feed it every operator in order.
+#[derive(Debug)]
+pub(crate) struct CfgBuilder<'a> {
+    may_throw: &'a MayThrow,
+    frames: Vec<Frame>,
+    /// Positions in `frames` of the open `try_table`s.
+    tries: Vec<usize>,
+    /// Positions in `frames` of the open loops in which there was no operator yet.
+    /// They are on top of the control stack but for other markers.
+    headerless: Vec<usize>,
+    /// The code blocks, in layout order.
+    code: Vec<Block>,
+    /// The block that the next operator extends. If there is one, `pending` is empty.
+    current: Option<u32>,
+    /// The edges that lead to the next operator.
+    pending: Vec<Pending>,
+    edges: Vec<RawEdge>,
+    /// The dispatch vertices that something reaches: their `try_table`s.
+    dispatches: Vec<(OpId, OrigOffset)>,
+    own_dispatch: bool,
+    end: OrigOffset,
+}
+
+impl<'a> CfgBuilder<'a> {
+    /// Starts a function whose first operator is at `start`.
+    pub(crate) fn new(may_throw: &'a MayThrow, start: OrigOffset) -> Self {
+        let root = Block {
+            kind: BlockKind::Code,
+            ops: OpId::new(0)..OpId::new(0),
+            offsets: start..start,
+            end: BlockEnd::Fall,
+        };
+        Self {
+            may_throw,
+            frames: vec![Frame { kind: FrameKind::Function, join: Vec::new() }],
+            tries: Vec::new(),
+            headerless: Vec::new(),
+            code: vec![root],
+            current: Some(0),
+            pending: Vec::new(),
+            edges: Vec::new(),
+            dispatches: Vec::new(),
+            own_dispatch: false,
+            end: start,
+        }
+    }
+
+    /// Takes the next operator and the bytes that it occupies.
+    pub(crate) fn operator(&mut self, op: OpId, offsets: Range<OrigOffset>, operator: &Operator<'_>) {
+        self.end = offsets.end;
+        match operator {
+            Operator::Block { .. } => self.push(FrameKind::Block),
+            Operator::Loop { .. } => {
+                self.headerless.push(self.frames.len());
+                self.push(FrameKind::Loop { header: None });
+            }
+            Operator::TryTable { try_table } => {
+                self.tries.push(self.frames.len());
+                let catches = try_table.catches.clone();
+                let offset = offsets.start;
+                self.push(FrameKind::Try { op, offset, catches, dispatch: None });
+            }
+            Operator::Else => self.otherwise(op),
+            Operator::End => self.end(),
+            _ => match self.enter(op, offsets) {
+                Some(block) => self.execute(block, op, operator),
+                None if matches!(operator, Operator::If { .. }) => {
+                    self.push(FrameKind::If { otherwise: None });
+                }
+                None => {}
+            },
+        }
+    }
+
+    /// The operators that end a block, in reachable code.
+    fn execute(&mut self, block: u32, op: OpId, operator: &Operator<'_>) {
+        let origin =
+            |kind, slot| Pending { from: Vertex::Code(block), kind, op: Some(op), slot };
+        match operator {
+            Operator::If { .. } => {
+                self.close(BlockEnd::Branch);
+                self.pending.push(origin(EdgeKind::Then, 0));
+                self.push(FrameKind::If { otherwise: Some(origin(EdgeKind::Else, 1)) });
+            }
+            Operator::Br { relative_depth } => {
+                self.close(BlockEnd::Jump);
+                self.branch(origin(EdgeKind::Jump, 0), self.label(*relative_depth));
+            }
+            Operator::BrIf { relative_depth } => {
+                self.close(BlockEnd::Branch);
+                self.pending.push(origin(EdgeKind::NotTaken, 0));
+                self.branch(origin(EdgeKind::Taken, 1), self.label(*relative_depth));
+            }
+            Operator::BrTable { targets } => {
+                self.close(BlockEnd::Table);
+                let mut seen = HashSet::new();
+                // The targets were read once already, when the module was validated.
+                let listed = targets.targets().map_while(Result::ok);
+                for depth in listed.chain([targets.default()]) {
+                    if seen.insert(depth) {
+                        let slot = seen.len() as u32 - 1;
+                        self.branch(origin(EdgeKind::Table(depth), slot), self.label(depth));
+                    }
+                }
+            }
+            Operator::Return => {
+                self.close(BlockEnd::Return);
+                self.edge(origin(EdgeKind::Return, 0), Vertex::Exit, false);
+            }
+            Operator::Unreachable => self.close(BlockEnd::Unreachable),
+            Operator::Throw { .. } | Operator::ThrowRef => {
+                self.close(BlockEnd::Throw);
+                self.raise(origin(EdgeKind::Throw, 0));
+            }
+            _ => match Transfer::of(operator) {
+                Some(Transfer::Call(callee)) => {
+                    self.close(BlockEnd::Call(callee));
+                    self.pending.push(origin(EdgeKind::CallReturn, 0));
+                    if self.may_throw.call(callee) {
+                        self.raise(origin(EdgeKind::CallThrow, 1));
+                    }
+                }
+                Some(Transfer::Tail(callee)) => {
+                    self.close(BlockEnd::TailCall(callee));
+                    self.edge(origin(EdgeKind::Return, 0), Vertex::Exit, false);
+                }
+                None => {}
+            },
+        }
+    }
+
+    /// The block that an operator belongs to, made if need be; `None` if it is unreachable.
+    fn enter(&mut self, op: OpId, offsets: Range<OrigOffset>) -> Option<u32> {
+        let ops = op..OpId::new(op.index() + 1);
+        let split = !self.headerless.is_empty();
+        if let (Some(block), false) = (self.current, split) {
+            let block = &mut self.code[block as usize];
+            if block.ops.is_empty() {
+                (block.ops, block.offsets) = (ops, offsets);
+            } else {
+                (block.ops.end, block.offsets.end) = (ops.end, offsets.end);
+            }
+            return self.current;
+        }
+        let splits_for_loop = self.current.is_some();
+        self.fall();
+        if self.pending.is_empty() {
+            return None;
+        }
+        let block = self.code.len() as u32;
+        self.code.push(Block { kind: BlockKind::Code, ops, offsets, end: BlockEnd::Fall });
+        self.current = Some(block);
+        for origin in self.pending.drain(..) {
+            let to = Vertex::Code(block);
+            self.edges.push(RawEdge { origin, to, back: false, splits_for_loop });
+        }
+        for frame in self.headerless.drain(..) {
+            self.frames[frame].kind = FrameKind::Loop { header: Some(block) };
+        }
+        self.current
+    }
+
+    /// Ends the open block, which is there because an operator was just taken.
+    fn close(&mut self, end: BlockEnd) {
+        if let Some(block) = self.current.take() {
+            self.code[block as usize].end = end;
+        }
+    }
+
+    /// Ends the open block, if there is one, by falling to the next operator.
+    fn fall(&mut self) {
+        if let Some(block) = self.current.take() {
+            let ops = &self.code[block as usize].ops;
+            let op = (!ops.is_empty()).then(|| OpId::new(ops.end.index() - 1));
+            let from = Vertex::Code(block);
+            self.pending.push(Pending { from, kind: EdgeKind::Fall, op, slot: 0 });
+        }
+    }
+
+    fn push(&mut self, kind: FrameKind) {
+        self.frames.push(Frame { kind, join: Vec::new() });
+    }
+
+    /// `else`: the then-arm jumps over the else-arm.
+    fn otherwise(&mut self, op: OpId) {
+        if let Some(block) = self.current {
+            self.close(BlockEnd::Jump);
+            let from = Vertex::Code(block);
+            self.pending.push(Pending { from, kind: EdgeKind::Jump, op: Some(op), slot: 0 });
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.join.append(&mut self.pending);
+            if let FrameKind::If { otherwise } = frame.kind {
+                self.pending.extend(otherwise);
+            }
+            frame.kind = FrameKind::Else;
+        }
+    }
+
+    /// `end` of any frame.
+    fn end(&mut self) {
+        let Some(mut frame) = self.frames.pop() else { return };
+        match frame.kind {
+            FrameKind::Function => {
+                self.fall();
+                for origin in std::mem::take(&mut self.pending) {
+                    if let (Vertex::Code(block), EdgeKind::Fall) = (origin.from, origin.kind) {
+                        self.code[block as usize].end = BlockEnd::Return;
+                    }
+                    self.edge(origin, Vertex::Exit, false);
+                }
+            }
+            FrameKind::Loop { .. } => {
+                self.headerless.pop_if(|last| *last == self.frames.len());
+            }
+            FrameKind::If { otherwise } => frame.join.extend(otherwise),
+            FrameKind::Try { .. } => {
+                self.tries.pop();
+            }
+            FrameKind::Block | FrameKind::Else => {}
+        }
+        if !frame.join.is_empty() {
+            self.fall();
+            self.pending.append(&mut frame.join);
+        }
+    }
+
+    /// The position in `frames` of a label.
+    fn label(&self, depth: u32) -> usize {
+        self.frames.len() - 1 - depth as usize
+    }
+
+    /// Lets an edge lead to the label of a frame.
+    fn branch(&mut self, origin: Pending, frame: usize) {
+        match &mut self.frames[frame] {
+            Frame { kind: FrameKind::Function, .. } => self.edge(origin, Vertex::Exit, false),
+            Frame { kind: FrameKind::Loop { header }, .. } => {
+                let header = header.expect("the operator that branches is in the loop");
+                self.edge(origin, Vertex::Code(header), true);
+            }
+            Frame { join, .. } => join.push(origin),
+        }
+    }
+
+    fn edge(&mut self, origin: Pending, to: Vertex, back: bool) {
+        self.edges.push(RawEdge { origin, to, back, splits_for_loop: false });
+    }
+
+    /// Lets an exceptional edge lead to the dispatch vertex of the innermost open
+    /// `try_table`. Dispatch vertices reached for the first time get their own edges.
+    fn raise(&mut self, mut origin: Pending) {
+        for position in (0..self.tries.len()).rev() {
+            let at = self.tries[position];
+            let FrameKind::Try { op, offset, catches, dispatch } = &mut self.frames[at].kind else {
+                unreachable!("`tries` holds positions of try_tables");
+            };
+            if let Some(dispatch) = *dispatch {
+                return self.edge(origin, Vertex::Dispatch(dispatch), false);
+            }
+            let vertex = self.dispatches.len() as u32;
+            *dispatch = Some(vertex);
+            self.dispatches.push((*op, *offset));
+            let (op, catches) = (*op, std::mem::take(catches));
+            let vertex = Vertex::Dispatch(vertex);
+            self.edge(origin, vertex, false);
+
+            let from = |kind, slot| Pending { from: vertex, kind, op: Some(op), slot };
+            let mut caught = HashSet::new();
+            for (i, catch) in catches.iter().enumerate() {
+                let (tag, label) = match *catch {
+                    Catch::One { tag, label } | Catch::OneRef { tag, label } => (Some(tag), label),
+                    Catch::All { label } | Catch::AllRef { label } => (None, label),
+                };
+                // A clause for a tag that an earlier one took is never chosen.
+                if tag.is_none_or(|tag| caught.insert(tag)) {
+                    let i = i as u32;
+                    // Labels of clauses are counted from outside the `try_table`.
+                    self.branch(from(EdgeKind::Catch(i), i), at - 1 - label as usize);
+                }
+                if catches_all(catch) {
+                    return;
+                }
+            }
+            origin = from(EdgeKind::Unwind, catches.len() as u32);
+        }
+        self.edge(origin, Vertex::OwnDispatch, false);
+        if !std::mem::replace(&mut self.own_dispatch, true) {
+            let from = Vertex::OwnDispatch;
+            let unwind = Pending { from, kind: EdgeKind::Unwind, op: None, slot: 0 };
+            self.edge(unwind, Vertex::Exit, false);
+        }
+    }
+
+    /// The graph, once the function's last `end` was taken.
+    pub(crate) fn finish(self) -> Cfg {
+        finish::finish(self)
+    }
+}

@@ -1,0 +1,87 @@
+//! Why a module is refused.
+
+use afterimage_ids::OrigOffset;
+use thiserror::Error;
+use wasmparser::WasmFeatures;
+
+/// Why bytes did not become a [`Program`](crate::Program).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParseError {
+    /// There are no bytes at all.
+    #[error("the file is empty")]
+    Empty,
+    /// The bytes do not begin with `\0asm`.
+    #[error("not a WebAssembly module: the file does not begin with \"\\0asm\"")]
+    NotWasm,
+    /// A component. Only core modules can be recorded.
+    #[error("this is a WebAssembly component; only core modules are supported")]
+    Component,
+    /// More bytes than a 32-bit offset can address.
+    #[error("the module has {bytes} bytes; at most 4 GiB are supported")]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+    },
+    /// The bytes are not a valid module.
+    #[error("malformed module: {message} (at offset {offset})")]
+    Malformed {
+        /// What is wrong with it.
+        message: String,
+        /// Where.
+        offset: OrigOffset,
+    },
+    /// The module is or may be valid, but uses something that is not supported.
+    #[error("{feature} is not supported (first used at offset {offset})")]
+    Unsupported {
+        /// What it uses.
+        feature: &'static str,
+        /// Where it first does.
+        offset: OrigOffset,
+    },
+}
+
+impl From<wasmparser::Error> for ParseError {
+    fn from(error: wasmparser::Error) -> Self {
+        let offset = offset(error.offset());
+        match error.missing_wasm_feature() {
+            Some(missing) => Self::Unsupported { feature: feature_name(missing), offset },
+            None => Self::Malformed { message: error.message().to_string(), offset },
+        }
+    }
+}
+
+/// An offset that wasmparser reports. Modules of more than 4 GiB are refused
+/// first, so the conversion is exact.
+pub(crate) fn offset(offset: usize) -> OrigOffset {
+    OrigOffset(u32::try_from(offset).unwrap_or(u32::MAX))
+}
+
+/// What a module may use.
+pub(crate) const SUPPORTED: WasmFeatures = WasmFeatures::WASM2
+    .union(WasmFeatures::TAIL_CALL)
+    .union(WasmFeatures::EXCEPTIONS)
+    .union(WasmFeatures::MULTI_MEMORY)
+    .union(WasmFeatures::MEMORY64)
+    .union(WasmFeatures::EXTENDED_CONST)
+    .union(WasmFeatures::RELAXED_SIMD);
+
+/// What people call a feature that is not in [`SUPPORTED`].
+fn feature_name(missing: WasmFeatures) -> &'static str {
+    const NAMES: [(WasmFeatures, &str); 11] = [
+        (WasmFeatures::GC, "garbage collection"),
+        (WasmFeatures::THREADS, "threads (shared memory and atomics)"),
+        (WasmFeatures::SHARED_EVERYTHING_THREADS, "shared-everything threads"),
+        (WasmFeatures::FUNCTION_REFERENCES, "typed function references"),
+        (WasmFeatures::LEGACY_EXCEPTIONS, "the legacy encoding of exception handling"),
+        (WasmFeatures::STACK_SWITCHING, "stack switching"),
+        (WasmFeatures::MEMORY_CONTROL, "memory control"),
+        (WasmFeatures::CUSTOM_PAGE_SIZES, "custom page sizes"),
+        (WasmFeatures::WIDE_ARITHMETIC, "wide arithmetic"),
+        (WasmFeatures::CUSTOM_DESCRIPTORS, "custom descriptors"),
+        (WasmFeatures::COMPACT_IMPORTS, "compact imports"),
+    ];
+    NAMES
+        .iter()
+        .find(|(feature, _)| missing.intersects(*feature))
+        .map_or("a WebAssembly proposal that this version does not know", |(_, name)| name)
+}

@@ -1,0 +1,119 @@
+//! The operators of a function, with their ordinals and places.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, OrigOffset};
+use wasmparser::{BinaryReader, FunctionBody, Operator, OperatorsReader};
+
+use crate::{BlockKind, Function, Program};
+
+/// The operators of one function in order: ordinal, place in the module, operator.
+///
+/// It ends early where the bytes are not those of a valid body.
+#[derive(Clone)]
+pub struct Operators<'a> {
+    reader: Option<OperatorsReader<'a>>,
+    next: u32,
+    position: OrigOffset,
+}
+
+impl<'a> Operators<'a> {
+    /// Reads the operators of a body in a module.
+    pub(crate) fn new(bytes: &'a [u8], body: &Range<OrigOffset>) -> Self {
+        let range = body.start.0 as usize..body.end.0 as usize;
+        let reader = bytes.get(range).and_then(|code| {
+            let reader = BinaryReader::new(code, body.start.0 as usize);
+            FunctionBody::new(reader).get_operators_reader().ok()
+        });
+        let position = reader.as_ref().map_or(body.end, position);
+        Self { reader, next: 0, position }
+    }
+
+    /// The offset right after the last operator that was returned.
+    pub fn position(&self) -> OrigOffset {
+        self.position
+    }
+}
+
+/// The body lies within a module of less than 4 GiB, so the conversion is exact.
+fn position(reader: &OperatorsReader<'_>) -> OrigOffset {
+    OrigOffset(reader.original_position() as u32)
+}
+
+impl<'a> Iterator for Operators<'a> {
+    type Item = (OpId, OrigOffset, Operator<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let reader = self.reader.as_mut().filter(|reader| !reader.eof())?;
+        let at = self.position;
+        let operator = reader.read().ok()?;
+        self.position = position(reader);
+        let op = OpId::from_u32(self.next);
+        self.next += 1;
+        Some((op, at, operator))
+    }
+}
+
+impl Program {
+    /// The operators of a function. `bytes` is the module that the program was parsed from.
+    pub fn operators<'a>(&self, bytes: &'a [u8], function: &Function) -> Operators<'a> {
+        Operators::new(bytes, &function.body)
+    }
+
+    /// The function whose body holds an offset. O(log functions).
+    pub fn function_at(&self, offset: OrigOffset) -> Option<&Function> {
+        let after = self.functions.partition_point(|f| f.body.start <= offset);
+        let function = &self.functions[after.checked_sub(1)?];
+        (offset < function.body.end).then_some(function)
+    }
+}
+
+impl Function {
+    /// The block that an operator belongs to. `None` if it is in unreachable code, or is a
+    /// marker (`block`, `loop`, `else`, `end`, `try_table`) between two blocks. O(log blocks).
+    pub fn block_of(&self, op: OpId) -> Option<BlockId> {
+        let blocks = self.cfg.blocks.as_values_slice();
+        let code = blocks.partition_point(|block| block.kind == BlockKind::Code);
+        let after = blocks[..code].partition_point(|block| block.ops.start <= op);
+        let last = after.checked_sub(1)?;
+        blocks[last].ops.contains(&op).then(|| BlockId::new(last))
+    }
+}
+
+/// Finds operators by their offset in the module, by binary search. The offsets of
+/// a function's operators are read when it is first asked about, and kept.
+pub struct OperatorIndex<'a> {
+    program: &'a Program,
+    bytes: &'a [u8],
+    offsets: Vec<OnceCell<Vec<OrigOffset>>>,
+}
+
+impl<'a> OperatorIndex<'a> {
+    /// An index of a program. `bytes` is the module that it was parsed from.
+    pub fn new(program: &'a Program, bytes: &'a [u8]) -> Self {
+        let offsets = program.functions.iter().map(|_| OnceCell::new()).collect();
+        Self { program, bytes, offsets }
+    }
+
+    /// The operator that begins at this offset, or `None` if none does.
+    pub fn find(&self, offset: OrigOffset) -> Option<(FuncId, OpId)> {
+        let function = self.program.function_at(offset)?;
+        let op = self.offsets(function).binary_search(&offset).ok()?;
+        Some((function.id, OpId::new(op)))
+    }
+
+    /// The operator whose bytes include this offset, or `None` if none's do.
+    pub fn enclosing(&self, offset: OrigOffset) -> Option<(FuncId, OpId)> {
+        let function = self.program.function_at(offset)?;
+        let after = self.offsets(function).partition_point(|&start| start <= offset);
+        Some((function.id, OpId::new(after.checked_sub(1)?)))
+    }
+
+    /// Where the operators of a function begin, indexed by [`OpId`]. The function is one of the program's.
+    pub fn offsets(&self, function: &Function) -> &[OrigOffset] {
+        self.offsets[function.id.index() - self.program.imports.len()].get_or_init(|| {
+            self.program.operators(self.bytes, function).map(|(_, offset, _)| offset).collect()
+        })
+    }
+}

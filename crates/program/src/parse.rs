@@ -1,0 +1,304 @@
+//! Module bytes → [`Program`].
+//!
+//! Every function is read twice: first to validate it and to learn whom it calls,
+//! then, once it is known which calls may throw, to build its control-flow graph.
+
+use std::ops::Range;
+
+use afterimage_ids::{EntityRef, EntitySet, FuncId, OrigOffset, PrimaryMap, TypeId};
+use wasmparser::{
+    CompositeInnerType, ConstExpr, Element, ElementItems, ExternalKind, FuncValidatorAllocations,
+    FunctionBody, Operator, Parser, Payload, TableInit, TypeRef, ValType, ValidPayload, Validator,
+    ValidatorResources,
+};
+
+use crate::calls::{CallFacts, CallScan, MayThrow};
+use crate::cfg_builder::CfgBuilder;
+use crate::error::{ParseError, SUPPORTED, offset};
+use crate::operators::Operators;
+use crate::program::Resources;
+use crate::{Cfg, Function, FunctionType, Import, Program};
+
+impl Program {
+    /// Parses and validates a module, and builds the control-flow graph of every
+    /// function. Time and space are linear in the module but for sorting.
+    ///
+    /// # Errors
+    /// If the bytes are not a valid module, or use something that is not supported:
+    /// see [`ParseError`]. Supported are WebAssembly 2.0, tail calls, exceptions, multiple
+    /// memories, 64-bit memories, extended constants and relaxed SIMD. Functions are
+    /// the only thing that a module may import, because a recorder can supply
+    /// nothing else.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.is_empty() {
+            return Err(ParseError::Empty);
+        }
+        if !bytes.starts_with(b"\0asm") {
+            return Err(ParseError::NotWasm);
+        }
+        if Parser::is_component(bytes) {
+            return Err(ParseError::Component);
+        }
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(ParseError::TooLarge { bytes: bytes.len() as u64 });
+        }
+
+        let mut module = Module::default();
+        let mut validator = Validator::new_with_features(SUPPORTED);
+        for payload in Parser::new(0).parse_all(bytes) {
+            let payload = payload?;
+            match validator.payload(&payload)? {
+                ValidPayload::Func(function, body) => {
+                    module.resources.get_or_insert_with(|| function.resources.clone());
+                    module.body(function, &body)?;
+                }
+                _ => module.section(payload)?,
+            }
+        }
+        Ok(module.finish(bytes))
+    }
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Module {
+    types: PrimaryMap<TypeId, FunctionType>,
+    imports: Vec<Import>,
+    /// The type of every function, imports first.
+    function_types: Vec<TypeId>,
+    globals: Vec<ValType>,
+    tags: Vec<TypeId>,
+    tables: u32,
+    memories: u32,
+    exports: Vec<(String, FuncId)>,
+    exports_table: bool,
+    exports_reference: bool,
+    start: Option<FuncId>,
+    address_taken: EntitySet<FuncId>,
+    bodies: Vec<Body>,
+    facts: Vec<CallFacts>,
+    scan: CallScan,
+    allocations: FuncValidatorAllocations,
+    resources: Option<ValidatorResources>,
+}
+
+/// Where a function's code is.
+struct Body {
+    range: Range<OrigOffset>,
+    operators: u32,
+}
+
+impl Module {
+    fn section(&mut self, payload: Payload<'_>) -> Result<(), ParseError> {
+        match payload {
+            Payload::TypeSection(types) => {
+                for group in types {
+                    for (at, ty) in group?.into_types_and_offsets() {
+                        let CompositeInnerType::Func(ty) = ty.composite_type.inner else {
+                            let feature = "garbage collection";
+                            return Err(ParseError::Unsupported { feature, offset: offset(at) });
+                        };
+                        self.types.push(FunctionType {
+                            params: ty.params().into(),
+                            results: ty.results().into(),
+                        });
+                    }
+                }
+            }
+            Payload::ImportSection(imports) => {
+                for import in imports.into_imports_with_offsets() {
+                    let (at, import) = import?;
+                    self.import(import, offset(at))?;
+                }
+            }
+            Payload::FunctionSection(functions) => {
+                for ty in functions {
+                    self.function_types.push(TypeId::from_u32(ty?));
+                }
+            }
+            Payload::TableSection(tables) => {
+                for table in tables {
+                    self.tables += 1;
+                    if let TableInit::Expr(init) = table?.init {
+                        self.constant(&init)?;
+                    }
+                }
+            }
+            Payload::MemorySection(memories) => self.memories += memories.count(),
+            Payload::TagSection(tags) => {
+                for tag in tags {
+                    self.tags.push(TypeId::from_u32(tag?.func_type_idx));
+                }
+            }
+            Payload::GlobalSection(globals) => {
+                for global in globals {
+                    let global = global?;
+                    self.globals.push(global.ty.content_type);
+                    self.constant(&global.init_expr)?;
+                }
+            }
+            Payload::ExportSection(exports) => {
+                for export in exports {
+                    let export = export?;
+                    match export.kind {
+                        ExternalKind::Func | ExternalKind::FuncExact => {
+                            let function = FuncId::from_u32(export.index);
+                            self.exports.push((export.name.to_string(), function));
+                        }
+                        ExternalKind::Table => self.exports_table = true,
+                        ExternalKind::Global => {
+                            let ty = self.globals.get(export.index as usize);
+                            self.exports_reference |= matches!(ty, Some(ValType::Ref(_)));
+                        }
+                        ExternalKind::Memory | ExternalKind::Tag => {}
+                    }
+                }
+            }
+            Payload::StartSection { func, .. } => self.start = Some(FuncId::from_u32(func)),
+            Payload::ElementSection(elements) => {
+                for element in elements {
+                    self.element(element?)?;
+                }
+            }
+            // Data, custom sections and the rest hold nothing that concerns control flow.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn import(
+        &mut self,
+        import: wasmparser::Import<'_>,
+        offset: OrigOffset,
+    ) -> Result<(), ParseError> {
+        let feature = match import.ty {
+            TypeRef::Func(ty) => {
+                let ty = TypeId::from_u32(ty);
+                self.function_types.push(ty);
+                self.imports.push(Import {
+                    module: import.module.to_string(),
+                    name: import.name.to_string(),
+                    ty,
+                });
+                return Ok(());
+            }
+            TypeRef::Memory(_) => "an imported memory",
+            TypeRef::Table(_) => "an imported table",
+            TypeRef::Global(_) => "an imported global",
+            TypeRef::Tag(_) => "an imported tag",
+            TypeRef::FuncExact(_) => "custom descriptors",
+        };
+        Err(ParseError::Unsupported { feature, offset })
+    }
+
+    fn element(&mut self, element: Element<'_>) -> Result<(), ParseError> {
+        match element.items {
+            ElementItems::Functions(functions) => {
+                for function in functions {
+                    self.address_taken.insert(FuncId::from_u32(function?));
+                }
+            }
+            ElementItems::Expressions(_, expressions) => {
+                for expression in expressions {
+                    self.constant(&expression?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the functions that a constant expression refers to.
+    fn constant(&mut self, expression: &ConstExpr<'_>) -> Result<(), ParseError> {
+        for operator in expression.get_operators_reader() {
+            if let Operator::RefFunc { function_index } = operator? {
+                self.address_taken.insert(FuncId::from_u32(function_index));
+            }
+        }
+        Ok(())
+    }
+
+    /// Validates a function and notes whom it calls.
+    fn body(
+        &mut self,
+        function: wasmparser::FuncToValidate<ValidatorResources>,
+        body: &FunctionBody<'_>,
+    ) -> Result<(), ParseError> {
+        let mut validator = function.into_validator(std::mem::take(&mut self.allocations));
+        let mut reader = body.get_binary_reader();
+        validator.read_locals(&mut reader)?;
+        let mut reader = wasmparser::OperatorsReader::new(reader);
+        let mut facts = CallFacts::default();
+        let mut operators = 0;
+        while !reader.eof() {
+            let (operator, at) = reader.read_with_offset()?;
+            validator.op(at, &operator)?;
+            self.scan.operator(&operator, &mut facts, &mut self.address_taken);
+            operators += 1;
+        }
+        reader.finish()?;
+        let range = body.range();
+        self.bodies.push(Body { range: offset(range.start)..offset(range.end), operators });
+        self.facts.push(facts);
+        self.allocations = validator.into_allocations();
+        Ok(())
+    }
+
+    /// Builds the graphs.
+    fn finish(mut self, bytes: &[u8]) -> Program {
+        if self.exports_table || self.exports_reference || self.imports_yield_references() {
+            self.address_taken.extend(self.exports.iter().map(|(_, function)| *function));
+        }
+        let imports = self.imports.len();
+        let may_throw = MayThrow::compute(
+            &self.types,
+            &self.function_types,
+            imports,
+            &self.facts,
+            &self.address_taken,
+        );
+        let functions = self
+            .bodies
+            .into_iter()
+            .enumerate()
+            .map(|(i, body)| {
+                let id = FuncId::new(imports + i);
+                Function {
+                    id,
+                    ty: self.function_types[id.index()],
+                    cfg: build_cfg(bytes, &body.range, &may_throw),
+                    body: body.range,
+                    operators: body.operators,
+                    may_throw: may_throw.function(id),
+                }
+            })
+            .collect();
+        Program {
+            types: self.types,
+            imports: self.imports,
+            functions,
+            exports: self.exports,
+            start: self.start,
+            address_taken: self.address_taken,
+            memories: self.memories,
+            globals: self.globals,
+            tags: self.tags,
+            tables: self.tables,
+            resources: Resources(self.resources),
+        }
+    }
+
+    /// Whether a call of an import can hand over a reference that the module did not make itself.
+    fn imports_yield_references(&self) -> bool {
+        let is_reference = |ty: &ValType| matches!(ty, ValType::Ref(_));
+        self.imports.iter().any(|import| self.types[import.ty].results.iter().any(is_reference))
+    }
+}
+
+fn build_cfg(bytes: &[u8], body: &Range<OrigOffset>, may_throw: &MayThrow) -> Cfg {
+    let mut operators = Operators::new(bytes, body);
+    let mut builder = CfgBuilder::new(may_throw, operators.position());
+    while let Some((op, at, operator)) = operators.next() {
+        builder.operator(op, at..operators.position(), &operator);
+    }
+    builder.finish()
+}
