@@ -1,1 +1,35 @@
-//! To be written.
+//! Read-only questions about a recorded execution.
+//!
+//! [`Profile`] derives from the exact counts of edges ([`afterimage_ids::Counts`])
+//! those of blocks, instructions, source lines, branches and calls.
+//! [`Report`] is the answer to one question about it, for `present` to write.
+//! [`location`] and [`Resolver`] read places as people write them. Nothing here knows the engine.
+
+mod body;
+mod collect;
+mod error;
+mod frequency;
+mod lines;
+pub mod location;
+mod material;
+mod nearest;
+mod profile;
+mod report;
+mod resolve;
+mod rows;
+mod text;
+mod walk;
+
+pub use collect::Scope;
+pub use error::ProfileError;
+pub use frequency::block_counts;
+pub use lines::LineCount;
+pub use material::{FileId, Line, LineTable, Names, NoSource, Position, Source};
+pub use profile::{FunctionProfile, Profile, Stop, Totals};
+pub use report::{By, Options, Report, Sort};
+pub use resolve::Resolver;
+pub use rows::{
+    BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows,
+};
+pub use text::texts;
+pub use walk::OperatorCount;

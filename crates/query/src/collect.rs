@@ -1,0 +1,237 @@
+//! A profile → all rows of one kind, in the order of the program.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use afterimage_ids::{EntityRef, FuncId, FunctionCounts, OpId};
+use afterimage_program::{BlockEnd, Callee, Function};
+
+use crate::walk::code_blocks;
+use crate::{
+    BlockRow, BranchRow, CallRow, EdgeRow, FunctionProfile, FunctionRow, InstructionRow, Line,
+    LineCount, LineRow, OperatorCount, Profile, ProfileError, lines,
+};
+
+/// Which functions a question is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All that the module defines.
+    #[default]
+    All,
+    /// These, each once; imports among them have no rows.
+    Only(Vec<FuncId>),
+}
+
+/// A function with its counts and what is derived from them.
+type Counted<'s> = (&'s Function, &'s FunctionCounts, &'s FunctionProfile);
+
+/// What a walk over the program sees of one function.
+struct Seen<'s> {
+    function: &'s Function,
+    counts: &'s FunctionCounts,
+    profile: &'s FunctionProfile,
+    operators: &'s [OperatorCount],
+}
+
+impl Seen<'_> {
+    fn at(&self, op: OpId) -> Option<&OperatorCount> {
+        self.operators.get(op.index())
+    }
+}
+
+impl Profile<'_> {
+    /// One row per function, ascending by index.
+    ///
+    /// # Errors
+    /// See [`Profile::operators`]; so for all that follow.
+    pub fn function_rows(&self, scope: &Scope) -> Result<Vec<FunctionRow>, ProfileError> {
+        let mut rows = Vec::new();
+        self.each(scope, |seen| {
+            let first = seen.operators.iter().find_map(|operator| operator.position);
+            rows.push(FunctionRow {
+                function: seen.function.id,
+                entries: seen.counts.entries,
+                blocks: seen.profile.executed_blocks,
+                instructions: seen.profile.instructions,
+                position: self.source.declared(seen.function.id).or(first),
+                offset: seen.function.body.start,
+            });
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// One row per source line that has code, ascending by path of the file, then line.
+    /// How arrivals are counted is described at [`LineCount::arrivals`].
+    pub fn line_rows(&self, scope: &Scope) -> Result<Vec<LineRow>, ProfileError> {
+        let mut counts = HashMap::<Line, LineCount>::new();
+        self.each(scope, |seen| {
+            lines::add_lines(seen.function, seen.counts, seen.operators, &mut counts)
+                .ok_or(ProfileError::Overflow { function: seen.function.id })
+        })?;
+        let row = |(line, count): (Line, LineCount)| LineRow {
+            line,
+            count: count.arrivals,
+            instructions: count.instructions,
+        };
+        let mut rows: Vec<_> = counts.into_iter().map(row).collect();
+        rows.sort_unstable_by_key(|row| (self.file(row.line.file), row.line));
+        Ok(rows)
+    }
+
+    /// One row per basic block, ascending by function, then block.
+    pub fn block_rows(&self, scope: &Scope) -> Result<Vec<BlockRow>, ProfileError> {
+        let mut rows = Vec::new();
+        self.each(scope, |seen| {
+            for (id, block) in code_blocks(seen.function) {
+                let range = block.ops.start.index()..block.ops.end.index();
+                let operators = &seen.operators[range];
+                let executed = operators.iter().filter(|operator| operator.instruction);
+                let sum = executed.map(|operator| operator.count).try_fold(0, u64::checked_add);
+                rows.push(BlockRow {
+                    function: seen.function.id,
+                    block: id,
+                    end: block.end,
+                    op: block.ops.start,
+                    offset: block.offsets.start,
+                    count: seen.profile.blocks[id],
+                    instructions: sum
+                        .ok_or(ProfileError::Overflow { function: seen.function.id })?,
+                    position: operators.iter().find_map(|operator| operator.position),
+                });
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// One row per edge, ascending by function, then edge.
+    pub fn edge_rows(&self, scope: &Scope) -> Result<Vec<EdgeRow>, ProfileError> {
+        let mut rows = Vec::new();
+        self.each(scope, |seen| {
+            for (id, edge) in seen.function.cfg.edges.iter() {
+                let op = edge.op.and_then(|op| seen.at(op));
+                rows.push(EdgeRow {
+                    function: seen.function.id,
+                    edge: id,
+                    from: edge.from,
+                    to: edge.to,
+                    kind: edge.kind,
+                    back: edge.back,
+                    offset: op.map(|op| op.offset),
+                    count: seen.counts.edges[id.index()],
+                    position: op.and_then(|op| op.position),
+                });
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// One row per instruction, ascending by function, then operator. The texts are
+    /// empty: [`fill_texts`](crate::Profile::fill_texts) sets those of the rows that are kept.
+    pub fn instruction_rows(&self, scope: &Scope) -> Result<Vec<InstructionRow>, ProfileError> {
+        let mut rows = Vec::new();
+        self.each(scope, |seen| {
+            let instructions = seen.operators.iter().filter(|operator| operator.instruction);
+            rows.extend(instructions.map(|operator| InstructionRow {
+                function: seen.function.id,
+                op: operator.op,
+                offset: operator.offset,
+                block: operator.block,
+                count: operator.count,
+                position: operator.position,
+                text: String::new(),
+            }));
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// One row per predicate: a block that ends in `br_if` and the like, `if` or
+    /// `br_table`. Ascending by function, then block.
+    pub fn branch_rows(&self, scope: &Scope) -> Result<Vec<BranchRow>, ProfileError> {
+        let mut rows = Vec::new();
+        self.each(scope, |seen| {
+            let graph = &seen.function.cfg.graph;
+            for (id, block) in code_blocks(seen.function) {
+                if !matches!(block.end, BlockEnd::Branch | BlockEnd::Table) {
+                    continue;
+                }
+                let ways = graph.out_edges(id).iter();
+                let operator = ways
+                    .clone()
+                    .find_map(|&edge| seen.function.cfg.edges[edge].op)
+                    .and_then(|op| seen.at(op));
+                let Some(operator) = operator else { continue };
+                rows.push(BranchRow {
+                    function: seen.function.id,
+                    block: id,
+                    op: operator.op,
+                    offset: operator.offset,
+                    count: operator.count,
+                    ways: ways
+                        .map(|&edge| {
+                            (seen.function.cfg.edges[edge].kind, seen.counts.edges[edge.index()])
+                        })
+                        .collect(),
+                    position: operator.position,
+                });
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// The dynamic call graph as far as the counts know it: calls by name, and per
+    /// caller all calls through tables together. Ascending by caller, then callee, calls through
+    /// tables first. A call that never ran has count 0.
+    pub fn call_rows(&self, scope: &Scope) -> Result<Vec<CallRow>, ProfileError> {
+        let mut rows = Vec::new();
+        self.each(scope, |seen| {
+            let mut calls = BTreeMap::<Option<FuncId>, (u64, u32)>::new();
+            for (_, block) in code_blocks(seen.function) {
+                let (BlockEnd::Call(callee) | BlockEnd::TailCall(callee)) = block.end else {
+                    continue;
+                };
+                let callee = match callee {
+                    Callee::Direct(function) => Some(function),
+                    Callee::Indirect { .. } => None,
+                };
+                let range = block.ops.start.index()..block.ops.end.index();
+                let call = seen.operators[range].iter().rfind(|operator| operator.instruction);
+                let (count, sites) = calls.entry(callee).or_default();
+                *count = count
+                    .checked_add(call.map_or(0, |call| call.count))
+                    .ok_or(ProfileError::Overflow { function: seen.function.id })?;
+                *sites += 1;
+            }
+            rows.extend(calls.into_iter().map(|(callee, (count, sites))| CallRow {
+                caller: seen.function.id,
+                callee,
+                count,
+                sites,
+            }));
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    fn each(
+        &self,
+        scope: &Scope,
+        mut visit: impl FnMut(Seen<'_>) -> Result<(), ProfileError>,
+    ) -> Result<(), ProfileError> {
+        let mut operators = Vec::new();
+        let mut visit_one = |(function, counts, profile): Counted<'_>| {
+            self.operators(function, profile, &mut operators)?;
+            visit(Seen { function, counts, profile, operators: &operators })
+        };
+        match scope {
+            Scope::All => self.functions().try_for_each(visit_one),
+            Scope::Only(functions) => {
+                let functions: BTreeSet<_> = functions.iter().copied().collect();
+                functions.into_iter().filter_map(|id| self.function(id)).try_for_each(&mut visit_one)
+            }
+        }
+    }
+}

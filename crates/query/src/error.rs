@@ -1,0 +1,81 @@
+//! What can be wrong with the material of a profile.
+
+use afterimage_ids::{BlockId, FuncId, OpId};
+use thiserror::Error;
+
+/// Why counts and module do not make a profile. Nothing is ever clamped or
+/// guessed: counts that do not fit are refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ProfileError {
+    /// The counts speak of another number of functions than the module defines.
+    #[error("the counts are of {got} functions, but the module defines {expected}")]
+    Functions {
+        /// Functions that the module defines.
+        expected: usize,
+        /// Functions that were counted.
+        got: usize,
+    },
+    /// The counts speak of another number of edges than the function has.
+    #[error("the counts of {function} are of {got} edges, but it has {expected}")]
+    Edges {
+        /// The function.
+        function: FuncId,
+        /// Edges of its control-flow graph.
+        expected: usize,
+        /// Edges that were counted.
+        got: usize,
+    },
+    /// What enters a block is not what leaves it or stays in it.
+    #[error("{block} of {function} is entered {entered} times and left {left} times")]
+    Flow {
+        /// The function.
+        function: FuncId,
+        /// The block.
+        block: BlockId,
+        /// Executions of the edges into it.
+        entered: u64,
+        /// Executions of the edges out of it, and frames that are still in it.
+        left: u64,
+    },
+    /// The open frames of a block are not all listed with their operators, or too many are.
+    #[error("{block} of {function} holds {open} frames at the end, but the operators of {listed} are known")]
+    OpenFrames {
+        /// The function.
+        function: FuncId,
+        /// The block.
+        block: BlockId,
+        /// Frames that are in the block according to the counts.
+        open: u64,
+        /// Frames whose operator is listed.
+        listed: u64,
+    },
+    /// A frame is said to stand at an operator that does not exist there.
+    #[error("{function} has no {op} in {block}, where a frame is said to stand")]
+    NoSuchStop {
+        /// The function.
+        function: FuncId,
+        /// The block.
+        block: BlockId,
+        /// The operator.
+        op: OpId,
+    },
+    /// A sum does not fit into 64 bits.
+    #[error("a sum of the counts of {function} does not fit into 64 bits")]
+    Overflow {
+        /// The function at which it happened.
+        function: FuncId,
+    },
+    /// The module's bytes are not those that the control-flow graphs were made from.
+    #[error("the body of {function} cannot be read at offset {offset:#x}: {message}")]
+    Body {
+        /// The function.
+        function: FuncId,
+        /// Where in the module.
+        offset: usize,
+        /// What the decoder says.
+        message: String,
+    },
+    /// The text of the operators cannot be had.
+    #[error("the module cannot be written as text: {0}")]
+    Text(String),
+}

@@ -1,0 +1,86 @@
+//! The counts of source lines.
+//!
+//! A line's count is the number of *arrivals* at it. An execution of an
+//! instruction of line L is an arrival at L if the instruction that the same
+//! activation executed before it is of another line or of none, or if there
+//! is no such instruction, or if control came to it over a back edge or
+//! through a vertex that executes nothing (the root of a function that begins with a
+//! loop; the dispatch of an exception to its handler).
+//!
+//! Every arrival happens at a fixed place: between two neighbours in a block,
+//! or at a block's entry over a fixed edge. So the counts of operators and edges give
+//! the number exactly: the sum of the counts of these places. A call on a line
+//! and the rest of that line after it are one arrival; a loop on one line arrives once
+//! per iteration; of a line's several copies (inlined, generic) all arrivals are added.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{BlockId, EntityRef, FunctionCounts, SecondaryMap};
+use afterimage_program::Function;
+
+use crate::walk::code_blocks;
+use crate::{Line, OperatorCount};
+
+/// What happened on a source line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineCount {
+    /// Arrivals at the line.
+    pub arrivals: u64,
+    /// Instructions executed that come from the line.
+    pub instructions: u64,
+}
+
+/// The first and the last line of a block that executes something; each may be unknown.
+type Ends = Option<(Option<Line>, Option<Line>)>;
+
+/// Adds the lines of one function to `lines`, those that never ran included.
+/// `operators` is what [`Profile::operators`](crate::Profile::operators) gives for it.
+/// O(operators + edges). `None` if a sum does not fit into 64 bits.
+pub(crate) fn add_lines(
+    function: &Function,
+    counts: &FunctionCounts,
+    operators: &[OperatorCount],
+    lines: &mut HashMap<Line, LineCount>,
+) -> Option<()> {
+    let mut arrive = |line: Option<Line>, count: u64| -> Option<()> {
+        let Some(line) = line else { return Some(()) };
+        let sum = &mut lines.entry(line).or_default().arrivals;
+        *sum = sum.checked_add(count)?;
+        Some(())
+    };
+    let mut ends = SecondaryMap::<BlockId, Ends>::with_capacity(function.cfg.blocks.len());
+    for (id, block) in code_blocks(function) {
+        let operators = &operators[block.ops.start.index()..block.ops.end.index()];
+        let mut steps = operators.iter().filter(|operator| operator.instruction).map(line_of);
+        let Some((first, _)) = steps.next() else { continue };
+        let mut last = first;
+        for (line, count) in steps {
+            if line != last {
+                arrive(line, count)?;
+            }
+            last = line;
+        }
+        ends[id] = Some((first, last));
+    }
+    let root = function.cfg.graph.root();
+    if let Some((first, _)) = ends[root] {
+        arrive(first, counts.entries)?;
+    }
+    for (edge, transfer) in function.cfg.edges.iter() {
+        let Some((first, _)) = ends[transfer.to] else { continue };
+        let same_line = ends[transfer.from].is_some_and(|(_, last)| last == first);
+        if transfer.back || !same_line {
+            arrive(first, counts.edges[edge.index()])?;
+        }
+    }
+    for operator in operators {
+        let (Some(line), count) = line_of(operator) else { continue };
+        let sum = &mut lines.entry(line).or_default().instructions;
+        *sum = sum.checked_add(count)?;
+    }
+    Some(())
+}
+
+fn line_of(operator: &OperatorCount) -> (Option<Line>, u64) {
+    (operator.position.map(crate::Position::on), operator.count)
+}

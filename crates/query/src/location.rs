@@ -1,0 +1,268 @@
+//! Places in a program, as people write them.
+//!
+//! ```text
+//! file.c:42        a source line           func          a function, by name or demangled name
+//! file.c:42:7      … from this column      12, func[12]  a function, by index
+//! @0x1f3           an operator, by its     func+0x2a     an operator, by its distance from the
+//!                  offset in the module                  start of the function's body
+//! ```
+//! Each may end in `#K` or `#last`: its K-th execution, from 1, or the last one.
+//! Rust names hold `#` and `:` (`run::{closure#0}`), so these mean something at the very
+//! end only, and a text that is a function's name as a whole is that function.
+
+use std::fmt;
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
+use thiserror::Error;
+
+use crate::Line;
+
+/// Which execution of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occurrence {
+    /// The K-th, from 1.
+    Kth(u64),
+    /// The last.
+    Last,
+}
+
+/// A place as written, read by its form alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form<'t> {
+    /// `file.c:42[:7]`.
+    Line {
+        /// The file's path or the end of it.
+        file: &'t str,
+        /// The line, from 1.
+        line: u32,
+        /// The column, from 1.
+        column: Option<u32>,
+    },
+    /// `@0x1f3`.
+    Offset(OrigOffset),
+    /// `func+0x2a`.
+    Within {
+        /// The function, as written.
+        function: &'t str,
+        /// Bytes from the start of its body.
+        distance: u32,
+    },
+    /// Anything else: a function.
+    Function(&'t str),
+}
+
+/// A place in a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A function.
+    Function(FuncId),
+    /// An operator.
+    Operator(FuncId, OpId),
+    /// The instructions of a source line, by function and operator, in the order of the program.
+    Line(Line, Vec<(FuncId, OpId)>),
+}
+
+/// A place, or one execution of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The place.
+    pub place: Place,
+    /// Which execution, if one was asked for.
+    pub occurrence: Option<Occurrence>,
+}
+
+/// Why a text is no location of a program. Each names the nearest that exists.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LocationError {
+    /// Nothing was written.
+    #[error("a location is empty; write file.c:42, a function's name or index, func+0x2a or @0x1f3")]
+    Empty,
+    /// Executions are counted from 1.
+    #[error("{0:?} asks for execution 0, but executions are counted from 1")]
+    Zeroth(String),
+    /// No function has this name.
+    #[error("no function is called {name:?}{}", nearest(.candidate))]
+    NoFunction {
+        /// The name, as written.
+        name: String,
+        /// The most similar name.
+        candidate: Option<String>,
+    },
+    /// Several functions have this name.
+    #[error("{name:?} is the name of several functions: {}", indices(.functions))]
+    AmbiguousFunction {
+        /// The name, as written.
+        name: String,
+        /// The functions.
+        functions: Vec<FuncId>,
+    },
+    /// The module has fewer functions.
+    #[error("there is no function {index}: the last one is {last}")]
+    NoIndex {
+        /// The index, as written.
+        index: u64,
+        /// The highest index.
+        last: u64,
+    },
+    /// An imported function has no body.
+    #[error("{0} is imported: it has no code here")]
+    Imported(String),
+    /// No operator begins there.
+    #[error("no operator begins at {offset}{}", nearest(.candidate))]
+    NoOperator {
+        /// The offset in the module.
+        offset: OrigOffset,
+        /// The nearest operator's offset.
+        candidate: Option<OrigOffset>,
+    },
+    /// The debug information names no such file.
+    #[error("no source file is called {file:?}{}", nearest(.candidate))]
+    NoFile {
+        /// The file, as written.
+        file: String,
+        /// The most similar path.
+        candidate: Option<String>,
+    },
+    /// Several files end in this path.
+    #[error("{file:?} is the end of several paths: {}", .paths.join(", "))]
+    AmbiguousFile {
+        /// The file, as written.
+        file: String,
+        /// The paths.
+        paths: Vec<String>,
+    },
+    /// The line has no code.
+    #[error("{file}:{line} has no code{}", nearest(.candidate))]
+    NoCode {
+        /// The path of the file.
+        file: String,
+        /// The line and, if it was written, the column.
+        line: String,
+        /// The nearest line or column of the file that has code.
+        candidate: Option<u32>,
+    },
+    /// A range has two ends.
+    #[error("{0:?} is no range of locations: write FIRST..LAST, both included")]
+    NoRange(String),
+    /// The module's bytes cannot be read.
+    #[error(transparent)]
+    Module(#[from] crate::ProfileError),
+}
+
+fn nearest(candidate: &Option<impl fmt::Display>) -> String {
+    candidate.as_ref().map_or(String::new(), |candidate| format!("; the nearest is {candidate}"))
+}
+
+fn indices(functions: &[FuncId]) -> String {
+    let shown = functions.iter().take(8).map(|function| format!("func[{}]", function.as_u32()));
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if functions.len() > 8 {
+        text += &format!(" and {} more", functions.len() - 8);
+    }
+    text
+}
+
+/// Splits `#K` or `#last` off the end of a text.
+///
+/// # Errors
+/// If K is 0. A `#` that is followed by anything else belongs to the name.
+pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), LocationError> {
+    let Some((place, which)) = text.rsplit_once('#') else { return Ok((text, None)) };
+    if which == "last" {
+        return Ok((place, Some(Occurrence::Last)));
+    }
+    match decimal(which) {
+        Some(0) => Err(LocationError::Zeroth(text.to_owned())),
+        Some(k) => Ok((place, Some(Occurrence::Kth(k)))),
+        None => Ok((text, None)),
+    }
+}
+
+/// Reads the form of a place, without `#K`.
+pub fn form(text: &str) -> Form<'_> {
+    if let Some(offset) = text.strip_prefix('@').and_then(number) {
+        return Form::Offset(OrigOffset(offset));
+    }
+    if let Some((rest, last)) = text.rsplit_once(':').filter(|(rest, _)| !rest.ends_with(':')) {
+        let last = decimal(last).and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0);
+        if let Some(last) = last.filter(|_| !rest.is_empty()) {
+            let two = rest.rsplit_once(':').and_then(|(file, line)| {
+                Some((file, decimal(line).and_then(|n| u32::try_from(n).ok())?))
+            });
+            return match two {
+                Some((file, line)) if line > 0 && !file.is_empty() => {
+                    Form::Line { file, line, column: Some(last) }
+                }
+                _ => Form::Line { file: rest, line: last, column: None },
+            };
+        }
+    }
+    let within = text.rsplit_once('+').filter(|(function, _)| !function.is_empty());
+    match within.and_then(|(function, distance)| Some((function, number(distance)?))) {
+        Some((function, distance)) => Form::Within { function, distance },
+        None => Form::Function(text),
+    }
+}
+
+/// The ways to cut `FIRST..LAST` in two, the last dots first: names may hold dots too.
+pub(crate) fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let dots = text.rmatch_indices("..").map(|(at, _)| (&text[..at], &text[at + 2..]));
+    dots.filter(|(first, last)| !first.is_empty() && !last.is_empty())
+}
+
+/// A number without sign: decimal, or hexadecimal after `0x`.
+fn number(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => u32::from_str_radix(hex, 16).ok(),
+        Some(_) => None,
+        None => decimal(text).and_then(|n| u32::try_from(n).ok()),
+    }
+}
+
+/// A decimal number without sign.
+pub(crate) fn decimal(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if digits { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_occurrence_is_read_at_the_end_only() {
+        let split = |text| split_occurrence(text).unwrap();
+        assert_eq!(split("main#3"), ("main", Some(Occurrence::Kth(3))));
+        assert_eq!(split("a.c:4#last"), ("a.c:4", Some(Occurrence::Last)));
+        assert_eq!(split("run::{closure#0}"), ("run::{closure#0}", None));
+        assert_eq!(split("run::{closure#0}#7"), ("run::{closure#0}", Some(Occurrence::Kth(7))));
+        assert_eq!(split("f#-1"), ("f#-1", None));
+        assert_eq!(split("f#"), ("f#", None));
+        assert!(matches!(split_occurrence("f#0"), Err(LocationError::Zeroth(_))));
+        // Too large for any execution: it stays part of a name, which then is not found.
+        assert_eq!(split("f#99999999999999999999"), ("f#99999999999999999999", None));
+    }
+
+    #[test]
+    fn forms() {
+        let line = |file, line, column| Form::Line { file, line, column };
+        assert_eq!(form("a.c:42"), line("a.c", 42, None));
+        assert_eq!(form("dir/a.c:42:7"), line("dir/a.c", 42, Some(7)));
+        assert_eq!(form("C:/x/a.c:42"), line("C:/x/a.c", 42, None));
+        assert_eq!(form("@0x1F"), Form::Offset(OrigOffset(31)));
+        assert_eq!(form("@31"), Form::Offset(OrigOffset(31)));
+        assert_eq!(form("f+0x2a"), Form::Within { function: "f", distance: 42 });
+        assert_eq!(form("12"), Form::Function("12"));
+        assert_eq!(form("func[12]+8"), Form::Within { function: "func[12]", distance: 8 });
+        for name in ["a::b", "core::ops::Add+x", "operator+", "a.c:0", ":4", "x::7", "@x", "@0x"] {
+            assert_eq!(form(name), Form::Function(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_cut_at_any_pair_of_dots() {
+        let found: Vec<_> = cuts("a$u20$..b..c:4").collect();
+        assert_eq!(found, [("a$u20$..b", "c:4"), ("a$u20$", "b..c:4")]);
+        assert_eq!(cuts("..a").count() + cuts("a..").count() + cuts("a.b").count(), 0);
+    }
+}

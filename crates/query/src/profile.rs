@@ -1,0 +1,226 @@
+//! Exact counts of everything in a program, derived from the counts of its edges.
+
+use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, OpId, SecondaryMap};
+use afterimage_program::{BlockKind, Function, Program};
+
+use crate::body::decode;
+use crate::frequency::executed_blocks;
+use crate::{Names, OperatorCount, ProfileError, Source, block_counts, walk};
+
+/// Where an activation stood when the run ended: the operator that trapped or was
+/// executing a call. It counts as executed; what follows it in its block does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stop {
+    /// The function.
+    pub function: FuncId,
+    /// The block that it was in.
+    pub block: BlockId,
+    /// The operator that it was at, in that block.
+    pub op: OpId,
+}
+
+/// What a program did, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Instructions executed: operators, without the markers `block`, `loop`,
+    /// `try_table`, `else` and `end`.
+    pub instructions: u64,
+    /// Basic blocks executed.
+    pub blocks: u64,
+    /// Activations of functions that the module defines.
+    pub entries: u64,
+    /// Functions that the module defines.
+    pub functions: u64,
+    /// Those of them that were entered.
+    pub executed_functions: u64,
+    /// Activations that were still open when the run ended.
+    pub open: u64,
+}
+
+/// The exact profile of one execution.
+///
+/// Everything else is derived from it on demand, a function at a time, so
+/// that its size is that of the graphs, not of the operators.
+pub struct Profile<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) module: &'a [u8],
+    pub(crate) counts: &'a Counts,
+    pub(crate) names: &'a dyn Names,
+    pub(crate) source: &'a dyn Source,
+    functions: Vec<FunctionProfile>,
+    totals: Totals,
+}
+
+/// What [`Profile`] keeps of one function.
+#[derive(Clone, Debug)]
+pub struct FunctionProfile {
+    /// Executions of each vertex of its graph.
+    pub blocks: SecondaryMap<BlockId, u64>,
+    /// Where its open activations stood, ascending by block, then operator.
+    pub stops: Vec<(BlockId, OpId)>,
+    /// Basic blocks executed.
+    pub executed_blocks: u64,
+    /// Instructions executed in it, callees not included.
+    pub instructions: u64,
+}
+
+impl<'a> Profile<'a> {
+    /// Derives the profile of a run. `stops` holds one element for each
+    /// activation that was open at the end, in any order.
+    ///
+    /// O(size of the graphs and of the bodies that were executed).
+    ///
+    /// # Errors
+    /// If the counts are not those of an execution of this program that ended in these stops.
+    pub fn new(
+        program: &'a Program,
+        module: &'a [u8],
+        counts: &'a Counts,
+        stops: &[Stop],
+        names: &'a dyn Names,
+        source: &'a dyn Source,
+    ) -> Result<Self, ProfileError> {
+        if counts.functions.len() != program.functions.len() {
+            return Err(ProfileError::Functions {
+                expected: program.functions.len(),
+                got: counts.functions.len(),
+            });
+        }
+        let mut stops = stops.to_vec();
+        stops.sort_unstable();
+        let mut unclaimed = stops.as_slice();
+        let mut totals = Totals { functions: program.functions.len() as u64, ..Totals::default() };
+        let mut functions = Vec::with_capacity(program.functions.len());
+        let mut body = Vec::new();
+        for (function, counts) in program.functions.iter().zip(&counts.functions) {
+            let here = unclaimed.partition_point(|stop| stop.function <= function.id);
+            let (own, rest) = unclaimed.split_at(here);
+            unclaimed = rest;
+            let blocks = block_counts(function, counts)?;
+            let stops = checked_stops(function, counts, own)?;
+            let overflow = || ProfileError::Overflow { function: function.id };
+            let executed_blocks = executed_blocks(function, &blocks).ok_or_else(overflow)?;
+            let mut instructions = 0;
+            if counts.entries > 0 {
+                decode(module, function, &mut body)?;
+                instructions = walk::instructions(function, &body, &blocks, &stops)?;
+            }
+            let sum = |total: &mut u64, part: u64| {
+                *total = total.checked_add(part).ok_or_else(overflow)?;
+                Ok(())
+            };
+            sum(&mut totals.instructions, instructions)?;
+            sum(&mut totals.blocks, executed_blocks)?;
+            sum(&mut totals.entries, counts.entries)?;
+            totals.executed_functions += u64::from(counts.entries > 0);
+            totals.open += stops.len() as u64;
+            functions.push(FunctionProfile { blocks, stops, executed_blocks, instructions });
+        }
+        if let Some(stop) = unclaimed.first() {
+            return Err(ProfileError::NoSuchStop {
+                function: stop.function,
+                block: stop.block,
+                op: stop.op,
+            });
+        }
+        Ok(Self { program, module, counts, names, source, functions, totals })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &'a Program {
+        self.program
+    }
+
+    /// The names of its functions.
+    pub fn names(&self) -> &'a dyn Names {
+        self.names
+    }
+
+    /// Its source files and positions.
+    pub fn source(&self) -> &'a dyn Source {
+        self.source
+    }
+
+    /// The sums over everything.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The path of a source file, or the empty text if the source has no such file.
+    pub fn file(&self, file: crate::FileId) -> &'a str {
+        self.source.files().get(file.0 as usize).map_or("", String::as_str)
+    }
+
+    /// The functions that the module defines, with their edge counts and what is derived from them.
+    pub fn functions(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (&'a Function, &'a FunctionCounts, &FunctionProfile)> {
+        let counted = self.program.functions.iter().zip(&self.counts.functions);
+        counted.zip(&self.functions).map(|((function, counts), profile)| (function, counts, profile))
+    }
+
+    /// A function that the module defines, or `None` for an import or an index beyond the last.
+    pub fn function(
+        &self,
+        id: FuncId,
+    ) -> Option<(&'a Function, &'a FunctionCounts, &FunctionProfile)> {
+        let index = (id.as_u32() as usize).checked_sub(self.program.imports.len())?;
+        let function = self.program.functions.get(index)?;
+        Some((function, &self.counts.functions[index], &self.functions[index]))
+    }
+
+    /// Every operator of a function with its executions and its line, in the order of the body, into `into`.
+    ///
+    /// O(operators × log rows of the source map).
+    ///
+    /// # Errors
+    /// If the module's bytes are not those that the program was parsed from.
+    pub fn operators(
+        &self,
+        function: &Function,
+        profile: &FunctionProfile,
+        into: &mut Vec<OperatorCount>,
+    ) -> Result<(), ProfileError> {
+        let mut body = Vec::new();
+        decode(self.module, function, &mut body)?;
+        walk::operators(function, &body, profile, self.source, into);
+        Ok(())
+    }
+}
+
+/// The stops of a function, which must be as many in each block as the counts say.
+fn checked_stops(
+    function: &Function,
+    counts: &FunctionCounts,
+    stops: &[Stop],
+) -> Result<Vec<(BlockId, OpId)>, ProfileError> {
+    let mut unseen = stops;
+    for &(block, open) in &counts.open {
+        let here = unseen.iter().take_while(|stop| stop.block == block).count();
+        if here as u64 != open {
+            let listed = here as u64;
+            return Err(ProfileError::OpenFrames { function: function.id, block, open, listed });
+        }
+        unseen = &unseen[here..];
+    }
+    if let Some(stop) = unseen.first() {
+        let listed = unseen.iter().take_while(|other| other.block == stop.block).count() as u64;
+        return Err(ProfileError::OpenFrames {
+            function: function.id,
+            block: stop.block,
+            open: 0,
+            listed,
+        });
+    }
+    for stop in stops {
+        let block = &function.cfg.blocks[stop.block];
+        if block.kind != BlockKind::Code || !block.ops.contains(&stop.op) {
+            return Err(ProfileError::NoSuchStop {
+                function: function.id,
+                block: stop.block,
+                op: stop.op,
+            });
+        }
+    }
+    Ok(stops.iter().map(|stop| (stop.block, stop.op)).collect())
+}

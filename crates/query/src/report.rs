@@ -1,0 +1,135 @@
+//! A question about a profile, and the rows that answer it.
+
+use std::cmp::Reverse;
+
+use crate::{Position, Profile, ProfileError, Rows, Scope, Totals, text};
+
+/// What a report has one row for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// A function.
+    #[default]
+    Function,
+    /// A source line.
+    Line,
+    /// A basic block.
+    Block,
+    /// An edge of a control-flow graph.
+    Edge,
+    /// An instruction.
+    Instruction,
+}
+
+/// The order of a report's rows. Ties are in the order of the program, so that every order is total and stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Most instructions executed first; edges and instructions by count.
+    Instructions,
+    /// Most executions first: entries of a function, arrivals at a line, executions otherwise.
+    Count,
+    /// By the name of the function; lines by the path of their file.
+    Name,
+    /// In the order of the program: by function index, and there by position in the body; lines by file and line.
+    Program,
+}
+
+/// A question about a profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// What has a row.
+    pub by: By,
+    /// The order; by default that of the program, or most instructions first if only the top rows are wanted.
+    pub sort: Option<Sort>,
+    /// How many rows are kept, from the first; all by default.
+    pub top: Option<usize>,
+    /// The functions that it is about.
+    pub scope: Scope,
+}
+
+/// The answer: rows, and what they are a part of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The rows, in the order asked for.
+    pub rows: Rows,
+    /// How many rows there would be without a limit.
+    pub available: usize,
+    /// The sums over the whole program, whatever the rows are about.
+    pub totals: Totals,
+    /// The order of the rows.
+    pub sort: Sort,
+}
+
+impl Report {
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// See [`Profile::operators`].
+    pub fn new(profile: &Profile<'_>, options: &Options) -> Result<Self, ProfileError> {
+        let default = if options.top.is_some() { Sort::Instructions } else { Sort::Program };
+        let sort = options.sort.unwrap_or(default);
+        let scope = &options.scope;
+        let name = |function| profile.names().shown(function).into_owned();
+        let mut rows = match options.by {
+            By::Function => Rows::Functions(profile.function_rows(scope)?),
+            By::Line => Rows::Lines(profile.line_rows(scope)?),
+            By::Block => Rows::Blocks(profile.block_rows(scope)?),
+            By::Edge => Rows::Edges(profile.edge_rows(scope)?),
+            By::Instruction => Rows::Instructions(profile.instruction_rows(scope)?),
+        };
+        let available = rows.len();
+        match &mut rows {
+            Rows::Functions(rows) => {
+                order(rows, sort, |r| r.instructions, |r| r.entries, |r| name(r.function))
+            }
+            // Lines are by path already.
+            Rows::Lines(rows) => order(rows, sort, |r| r.instructions, |r| r.count, |_| ()),
+            Rows::Blocks(rows) => {
+                order(rows, sort, |r| r.instructions, |r| r.count, |r| name(r.function))
+            }
+            Rows::Edges(rows) => order(rows, sort, |r| r.count, |r| r.count, |r| name(r.function)),
+            Rows::Instructions(rows) => {
+                order(rows, sort, |r| r.count, |r| r.count, |r| name(r.function))
+            }
+        }
+        if let Some(top) = options.top {
+            match &mut rows {
+                Rows::Functions(rows) => rows.truncate(top),
+                Rows::Lines(rows) => rows.truncate(top),
+                Rows::Blocks(rows) => rows.truncate(top),
+                Rows::Edges(rows) => rows.truncate(top),
+                Rows::Instructions(rows) => rows.truncate(top),
+            }
+        }
+        if let Rows::Instructions(rows) = &mut rows {
+            text::fill(profile.module, rows)?;
+        }
+        Ok(Self { rows, available, totals: profile.totals(), sort })
+    }
+}
+
+/// Sorts rows that are in the order of the program.
+fn order<R, K: Ord>(
+    rows: &mut [R],
+    sort: Sort,
+    instructions: impl Fn(&R) -> u64,
+    count: impl Fn(&R) -> u64,
+    name: impl Fn(&R) -> K,
+) {
+    match sort {
+        Sort::Instructions => rows.sort_by_key(|row| Reverse((instructions(row), count(row)))),
+        Sort::Count => rows.sort_by_key(|row| Reverse((count(row), instructions(row)))),
+        Sort::Name => rows.sort_by_cached_key(name),
+        Sort::Program => {}
+    }
+}
+
+impl Profile<'_> {
+    /// A position as people write it: `file.c:42:7`, without the column if it is not known.
+    pub fn place(&self, position: Position) -> String {
+        let Position { file, line, column } = position;
+        match column {
+            0 => format!("{}:{line}", self.file(file)),
+            _ => format!("{}:{line}:{column}", self.file(file)),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The rows of a report: one type per thing that is counted.
+
+use afterimage_ids::{BlockId, EdgeId, FuncId, OpId, OrigOffset};
+use afterimage_program::{BlockEnd, EdgeKind};
+
+use crate::{Line, Position};
+
+/// A function that the module defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionRow {
+    /// The function.
+    pub function: FuncId,
+    /// Activations.
+    pub entries: u64,
+    /// Basic blocks executed.
+    pub blocks: u64,
+    /// Instructions executed, callees not included.
+    pub instructions: u64,
+    /// Where it begins: its declaration, or else its first instruction with a position.
+    pub position: Option<Position>,
+    /// Where its body begins in the module.
+    pub offset: OrigOffset,
+}
+
+/// A source line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineRow {
+    /// The line.
+    pub line: Line,
+    /// Arrivals at it.
+    pub count: u64,
+    /// Instructions executed that come from it.
+    pub instructions: u64,
+}
+
+/// A basic block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockRow {
+    /// The function.
+    pub function: FuncId,
+    /// The block.
+    pub block: BlockId,
+    /// How it ends.
+    pub end: BlockEnd,
+    /// Its first operator.
+    pub op: OpId,
+    /// Where that is in the module.
+    pub offset: OrigOffset,
+    /// Executions.
+    pub count: u64,
+    /// Instructions executed in it.
+    pub instructions: u64,
+    /// Where its first instruction with a position comes from.
+    pub position: Option<Position>,
+}
+
+/// An edge of a control-flow graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgeRow {
+    /// The function.
+    pub function: FuncId,
+    /// The edge.
+    pub edge: EdgeId,
+    /// The vertex that it leaves.
+    pub from: BlockId,
+    /// The vertex that it enters.
+    pub to: BlockId,
+    /// Which way of transferring control it is.
+    pub kind: EdgeKind,
+    /// Whether it is a branch back to a loop's header.
+    pub back: bool,
+    /// Where the operator that transfers control is in the module; `None` for an edge that has none.
+    pub offset: Option<OrigOffset>,
+    /// Executions.
+    pub count: u64,
+    /// Where that operator comes from.
+    pub position: Option<Position>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstructionRow {
+    /// The function.
+    pub function: FuncId,
+    /// Its ordinal in the body.
+    pub op: OpId,
+    /// Where it is in the module.
+    pub offset: OrigOffset,
+    /// The block that it belongs to; `None` in code that cannot be reached.
+    pub block: Option<BlockId>,
+    /// Executions.
+    pub count: u64,
+    /// Where it comes from.
+    pub position: Option<Position>,
+    /// Its text in the WebAssembly text format.
+    pub text: String,
+}
+
+/// A branch with the counts of its ways: a predicate that ends in `br_if` and the like, `if`, or `br_table`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchRow {
+    /// The function.
+    pub function: FuncId,
+    /// The block that it ends.
+    pub block: BlockId,
+    /// The operator.
+    pub op: OpId,
+    /// Where it is in the module.
+    pub offset: OrigOffset,
+    /// Executions of the branch.
+    pub count: u64,
+    /// Each way out, in the order of the edges: taken before not taken as the graph has them.
+    pub ways: Vec<(EdgeKind, u64)>,
+    /// Where it comes from.
+    pub position: Option<Position>,
+}
+
+/// Calls by name from one function to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRow {
+    /// The function that calls.
+    pub caller: FuncId,
+    /// The function that is called; `None` for calls through a table.
+    pub callee: Option<FuncId>,
+    /// How often.
+    pub count: u64,
+    /// From how many places in the caller.
+    pub sites: u32,
+}
+
+/// The rows of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// By function.
+    Functions(Vec<FunctionRow>),
+    /// By source line.
+    Lines(Vec<LineRow>),
+    /// By basic block.
+    Blocks(Vec<BlockRow>),
+    /// By edge.
+    Edges(Vec<EdgeRow>),
+    /// By instruction.
+    Instructions(Vec<InstructionRow>),
+}
+
+impl Rows {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Rows::Functions(rows) => rows.len(),
+            Rows::Lines(rows) => rows.len(),
+            Rows::Blocks(rows) => rows.len(),
+            Rows::Edges(rows) => rows.len(),
+            Rows::Instructions(rows) => rows.len(),
+        }
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

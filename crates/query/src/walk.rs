@@ -1,0 +1,106 @@
+//! The executions of single operators, and the line of each.
+
+use afterimage_ids::{BlockId, EntityRef, OpId, OrigOffset, SecondaryMap};
+use afterimage_program::{Block, BlockKind, Function};
+
+use crate::body::Decoded;
+use crate::{FunctionProfile, Position, ProfileError, Source};
+
+/// An operator of a body, with its executions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperatorCount {
+    /// Its ordinal in the body.
+    pub op: OpId,
+    /// Where it is in the original module.
+    pub offset: OrigOffset,
+    /// Whether it is an instruction; the markers of the block structure are not.
+    pub instruction: bool,
+    /// The block that it belongs to; `None` in code that cannot be reached.
+    pub block: Option<BlockId>,
+    /// How often it was executed, a trap in it included; for a marker, how often control passed it.
+    pub count: u64,
+    /// Where it comes from. An instruction of which the debug information says nothing
+    /// is taken to come from where the nearest instruction before it *in the body* comes
+    /// from that has a position: the rule of DWARF's own line tables, whose rows hold until the
+    /// next one. Instructions before the first such have none. Markers have none.
+    pub position: Option<Position>,
+}
+
+/// How many instructions a function executed: each block's executions times its
+/// instructions, less those that open activations did not reach.
+pub(crate) fn instructions(
+    function: &Function,
+    body: &[Decoded],
+    blocks: &SecondaryMap<BlockId, u64>,
+    stops: &[(BlockId, OpId)],
+) -> Result<u64, ProfileError> {
+    let overflow = || ProfileError::Overflow { function: function.id };
+    let in_range = |from: usize, to: usize| -> u64 {
+        let ops = body.get(from..to).unwrap_or_default();
+        ops.iter().filter(|op| op.instruction).count() as u64
+    };
+    let mut sum = 0u64;
+    for (id, block) in code_blocks(function) {
+        let length = in_range(block.ops.start.index(), block.ops.end.index());
+        sum = blocks[id].checked_mul(length).and_then(|n| sum.checked_add(n)).ok_or_else(overflow)?;
+    }
+    let mut known = None;
+    for &stop in stops {
+        // Deep recursion lists the same stop over and over.
+        let missed = match known {
+            Some((same, missed)) if same == stop => missed,
+            _ => in_range(stop.1.index() + 1, function.cfg.blocks[stop.0].ops.end.index()),
+        };
+        known = Some((stop, missed));
+        sum = sum.checked_sub(missed).ok_or_else(overflow)?;
+    }
+    Ok(sum)
+}
+
+/// All operators of a body in order.
+pub(crate) fn operators(
+    function: &Function,
+    body: &[Decoded],
+    profile: &FunctionProfile,
+    source: &dyn Source,
+    into: &mut Vec<OperatorCount>,
+) {
+    positions(body, source, into);
+    let mut stops = profile.stops.as_slice();
+    for (id, block) in code_blocks(function) {
+        let here = stops.partition_point(|stop| stop.0 <= id);
+        let (mut own, rest) = stops.split_at(here);
+        stops = rest;
+        let mut count = profile.blocks[id];
+        for operator in &mut into[block.ops.start.index()..block.ops.end.index()] {
+            operator.block = Some(id);
+            operator.count = count;
+            let ended = own.partition_point(|stop| stop.1 <= operator.op);
+            count -= ended as u64;
+            own = &own[ended..];
+        }
+    }
+}
+
+/// All operators of a body in order, with their positions only.
+pub(crate) fn positions(body: &[Decoded], source: &dyn Source, into: &mut Vec<OperatorCount>) {
+    into.clear();
+    into.extend(body.iter().enumerate().map(|(i, op)| OperatorCount {
+        op: OpId::new(i),
+        offset: op.offset,
+        instruction: op.instruction,
+        block: None,
+        count: 0,
+        position: None,
+    }));
+    let mut known = None;
+    for operator in into.iter_mut().filter(|operator| operator.instruction) {
+        known = source.position(operator.offset).or(known);
+        operator.position = known;
+    }
+}
+
+/// The basic blocks of a function, in layout order.
+pub(crate) fn code_blocks(function: &Function) -> impl Iterator<Item = (BlockId, &Block)> {
+    function.cfg.blocks.iter().filter(|(_, block)| block.kind == BlockKind::Code)
+}
