@@ -31,7 +31,10 @@ impl FlowGraph {
         edges: impl IntoIterator<Item = (BlockId, BlockId)>,
     ) -> Self {
         let ends: Vec<_> = edges.into_iter().collect();
-        assert!(root.index() < vertices && exit.index() < vertices, "root and EXIT are vertices");
+        assert!(
+            root.index() < vertices && exit.index() < vertices,
+            "root and EXIT are vertices"
+        );
         let bucket = |key: &dyn Fn(&(BlockId, BlockId)) -> BlockId| {
             let mut start = vec![0u32; vertices + 1];
             for end in &ends {
@@ -51,7 +54,15 @@ impl FlowGraph {
         };
         let (succ_start, succ) = bucket(&|e| e.0);
         let (pred_start, pred) = bucket(&|e| e.1);
-        Self { root, exit, ends, succ_start, succ, pred_start, pred }
+        Self {
+            root,
+            exit,
+            ends,
+            succ_start,
+            succ,
+            pred_start,
+            pred,
+        }
     }
 
     /// The vertex where every execution begins.
@@ -75,12 +86,16 @@ impl FlowGraph {
     }
 
     /// All vertices, ascending.
-    pub fn vertices(&self) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + use<> {
+    pub fn vertices(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = BlockId> + ExactSizeIterator + Clone + use<> {
         (0..self.vertex_count()).map(BlockId::new)
     }
 
     /// All edges, ascending.
-    pub fn edges(&self) -> impl DoubleEndedIterator<Item = EdgeId> + ExactSizeIterator + use<> {
+    pub fn edges(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = EdgeId> + ExactSizeIterator + Clone + use<> {
         (0..self.edge_count()).map(EdgeId::new)
     }
 
@@ -120,6 +135,8 @@ impl FlowGraph {
     /// (Ball and Larus 1992, section 2).
     pub fn is_predicate(&self, vertex: BlockId) -> bool {
         let mut successors = self.successors(vertex);
-        successors.next().is_some_and(|first| successors.any(|next| next != first))
+        successors
+            .next()
+            .is_some_and(|first| successors.any(|next| next != first))
     }
 }

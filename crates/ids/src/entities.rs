@@ -30,6 +30,8 @@ entities! {
     StmtId = "stmt";
     /// A value in static single assignment form.
     ValueId = "v";
+    /// A loop of a control-flow graph's loop nesting forest.
+    LoopId = "loop";
     /// A counter that a placement asks for.
     CounterId = "counter";
 }

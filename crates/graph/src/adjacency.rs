@@ -1,0 +1,54 @@
+//! Successor lists of a plain digraph on `0..n`.
+
+/// For every vertex a list of neighbours, in one allocation.
+///
+/// The whole-graph algorithms that do not care which edge they walk, such as
+/// dominators and strongly connected components, take this form, so that they
+/// run as well on a reversed graph, on a graph with virtual edges, and on a call graph.
+#[derive(Clone, Debug)]
+pub struct Adjacency {
+    start: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl Adjacency {
+    /// Builds the lists from `(vertex, neighbour)` pairs, which are read twice and keep
+    /// their order. O(n + pairs).
+    ///
+    /// # Panics
+    /// If the first of a pair is not below `n`.
+    pub fn new<I>(n: usize, pairs: I) -> Self
+    where
+        I: Iterator<Item = (usize, usize)> + Clone,
+    {
+        let mut start = vec![0u32; n + 1];
+        for (v, _) in pairs.clone() {
+            start[v + 1] += 1;
+        }
+        for v in 0..n {
+            start[v + 1] += start[v];
+        }
+        let mut fill = start.clone();
+        let mut list = vec![0u32; start[n] as usize];
+        for (v, w) in pairs {
+            list[fill[v] as usize] = w as u32;
+            fill[v] += 1;
+        }
+        Self { start, list }
+    }
+
+    /// How many vertices there are.
+    pub fn len(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    /// Whether there is no vertex.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The neighbours of a vertex, in the order in which they were given.
+    pub fn of(&self, vertex: usize) -> &[u32] {
+        &self.list[self.start[vertex] as usize..self.start[vertex + 1] as usize]
+    }
+}

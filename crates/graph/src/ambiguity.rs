@@ -1,0 +1,90 @@
+//! Directed cycles and diamonds among edges that are not instrumented.
+
+use afterimage_ids::{BlockId, EdgeId, EntityRef};
+
+use crate::{FlowGraph, is_forest};
+
+/// Why a set of uninstrumented edges leaves an execution undetermined (Ball and Larus
+/// 1992, Theorems 3.1 and 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ambiguity {
+    /// A directed cycle goes through this vertex.
+    DirectedCycle(BlockId),
+    /// Two directed paths lead from one vertex to another. Parallel edges are the shortest
+    /// diamond: they are told apart, as the ways that a branch can go are.
+    Diamond {
+        /// Where the paths part.
+        from: BlockId,
+        /// A vertex where both arrive.
+        to: BlockId,
+    },
+}
+
+/// Finds a directed cycle or a diamond among the edges that `free` selects. EXIT→root is not
+/// one of them.
+///
+/// O(V + E) if they contain no undirected cycle, and so nothing to find, or if they contain a
+/// directed cycle. Otherwise O(P·V) where P vertices have several free edges
+/// leaving them.
+pub fn find_ambiguity(
+    graph: &FlowGraph,
+    mut free: impl FnMut(EdgeId) -> bool,
+) -> Option<Ambiguity> {
+    let free: Vec<bool> = graph.edges().map(&mut free).collect();
+    let is_free = |e: EdgeId| free[e.index()];
+    // With EXIT→root an answer of "forest" is stricter than needed, which is fine for a shortcut.
+    if is_forest(graph, &[], is_free) {
+        return None;
+    }
+    find_cycle(graph, is_free)
+        .map(Ambiguity::DirectedCycle)
+        .or_else(|| find_diamond(graph, is_free))
+}
+
+/// A vertex on a directed cycle: one that is left when vertices without free incoming edges
+/// have been removed again and again, reached by walking backwards.
+fn find_cycle(graph: &FlowGraph, is_free: impl Fn(EdgeId) -> bool) -> Option<BlockId> {
+    let free_in = |v| graph.in_edges(v).iter().copied().filter(|&e| is_free(e));
+    let mut incoming: Vec<usize> = graph.vertices().map(|v| free_in(v).count()).collect();
+    let mut ready: Vec<BlockId> = graph
+        .vertices()
+        .filter(|v| incoming[v.index()] == 0)
+        .collect();
+    while let Some(v) = ready.pop() {
+        for &e in graph.out_edges(v).iter().filter(|&&e| is_free(e)) {
+            let w = graph.to(e);
+            incoming[w.index()] -= 1;
+            if incoming[w.index()] == 0 {
+                ready.push(w);
+            }
+        }
+    }
+    let mut v = graph.vertices().find(|v| incoming[v.index()] > 0)?;
+    // Every vertex left has a predecessor left, so this walk enters a cycle within V steps.
+    for _ in 0..graph.vertex_count() {
+        v = free_in(v)
+            .map(|e| graph.from(e))
+            .find(|p| incoming[p.index()] > 0)?;
+    }
+    Some(v)
+}
+
+/// Two paths between two vertices of an acyclic set: where the first of two that part and
+/// meet again are, a diamond lies between.
+fn find_diamond(graph: &FlowGraph, is_free: impl Fn(EdgeId) -> bool) -> Option<Ambiguity> {
+    let free_out = |v| graph.out_edges(v).iter().copied().filter(|&e| is_free(e));
+    let mut seen_from = vec![None; graph.vertex_count()];
+    let mut stack = Vec::new();
+    for from in graph.vertices().filter(|&v| free_out(v).nth(1).is_some()) {
+        stack.push(from);
+        while let Some(v) = stack.pop() {
+            for to in free_out(v).map(|e| graph.to(e)) {
+                if seen_from[to.index()].replace(from) == Some(from) {
+                    return Some(Ambiguity::Diamond { from, to });
+                }
+                stack.push(to);
+            }
+        }
+    }
+    None
+}

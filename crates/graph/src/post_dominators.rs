@@ -1,0 +1,83 @@
+//! Post-dominators, on graphs with or without a path to EXIT.
+
+use afterimage_ids::{BlockId, EntityRef};
+
+use crate::{Adjacency, Components, DepthFirst, DominatorTree, FlowGraph};
+
+/// The post-dominator tree: `a` post-dominates `b` if every path from `b` to EXIT goes through `a`.
+///
+/// Where EXIT cannot be reached the graph is first completed by *virtual exits*: one edge to
+/// EXIT from every vertex without successors, and one from every region that cannot be left,
+/// namely from the vertex of the region that depth-first search discovers first (the
+/// header of an infinite loop). Every vertex then reaches EXIT and has a place in the tree. An infinite
+/// loop so behaves like a loop whose header decides when it ends. Edges that leave EXIT are ignored.
+#[derive(Clone, Debug)]
+pub struct PostDominatorTree {
+    tree: DominatorTree,
+    virtual_exits: Vec<BlockId>,
+}
+
+impl PostDominatorTree {
+    /// Post-dominators of all vertices. O(E log V), no recursion.
+    pub fn compute(graph: &FlowGraph) -> Self {
+        let virtual_exits = virtual_exits(graph);
+        let exit = graph.exit().index();
+        let ends = inner_edges(graph).chain(virtual_exits.iter().map(|v| (v.index(), exit)));
+        let n = graph.vertex_count();
+        let succ = Adjacency::new(n, ends.clone());
+        let pred = Adjacency::new(n, ends.map(|(a, b)| (b, a)));
+        Self {
+            tree: DominatorTree::of_digraph(exit, &pred, &succ),
+            virtual_exits,
+        }
+    }
+
+    /// The closest strict post-dominator; `None` for EXIT only.
+    pub fn immediate_post_dominator(&self, v: BlockId) -> Option<BlockId> {
+        self.tree.immediate_dominator(v)
+    }
+
+    /// Whether `a` post-dominates `b`; every vertex post-dominates itself. O(1).
+    pub fn post_dominates(&self, a: BlockId, b: BlockId) -> bool {
+        self.tree.dominates(a, b)
+    }
+
+    /// The vertices that were given a virtual edge to EXIT, ascending.
+    pub fn virtual_exits(&self) -> &[BlockId] {
+        &self.virtual_exits
+    }
+}
+
+fn inner_edges(graph: &FlowGraph) -> impl Iterator<Item = (usize, usize)> + Clone + '_ {
+    graph
+        .edges()
+        .map(|e| (graph.from(e).index(), graph.to(e).index()))
+        .filter(|&(from, _)| from != graph.exit().index())
+}
+
+/// One vertex of every strongly connected component that no edge leaves, EXIT's excepted: the
+/// one that depth-first search from the root discovers first, or, among vertices that
+/// the root does not reach, the lowest. Ascending. O(V + E).
+pub fn virtual_exits(graph: &FlowGraph) -> Vec<BlockId> {
+    let components = Components::compute(&Adjacency::new(graph.vertex_count(), inner_edges(graph)));
+    let mut is_left = vec![false; components.count()];
+    is_left[components.of(graph.exit().index())] = true;
+    for (a, b) in inner_edges(graph) {
+        if components.of(a) != components.of(b) {
+            is_left[components.of(a)] = true;
+        }
+    }
+    let search = DepthFirst::compute(graph);
+    let discovery = |v: BlockId| (search.number(v).unwrap_or(usize::MAX), v);
+    let mut exits: Vec<BlockId> = (0..components.count())
+        .filter(|&c| !is_left[c])
+        .filter_map(|c| {
+            let members = components.members(c).iter();
+            members
+                .map(|&v| BlockId::new(v as usize))
+                .min_by_key(|&v| discovery(v))
+        })
+        .collect();
+    exits.sort_unstable();
+    exits
+}

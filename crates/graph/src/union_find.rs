@@ -1,0 +1,63 @@
+//! Disjoint sets.
+
+/// Disjoint sets of `0..n` with union by size and path halving (Tarjan 1975): a
+/// sequence of operations costs nearly constant time each.
+#[derive(Clone, Debug)]
+pub struct UnionFind {
+    parent: Vec<u32>,
+    size: Vec<u32>,
+    /// The name of the set, per root.
+    name: Vec<u32>,
+}
+
+impl UnionFind {
+    /// Every element alone in its set.
+    pub fn new(n: usize) -> Self {
+        let alone: Vec<u32> = (0..n as u32).collect();
+        Self {
+            parent: alone.clone(),
+            size: vec![1; n],
+            name: alone,
+        }
+    }
+
+    fn root(&mut self, element: usize) -> usize {
+        let mut x = element;
+        while self.parent[x] as usize != x {
+            let grandparent = self.parent[self.parent[x] as usize];
+            self.parent[x] = grandparent;
+            x = grandparent as usize;
+        }
+        x
+    }
+
+    /// The set's name, one of its elements: the same for two elements exactly when they
+    /// are in one set.
+    pub fn find(&mut self, element: usize) -> usize {
+        let root = self.root(element);
+        self.name[root] as usize
+    }
+
+    /// Whether two elements are in one set.
+    pub fn same(&mut self, a: usize, b: usize) -> bool {
+        self.root(a) == self.root(b)
+    }
+
+    /// Joins the set of `a` with that of `b` under `b`'s name; whether they were apart.
+    pub fn union(&mut self, a: usize, b: usize) -> bool {
+        let name = self.find(b) as u32;
+        let (a, b) = (self.root(a), self.root(b));
+        if a == b {
+            return false;
+        }
+        let (small, large) = if self.size[a] < self.size[b] {
+            (a, b)
+        } else {
+            (b, a)
+        };
+        self.parent[small] = large as u32;
+        self.size[large] += self.size[small];
+        self.name[large] = name;
+        true
+    }
+}
