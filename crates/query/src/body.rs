@@ -1,8 +1,8 @@
 //! The operators of a body: where each is, and whether it executes.
 
 use afterimage_ids::OrigOffset;
-use afterimage_program::Function;
-use wasmparser::{BinaryReader, FunctionBody, Operator};
+use afterimage_program::{Function, Program};
+use wasmparser::Operator;
 
 use crate::ProfileError;
 
@@ -17,35 +17,22 @@ pub(crate) struct Decoded {
 
 /// Reads the operators of a function into `into`, by ordinal. O(size of the body).
 pub(crate) fn decode(
+    program: &Program,
     module: &[u8],
     function: &Function,
     into: &mut Vec<Decoded>,
 ) -> Result<(), ProfileError> {
     into.clear();
-    let (start, end) = (function.body.start.0 as usize, function.body.end.0 as usize);
-    let refuse = |offset: usize, message: &str| ProfileError::Body {
-        function: function.id,
+    into.extend(program.operators(module, function).map(|(_, offset, operator)| Decoded {
         offset,
-        message: message.to_owned(),
-    };
-    let bytes = module
-        .get(start..end)
-        .ok_or_else(|| refuse(start, "the module ends before the body does"))?;
-    let from_reader =
-        |error: wasmparser::BinaryReaderError| refuse(error.offset(), error.message());
-    let mut reader = FunctionBody::new(BinaryReader::new(bytes, start))
-        .get_operators_reader()
-        .map_err(from_reader)?;
-    into.reserve(function.operators as usize);
-    while !reader.eof() {
-        let (operator, offset) = reader.read_with_offset().map_err(from_reader)?;
-        into.push(Decoded {
-            offset: OrigOffset(offset as u32),
-            instruction: !is_marker(&operator),
-        });
-    }
+        instruction: !is_marker(&operator),
+    }));
     if into.len() != function.operators as usize {
-        return Err(refuse(end, "the body has another number of operators than was parsed"));
+        return Err(ProfileError::Body {
+            function: function.id,
+            expected: function.operators,
+            got: into.len(),
+        });
     }
     Ok(())
 }

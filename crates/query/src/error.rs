@@ -66,14 +66,14 @@ pub enum ProfileError {
         function: FuncId,
     },
     /// The module's bytes are not those that the control-flow graphs were made from.
-    #[error("the body of {function} cannot be read at offset {offset:#x}: {message}")]
+    #[error("{function} has {expected} operators, but these bytes hold {got}")]
     Body {
         /// The function.
         function: FuncId,
-        /// Where in the module.
-        offset: usize,
-        /// What the decoder says.
-        message: String,
+        /// Operators that were parsed.
+        expected: u32,
+        /// Operators that were found.
+        got: usize,
     },
     /// The text of the operators cannot be had.
     #[error("the module cannot be written as text: {0}")]

@@ -102,7 +102,7 @@ impl<'a> Profile<'a> {
             let executed_blocks = executed_blocks(function, &blocks).ok_or_else(overflow)?;
             let mut instructions = 0;
             if counts.entries > 0 {
-                decode(module, function, &mut body)?;
+                decode(program, module, function, &mut body)?;
                 instructions = walk::instructions(function, &body, &blocks, &stops)?;
             }
             let sum = |total: &mut u64, part: u64| {
@@ -182,7 +182,7 @@ impl<'a> Profile<'a> {
         into: &mut Vec<OperatorCount>,
     ) -> Result<(), ProfileError> {
         let mut body = Vec::new();
-        decode(self.module, function, &mut body)?;
+        decode(self.program, self.module, function, &mut body)?;
         walk::operators(function, &body, profile, self.source, into);
         Ok(())
     }

@@ -105,9 +105,9 @@ impl<'a> Resolver<'a> {
         match form(text) {
             Form::Function(name) => self.function(name).map(Place::Function),
             Form::Offset(offset) => {
-                let after = self.program.functions.partition_point(|f| f.body.start <= offset);
-                let own = after.checked_sub(1).map(|i| &self.program.functions[i]);
-                self.operator(own.or(self.program.functions.first()), offset)
+                let functions = &self.program.functions;
+                let after = functions.partition_point(|function| function.body.start <= offset);
+                self.operator(functions.get(after.saturating_sub(1)), offset)
             }
             Form::Within { function, distance } => {
                 let id = self.function(function)?;
@@ -131,7 +131,7 @@ impl<'a> Resolver<'a> {
             return Err(LocationError::NoOperator { offset, candidate: None });
         };
         let mut body = Vec::new();
-        decode(self.module, function, &mut body)?;
+        decode(self.program, self.module, function, &mut body)?;
         match body.binary_search_by_key(&offset, |op| op.offset) {
             Ok(op) => Ok(Place::Operator(function.id, afterimage_ids::OpId::from_u32(op as u32))),
             Err(at) => {
@@ -210,7 +210,7 @@ impl<'a> Resolver<'a> {
     ) -> Result<(), LocationError> {
         let (mut body, mut operators) = (Vec::new(), Vec::new());
         for function in &self.program.functions {
-            decode(self.module, function, &mut body)?;
+            decode(self.program, self.module, function, &mut body)?;
             walk::positions(&body, self.source, &mut operators);
             operators.iter().for_each(|operator| visit(function, operator));
         }

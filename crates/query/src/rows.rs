@@ -109,7 +109,7 @@ pub struct BranchRow {
     pub offset: OrigOffset,
     /// Executions of the branch.
     pub count: u64,
-    /// Each way out, in the order of the edges: taken before not taken as the graph has them.
+    /// Each way out and how often it was taken, in the order of the edges.
     pub ways: Vec<(EdgeKind, u64)>,
     /// Where it comes from.
     pub position: Option<Position>,

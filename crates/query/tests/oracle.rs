@@ -1,0 +1,291 @@
+//! Counts of lines, instructions and blocks, against a naive walk: random paths through
+//! random programs, one executed instruction after the other.
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::{BlockId, Counts, EntityRef, FunctionCounts, OpId, OrigOffset};
+use afterimage_program::{BlockKind, Function, Program};
+use afterimage_query::{
+    FileId, Line, LineTable, Names, Position, Profile, Scope, Source, Stop, block_counts,
+};
+use proptest::prelude::*;
+
+struct NoNames;
+
+impl Names for NoNames {
+    fn raw(&self, _: afterimage_ids::FuncId) -> Option<&str> {
+        None
+    }
+
+    fn demangled(&self, _: afterimage_ids::FuncId) -> Option<&str> {
+        None
+    }
+}
+
+/// Random choices, from the bytes that proptest makes; zeros when they are used up.
+struct Choices<'b>(std::slice::Iter<'b, u8>);
+
+impl Choices<'_> {
+    fn below(&mut self, n: usize) -> usize {
+        usize::from(self.0.next().copied().unwrap_or(0)) % n
+    }
+
+    fn done(&self) -> bool {
+        self.0.len() == 0
+    }
+}
+
+/// A body of nested blocks, loops, ifs and branches; `depth` labels are open.
+fn body(choices: &mut Choices<'_>, depth: usize, text: &mut String) {
+    for _ in 0..choices.below(8) {
+        match choices.below(12) {
+            0 | 1 if depth < 5 => {
+                let kind = ["block", "loop"][choices.below(2)];
+                text.push_str(&format!("({kind}\n"));
+                body(choices, depth + 1, text);
+                text.push_str(")\n");
+            }
+            2 if depth < 5 => {
+                text.push_str("(if (local.get 0) (then\n");
+                body(choices, depth + 1, text);
+                text.push_str(") (else\n");
+                body(choices, depth + 1, text);
+                text.push_str("))\n");
+            }
+            3 if depth < 5 => {
+                text.push_str("(block (try_table (catch_all 0)\n");
+                body(choices, depth + 2, text);
+                text.push_str("))\n");
+            }
+            4 => text.push_str(&format!("(br_if {} (local.get 0))\n", choices.below(depth + 1))),
+            5 => {
+                let (a, b) = (choices.below(depth + 1), choices.below(depth + 1));
+                text.push_str(&format!("(br_table {a} {b} {a} (local.get 0))\n"));
+            }
+            6 => text.push_str(&format!("(br {})\n", choices.below(depth + 1))),
+            7 => text.push_str("(call 0 (local.get 0))\n"),
+            8 => text.push_str(["(unreachable)\n", "(throw 0)\n"][choices.below(2)]),
+            _ => text.push_str("nop\n"),
+        }
+    }
+}
+
+fn module(choices: &mut Choices<'_>) -> Vec<u8> {
+    let mut text = String::from("(module (tag)\n");
+    for _ in 0..1 + choices.below(3) {
+        text.push_str("(func (param i32)\n");
+        body(choices, 0, &mut text);
+        text.push_str(")\n");
+    }
+    text.push(')');
+    wat::parse_str(&text).expect("the generator writes valid modules")
+}
+
+/// Rows at random operators: few lines, so that they repeat; line 0 and gaps occur.
+fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> LineTable {
+    let mut rows = Vec::new();
+    for function in &program.functions {
+        for (_, offset, _) in program.operators(bytes, function) {
+            let position = Position { file: FileId(0), line: choices.below(4) as u32, column: 0 };
+            match choices.below(3) {
+                0 => rows.push((offset, Some(position))),
+                1 if rows.is_empty() => rows.push((offset, None)),
+                _ => {}
+            }
+        }
+        rows.push((function.body.end, None));
+    }
+    LineTable::new(vec!["a.c".into()], rows)
+}
+
+/// One executed instruction. `arrives`: at the activation's start, over a back edge, or
+/// through a vertex that executes nothing.
+struct Executed {
+    offset: OrigOffset,
+    line: Option<Line>,
+    arrives: bool,
+}
+
+/// What the naive walk sees of one function.
+#[derive(Default)]
+struct Naive {
+    counts: FunctionCounts,
+    stops: Vec<Stop>,
+    trace: Vec<Executed>,
+}
+
+impl Naive {
+    /// One activation: at every block a random way out, for at most `fuel` blocks, then it stays open.
+    fn activation(
+        &mut self,
+        function: &Function,
+        instructions: &BTreeMap<OpId, (OrigOffset, Option<Line>)>,
+        choices: &mut Choices<'_>,
+    ) {
+        let graph = &function.cfg.graph;
+        self.counts.entries += 1;
+        let (mut block, mut arrives, mut fuel) = (graph.root(), true, 40);
+        while block != graph.exit() {
+            let vertex = &function.cfg.blocks[block];
+            let own: Vec<_> = instructions.range(vertex.ops.clone()).collect();
+            let stuck = graph.out_edges(block).is_empty() || fuel == 0 || choices.below(20) == 19;
+            let stop = (stuck && !own.is_empty()).then(|| choices.below(own.len()));
+            for (_, (offset, line)) in &own[..stop.map_or(own.len(), |last| last + 1)] {
+                self.trace.push(Executed { offset: *offset, line: *line, arrives });
+                arrives = false;
+            }
+            if let Some(stop) = stop {
+                let op = *own[stop].0;
+                self.stops.push(Stop { function: function.id, block, op });
+                let open = &mut self.counts.open;
+                match open.binary_search_by_key(&block, |open| open.0) {
+                    Ok(i) => open[i].1 += 1,
+                    Err(i) => open.insert(i, (block, 1)),
+                }
+                return;
+            }
+            arrives |= vertex.kind != BlockKind::Code || own.is_empty();
+            let ways = graph.out_edges(block);
+            let edge = ways[choices.below(ways.len())];
+            self.counts.edges[edge.index()] += 1;
+            arrives |= function.cfg.edges[edge].back;
+            block = graph.to(edge);
+            fuel = usize::saturating_sub(fuel, 1);
+        }
+    }
+
+    /// Arrivals and instructions per line, by the definition.
+    fn lines(&self, sums: &mut BTreeMap<Line, (u64, u64)>) {
+        let mut before = None;
+        for now in &self.trace {
+            if let Some(line) = now.line {
+                let sum = sums.entry(line).or_default();
+                sum.0 += u64::from(now.arrives || before != Some(line));
+                sum.1 += 1;
+            }
+            before = now.line;
+        }
+    }
+}
+
+/// The instructions of a function with their lines, by the rule stated at `OperatorCount::position`.
+fn instructions(
+    program: &Program,
+    bytes: &[u8],
+    function: &Function,
+    source: &LineTable,
+) -> BTreeMap<OpId, (OrigOffset, Option<Line>)> {
+    use wasmparser::Operator as O;
+    let mut known = None;
+    let mut found = BTreeMap::new();
+    for (op, offset, operator) in program.operators(bytes, function) {
+        if matches!(operator, O::Block { .. } | O::Loop { .. } | O::Else | O::End | O::TryTable { .. })
+        {
+            continue;
+        }
+        if let Some(position) = source.position(offset) {
+            known = Some(position.on());
+        }
+        found.insert(op, (offset, known));
+    }
+    found
+}
+
+fn check(bytes_of_choices: &[u8]) {
+    let mut choices = Choices(bytes_of_choices.iter());
+    let bytes = module(&mut choices);
+    let program = Program::parse(&bytes).expect("the generator writes valid modules");
+    let source = line_table(&program, &bytes, &mut choices);
+
+    let mut counts = Counts::default();
+    let mut stops = Vec::new();
+    let mut lines = BTreeMap::new();
+    let mut executed = BTreeMap::<OrigOffset, u64>::new();
+    for function in &program.functions {
+        let own = instructions(&program, &bytes, function, &source);
+        own.values().filter_map(|(_, line)| *line).for_each(|line| {
+            lines.entry(line).or_insert((0, 0));
+        });
+        own.values().for_each(|(offset, _)| {
+            executed.entry(*offset).or_default();
+        });
+        let mut naive = Naive::default();
+        naive.counts.edges = vec![0; function.cfg.edges.len()];
+        while !choices.done() && naive.counts.entries < 1 + choices.below(6) as u64 {
+            naive.activation(function, &own, &mut choices);
+        }
+        naive.lines(&mut lines);
+        naive.trace.iter().for_each(|step| *executed.entry(step.offset).or_default() += 1);
+        stops.append(&mut naive.stops);
+        counts.functions.push(naive.counts);
+    }
+
+    let profile = Profile::new(&program, &bytes, &counts, &stops, &NoNames, &source).unwrap();
+    let got: BTreeMap<_, _> = profile
+        .line_rows(&Scope::All)
+        .unwrap()
+        .into_iter()
+        .map(|row| (row.line, (row.count, row.instructions)))
+        .collect();
+    assert_eq!(got, lines, "lines");
+    let got: BTreeMap<_, _> = profile
+        .instruction_rows(&Scope::All)
+        .unwrap()
+        .into_iter()
+        .map(|row| (row.offset, row.count))
+        .collect();
+    assert_eq!(got, executed, "instructions");
+
+    let total: u64 = executed.values().sum();
+    assert_eq!(profile.totals().instructions, total);
+    assert_eq!(profile.totals().open, stops.len() as u64);
+    let by_block: u64 =
+        profile.block_rows(&Scope::All).unwrap().iter().map(|row| row.instructions).sum();
+    assert_eq!(by_block, total);
+    for branch in profile.branch_rows(&Scope::All).unwrap() {
+        let open = stops.iter().filter(|s| (s.function, s.op) == (branch.function, branch.op));
+        let out: u64 = branch.ways.iter().map(|way| way.1).sum();
+        assert_eq!(branch.count, out + open.count() as u64);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn derived_counts_are_those_of_a_naive_walk(
+        choices in proptest::collection::vec(any::<u8>(), 0..3000),
+    ) {
+        check(&choices);
+    }
+
+    #[test]
+    fn one_edge_or_frame_more_is_refused(
+        choices in proptest::collection::vec(any::<u8>(), 100..600),
+        which in any::<prop::sample::Index>(),
+    ) {
+        let mut choices = Choices(choices.iter());
+        let bytes = module(&mut choices);
+        let program = Program::parse(&bytes).unwrap();
+        let function = &program.functions[0];
+        let mut naive = Naive::default();
+        naive.counts.edges = vec![0; function.cfg.edges.len()];
+        let own = instructions(&program, &bytes, function, &LineTable::default());
+        naive.activation(function, &own, &mut choices);
+        prop_assert!(block_counts(function, &naive.counts).is_ok());
+
+        let mut wrong = naive.counts.clone();
+        // A self-loop more is another execution, not an impossible one.
+        let edges: Vec<_> = function.cfg.edges.iter().filter(|(_, e)| e.from != e.to).collect();
+        if !edges.is_empty() {
+            wrong.edges[edges[which.index(edges.len())].0.index()] += 1;
+            prop_assert!(block_counts(function, &wrong).is_err());
+        }
+        let mut wrong = naive.counts.clone();
+        wrong.entries += 1;
+        prop_assert!(block_counts(function, &wrong).is_err());
+        let mut wrong = naive.counts;
+        wrong.open.push((BlockId::new(function.cfg.blocks.len()), 1));
+        prop_assert!(block_counts(function, &wrong).is_err());
+    }
+}
