@@ -1,2 +1,65 @@
-//! To be written.
-fn main() {}
+//! The project's chores: what a person types around the tool, not in it.
+//!
+//! `cargo xtask corpus` builds the real programs that the project is measured on; `cargo xtask demo` builds one of
+//! them and profiles it.
+
+mod build;
+mod corpus;
+mod demo;
+mod inputs;
+mod inspect;
+mod manifest;
+mod programs;
+mod toolchain;
+mod wheel;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Chores of the afterimage project
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Build real programs to WebAssembly, with inputs and a manifest
+    Corpus(CorpusArguments),
+    /// Build one real program and show its exact profile
+    Demo,
+}
+
+/// What to build, and where to.
+#[derive(clap::Args)]
+struct CorpusArguments {
+    /// Only these programs, names separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// List the programs and build nothing
+    #[arg(long)]
+    list: bool,
+    /// The folder to fill [default: target/corpus in the workspace]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Succeed even if a program had to be left out because a tool is missing
+    #[arg(long)]
+    skip_missing: bool,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().task {
+        Task::Corpus(arguments) => corpus::run(&arguments),
+        Task::Demo => demo::run(),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -6,12 +6,25 @@ use super::rng::Rng;
 pub fn generate(seed: u64, width: usize, height: usize) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     let discs: Vec<[usize; 6]> = (0..24)
-        .map(|_| [rng.below(width), rng.below(height), 8 + rng.below(width / 6), rng.below(256), rng.below(256), rng.below(256)])
+        .map(|_| {
+            [
+                rng.below(width),
+                rng.below(height),
+                8 + rng.below(width / 6),
+                rng.below(256),
+                rng.below(256),
+                rng.below(256),
+            ]
+        })
         .collect();
     let mut pixels = Vec::with_capacity(width * height * 3);
     for y in 0..height {
         for x in 0..width {
-            let mut colour = [x * 255 / width, y * 255 / height, (x + y) * 255 / (width + height)];
+            let mut colour = [
+                x * 255 / width,
+                y * 255 / height,
+                (x + y) * 255 / (width + height),
+            ];
             for [centre_x, centre_y, radius, red, green, blue] in &discs {
                 if centre_x.abs_diff(x).pow(2) + centre_y.abs_diff(y).pow(2) < radius.pow(2) {
                     colour = [*red, *green, *blue];

@@ -25,17 +25,49 @@ pub fn generate(seed: u64, size: usize) -> String {
 // Writing to a `String` cannot fail, so the results of `write!` below are dropped.
 
 fn heading(rng: &mut Rng, out: &mut String) {
-    let _ = writeln!(out, "{} {}", "#".repeat(1 + rng.below(4)), sentence(rng, 5).trim_end_matches('.'));
+    let _ = writeln!(
+        out,
+        "{} {}",
+        "#".repeat(1 + rng.below(4)),
+        sentence(rng, 5).trim_end_matches('.')
+    );
 }
 
 fn paragraph(rng: &mut Rng, out: &mut String) {
     for _ in 0..2 + rng.below(5) {
-        let text = sentence(rng, 6 + rng.below(12));
+        let length = 6 + rng.below(12);
+        let text = sentence(rng, length);
         let _ = match rng.below(8) {
-            0 => writeln!(out, "{text} See [{}](https://example.org/{} \"{}\").", word(rng), snake(rng), word(rng)),
-            1 => writeln!(out, "*{}* {text} **{} `{}`**", word(rng), word(rng), snake(rng)),
-            2 => writeln!(out, "{text} `{}({})` &amp; ~~{}~~ <b>{}</b>  ", snake(rng), snake(rng), word(rng), word(rng)),
-            3 => writeln!(out, "{text} ***{} {}*** \\*{}\\* ![{}](image.png)", word(rng), word(rng), word(rng), word(rng)),
+            0 => writeln!(
+                out,
+                "{text} See [{}](https://example.org/{} \"{}\").",
+                word(rng),
+                snake(rng),
+                word(rng)
+            ),
+            1 => writeln!(
+                out,
+                "*{}* {text} **{} `{}`**",
+                word(rng),
+                word(rng),
+                snake(rng)
+            ),
+            2 => writeln!(
+                out,
+                "{text} `{}({})` &amp; ~~{}~~ <b>{}</b>  ",
+                snake(rng),
+                snake(rng),
+                word(rng),
+                word(rng)
+            ),
+            3 => writeln!(
+                out,
+                "{text} ***{} {}*** \\*{}\\* ![{}](image.png)",
+                word(rng),
+                word(rng),
+                word(rng),
+                word(rng)
+            ),
             _ => writeln!(out, "{text}"),
         };
     }
@@ -46,7 +78,13 @@ fn list(rng: &mut Rng, out: &mut String) {
     for _ in 0..3 + rng.below(5) {
         let _ = writeln!(out, "{marker} {}", sentence(rng, 7));
         if rng.chance(30) {
-            let _ = writeln!(out, "   - [{}] *{}* {}", rng.pick(&["x", " "]), word(rng), sentence(rng, 5));
+            let _ = writeln!(
+                out,
+                "   - [{}] *{}* {}",
+                rng.pick(&["x", " "]),
+                word(rng),
+                sentence(rng, 5)
+            );
         }
     }
 }
@@ -54,7 +92,15 @@ fn list(rng: &mut Rng, out: &mut String) {
 fn code(rng: &mut Rng, out: &mut String) {
     out.push_str("```c\n");
     for _ in 0..3 + rng.below(6) {
-        let _ = writeln!(out, "{} = {}({} & {}); // <{}>", snake(rng), snake(rng), snake(rng), rng.below(256), word(rng));
+        let _ = writeln!(
+            out,
+            "{} = {}({} & {}); // <{}>",
+            snake(rng),
+            snake(rng),
+            snake(rng),
+            rng.below(256),
+            word(rng)
+        );
     }
     out.push_str("```\n");
 }
@@ -62,7 +108,13 @@ fn code(rng: &mut Rng, out: &mut String) {
 fn table(rng: &mut Rng, out: &mut String) {
     out.push_str("| name | count | note |\n|:-----|------:|:----:|\n");
     for _ in 0..3 + rng.below(8) {
-        let _ = writeln!(out, "| `{}` | {} | {} |", snake(rng), rng.below(10_000), sentence(rng, 4));
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {} |",
+            snake(rng),
+            rng.below(10_000),
+            sentence(rng, 4)
+        );
     }
 }
 

@@ -37,7 +37,10 @@ impl Rng {
     /// One of `choices`, the early ones more often: text repeats itself, and compressors and parsers live on that.
     pub fn favour<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         let bound = choices.len();
-        choices[self.below(bound).min(self.below(bound)).min(self.below(bound))]
+        choices[self
+            .below(bound)
+            .min(self.below(bound))
+            .min(self.below(bound))]
     }
 }
 
@@ -59,6 +62,9 @@ mod tests {
         for _ in 0..10_000 {
             seen[*rng.favour(&[&0usize, &1, &2, &3])] += 1;
         }
-        assert!(seen.windows(2).all(|pair| pair[0] > pair[1] && pair[1] > 0), "{seen:?}");
+        assert!(
+            seen.windows(2).all(|pair| pair[0] > pair[1] && pair[1] > 0),
+            "{seen:?}"
+        );
     }
 }

@@ -19,7 +19,10 @@ pub fn generate(seed: u64, rows: usize) -> String {
     // Writing to a `String` cannot fail, so the results of `write!` are dropped.
     for id in 1..=people {
         let (name, city, born) = (snake(&mut rng), snake(&mut rng), 1930 + rng.below(80));
-        let _ = writeln!(out, "INSERT INTO person VALUES({id}, '{name} {id}', '{city}', {born});");
+        let _ = writeln!(
+            out,
+            "INSERT INTO person VALUES({id}, '{name} {id}', '{city}', {born});"
+        );
     }
     for _ in 0..notes {
         let (title, body) = (snake(&mut rng), sentence(&mut rng, 20));

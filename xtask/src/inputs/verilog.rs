@@ -17,8 +17,16 @@ pub fn generate(seed: u64, cores: usize) -> String {
         );
         for code in 0..16 {
             let operator = rng.pick(&["+", "-", "&", "|", "^", "<<", ">>"]);
-            let right = if matches!(operator, "<<" | ">>") { "file[b][3:0]" } else { "file[b]" };
-            let _ = writeln!(out, "    4'd{code}: sum = (file[a] {operator} {right}) ^ 16'd{};", rng.below(65_536));
+            let right = if matches!(operator, "<<" | ">>") {
+                "file[b][3:0]"
+            } else {
+                "file[b]"
+            };
+            let _ = writeln!(
+                out,
+                "    4'd{code}: sum = (file[a] {operator} {right}) ^ 16'd{};",
+                rng.below(65_536)
+            );
         }
         out.push_str("  endcase\n  always @(posedge clk)\n    if (rst) begin state <= 0; out <= 0; end\n    else begin\n      case (state)\n");
         for state in 0..16 {
@@ -34,10 +42,14 @@ pub fn generate(seed: u64, cores: usize) -> String {
     }
     out.push_str("module top(input clk, input rst, input [15:0] in, output [15:0] out);\n");
     for core in 0..cores {
-        let _ = writeln!(out, "  wire [15:0] w{core};\n  core{core} c{core}(clk, rst, {}, w{core});", match core {
-            0 => "in".to_owned(),
-            _ => format!("w{}", core - 1),
-        });
+        let _ = writeln!(
+            out,
+            "  wire [15:0] w{core};\n  core{core} c{core}(clk, rst, {}, w{core});",
+            match core {
+                0 => "in".to_owned(),
+                _ => format!("w{}", core - 1),
+            }
+        );
     }
     let _ = writeln!(out, "  assign out = w{};\nendmodule", cores - 1);
     out

@@ -1,0 +1,223 @@
+//! `cargo xtask corpus`: builds the programs, writes their inputs, checks the modules and describes all in a manifest.
+
+use crate::CorpusArguments;
+use crate::inputs::{GUEST_FOLDER, Input};
+use crate::manifest::{self, Entry};
+use crate::programs::{PROGRAMS, Program, Source};
+use crate::{build, inspect, toolchain, wheel};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Does what the arguments say. The exit code tells of programs that failed or, unless that was allowed, of programs
+/// left out.
+///
+/// # Errors
+/// If nothing can be built at all: unknown names, no Rust target, an unwritable folder.
+pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
+    let selected = select(&arguments.only)?;
+    if arguments.list {
+        list(&selected)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let out = arguments.out.clone().unwrap_or_else(default_folder);
+    let out =
+        std::path::absolute(&out).with_context(|| format!("cannot resolve {}", out.display()))?;
+    toolchain::ensure_wasm_target()?;
+
+    let (mut left_out, mut failed) = (Vec::new(), Vec::new());
+    for program in selected {
+        if let Some(lack) = what_lacks(program) {
+            left_out.push((program.name, lack));
+            continue;
+        }
+        match make(program, &out) {
+            Ok(entry) => eprintln!(
+                "{}: {} functions, {} bytes, {}",
+                entry.name, entry.functions, entry.bytes, entry.version
+            ),
+            Err(error) => {
+                eprintln!("{}: {error:#}", program.name);
+                failed.push(program.name);
+            }
+        }
+    }
+    for (name, lack) in &left_out {
+        eprintln!("left out {name}: {lack}");
+    }
+    if !failed.is_empty() {
+        eprintln!("failed: {}", failed.join(", "));
+    }
+    let complete = failed.is_empty() && (left_out.is_empty() || arguments.skip_missing);
+    Ok(if complete {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// The folder that the corpus is built into unless told otherwise.
+pub fn default_folder() -> PathBuf {
+    workspace().join("target/corpus")
+}
+
+/// The root of the project's workspace.
+pub fn workspace() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}
+
+/// The programs called `names`, or all.
+fn select(names: &[String]) -> Result<Vec<&'static Program>> {
+    if names.is_empty() {
+        return Ok(PROGRAMS.iter().collect());
+    }
+    let find = |name: &String| {
+        let found = PROGRAMS.iter().find(|program| program.name == name);
+        found.with_context(|| {
+            format!("there is no program called {name:?}; `cargo xtask corpus --list` shows all")
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+fn list(programs: &[&Program]) -> Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    for program in programs {
+        writeln!(
+            out,
+            "{:15} {:5} like {:20} {}",
+            program.name, program.language, program.like, program.notes
+        )?;
+    }
+    Ok(())
+}
+
+/// What this machine lacks to build `program`, as advice.
+fn what_lacks(program: &Program) -> Option<String> {
+    match program.source {
+        Source::Guest { c: false, .. } => None,
+        Source::Guest { c: true, .. } => {
+            let packages = toolchain::missing_c_packages();
+            (!packages.is_empty()).then(|| {
+                format!(
+                    "its C code needs a compiler for WASI: apt-get install {}",
+                    packages.join(" ")
+                )
+            })
+        }
+        Source::Wheel { .. } => wheel::check_pip().err().map(str::to_owned),
+    }
+}
+
+/// Builds one program, with its inputs and its line of the manifest, into the folder `out`.
+///
+/// # Errors
+/// If it cannot be built or written, or if the module is not what the corpus needs.
+pub fn make(program: &Program, out: &Path) -> Result<Entry> {
+    let corpus = workspace().join("corpus");
+    let cache = out.join("build");
+    fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
+    let folder = format!("{}.d", program.name);
+    let mut notes = program.notes.to_owned();
+    let mut dirs = Vec::new();
+    let (module, version) = match &program.source {
+        Source::Guest { packages, c } => {
+            if *c {
+                notes.push_str(&format!(
+                    "; C compiled by {} at -O2",
+                    toolchain::c_compiler_version()?
+                ));
+            }
+            (
+                build::guest(&corpus, &cache, program.name, *c)?,
+                build::locked_versions(&corpus, packages)?,
+            )
+        }
+        Source::Wheel {
+            module,
+            share: [from, to],
+        } => {
+            let requirements = corpus.join(program.name).join("requirements.txt");
+            let contents = wheel::unpack(&requirements, &cache)?;
+            let share = format!("{folder}/share");
+            copy_folder(&contents.join(from), &out.join(&share))?;
+            dirs.push([share, (*to).to_owned()]);
+            (contents.join(module), wheel::pinned_version(&requirements)?)
+        }
+    };
+    let wasm = format!("{}.wasm", program.name);
+    let bytes = fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
+    let facts = check(&bytes)?;
+    fs::write(out.join(&wasm), &bytes).with_context(|| format!("cannot write {wasm}"))?;
+
+    let Input { args, files, stdin } = (program.input)();
+    write_files(&out.join(&folder), &files)?;
+    if stdin.is_none() {
+        dirs.push([folder.clone(), GUEST_FOLDER.to_owned()]);
+    }
+    let entry = Entry {
+        name: program.name.to_owned(),
+        wasm,
+        args,
+        stdin: stdin.map(|file| format!("{folder}/{file}")),
+        dirs,
+        language: program.language.to_owned(),
+        like: program.like.to_owned(),
+        version,
+        notes,
+        bytes: bytes.len() as u64,
+        functions: facts.functions,
+    };
+    // After every program, so that an interrupted run still describes what it finished.
+    manifest::merge(out, vec![entry.clone()])?;
+    Ok(entry)
+}
+
+/// Refuses a module that lost what the reports need, or that the engine would refuse.
+fn check(module: &[u8]) -> Result<inspect::Facts> {
+    let facts = inspect::inspect(module)?;
+    if !facts.names || !facts.lines {
+        bail!(
+            "the module has lost its function names or its line table: something stripped it after the link"
+        );
+    }
+    if facts.legacy_exceptions > 0 {
+        bail!(
+            "the module uses the withdrawn encoding of exceptions in {} functions, which the engine refuses",
+            facts.legacy_exceptions
+        );
+    }
+    Ok(facts)
+}
+
+fn write_files(folder: &Path, files: &[(&str, Vec<u8>)]) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for (name, contents) in files {
+        fs::write(folder.join(name), contents).with_context(|| format!("cannot write {name}"))?;
+    }
+    Ok(())
+}
+
+/// Copies a folder with all that is in it. The folders come from a package, a few levels deep.
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    let mut waiting = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = waiting.pop() {
+        fs::create_dir_all(&to).with_context(|| format!("cannot make {}", to.display()))?;
+        for entry in
+            fs::read_dir(&from).with_context(|| format!("cannot read {}", from.display()))?
+        {
+            let entry = entry?;
+            let target = to.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                waiting.push((entry.path(), target));
+            } else {
+                fs::copy(entry.path(), &target)
+                    .with_context(|| format!("cannot write {}", target.display()))?;
+            }
+        }
+    }
+    Ok(())
+}

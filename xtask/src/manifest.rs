@@ -1,0 +1,66 @@
+//! `manifest.json`: how to run each program of the corpus, for the benchmark and for people.
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// One program. Host paths are relative to the manifest's folder, so that the folder can be moved.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Entry {
+    /// The program's short name, unique in the manifest.
+    pub name: String,
+    /// The module, a WASI preview 1 command.
+    pub wasm: String,
+    /// The arguments after the program's own name.
+    pub args: Vec<String>,
+    /// The file that standard input is read from; without one, standard input is empty.
+    pub stdin: Option<String>,
+    /// The folders to grant, each as host path and guest path.
+    pub dirs: Vec<[String; 2]>,
+    /// The language of the program proper; the mains of C libraries are Rust.
+    pub language: String,
+    /// The SPEC program whose place it takes.
+    pub like: String,
+    /// The packages that it was made from, each with its version.
+    pub version: String,
+    /// What is worth knowing about the program, its input, or how it was compiled.
+    pub notes: String,
+    /// The module's size, debug information included.
+    pub bytes: u64,
+    /// How many functions the module defines.
+    pub functions: u32,
+}
+
+const FILE: &str = "manifest.json";
+
+/// The manifest in `folder`; none if there is no such file yet.
+///
+/// # Errors
+/// If the file cannot be read or is not a manifest.
+pub fn read(folder: &Path) -> Result<Vec<Entry>> {
+    let path = folder.join(FILE);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_slice(&text)
+        .with_context(|| format!("{} is not a corpus manifest", path.display()))
+}
+
+/// Writes `entries` into `folder`, in order of name, keeping what the manifest said of other programs. One whose
+/// module is gone is dropped.
+///
+/// # Errors
+/// If the old manifest cannot be read or the new one not written.
+pub fn merge(folder: &Path, entries: Vec<Entry>) -> Result<()> {
+    let mut all = read(folder)?;
+    all.retain(|old| {
+        entries.iter().all(|new| new.name != old.name) && folder.join(&old.wasm).exists()
+    });
+    all.extend(entries);
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut text = serde_json::to_string_pretty(&all)?;
+    text.push('\n');
+    let path = folder.join(FILE);
+    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}

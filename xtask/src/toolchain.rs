@@ -1,0 +1,101 @@
+//! The tools that the corpus is built with: found, or asked for in one sentence.
+
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The target of all guests: WASI preview 1 commands.
+pub const TARGET: &str = "wasm32-wasip1";
+
+/// Makes sure that Rust can compile for [`TARGET`], adding the target if rustup can.
+///
+/// # Errors
+/// If the target is absent and cannot be added; the text says what to type.
+pub fn ensure_wasm_target() -> Result<()> {
+    if has_wasm_target()? {
+        return Ok(());
+    }
+    eprintln!("Rust's target {TARGET} is not installed: running `rustup target add {TARGET}`");
+    let added = Command::new("rustup")
+        .args(["target", "add", TARGET])
+        .status();
+    match added {
+        Ok(status) if status.success() && has_wasm_target()? => Ok(()),
+        Ok(_) => bail!(
+            "`rustup target add {TARGET}` did not install the target: run it by hand and read what it says"
+        ),
+        Err(_) => bail!(
+            "Rust's target {TARGET} is not installed, and there is no rustup to add it: \
+             install the target's standard library with whatever installed Rust (Debian: `apt-get install libstd-rust-dev-wasm32`)"
+        ),
+    }
+}
+
+/// Whether the standard library for [`TARGET`] is where the compiler looks for it.
+fn has_wasm_target() -> Result<bool> {
+    let output = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run rustc")?;
+    Ok(output.status.success()
+        && Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
+}
+
+/// The one C compiler of the whole corpus.
+const CLANG: &str = "clang-19";
+/// Its archiver: the system's own may not understand WebAssembly objects.
+const ARCHIVER: &str = "llvm-ar-19";
+/// The headers of WASI's C library.
+const HEADERS: &str = "/usr/include/wasm32-wasi";
+
+/// What the C guests cannot do without and this machine has not: Debian package names, none if all is there.
+pub fn missing_c_packages() -> Vec<&'static str> {
+    let runs = |tool: &str| {
+        let status = Command::new(tool)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        status.is_ok_and(|status| status.success())
+    };
+    [
+        ("clang-19", runs(CLANG)),
+        ("llvm-19", runs(ARCHIVER)),
+        ("wasi-libc", Path::new(HEADERS).join("stdio.h").exists()),
+    ]
+    .into_iter()
+    .filter_map(|(package, present)| (!present).then_some(package))
+    .collect()
+}
+
+/// Tells the crates' build scripts which C compiler to use, and how.
+///
+/// Only objects are compiled here. The Rust compiler links them with its own linker, C library and builtins, so no
+/// `wasm-opt` that happens to be on the path is ever run, which would throw names and lines away.
+pub fn set_c_compiler(cargo: &mut Command) {
+    // Without the standard folders a header that WASI lacks is an error; with them it would silently be the host's.
+    let flags = format!(
+        "-g -O2 -nostdlibinc -isystem {HEADERS} -D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_PROCESS_CLOCKS \
+         -D_WASI_EMULATED_GETPID -D_WASI_EMULATED_MMAN"
+    );
+    cargo
+        .env("CC_wasm32_wasip1", CLANG)
+        .env("AR_wasm32_wasip1", ARCHIVER)
+        .env("CFLAGS_wasm32_wasip1", flags)
+        // Otherwise the crate downloads a whole compiler.
+        .env("RQUICKJS_SYS_NO_WASI_SDK", "1");
+}
+
+/// The C compiler's first line about itself, for the manifest.
+///
+/// # Errors
+/// If it cannot be run.
+pub fn c_compiler_version() -> Result<String> {
+    let output = Command::new(CLANG)
+        .arg("--version")
+        .output()
+        .with_context(|| format!("cannot run {CLANG}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().next().unwrap_or(CLANG).trim().to_owned())
+}
