@@ -1,1 +1,43 @@
-//! To be written.
+//! The `.aft` file, version 1, in both directions: what a recording consists of,
+//! and how it lies on disk. No engine, no analysis. `docs/FORMAT.md` describes the
+//! same bytes in prose.
+//!
+//! A file is append-only: a header, then checksummed chunks, then an index and a
+//! footer. Chunks belong to sections ([`Kind`]), whose chunks may interleave. Adding a
+//! section appends its chunks, a new index and a new footer and changes nothing that
+//! was written before, so a kill at any moment leaves the last complete state readable.
+//!
+//! - [`TraceWriter`] writes a recording, or appends sections to one.
+//! - [`TraceFile`] maps a file and reads it, each chunk verified when it is read.
+//!
+//! Rejected: a database file (SQLite) would be ten times this crate and rewrites pages in
+//! place; one file per section would lose the atomic commit; an archive (zip, tar) has
+//! no checksummed append.
+
+mod codec;
+mod counts;
+mod end;
+mod error;
+mod event;
+mod file;
+mod layout;
+mod log;
+mod meta;
+mod open;
+mod place;
+mod section;
+
+mod wire;
+mod writer;
+
+pub use counts::CountsLens;
+pub use end::{End, Ending, Frame, Interrupter, TrapCode};
+pub use error::{Result, TraceError};
+pub use event::{Event, HostCallRef, HostRead, HostStop, HostWrite, HostWriteRef, RawValue};
+pub use file::{SectionInfo, TraceFile};
+pub use layout::{Kind, VERSION_MAJOR, VERSION_MINOR};
+pub use log::{LogReader, LogWriter};
+pub use meta::{Meta, Stdin};
+pub use section::SectionReader;
+
+pub use writer::{SectionWriter, TraceWriter};

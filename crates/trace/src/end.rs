@@ -1,0 +1,267 @@
+//! How the run ended: the END section.
+
+use std::fmt;
+
+use afterimage_ids::{FuncId, OrigOffset};
+
+use crate::event::entity;
+use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
+
+/// How a run ended, and what was on the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// How it ended.
+    pub ending: Ending,
+    /// The activations on the stack at the end, innermost first.
+    pub frames: Vec<Frame>,
+    /// The stop clock at the end, if the recording kept one: entries plus back edges.
+    pub clock: Option<u64>,
+    /// How many events the log holds.
+    pub events: u64,
+    /// How often each import was called, indexed by `ImportId`, calls that did not return included.
+    pub host_call_counts: Vec<u64>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every call into the guest returned.
+    Returned,
+    /// The guest asked to exit.
+    Exited {
+        /// Its exit code.
+        code: i32,
+    },
+    /// An operator trapped.
+    Trapped {
+        /// The kind of trap.
+        code: TrapCode,
+        /// The engine's message.
+        message: String,
+    },
+    /// An exception left the outermost function.
+    Exception {
+        /// What is known of it, as text.
+        message: String,
+    },
+    /// The guest's stack was exhausted.
+    StackOverflow,
+    /// The run was stopped from outside.
+    Interrupted {
+        /// By whom.
+        by: Interrupter,
+    },
+    /// An import failed.
+    HostError {
+        /// The host's message.
+        message: String,
+    },
+}
+
+/// Who stopped a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupter {
+    /// The user, with Ctrl-C (SIGINT).
+    CtrlC,
+    /// Another process, by asking to terminate (SIGTERM, SIGHUP).
+    Terminate,
+    /// The time limit.
+    Timeout,
+}
+
+macro_rules! trap_codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
+        /// Why an operator trapped.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum TrapCode {$(
+            $(#[$doc])*
+            $name,
+        )*}
+
+        impl TrapCode {
+            /// All of them.
+            pub const ALL: &[TrapCode] = &[$(TrapCode::$name),*];
+
+            fn code(self) -> u8 {
+                match self {$(TrapCode::$name => $code,)*}
+            }
+
+            fn from_code(code: u8) -> Option<TrapCode> {
+                match code {
+                    $($code => Some(TrapCode::$name),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl fmt::Display for TrapCode {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {$(TrapCode::$name => $text,)*})
+            }
+        }
+    };
+}
+
+trap_codes! {
+    /// A kind that this list does not name; the message tells.
+    Other = 0, "other trap";
+    /// `unreachable`.
+    Unreachable = 1, "unreachable executed";
+    /// A load, store or bulk operation beyond a memory's end.
+    MemoryOutOfBounds = 2, "memory access out of bounds";
+    /// An access beyond a table's end.
+    TableOutOfBounds = 3, "table access out of bounds";
+    /// `call_indirect` of a null element.
+    IndirectCallToNull = 4, "indirect call to null";
+    /// `call_indirect` of a function of another type.
+    BadSignature = 5, "indirect call type mismatch";
+    /// A signed division whose quotient does not fit.
+    IntegerOverflow = 6, "integer overflow";
+    /// A division or remainder by zero.
+    DivisionByZero = 7, "integer division by zero";
+    /// A float that does not fit the integer type.
+    BadConversionToInteger = 8, "invalid conversion to integer";
+    /// A null reference where one that is not null is needed.
+    NullReference = 9, "null reference";
+    /// The engine could not allocate.
+    OutOfMemory = 10, "out of memory";
+}
+
+/// One activation on the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its function.
+    pub function: FuncId,
+    /// The operator that it stands at, in the original module.
+    pub offset: OrigOffset,
+    /// Whether its entry was counted; false only for a frame whose entry overflowed the stack.
+    pub entered: bool,
+}
+
+const RETURNED: u8 = 0;
+const EXITED: u8 = 1;
+const TRAPPED: u8 = 2;
+const EXCEPTION: u8 = 3;
+const STACK_OVERFLOW: u8 = 4;
+const INTERRUPTED: u8 = 5;
+const HOST_ERROR: u8 = 6;
+
+pub(crate) fn encode(end: &End) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let out = &mut bytes;
+    match &end.ending {
+        Ending::Returned => out.push(RETURNED),
+        Ending::Exited { code } => {
+            out.push(EXITED);
+            put_signed(out, *code);
+        }
+        Ending::Trapped { code, message } => {
+            out.extend([TRAPPED, code.code()]);
+            put_bytes(out, message.as_bytes());
+        }
+        Ending::Exception { message } => {
+            out.push(EXCEPTION);
+            put_bytes(out, message.as_bytes());
+        }
+        Ending::StackOverflow => out.push(STACK_OVERFLOW),
+        Ending::Interrupted { by } => out.extend([INTERRUPTED, by.code()]),
+        Ending::HostError { message } => {
+            out.push(HOST_ERROR);
+            put_bytes(out, message.as_bytes());
+        }
+    }
+    out.push(end.clock.is_some().into());
+    if let Some(clock) = end.clock {
+        put_varint(out, clock);
+    }
+    put_varint(out, end.events);
+    put_varint(out, end.host_call_counts.len() as u64);
+    for &count in &end.host_call_counts {
+        put_varint(out, count);
+    }
+    put_varint(out, end.frames.len() as u64);
+    for frame in &end.frames {
+        put_varint(out, frame.function.as_u32().into());
+        put_varint(out, frame.offset.0.into());
+        out.push(frame.entered.into());
+    }
+    bytes
+}
+
+pub(crate) fn decode(bytes: &[u8]) -> Result<End, Fault> {
+    let bytes = &mut Bytes::new(bytes);
+    let ending = match bytes.byte()? {
+        RETURNED => Ending::Returned,
+        EXITED => Ending::Exited {
+            code: bytes.signed()?,
+        },
+        TRAPPED => {
+            let Some(code) = TrapCode::from_code(bytes.byte()?) else {
+                return bytes.fault("an unknown kind of trap");
+            };
+            Ending::Trapped {
+                code,
+                message: bytes.text()?,
+            }
+        }
+        EXCEPTION => Ending::Exception {
+            message: bytes.text()?,
+        },
+        STACK_OVERFLOW => Ending::StackOverflow,
+        INTERRUPTED => match Interrupter::from_code(bytes.byte()?) {
+            Some(by) => Ending::Interrupted { by },
+            None => return bytes.fault("an unknown interrupter"),
+        },
+        HOST_ERROR => Ending::HostError {
+            message: bytes.text()?,
+        },
+        _ => return bytes.fault("an unknown ending"),
+    };
+    let clock = if bytes.flag()? {
+        Some(bytes.varint()?)
+    } else {
+        None
+    };
+    let events = bytes.varint()?;
+    let imports = bytes.count(1)?;
+    let host_call_counts = (0..imports)
+        .map(|_| bytes.varint())
+        .collect::<Result<_, Fault>>()?;
+    let depth = bytes.count(3)?;
+    let frames = (0..depth)
+        .map(|_| {
+            Ok(Frame {
+                function: FuncId::from_u32(entity(bytes)?),
+                offset: OrigOffset(bytes.varint32()?),
+                entered: bytes.flag()?,
+            })
+        })
+        .collect::<Result<_, Fault>>()?;
+    bytes.end()?;
+    Ok(End {
+        ending,
+        frames,
+        clock,
+        events,
+        host_call_counts,
+    })
+}
+
+impl Interrupter {
+    fn code(self) -> u8 {
+        match self {
+            Interrupter::CtrlC => 0,
+            Interrupter::Terminate => 1,
+            Interrupter::Timeout => 2,
+        }
+    }
+
+    fn from_code(code: u8) -> Option<Interrupter> {
+        match code {
+            0 => Some(Interrupter::CtrlC),
+            1 => Some(Interrupter::Terminate),
+            2 => Some(Interrupter::Timeout),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What can go wrong with a trace file.
+
+use std::io;
+
+use afterimage_ids::FileOffset;
+
+use crate::Kind;
+
+/// The result of this crate's functions.
+pub type Result<T, E = TraceError> = std::result::Result<T, E>;
+
+/// Why a trace file could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The operating system refused to open, map or read the file.
+    #[error("cannot {action}: {source}")]
+    Io {
+        /// What was tried, as a verb and its object.
+        action: &'static str,
+        /// The operating system's reason.
+        source: io::Error,
+    },
+    /// A write failed, for example because the disk is full. What was committed before is intact.
+    #[error("cannot write the trace file: {0}")]
+    Write(#[source] io::Error),
+    /// An earlier write failed, so this writer takes nothing more.
+    #[error("an earlier write to the trace file failed")]
+    Failed,
+    /// The output exists and the caller did not allow overwriting it.
+    #[error("the file exists already")]
+    Exists,
+    /// The path is a folder, a device or something else that is not a regular file.
+    #[error("not a regular file")]
+    NotAFile,
+    /// Another process holds the writer's lock.
+    #[error("the trace file is being written by another process")]
+    BeingWritten,
+    /// The file has no bytes.
+    #[error("the file is empty")]
+    Empty,
+    /// The file does not begin with the label of a trace file.
+    #[error("not a trace file (.aft)")]
+    NotATrace,
+    /// The file has the label, but its header is cut or fails its checksum.
+    #[error("the header of the trace file is damaged")]
+    DamagedHeader,
+    /// The file was written by a newer, incompatible version of the format.
+    #[error(
+        "the trace file has format version {major}, newer than version {supported}, \
+         which this program reads; use a newer afterimage",
+        supported = crate::VERSION_MAJOR
+    )]
+    Newer {
+        /// The file's major version.
+        major: u16,
+    },
+    /// A chunk is not what its header or the index says.
+    #[error(
+        "chunk {sequence} of section {kind}, at {offset} in the trace file, is damaged: {what}"
+    )]
+    Damaged {
+        /// The section's kind.
+        kind: Kind,
+        /// The chunk's position in its section, from 0.
+        sequence: u32,
+        /// Where the chunk begins in the file.
+        offset: FileOffset,
+        /// What does not hold.
+        what: &'static str,
+    },
+    /// A chunk's bytes are intact but do not mean anything.
+    #[error("section {kind} is malformed at byte {at} of chunk {sequence}: {what}")]
+    Malformed {
+        /// The section's kind.
+        kind: Kind,
+        /// The chunk's position in its section, from 0.
+        sequence: u32,
+        /// Offset in the decompressed chunk.
+        at: usize,
+        /// What does not hold.
+        what: &'static str,
+    },
+    /// The section was never written.
+    #[error("the trace file has no section {0}")]
+    Missing(Kind),
+    /// The section's last chunk is missing: its writing was cut.
+    #[error("section {0} of the trace file is cut: its writing was not finished")]
+    Cut(Kind),
+    /// A section that may occur only once would be, or was, written twice.
+    #[error("the trace file has more than one section {0}")]
+    Duplicate(Kind),
+    /// A limit of the format would be, or was, exceeded.
+    #[error("{what} exceeds the format's limit of {limit}")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// The limit, in the unit of `what`.
+        limit: u64,
+    },
+}
+
+impl TraceError {
+    /// For `map_err`: an [`TraceError::Io`] with its action.
+    pub(crate) fn io(action: &'static str) -> impl Fn(io::Error) -> TraceError {
+        move |source| TraceError::Io { action, source }
+    }
+}

@@ -1,0 +1,406 @@
+//! Boundary events and their encoding.
+//!
+//! An event is one tag byte and fields. The log frames each with its length, so that an event
+//! can be taken whole from a chunk, or from several, before it is decoded.
+
+use afterimage_ids::{FuncId, ImportId};
+
+use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
+
+/// What crossed the boundary between guest and host, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The host calls an export, or the engine the start function.
+    Enter {
+        /// The function called.
+        function: FuncId,
+        /// Its arguments.
+        args: Vec<RawValue>,
+    },
+    /// The innermost [`Event::Enter`] returned.
+    Leave {
+        /// Its results.
+        results: Vec<RawValue>,
+    },
+    /// The guest called an import, which returned.
+    HostCall {
+        /// The import called.
+        import: ImportId,
+        /// Its arguments.
+        args: Vec<RawValue>,
+        /// Its results.
+        results: Vec<RawValue>,
+        /// Guest bytes that the host wrote, in order.
+        writes: Vec<HostWrite>,
+        /// Guest bytes that the host read, in order.
+        reads: Vec<HostRead>,
+        /// CRC-32 (IEEE) of the bytes read, concatenated in order.
+        read_digest: u32,
+    },
+    /// A `memory.grow` by a positive number of pages.
+    MemoryGrow {
+        /// Index of the memory.
+        memory: u32,
+        /// Whether the engine granted it.
+        granted: bool,
+    },
+    /// A `table.grow` by a positive number of elements.
+    TableGrow {
+        /// Index of the table.
+        table: u32,
+        /// Whether the engine granted it.
+        granted: bool,
+    },
+    /// The guest called an import, which did not return: the last event of a run.
+    HostStop {
+        /// The import called.
+        import: ImportId,
+        /// Its arguments.
+        args: Vec<RawValue>,
+        /// Guest bytes that the host read, in order.
+        reads: Vec<HostRead>,
+        /// CRC-32 (IEEE) of the bytes read, concatenated in order.
+        read_digest: u32,
+        /// What happened instead of a return.
+        outcome: HostStop,
+    },
+}
+
+/// Why a host call did not return.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostStop {
+    /// The guest asked to exit with this code.
+    Exit(i32),
+    /// The host failed; its message.
+    Error(String),
+}
+
+/// A WebAssembly value, floats and vectors by their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawValue {
+    /// `i32`.
+    I32(i32),
+    /// `i64`.
+    I64(i64),
+    /// Bits of an `f32`.
+    F32(u32),
+    /// Bits of an `f64`.
+    F64(u64),
+    /// Bits of a `v128`.
+    V128(u128),
+    /// A null reference.
+    NullRef,
+    /// A reference that is not null and that the log cannot name.
+    OpaqueRef,
+}
+
+/// Guest bytes that the host wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostWrite {
+    /// Index of the memory.
+    pub memory: u32,
+    /// First address.
+    pub address: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A range of guest bytes that the host read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRead {
+    /// Index of the memory.
+    pub memory: u32,
+    /// First address.
+    pub address: u64,
+    /// How many bytes.
+    pub length: u64,
+}
+
+/// [`HostWrite`], borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostWriteRef<'a> {
+    /// Index of the memory.
+    pub memory: u32,
+    /// First address.
+    pub address: u64,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+/// [`Event::HostCall`], borrowed: what a recorder passes without allocating.
+#[derive(Clone, Copy, Debug)]
+pub struct HostCallRef<'a> {
+    /// The import called.
+    pub import: ImportId,
+    /// Its arguments.
+    pub args: &'a [RawValue],
+    /// Its results.
+    pub results: &'a [RawValue],
+    /// Guest bytes that the host wrote, in order.
+    pub writes: &'a [HostWriteRef<'a>],
+    /// Guest bytes that the host read, in order.
+    pub reads: &'a [HostRead],
+    /// CRC-32 (IEEE) of the bytes read, concatenated in order.
+    pub read_digest: u32,
+}
+
+impl<'a> From<&'a HostWrite> for HostWriteRef<'a> {
+    fn from(write: &'a HostWrite) -> Self {
+        HostWriteRef {
+            memory: write.memory,
+            address: write.address,
+            bytes: &write.bytes,
+        }
+    }
+}
+
+const ENTER: u8 = 0;
+const LEAVE: u8 = 1;
+const HOST_CALL: u8 = 2;
+const HOST_STOP: u8 = 3;
+const MEMORY_GROW: u8 = 4;
+const TABLE_GROW: u8 = 5;
+
+/// Appends an event's bytes, without their length.
+pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) {
+    match event {
+        Event::Enter { function, args } => {
+            out.push(ENTER);
+            put_varint(out, function.as_u32().into());
+            put_values(out, args);
+        }
+        Event::Leave { results } => {
+            out.push(LEAVE);
+            put_values(out, results);
+        }
+        Event::HostCall {
+            import,
+            args,
+            results,
+            writes,
+            reads,
+            read_digest,
+        } => {
+            let writes = writes.iter().map(HostWriteRef::from);
+            put_host_call(out, *import, args, results, writes, reads, *read_digest);
+        }
+        Event::HostStop {
+            import,
+            args,
+            reads,
+            read_digest,
+            outcome,
+        } => {
+            out.push(HOST_STOP);
+            put_varint(out, import.as_u32().into());
+            put_values(out, args);
+            put_reads(out, reads, *read_digest);
+            match outcome {
+                HostStop::Exit(code) => {
+                    out.push(0);
+                    put_signed(out, *code);
+                }
+                HostStop::Error(message) => {
+                    out.push(1);
+                    put_bytes(out, message.as_bytes());
+                }
+            }
+        }
+        Event::MemoryGrow { memory, granted } => {
+            out.push(MEMORY_GROW);
+            put_varint(out, (*memory).into());
+            out.push((*granted).into());
+        }
+        Event::TableGrow { table, granted } => {
+            out.push(TABLE_GROW);
+            put_varint(out, (*table).into());
+            out.push((*granted).into());
+        }
+    }
+}
+
+/// Appends the bytes of a host call that returned.
+pub(crate) fn encode_host_call(call: &HostCallRef<'_>, out: &mut Vec<u8>) {
+    let writes = call.writes.iter().copied();
+    put_host_call(
+        out,
+        call.import,
+        call.args,
+        call.results,
+        writes,
+        call.reads,
+        call.read_digest,
+    );
+}
+
+fn put_host_call<'a>(
+    out: &mut Vec<u8>,
+    import: ImportId,
+    args: &[RawValue],
+    results: &[RawValue],
+    writes: impl ExactSizeIterator<Item = HostWriteRef<'a>>,
+    reads: &[HostRead],
+    read_digest: u32,
+) {
+    out.push(HOST_CALL);
+    put_varint(out, import.as_u32().into());
+    put_values(out, args);
+    put_reads(out, reads, read_digest);
+    put_values(out, results);
+    put_varint(out, writes.len() as u64);
+    for write in writes {
+        put_varint(out, write.memory.into());
+        put_varint(out, write.address);
+        put_bytes(out, write.bytes);
+    }
+}
+
+fn put_reads(out: &mut Vec<u8>, reads: &[HostRead], digest: u32) {
+    put_varint(out, reads.len() as u64);
+    for read in reads {
+        put_varint(out, read.memory.into());
+        put_varint(out, read.address);
+        put_varint(out, read.length);
+    }
+    put_varint(out, digest.into());
+}
+
+fn put_values(out: &mut Vec<u8>, values: &[RawValue]) {
+    put_varint(out, values.len() as u64);
+    for value in values {
+        match *value {
+            RawValue::I32(value) => {
+                out.push(0);
+                put_varint(out, u64::from(value as u32));
+            }
+            RawValue::I64(value) => {
+                out.push(1);
+                put_varint(out, value as u64);
+            }
+            RawValue::F32(bits) => {
+                out.push(2);
+                out.extend_from_slice(&bits.to_le_bytes());
+            }
+            RawValue::F64(bits) => {
+                out.push(3);
+                out.extend_from_slice(&bits.to_le_bytes());
+            }
+            RawValue::V128(bits) => {
+                out.push(4);
+                out.extend_from_slice(&bits.to_le_bytes());
+            }
+            RawValue::NullRef => out.push(5),
+            RawValue::OpaqueRef => out.push(6),
+        }
+    }
+}
+
+/// The event that all of `bytes` encode.
+pub(crate) fn decode(bytes: &[u8]) -> Result<Event, Fault> {
+    let bytes = &mut Bytes::new(bytes);
+    let event = match bytes.byte()? {
+        ENTER => Event::Enter {
+            function: FuncId::from_u32(entity(bytes)?),
+            args: values(bytes)?,
+        },
+        LEAVE => Event::Leave {
+            results: values(bytes)?,
+        },
+        HOST_CALL => {
+            let import = ImportId::from_u32(entity(bytes)?);
+            let args = values(bytes)?;
+            let (reads, read_digest) = host_reads(bytes)?;
+            let results = values(bytes)?;
+            let writes = host_writes(bytes)?;
+            Event::HostCall {
+                import,
+                args,
+                results,
+                writes,
+                reads,
+                read_digest,
+            }
+        }
+        HOST_STOP => {
+            let import = ImportId::from_u32(entity(bytes)?);
+            let args = values(bytes)?;
+            let (reads, read_digest) = host_reads(bytes)?;
+            let outcome = match bytes.byte()? {
+                0 => HostStop::Exit(bytes.signed()?),
+                1 => HostStop::Error(bytes.text()?),
+                _ => return bytes.fault("an unknown outcome of a host call"),
+            };
+            Event::HostStop {
+                import,
+                args,
+                reads,
+                read_digest,
+                outcome,
+            }
+        }
+        MEMORY_GROW => Event::MemoryGrow {
+            memory: bytes.varint32()?,
+            granted: bytes.flag()?,
+        },
+        TABLE_GROW => Event::TableGrow {
+            table: bytes.varint32()?,
+            granted: bytes.flag()?,
+        },
+        _ => return bytes.fault("an unknown event"),
+    };
+    bytes.end()?;
+    Ok(event)
+}
+
+/// An entity's number. The greatest `u32` is reserved by the entity types.
+pub(crate) fn entity(bytes: &mut Bytes<'_>) -> Result<u32, Fault> {
+    match bytes.varint32()? {
+        u32::MAX => bytes.fault("an index out of range"),
+        index => Ok(index),
+    }
+}
+
+fn values(bytes: &mut Bytes<'_>) -> Result<Vec<RawValue>, Fault> {
+    let count = bytes.count(1)?;
+    (0..count).map(|_| value(bytes)).collect()
+}
+
+fn value(bytes: &mut Bytes<'_>) -> Result<RawValue, Fault> {
+    Ok(match bytes.byte()? {
+        0 => RawValue::I32(bytes.varint32()? as i32),
+        1 => RawValue::I64(bytes.varint()? as i64),
+        2 => RawValue::F32(u32::from_le_bytes(bytes.array()?)),
+        3 => RawValue::F64(u64::from_le_bytes(bytes.array()?)),
+        4 => RawValue::V128(u128::from_le_bytes(bytes.array()?)),
+        5 => RawValue::NullRef,
+        6 => RawValue::OpaqueRef,
+        _ => return bytes.fault("an unknown type of value"),
+    })
+}
+
+fn host_reads(bytes: &mut Bytes<'_>) -> Result<(Vec<HostRead>, u32), Fault> {
+    let count = bytes.count(3)?;
+    let reads = (0..count)
+        .map(|_| {
+            Ok(HostRead {
+                memory: bytes.varint32()?,
+                address: bytes.varint()?,
+                length: bytes.varint()?,
+            })
+        })
+        .collect::<Result<_, Fault>>()?;
+    Ok((reads, bytes.varint32()?))
+}
+
+fn host_writes(bytes: &mut Bytes<'_>) -> Result<Vec<HostWrite>, Fault> {
+    let count = bytes.count(3)?;
+    (0..count)
+        .map(|_| {
+            Ok(HostWrite {
+                memory: bytes.varint32()?,
+                address: bytes.varint()?,
+                bytes: bytes.bytes()?.to_vec(),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,260 @@
+//! Reading a trace file.
+
+use std::fs::{File, OpenOptions};
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::Arc;
+
+use memmap2::{Mmap, MmapOptions};
+
+use crate::layout::CHUNK_HEADER_LEN;
+use crate::open::{ChunkEntry, State, find_state};
+use crate::place::open_regular;
+use crate::wire::Fault;
+use crate::writer::MAX_MODULE;
+use crate::{
+    CountsLens, End, Kind, LogReader, Meta, Result, SectionReader, TraceError, counts, end,
+};
+
+/// The description of the run is at most this long, in bytes of JSON.
+const MAX_META: u64 = 1 << 26;
+/// The END section: tens of millions of frames.
+const MAX_END: u64 = 1 << 28;
+/// The COUNTS section.
+const MAX_COUNTS: u64 = 1 << 29;
+
+/// A trace file's last complete state, open for reading. Cheap to clone.
+///
+/// Opening reads the footer and the index, whatever the file's length; everything
+/// else is read, and verified, when it is asked for.
+#[derive(Clone, Debug)]
+pub struct TraceFile {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    data: Data,
+    pub state: State,
+}
+
+#[derive(Debug)]
+enum Data {
+    Mapped(Mmap),
+    Owned(Vec<u8>),
+}
+
+/// One section of a file, as `afterimage info --sizes` lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SectionInfo {
+    /// What it holds.
+    pub kind: Kind,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// How many chunks it has.
+    pub chunks: u64,
+    /// Bytes in the file, chunk headers included.
+    pub stored: u64,
+    /// Bytes before compression.
+    pub raw: u64,
+    /// Whether its last chunk is there.
+    pub complete: bool,
+}
+
+impl TraceFile {
+    /// Opens a file by its footer. If its end is cut or damaged, the last complete state is found by
+    /// walking the chunks; [`TraceFile::ignored_bytes`] tells how much follows it.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`], [`TraceError::NotAFile`], [`TraceError::Empty`], [`TraceError::NotATrace`],
+    /// [`TraceError::DamagedHeader`], [`TraceError::Newer`].
+    pub fn open(path: &Path) -> Result<TraceFile> {
+        let mut file = open_regular(path, OpenOptions::new().read(true))?;
+        let length = file
+            .metadata()
+            .map_err(TraceError::io("look at the trace file"))?
+            .len();
+        let state = find_state(&mut file, length)?;
+        let data = map(&file, state.end).map_err(TraceError::io("map the trace file"))?;
+        Ok(TraceFile {
+            inner: Arc::new(Inner {
+                data: Data::Mapped(data),
+                state,
+            }),
+        })
+    }
+
+    /// Reads a file that is in memory.
+    ///
+    /// # Errors
+    /// Those of [`TraceFile::open`].
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<TraceFile> {
+        let state = find_state(&mut Cursor::new(&bytes), bytes.len() as u64)?;
+        Ok(TraceFile {
+            inner: Arc::new(Inner {
+                data: Data::Owned(bytes),
+                state,
+            }),
+        })
+    }
+
+    /// What was run and how.
+    ///
+    /// # Errors
+    /// [`TraceError::Missing`], [`TraceError::Cut`], [`TraceError::Duplicate`], [`TraceError::Damaged`],
+    /// [`TraceError::Malformed`], [`TraceError::TooLarge`]; so do the other methods that read a section.
+    pub fn meta(&self) -> Result<Meta> {
+        let whole = self
+            .single(Kind::META)?
+            .whole("the description of the run", MAX_META)?;
+        serde_json::from_slice(&whole.bytes).map_err(|error| {
+            // serde_json gives a line and a column; the writer makes one line.
+            let at = error.column().saturating_sub(1);
+            whole.malformed(Fault {
+                at,
+                what: "not the description of a run",
+            })
+        })
+    }
+
+    /// The original module's bytes.
+    pub fn module(&self) -> Result<Vec<u8>> {
+        let reader = self.single(Kind::MODULE)?;
+        Ok(reader.whole("the module's length", MAX_MODULE)?.bytes)
+    }
+
+    /// The boundary log, from its first event.
+    pub fn log(&self) -> Result<LogReader> {
+        self.single(Kind::LOG).map(LogReader::new)
+    }
+
+    /// How the run ended; `None` in a recording that was cut: no ending was recorded.
+    pub fn end(&self) -> Result<Option<End>> {
+        let reader = match self.single(Kind::END) {
+            Err(TraceError::Missing(_)) => return Ok(None),
+            reader => reader?,
+        };
+        if !reader.is_complete() {
+            return Ok(None);
+        }
+        let whole = reader.whole("the length of the run's end", MAX_END)?;
+        end::decode(&whole.bytes)
+            .map(Some)
+            .map_err(|fault| whole.malformed(fault))
+    }
+
+    /// Exact edge counts: those written last, `None` if there are none.
+    pub fn counts(&self) -> Result<Option<CountsLens>> {
+        let mut sections = self.inner.state.sections.iter();
+        let Some(position) =
+            sections.rposition(|section| section.kind == Kind::COUNTS && section.is_complete())
+        else {
+            return Ok(None);
+        };
+        let reader = self.reader(position);
+        let whole = reader.whole("the length of the counts", MAX_COUNTS)?;
+        counts::decode(&whole.bytes)
+            .map(Some)
+            .map_err(|fault| whole.malformed(fault))
+    }
+
+    /// All sections, by first chunk; unknown kinds too.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`] if a section's name cannot be read.
+    pub fn sections(&self) -> Result<Vec<SectionInfo>> {
+        (0..self.inner.state.sections.len())
+            .map(|position| {
+                let reader = self.reader(position);
+                let section = reader.section();
+                let stored = section
+                    .chunks
+                    .iter()
+                    .map(|chunk| chunk.end() - chunk.offset);
+                Ok(SectionInfo {
+                    kind: section.kind,
+                    name: reader.name()?.map(str::to_owned),
+                    chunks: section.chunks.len() as u64,
+                    stored: stored.sum(),
+                    raw: section.raw_len(),
+                    complete: section.is_complete(),
+                })
+            })
+            .collect()
+    }
+
+    /// Reads the section at a position in [`TraceFile::sections`].
+    pub fn section(&self, position: usize) -> Option<SectionReader> {
+        (position < self.inner.state.sections.len()).then(|| self.reader(position))
+    }
+
+    /// Which complete state of the file this is, from 1; `None` if none was ever committed,
+    /// because the recording still runs or was killed.
+    pub fn state(&self) -> Option<u32> {
+        self.inner.state.footer.map(|footer| footer.state)
+    }
+
+    /// How many bytes follow the last complete state: the remains of an unfinished or damaged write.
+    pub fn ignored_bytes(&self) -> u64 {
+        self.inner.state.ignored
+    }
+
+    /// Length of the last complete state in bytes.
+    pub fn length(&self) -> u64 {
+        self.inner.state.end
+    }
+
+    pub(crate) fn reader(&self, position: usize) -> SectionReader {
+        SectionReader::new(Arc::clone(&self.inner), position)
+    }
+
+    /// The only section of a kind.
+    fn single(&self, kind: Kind) -> Result<SectionReader> {
+        let sections = self.inner.state.sections.iter().enumerate();
+        let mut found = sections.filter(|(_, section)| section.kind == kind);
+        match (found.next(), found.next()) {
+            (None, _) => Err(TraceError::Missing(kind)),
+            (Some((position, _)), None) => Ok(self.reader(position)),
+            (Some(_), Some(_)) => Err(TraceError::Duplicate(kind)),
+        }
+    }
+}
+
+impl Inner {
+    /// The bytes of the complete state.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.data {
+            Data::Mapped(map) => map,
+            Data::Owned(bytes) => bytes,
+        }
+    }
+
+    /// A chunk's payload, not yet verified.
+    pub fn payload(&self, chunk: &ChunkEntry) -> Result<&[u8]> {
+        let bytes = usize::try_from(chunk.offset)
+            .ok()
+            .and_then(|offset| self.bytes().get(offset..))
+            .and_then(|bytes| bytes.split_at_checked(CHUNK_HEADER_LEN));
+        let Some((header, rest)) = bytes else {
+            return Err(chunk.damaged("it lies beyond the file's end"));
+        };
+        if header != chunk.header.encode() {
+            return Err(chunk.damaged("its header differs from the index"));
+        }
+        rest.get(..chunk.header.stored as usize)
+            .ok_or_else(|| chunk.damaged("it lies beyond the file's end"))
+    }
+}
+
+/// Maps the first `length` bytes: a complete state.
+#[allow(unsafe_code)]
+fn map(file: &File, length: u64) -> std::io::Result<Mmap> {
+    let length = usize::try_from(length).map_err(|_| std::io::ErrorKind::FileTooLarge)?;
+    // SAFETY: the bytes of a mapping must not change while they are borrowed. Those of a complete
+    // state never do: every writer of this crate appends after the last complete state, under a
+    // lock, and replaces a file only by renaming another over it. The state was found by ordinary
+    // reads, so the map covers nothing that a writer may still change. Nothing can protect
+    // from a foreign program that rewrites the file in place; every chunk is copied out by
+    // its decoder after its checksum was verified, so such a change is noticed at the next read.
+    unsafe { MmapOptions::new().len(length).map(file) }
+}

@@ -1,0 +1,249 @@
+//! The fixed-size pieces: file header, chunk header, footer. All integers little-endian.
+
+use std::fmt;
+
+use crate::{Result, TraceError};
+
+/// The first eight bytes of every trace file. The high bit, the two line ends and the
+/// end-of-file character show up a transfer that was not binary, as in PNG.
+pub(crate) const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
+/// Version of the format: a reader refuses a greater one.
+pub const VERSION_MAJOR: u16 = 1;
+/// Additions that an older reader may ignore: new kinds of section.
+pub const VERSION_MINOR: u16 = 0;
+/// Length of the file header, in every version.
+pub(crate) const HEADER_LEN: usize = 16;
+/// Length of a chunk's header.
+pub(crate) const CHUNK_HEADER_LEN: usize = 40;
+/// Length of the footer.
+pub(crate) const FOOTER_LEN: usize = 32;
+/// Length of an index record: a chunk's offset and a copy of its header.
+pub(crate) const RECORD_LEN: usize = 8 + CHUNK_HEADER_LEN;
+/// A chunk holds at most this many bytes before compression.
+pub(crate) const MAX_RAW: u32 = 1 << 24;
+/// A section's name has at most this many bytes.
+pub(crate) const MAX_NAME: usize = 255;
+/// A chunk's payload has at most this many bytes: stored raw, with the longest name.
+pub(crate) const MAX_STORED: u32 = MAX_RAW + 1 + MAX_NAME as u32;
+/// Flag: the last chunk of its section.
+pub(crate) const FLAG_LAST: u8 = 1;
+/// Flag: the payload begins with the section's name; only on the first chunk of a section.
+pub(crate) const FLAG_NAMED: u8 = 2;
+/// Codec: bytes as they are.
+pub(crate) const CODEC_RAW: u8 = 0;
+/// Codec: one Zstandard frame.
+pub(crate) const CODEC_ZSTD: u8 = 1;
+
+const CHUNK_LABEL: [u8; 4] = *b"AFTC";
+const FOOTER_LABEL: [u8; 8] = *b"AFTEND\r\n";
+
+/// What a section holds. Unknown kinds are kept, listed and skipped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Kind(pub u16);
+
+impl Kind {
+    /// The index of one complete state; never listed among the sections.
+    pub const INDEX: Kind = Kind(0);
+    /// What was run and how ([`crate::Meta`]).
+    pub const META: Kind = Kind(1);
+    /// The bytes of the original module.
+    pub const MODULE: Kind = Kind(2);
+    /// The boundary log ([`crate::Event`]).
+    pub const LOG: Kind = Kind(3);
+    /// How the run ended ([`crate::End`]).
+    pub const END: Kind = Kind(4);
+    /// Exact edge counts ([`crate::CountsLens`]); of several, the last one holds.
+    pub const COUNTS: Kind = Kind(5);
+
+    /// Whether a file may hold only one section of this kind.
+    pub(crate) fn is_single(self) -> bool {
+        (Kind::META..=Kind::END).contains(&self)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Kind::INDEX => f.pad("INDEX"),
+            Kind::META => f.pad("META"),
+            Kind::MODULE => f.pad("MODULE"),
+            Kind::LOG => f.pad("LOG"),
+            Kind::END => f.pad("END"),
+            Kind::COUNTS => f.pad("COUNTS"),
+            Kind(other) => f.pad(&format!("KIND-{other}")),
+        }
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The bytes of a version 1 file header.
+pub(crate) fn file_header() -> [u8; HEADER_LEN] {
+    let mut bytes = [0; HEADER_LEN];
+    bytes[..8].copy_from_slice(&LABEL);
+    bytes[8..10].copy_from_slice(&VERSION_MAJOR.to_le_bytes());
+    bytes[10..12].copy_from_slice(&VERSION_MINOR.to_le_bytes());
+    seal(&mut bytes);
+    bytes
+}
+
+/// Checks a file's first bytes: all of a header, or fewer if the file is shorter.
+pub(crate) fn check_file_header(bytes: &[u8]) -> Result<()> {
+    if bytes.is_empty() {
+        return Err(TraceError::Empty);
+    }
+    let label = &bytes[..bytes.len().min(LABEL.len())];
+    if !LABEL.starts_with(label) {
+        return Err(TraceError::NotATrace);
+    }
+    let bytes: &[u8; HEADER_LEN] = bytes.try_into().map_err(|_| TraceError::DamagedHeader)?;
+    if !is_sealed(bytes) {
+        return Err(TraceError::DamagedHeader);
+    }
+    match u16_at(bytes, 8) {
+        VERSION_MAJOR => Ok(()),
+        0 => Err(TraceError::DamagedHeader),
+        major => Err(TraceError::Newer { major }),
+    }
+}
+
+/// A chunk's header. Its payload follows it: the section's name if
+/// [`FLAG_NAMED`], then the encoded bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkHeader {
+    pub kind: Kind,
+    pub codec: u8,
+    pub flags: u8,
+    /// Number of the section in the file.
+    pub section: u32,
+    /// Position of the chunk in its section, from 0.
+    pub sequence: u32,
+    /// How many items of the section begin before this chunk; the kind says what an item is.
+    pub first: u64,
+    /// Length of the payload.
+    pub stored: u32,
+    /// Length of the decoded bytes, name not included.
+    pub raw: u32,
+    /// CRC-32 of the payload.
+    pub crc: u32,
+}
+
+impl ChunkHeader {
+    pub fn encode(&self) -> [u8; CHUNK_HEADER_LEN] {
+        let mut bytes = [0; CHUNK_HEADER_LEN];
+        bytes[..4].copy_from_slice(&CHUNK_LABEL);
+        bytes[4..6].copy_from_slice(&self.kind.0.to_le_bytes());
+        bytes[6] = self.codec;
+        bytes[7] = self.flags;
+        bytes[8..12].copy_from_slice(&self.section.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.first.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.stored.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.raw.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.crc.to_le_bytes());
+        seal(&mut bytes);
+        bytes
+    }
+
+    /// The header in `bytes`, or `None` if they are none or its lengths exceed the limits.
+    pub fn decode(bytes: &[u8]) -> Option<ChunkHeader> {
+        let bytes: &[u8; CHUNK_HEADER_LEN] = bytes.try_into().ok()?;
+        if bytes[..4] != CHUNK_LABEL || !is_sealed(bytes) {
+            return None;
+        }
+        let header = ChunkHeader {
+            kind: Kind(u16_at(bytes, 4)),
+            codec: bytes[6],
+            flags: bytes[7],
+            section: u32_at(bytes, 8),
+            sequence: u32_at(bytes, 12),
+            first: u64_at(bytes, 16),
+            stored: u32_at(bytes, 24),
+            raw: u32_at(bytes, 28),
+            crc: u32_at(bytes, 32),
+        };
+        (header.stored <= MAX_STORED && header.raw <= MAX_RAW).then_some(header)
+    }
+
+    pub fn is_last(&self) -> bool {
+        self.flags & FLAG_LAST != 0
+    }
+
+    pub fn is_named(&self) -> bool {
+        self.flags & FLAG_NAMED != 0
+    }
+}
+
+/// The end of a complete state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Footer {
+    /// Where the index's first chunk begins.
+    pub index: u64,
+    /// Length of the index's chunks, headers included: the footer follows them.
+    pub length: u64,
+    /// Which complete state of the file this is, from 1.
+    pub state: u32,
+}
+
+impl Footer {
+    pub fn encode(&self) -> [u8; FOOTER_LEN] {
+        let mut bytes = [0; FOOTER_LEN];
+        bytes[..8].copy_from_slice(&FOOTER_LABEL);
+        bytes[8..16].copy_from_slice(&self.index.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.length.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.state.to_le_bytes());
+        seal(&mut bytes);
+        bytes
+    }
+
+    /// The footer in `bytes`, which stand at `at` in the file; `None` if they are none or belong elsewhere.
+    pub fn decode(bytes: &[u8], at: u64) -> Option<Footer> {
+        let bytes: &[u8; FOOTER_LEN] = bytes.try_into().ok()?;
+        if bytes[..8] != FOOTER_LABEL || !is_sealed(bytes) {
+            return None;
+        }
+        let footer = Footer {
+            index: u64_at(bytes, 8),
+            length: u64_at(bytes, 16),
+            state: u32_at(bytes, 24),
+        };
+        let fits = footer.index >= HEADER_LEN as u64
+            && footer.index.checked_add(footer.length) == Some(at);
+        fits.then_some(footer)
+    }
+}
+
+/// Writes the CRC-32 of all bytes but the last four into the last four.
+fn seal(bytes: &mut [u8]) {
+    let at = bytes.len() - 4;
+    let crc = crc32fast::hash(&bytes[..at]);
+    bytes[at..].copy_from_slice(&crc.to_le_bytes());
+}
+
+fn is_sealed(bytes: &[u8]) -> bool {
+    let at = bytes.len() - 4;
+    u32_at(bytes, at) == crc32fast::hash(&bytes[..at])
+}
+
+fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(&bytes[at..at + N]);
+    array
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(array_at(bytes, at))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(array_at(bytes, at))
+}
+
+/// The integer at `at`; the caller knows that the bytes are there.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(array_at(bytes, at))
+}

@@ -1,0 +1,77 @@
+//! What was run and how: the META section, one JSON object.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What was run and how. Enough, with the module and the log, to repeat the run exactly.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The guest's name for itself, `argv[0]`.
+    pub program_name: String,
+    /// Arguments after `argv[0]`.
+    pub args: Vec<String>,
+    /// Environment variables granted, in the order the guest sees them.
+    pub env: Vec<(String, String)>,
+    /// Folders granted, by their guest paths, in order.
+    pub dirs: Vec<String>,
+    /// The export that was called instead of `_start`.
+    pub invoke: Option<String>,
+    /// Version of the program that recorded.
+    pub tool_version: String,
+    /// The engine: name, version, and the settings that matter for exact repetition.
+    pub engine: String,
+    /// Where the guest's standard input came from. What it read is in the log.
+    pub stdin: Stdin,
+    /// When the recording began, in seconds since 1970-01-01 UTC.
+    pub created_unix: u64,
+    /// SHA-256 of the module's bytes; lower-case hexadecimal in the file.
+    #[serde(with = "hex")]
+    pub module_sha256: [u8; 32],
+    /// The engine's limit for the guest's stack, in bytes.
+    pub stack_limit: u64,
+    /// Whatever later versions add.
+    #[serde(default)]
+    pub extra: BTreeMap<String, String>,
+}
+
+/// Where the guest's standard input came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stdin {
+    /// Nothing: the guest saw the end of the input at once.
+    #[default]
+    Empty,
+    /// The recorder's own standard input.
+    Inherited,
+    /// A file, by the path that the user gave.
+    File(String),
+}
+
+/// A digest as hexadecimal text.
+mod hex {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub fn serialize<S: Serializer>(digest: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
+        let text: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        serializer.serialize_str(&text)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = text.as_bytes();
+        let mut digest = [0; 32];
+        if digits.len() != 2 * digest.len() {
+            return Err(Error::custom("a digest has 64 hexadecimal digits"));
+        }
+        for (byte, pair) in digest.iter_mut().zip(digits.chunks_exact(2)) {
+            let digit = |digit: u8| char::from(digit).to_digit(16);
+            match (digit(pair[0]), digit(pair[1])) {
+                (Some(high), Some(low)) => *byte = (high * 16 + low) as u8,
+                _ => return Err(Error::custom("a digest is hexadecimal")),
+            }
+        }
+        Ok(digest)
+    }
+}

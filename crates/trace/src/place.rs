@@ -1,0 +1,157 @@
+//! Where a trace file is written: creation, replacement, the writer's lock.
+//!
+//! A new file is written under its own name from the first byte, so that a kill leaves a
+//! readable, cut recording where the user expects it. A file that replaces another is
+//! written beside it, as `NAME.PID.part`, and renamed over it at its first commit: until then the
+//! old recording is untouched, and a kill leaves both. Readers that mapped the old
+//! file keep it.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::{Result, TraceError};
+
+/// A locked file that may still stand beside the one that it will replace.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub file: File,
+    /// Where the file is now.
+    pub path: PathBuf,
+    pending: Option<Pending>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    target: PathBuf,
+    /// The old file. Its lock keeps other writers away until the rename.
+    _replaced: File,
+}
+
+impl Place {
+    /// Creates a file. If the path exists: an error, or, with `overwrite`, a file beside it.
+    pub fn create(path: &Path, overwrite: bool) -> Result<Place> {
+        match create_new(path) {
+            Ok(file) => {
+                lock(&file)?;
+                return Ok(Place {
+                    file,
+                    path: path.to_owned(),
+                    pending: None,
+                });
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(TraceError::io("create the trace file")(error)),
+        }
+        // What a symbolic link names is replaced, not the link.
+        let target = fs::canonicalize(path).map_err(TraceError::io("find the file to replace"))?;
+        let replaced = open_regular(&target, OpenOptions::new().read(true))?;
+        if !overwrite {
+            return Err(TraceError::Exists);
+        }
+        lock_at(&replaced, &target)?;
+        let path = part_path(&target);
+        let file = create_new(&path).map_err(TraceError::io("create a file beside the old one"))?;
+        lock(&file)?;
+        Ok(Place {
+            file,
+            path,
+            pending: Some(Pending {
+                target,
+                _replaced: replaced,
+            }),
+        })
+    }
+
+    /// Opens and locks an existing file for appending.
+    pub fn existing(path: &Path) -> Result<Place> {
+        let file = open_regular(path, OpenOptions::new().read(true).write(true))?;
+        lock_at(&file, path)?;
+        Ok(Place {
+            file,
+            path: path.to_owned(),
+            pending: None,
+        })
+    }
+
+    /// Puts a complete file in the place of the one that it replaces, if any.
+    pub fn settle(&mut self) -> Result<()> {
+        if let Some(pending) = &self.pending {
+            fs::rename(&self.path, &pending.target)
+                .map_err(TraceError::io("replace the old trace file"))?;
+            self.path.clone_from(&pending.target);
+            self.pending = None;
+        }
+        Ok(())
+    }
+}
+
+/// Opens a regular file: looking first, because opening a pipe would wait for its other end.
+pub(crate) fn open_regular(path: &Path, options: &OpenOptions) -> Result<File> {
+    const ACTION: &str = "open the trace file";
+    if !fs::metadata(path)
+        .map_err(TraceError::io(ACTION))?
+        .is_file()
+    {
+        return Err(TraceError::NotAFile);
+    }
+    options.open(path).map_err(TraceError::io(ACTION))
+}
+
+fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)
+}
+
+/// A name beside the target that no process uses.
+fn part_path(target: &Path) -> PathBuf {
+    let name = |attempt: u32| {
+        let mut name = target.as_os_str().to_owned();
+        name.push(format!(".{}", std::process::id()));
+        if attempt > 0 {
+            name.push(format!("-{attempt}"));
+        }
+        name.push(".part");
+        PathBuf::from(name)
+    };
+    let mut attempt = 0;
+    while name(attempt).exists() {
+        attempt += 1;
+    }
+    name(attempt)
+}
+
+fn lock(file: &File) -> Result<()> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(TraceError::BeingWritten),
+        Err(TryLockError::Error(error)) => Err(TraceError::io("lock the trace file")(error)),
+    }
+}
+
+/// Locks a file that was opened by its path, and makes sure that it is still there:
+/// another writer may have replaced it in between.
+fn lock_at(file: &File, path: &Path) -> Result<()> {
+    lock(file)?;
+    if is_at(file, path).map_err(TraceError::io("look at the locked trace file"))? {
+        Ok(())
+    } else {
+        Err(TraceError::BeingWritten)
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let (held, found) = (file.metadata()?, fs::metadata(path)?);
+    Ok((held.dev(), held.ino()) == (found.dev(), found.ino()))
+}
+
+/// Elsewhere an open file cannot be replaced.
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> io::Result<bool> {
+    Ok(true)
+}

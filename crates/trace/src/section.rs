@@ -1,0 +1,137 @@
+//! Reading one section, chunk by chunk, in bounded memory.
+
+use std::sync::Arc;
+
+use crate::file::Inner;
+use crate::open::Section;
+use crate::wire::Fault;
+use crate::{Kind, Result, TraceError, codec};
+
+/// Reads a section's chunks in order, one decoded chunk in memory at a time. Owns its share
+/// of the mapped file, so it can be moved to another thread or into an engine's store.
+#[derive(Debug)]
+pub struct SectionReader {
+    inner: Arc<Inner>,
+    /// Position of the section in the file's list.
+    position: usize,
+    /// How many chunks were read.
+    read: usize,
+    raw: Vec<u8>,
+}
+
+impl SectionReader {
+    pub(crate) fn new(inner: Arc<Inner>, position: usize) -> SectionReader {
+        SectionReader {
+            inner,
+            position,
+            read: 0,
+            raw: Vec::new(),
+        }
+    }
+
+    pub(crate) fn section(&self) -> &Section {
+        &self.inner.state.sections[self.position]
+    }
+
+    /// The section's kind.
+    pub fn kind(&self) -> Kind {
+        self.section().kind
+    }
+
+    /// The section's name, if it has one.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`].
+    pub fn name(&self) -> Result<Option<&str>> {
+        let Some(chunk) = self.section().chunks.first() else {
+            return Ok(None);
+        };
+        let payload = self.inner.payload(chunk)?;
+        if crc32fast::hash(payload) != chunk.header.crc {
+            return Err(chunk.damaged("its checksum does not match"));
+        }
+        codec::split_name(&chunk.header, payload)
+            .map(|(name, _)| name)
+            .map_err(|what| chunk.damaged(what))
+    }
+
+    /// Whether the section's last chunk is in the file.
+    pub fn is_complete(&self) -> bool {
+        self.section().is_complete()
+    }
+
+    /// Reads the next chunk, if there is one.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`].
+    pub fn advance(&mut self) -> Result<bool> {
+        let section = &self.inner.state.sections[self.position];
+        let Some(chunk) = section.chunks.get(self.read) else {
+            return Ok(false);
+        };
+        self.read += 1;
+        let payload = self.inner.payload(chunk)?;
+        codec::decode(&chunk.header, payload, &mut self.raw).map_err(|what| chunk.damaged(what))?;
+        Ok(true)
+    }
+
+    /// The decoded bytes of the chunk that [`SectionReader::advance`] read.
+    pub fn bytes(&self) -> &[u8] {
+        &self.raw
+    }
+
+    /// How many of the section's items begin before the current chunk.
+    pub fn first(&self) -> u64 {
+        self.current().map_or(0, |chunk| chunk.header.first)
+    }
+
+    /// The current chunk: the one read last.
+    pub(crate) fn current(&self) -> Option<&crate::open::ChunkEntry> {
+        self.section().chunks.get(self.read.saturating_sub(1))
+    }
+
+    /// All of the section's bytes, of which there may be at most `limit`.
+    pub(crate) fn whole(mut self, what: &'static str, limit: u64) -> Result<Whole> {
+        let section = self.section();
+        if !section.is_complete() {
+            return Err(TraceError::Cut(section.kind));
+        }
+        if section.raw_len() > limit {
+            return Err(TraceError::TooLarge { what, limit });
+        }
+        let mut whole = Whole {
+            kind: self.kind(),
+            bytes: Vec::new(),
+            starts: Vec::new(),
+        };
+        while self.advance()? {
+            whole.starts.push(whole.bytes.len());
+            whole.bytes.extend_from_slice(&self.raw);
+        }
+        Ok(whole)
+    }
+}
+
+/// A whole section, decoded.
+pub(crate) struct Whole {
+    kind: Kind,
+    pub bytes: Vec<u8>,
+    /// Where each chunk begins in `bytes`.
+    starts: Vec<usize>,
+}
+
+impl Whole {
+    /// The error for a fault in the section's bytes.
+    pub fn malformed(&self, fault: Fault) -> TraceError {
+        let chunk = self
+            .starts
+            .partition_point(|&start| start <= fault.at)
+            .saturating_sub(1);
+        TraceError::Malformed {
+            kind: self.kind,
+            sequence: chunk as u32,
+            at: fault.at - self.starts.get(chunk).copied().unwrap_or_default(),
+            what: fault.what,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Variable-length integers and bounds-checked reading of decoded bytes.
+
+/// Why bytes mean nothing, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Offset in the bytes that were being read.
+    pub at: usize,
+    pub what: &'static str,
+}
+
+/// Appends `value` as unsigned LEB128: 1 to 10 bytes.
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a length and that many bytes.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a signed integer so that small magnitudes are short (zigzag).
+pub(crate) fn put_signed(out: &mut Vec<u8>, value: i32) {
+    put_varint(out, u64::from(((value << 1) ^ (value >> 31)) as u32));
+}
+
+/// A cursor over decoded bytes. Lengths are checked against what remains
+/// before anything is allocated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes<'a> {
+    data: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Bytes<'a> {
+    pub fn new(data: &'a [u8]) -> Self {
+        Bytes { data, at: 0 }
+    }
+
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    pub fn fault<T>(&self, what: &'static str) -> Result<T, Fault> {
+        Err(Fault { at: self.at, what })
+    }
+
+    pub fn take(&mut self, length: usize) -> Result<&'a [u8], Fault> {
+        match self.data[self.at..].get(..length) {
+            Some(bytes) => {
+                self.at += length;
+                Ok(bytes)
+            }
+            None => self.fault("more bytes announced than there are"),
+        }
+    }
+
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    pub fn byte(&mut self) -> Result<u8, Fault> {
+        match self.data.get(self.at) {
+            Some(&byte) => {
+                self.at += 1;
+                Ok(byte)
+            }
+            None => self.fault("ends too early"),
+        }
+    }
+
+    pub fn flag(&mut self) -> Result<bool, Fault> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => self.fault("a flag that is neither 0 nor 1"),
+        }
+    }
+
+    pub fn varint(&mut self) -> Result<u64, Fault> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                break;
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        self.fault("an integer of more than 64 bits")
+    }
+
+    pub fn varint32(&mut self) -> Result<u32, Fault> {
+        let start = *self;
+        u32::try_from(self.varint()?).or_else(|_| start.fault("an integer of more than 32 bits"))
+    }
+
+    pub fn signed(&mut self) -> Result<i32, Fault> {
+        let value = self.varint32()?;
+        Ok((value >> 1) as i32 ^ -((value & 1) as i32))
+    }
+
+    /// A number of items that follow, each at least `least` bytes long: never more
+    /// than the remaining bytes can hold, so it is safe to reserve memory for them.
+    pub fn count(&mut self, least: usize) -> Result<usize, Fault> {
+        let start = *self;
+        let count = self.varint()?;
+        match usize::try_from(count) {
+            Ok(count) if count <= (self.data.len() - self.at) / least => Ok(count),
+            _ => start.fault("more items announced than there are bytes"),
+        }
+    }
+
+    pub fn bytes(&mut self) -> Result<&'a [u8], Fault> {
+        let length = self.count(1)?;
+        self.take(length)
+    }
+
+    pub fn text(&mut self) -> Result<String, Fault> {
+        let start = *self;
+        match std::str::from_utf8(self.bytes()?) {
+            Ok(text) => Ok(text.to_owned()),
+            Err(_) => start.fault("a text that is not UTF-8"),
+        }
+    }
+
+    pub fn end(&self) -> Result<(), Fault> {
+        if self.at == self.data.len() {
+            Ok(())
+        } else {
+            self.fault("bytes after the end")
+        }
+    }
+}

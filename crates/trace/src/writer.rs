@@ -1,0 +1,411 @@
+//! Writing: chunks go to the end of the file as they fill, and [`TraceWriter::commit`]
+//! makes them part of it.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use zstd::bulk::Compressor;
+
+use crate::layout::{
+    CHUNK_HEADER_LEN, CODEC_RAW, ChunkHeader, FLAG_LAST, FLAG_NAMED, Footer, Kind, MAX_NAME,
+    MAX_RAW, RECORD_LEN, file_header,
+};
+use crate::open::{ChunkEntry, find_state};
+use crate::place::Place;
+use crate::{CountsLens, End, LogWriter, Meta, Result, TraceError, codec, counts, end};
+
+/// Sections that are written at once are cut into chunks of this length.
+const CHUNK: usize = 1 << 20;
+/// A module is at most this long: the limit of the engines.
+pub(crate) const MAX_MODULE: u64 = 1 << 30;
+
+/// Writes a trace file, or appends to one. Sections may be written from several threads.
+///
+/// Nothing counts until [`TraceWriter::commit`]. A writer of a new file that is dropped without
+/// commit leaves the file as it stands, a cut recording; one that appends
+/// takes back what it appended.
+#[derive(Debug)]
+pub struct TraceWriter {
+    core: Shared,
+}
+
+type Shared = Arc<Mutex<Core>>;
+
+impl TraceWriter {
+    /// Creates a trace file. If the path exists, that is an error, or, with `overwrite`, the
+    /// new file is written beside the old one and takes its place at the first commit.
+    ///
+    /// # Errors
+    /// [`TraceError::Exists`], [`TraceError::NotAFile`] if the path is a folder or a device,
+    /// [`TraceError::BeingWritten`], [`TraceError::Io`], [`TraceError::Write`].
+    pub fn create(path: &Path, overwrite: bool) -> Result<TraceWriter> {
+        let place = Place::create(path, overwrite)?;
+        let mut core = Core {
+            place,
+            position: 0,
+            committed: None,
+            chunks: Vec::new(),
+            kinds: Vec::new(),
+            next_section: 0,
+            state: 0,
+            failed: false,
+        };
+        core.append(&file_header())?;
+        Ok(TraceWriter::new(core))
+    }
+
+    /// Opens a trace file to append sections. A cut or damaged end is removed first; a
+    /// recording that was never committed is committed as it is, without an ending.
+    ///
+    /// # Errors
+    /// Those of [`crate::TraceFile::open`], [`TraceError::BeingWritten`], [`TraceError::Write`].
+    pub fn append(path: &Path) -> Result<TraceWriter> {
+        let mut place = Place::existing(path)?;
+        let length = place
+            .file
+            .metadata()
+            .map_err(TraceError::io("look at the trace file"))?
+            .len();
+        let state = find_state(&mut place.file, length)?;
+        let position = |file: &mut File| {
+            if state.ignored > 0 {
+                file.set_len(state.end)?;
+            }
+            file.seek(SeekFrom::Start(state.end))
+        };
+        position(&mut place.file).map_err(TraceError::Write)?;
+        let mut core = Core {
+            place,
+            position: state.end,
+            committed: state.footer.map(|_| state.end),
+            chunks: state.chunks(),
+            kinds: state.sections.iter().map(|section| section.kind).collect(),
+            next_section: state.next_section(),
+            state: state.footer.map_or(0, |footer| footer.state),
+            failed: false,
+        };
+        if core.committed.is_none() {
+            core.commit(false)?;
+        }
+        Ok(TraceWriter::new(core))
+    }
+
+    fn new(core: Core) -> TraceWriter {
+        TraceWriter {
+            core: Arc::new(Mutex::new(core)),
+        }
+    }
+
+    /// Writes what was run and how.
+    ///
+    /// # Errors
+    /// [`TraceError::Duplicate`], [`TraceError::Write`], [`TraceError::Failed`]; so do the
+    /// other methods that write a section.
+    pub fn meta(&self, meta: &Meta) -> Result<()> {
+        let json = serde_json::to_vec(meta)
+            .map_err(|error| TraceError::io("encode the description of the run")(error.into()))?;
+        self.whole(Kind::META, &json)
+    }
+
+    /// Writes the original module.
+    ///
+    /// # Errors
+    /// Also [`TraceError::TooLarge`] beyond 1 GiB.
+    pub fn module(&self, wasm: &[u8]) -> Result<()> {
+        if wasm.len() as u64 > MAX_MODULE {
+            return Err(TraceError::TooLarge {
+                what: "the module's length",
+                limit: MAX_MODULE,
+            });
+        }
+        self.whole(Kind::MODULE, wasm)
+    }
+
+    /// Begins the boundary log.
+    pub fn log(&self) -> Result<LogWriter> {
+        self.begin(Kind::LOG, None, codec::FAST).map(LogWriter::new)
+    }
+
+    /// Writes how the run ended.
+    pub fn end(&self, end: &End) -> Result<()> {
+        self.whole(Kind::END, &end::encode(end))
+    }
+
+    /// Writes exact edge counts. They take the place of earlier ones.
+    ///
+    /// # Errors
+    /// Also [`TraceError::TooLarge`] beyond 2²⁷ edges.
+    pub fn counts(&self, lens: &CountsLens) -> Result<()> {
+        self.whole(Kind::COUNTS, &counts::encode(lens)?)
+    }
+
+    /// Begins a section of any kind. Its chunks may interleave with those of other sections.
+    ///
+    /// # Errors
+    /// Also [`TraceError::TooLarge`] for a name of more than 255 bytes.
+    pub fn section(&self, kind: Kind, name: Option<&str>) -> Result<SectionWriter> {
+        self.begin(kind, name, codec::NORMAL)
+    }
+
+    /// Makes everything written so far part of the file, by an index and a footer. With `durable`
+    /// the data reach the disk before the footer does, and the footer before this returns.
+    pub fn commit(&self, durable: bool) -> Result<()> {
+        lock(&self.core).commit(durable)
+    }
+
+    /// Removes a new file that was never committed, and whatever it holds.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if the file cannot be removed. A committed file stays.
+    pub fn discard(self) -> Result<()> {
+        let core = lock(&self.core);
+        match core.committed {
+            Some(_) => Ok(()),
+            None => fs::remove_file(&core.place.path)
+                .map_err(TraceError::io("remove the unfinished trace file")),
+        }
+    }
+
+    fn whole(&self, kind: Kind, bytes: &[u8]) -> Result<()> {
+        let mut section = self.begin(kind, None, codec::NORMAL)?;
+        let mut rest = bytes;
+        while rest.len() > CHUNK {
+            let (piece, after) = rest.split_at(CHUNK);
+            section.put(0, piece)?;
+            rest = after;
+        }
+        section.finish(0, rest)
+    }
+
+    fn begin(&self, kind: Kind, name: Option<&str>, level: i32) -> Result<SectionWriter> {
+        if name.is_some_and(|name| name.len() > MAX_NAME) {
+            return Err(TraceError::TooLarge {
+                what: "a section name's length",
+                limit: MAX_NAME as u64,
+            });
+        }
+        let compressor =
+            codec::compressor(level).map_err(TraceError::io("set up the compressor"))?;
+        let number = lock(&self.core).begin(kind)?;
+        Ok(SectionWriter {
+            core: Arc::clone(&self.core),
+            kind,
+            name: name.map(str::to_owned),
+            number,
+            sequence: 0,
+            compressor,
+            chunk: Vec::new(),
+        })
+    }
+}
+
+/// Writes one section, chunk by chunk. Owns its share of the file, so it can be
+/// moved to another thread or into an engine's store.
+pub struct SectionWriter {
+    core: Shared,
+    kind: Kind,
+    name: Option<String>,
+    number: u32,
+    sequence: u32,
+    compressor: Compressor<'static>,
+    /// The chunk being made; kept for its allocation.
+    chunk: Vec<u8>,
+}
+
+impl SectionWriter {
+    /// Writes a chunk. `first` is the number of the section's items that begin before it; it never decreases.
+    ///
+    /// # Errors
+    /// [`TraceError::TooLarge`] beyond 16 MiB, [`TraceError::Write`], [`TraceError::Failed`].
+    pub fn put(&mut self, first: u64, raw: &[u8]) -> Result<()> {
+        self.chunk(first, raw, 0)
+    }
+
+    /// Writes the section's last chunk, which may be empty.
+    ///
+    /// # Errors
+    /// Those of [`SectionWriter::put`].
+    pub fn finish(mut self, first: u64, raw: &[u8]) -> Result<()> {
+        self.chunk(first, raw, FLAG_LAST)
+    }
+
+    fn chunk(&mut self, first: u64, raw: &[u8], mut flags: u8) -> Result<()> {
+        if raw.len() > MAX_RAW as usize {
+            return Err(TraceError::TooLarge {
+                what: "a chunk's length",
+                limit: MAX_RAW.into(),
+            });
+        }
+        self.chunk.clear();
+        self.chunk.resize(CHUNK_HEADER_LEN, 0);
+        if self.sequence == 0
+            && let Some(name) = &self.name
+        {
+            flags |= FLAG_NAMED;
+            self.chunk.push(name.len() as u8);
+            self.chunk.extend_from_slice(name.as_bytes());
+        }
+        let codec = codec::encode(&mut self.compressor, raw, &mut self.chunk);
+        let payload = &self.chunk[CHUNK_HEADER_LEN..];
+        let header = ChunkHeader {
+            kind: self.kind,
+            codec,
+            flags,
+            section: self.number,
+            sequence: self.sequence,
+            first,
+            stored: payload.len() as u32,
+            raw: raw.len() as u32,
+            crc: crc32fast::hash(payload),
+        };
+        self.chunk[..CHUNK_HEADER_LEN].copy_from_slice(&header.encode());
+        let limit = u32::MAX.into();
+        let next = self.sequence.checked_add(1);
+        self.sequence = next.ok_or(TraceError::TooLarge {
+            what: "a section's chunks",
+            limit,
+        })?;
+        lock(&self.core).append_chunk(header, &self.chunk)
+    }
+}
+
+impl fmt::Debug for SectionWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SectionWriter")
+            .field("kind", &self.kind)
+            .field("sequence", &self.sequence)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What all writers of a file share.
+#[derive(Debug)]
+struct Core {
+    place: Place,
+    /// The file's length, which is where it is written.
+    position: u64,
+    /// The file's length at the last commit.
+    committed: Option<u64>,
+    /// All chunks but those of indexes, in file order.
+    chunks: Vec<ChunkEntry>,
+    /// The kinds of all sections begun.
+    kinds: Vec<Kind>,
+    next_section: u32,
+    /// How many states were committed.
+    state: u32,
+    /// A write failed: what follows would not be where it should.
+    failed: bool,
+}
+
+/// A thread that panicked while it held the lock has left nothing half-done that `failed` does not tell.
+fn lock(core: &Shared) -> MutexGuard<'_, Core> {
+    core.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Core {
+    /// Takes a number for a new section.
+    fn begin(&mut self, kind: Kind) -> Result<u32> {
+        if kind.is_single() && self.kinds.contains(&kind) {
+            return Err(TraceError::Duplicate(kind));
+        }
+        let number = self.next_section;
+        self.next_section = number.checked_add(1).ok_or(TraceError::TooLarge {
+            what: "the number of sections",
+            limit: u32::MAX.into(),
+        })?;
+        self.kinds.push(kind);
+        Ok(number)
+    }
+
+    fn append_chunk(&mut self, header: ChunkHeader, bytes: &[u8]) -> Result<()> {
+        let offset = self.position;
+        self.append(bytes)?;
+        self.chunks.push(ChunkEntry { offset, header });
+        Ok(())
+    }
+
+    /// Writes at the end. After a failure the file is cut back to the last whole piece.
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.failed {
+            return Err(TraceError::Failed);
+        }
+        if let Err(error) = self.place.file.write_all(bytes) {
+            self.failed = true;
+            // If this fails too, readers skip the remains: they know where the last state ends.
+            let _ = self.place.file.set_len(self.position);
+            return Err(TraceError::Write(error));
+        }
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn commit(&mut self, durable: bool) -> Result<()> {
+        let sync = |file: &File| if durable { file.sync_data() } else { Ok(()) };
+        sync(&self.place.file).map_err(TraceError::Write)?;
+        let ending = self.index();
+        self.append(&ending)?;
+        sync(&self.place.file).map_err(TraceError::Write)?;
+        self.state = self.state.saturating_add(1);
+        self.committed = Some(self.position);
+        self.place.settle()
+    }
+
+    /// The index's chunks and the footer.
+    fn index(&self) -> Vec<u8> {
+        const PER_CHUNK: usize = CHUNK / RECORD_LEN;
+        let mut out = Vec::new();
+        let mut pieces = self.chunks.chunks(PER_CHUNK).peekable();
+        let mut sequence = 0;
+        loop {
+            let piece = pieces.next().unwrap_or_default();
+            let payload: Vec<u8> = piece.iter().flat_map(record).collect();
+            let last = pieces.peek().is_none();
+            let header = ChunkHeader {
+                kind: Kind::INDEX,
+                codec: CODEC_RAW,
+                flags: if last { FLAG_LAST } else { 0 },
+                section: 0,
+                sequence,
+                first: u64::from(sequence) * PER_CHUNK as u64,
+                stored: payload.len() as u32,
+                raw: payload.len() as u32,
+                crc: crc32fast::hash(&payload),
+            };
+            out.extend(header.encode());
+            out.extend(payload);
+            if last {
+                break;
+            }
+            sequence += 1;
+        }
+        let footer = Footer {
+            index: self.position,
+            length: out.len() as u64,
+            state: self.state.saturating_add(1),
+        };
+        out.extend(footer.encode());
+        out
+    }
+}
+
+/// A chunk's entry in the index.
+fn record(chunk: &ChunkEntry) -> [u8; RECORD_LEN] {
+    let mut record = [0; RECORD_LEN];
+    record[..8].copy_from_slice(&chunk.offset.to_le_bytes());
+    record[8..].copy_from_slice(&chunk.header.encode());
+    record
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if let Some(length) = self.committed
+            && length != self.position
+        {
+            // Tidiness only: a reader ignores what follows the last state.
+            let _ = self.place.file.set_len(length);
+        }
+    }
+}
