@@ -37,17 +37,13 @@ pub enum Event {
         /// CRC-32 (IEEE) of the bytes read, concatenated in order.
         read_digest: u32,
     },
-    /// A `memory.grow` by a positive number of pages.
+    /// The guest asked for a larger memory. Which one the guest's own code tells.
     MemoryGrow {
-        /// Index of the memory.
-        memory: u32,
         /// Whether the engine granted it.
         granted: bool,
     },
-    /// A `table.grow` by a positive number of elements.
+    /// The guest asked for a larger table.
     TableGrow {
-        /// Index of the table.
-        table: u32,
         /// Whether the engine granted it.
         granted: bool,
     },
@@ -206,16 +202,8 @@ pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) {
                 }
             }
         }
-        Event::MemoryGrow { memory, granted } => {
-            out.push(MEMORY_GROW);
-            put_varint(out, (*memory).into());
-            out.push((*granted).into());
-        }
-        Event::TableGrow { table, granted } => {
-            out.push(TABLE_GROW);
-            put_varint(out, (*table).into());
-            out.push((*granted).into());
-        }
+        Event::MemoryGrow { granted } => out.extend([MEMORY_GROW, u8::from(*granted)]),
+        Event::TableGrow { granted } => out.extend([TABLE_GROW, u8::from(*granted)]),
     }
 }
 
@@ -339,11 +327,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Event, Fault> {
             }
         }
         MEMORY_GROW => Event::MemoryGrow {
-            memory: bytes.varint32()?,
             granted: bytes.flag()?,
         },
         TABLE_GROW => Event::TableGrow {
-            table: bytes.varint32()?,
             granted: bytes.flag()?,
         },
         _ => return bytes.fault("an unknown event"),

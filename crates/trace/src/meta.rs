@@ -44,8 +44,8 @@ pub enum Stdin {
     Empty,
     /// The recorder's own standard input.
     Inherited,
-    /// A file, by the path that the user gave.
-    File(String),
+    /// A file.
+    File,
 }
 
 /// A digest as hexadecimal text.

@@ -150,10 +150,16 @@ impl TraceWriter {
         self.begin(kind, name, codec::NORMAL)
     }
 
-    /// Makes everything written so far part of the file, by an index and a footer. With `durable`
-    /// the data reach the disk before the footer does, and the footer before this returns.
-    pub fn commit(&self, durable: bool) -> Result<()> {
-        lock(&self.core).commit(durable)
+    /// Makes everything written so far part of the file, by an index and a footer. A killed process loses
+    /// nothing of it; for a power failure see [`TraceWriter::commit_durable`].
+    pub fn commit(&self) -> Result<()> {
+        lock(&self.core).commit(false)
+    }
+
+    /// Like [`TraceWriter::commit`], with the data on the disk before the footer, and the
+    /// footer before this returns.
+    pub fn commit_durable(&self) -> Result<()> {
+        lock(&self.core).commit(true)
     }
 
     /// Removes a new file that was never committed, and whatever it holds.
