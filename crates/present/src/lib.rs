@@ -1,1 +1,29 @@
-//! To be written.
+//! Finished structs → text, JSON, and other tools' formats. Everything is written to
+//! the receiver that the caller gives; nothing here prints or opens a file.
+
+mod annotate;
+mod callgrind;
+mod csv;
+mod dot;
+mod error;
+mod json;
+mod lcov;
+mod listing;
+mod number;
+mod pprof;
+mod protobuf;
+mod sources;
+mod table;
+mod text;
+
+pub use annotate::{Annotation, annotate};
+pub use callgrind::callgrind;
+pub use csv::csv;
+pub use dot::{calls_dot, cfg_dot, cfg_text};
+pub use error::PresentError;
+pub use json::json;
+pub use lcov::lcov;
+pub use pprof::pprof;
+pub use sources::{NoSources, Sources};
+pub use table::Style;
+pub use text::text;

@@ -128,7 +128,7 @@ impl Profile<'_> {
     }
 
     /// One row per instruction, ascending by function, then operator. The texts are
-    /// empty: [`fill_texts`](crate::Profile::fill_texts) sets those of the rows that are kept.
+    /// empty: a [`Report`](crate::Report) sets those of the rows that it keeps.
     pub fn instruction_rows(&self, scope: &Scope) -> Result<Vec<InstructionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {

@@ -31,5 +31,4 @@ pub use resolve::Resolver;
 pub use rows::{
     BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows,
 };
-pub use text::texts;
 pub use walk::OperatorCount;

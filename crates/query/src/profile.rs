@@ -1,11 +1,11 @@
 //! Exact counts of everything in a program, derived from the counts of its edges.
 
-use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, OpId, SecondaryMap};
+use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, OpId, OrigOffset, SecondaryMap};
 use afterimage_program::{BlockKind, Function, Program};
 
 use crate::body::decode;
 use crate::frequency::executed_blocks;
-use crate::{Names, OperatorCount, ProfileError, Source, block_counts, walk};
+use crate::{Names, OperatorCount, ProfileError, Source, block_counts, text, walk};
 
 /// Where an activation stood when the run ended: the operator that trapped or was
 /// executing a call. It counts as executed; what follows it in its block does not.
@@ -185,6 +185,16 @@ impl<'a> Profile<'a> {
         decode(self.program, self.module, function, &mut body)?;
         walk::operators(function, &body, profile, self.source, into);
         Ok(())
+    }
+
+    /// The lines of the module's text that stand for the operators at these offsets, which
+    /// ascend, with their indentation; empty where no operator is, and for the `end` of a function,
+    /// which the text format writes as a parenthesis. O(size of the module).
+    ///
+    /// # Errors
+    /// If the module cannot be written as text.
+    pub fn texts(&self, offsets: Vec<OrigOffset>) -> Result<Vec<String>, ProfileError> {
+        text::texts(self.module, offsets)
     }
 }
 

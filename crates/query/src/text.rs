@@ -25,14 +25,9 @@ pub(crate) fn fill(module: &[u8], rows: &mut [InstructionRow]) -> Result<(), Pro
     Ok(())
 }
 
-/// The lines of the module's text that stand for the operators at these offsets, which
-/// ascend, with their indentation; empty where no operator is, and for the `end` of a
-/// function, which the text format writes as a parenthesis. The module is
-/// written as text once, and all other lines are dropped as they come.
-///
-/// # Errors
-/// If the module cannot be written as text.
-pub fn texts(module: &[u8], wanted: Vec<OrigOffset>) -> Result<Vec<String>, ProfileError> {
+/// See [`Profile::texts`](crate::Profile::texts). The module is written as text once, and
+/// the lines that are not wanted are dropped as they come.
+pub(crate) fn texts(module: &[u8], wanted: Vec<OrigOffset>) -> Result<Vec<String>, ProfileError> {
     let texts = vec![String::new(); wanted.len()];
     let mut lines = Lines { wanted, texts, current: None };
     Config::new()

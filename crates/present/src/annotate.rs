@@ -1,0 +1,146 @@
+//! Source text with counts beside it.
+//!
+//! Like gcov's: a line that has code but never ran is marked `#####`, a line without
+//! code `-`. Where no source is at hand, the function's operators stand in for it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Write;
+
+use afterimage_query::{FunctionRow, LineCount, Profile, Scope};
+
+use crate::listing::listing;
+use crate::number::{counted, grouped, percent};
+use crate::sources::Cache;
+use crate::table::{Paint, plain, width};
+use crate::text::summary;
+use crate::{PresentError, Sources, Style};
+
+/// What is annotated.
+#[derive(Clone, Debug)]
+pub struct Annotation {
+    /// The functions that it is about. All: whole files; only some: the lines of their files that
+    /// they reach from, and two around them.
+    pub scope: Scope,
+    /// How many functions without source at hand are written as WebAssembly text, the ones with most
+    /// instructions first. The others are counted, not dropped silently.
+    pub listings: usize,
+}
+
+/// Writes source files with the arrivals at each line and its share of the
+/// program's instructions, the file with most instructions first.
+///
+/// # Errors
+/// If `out` or the profile fails.
+pub fn annotate(
+    out: &mut dyn Write,
+    profile: &Profile<'_>,
+    annotation: &Annotation,
+    sources: &dyn Sources,
+    style: Style,
+) -> Result<(), PresentError> {
+    summary(out, profile.totals())?;
+    let mut files = HashMap::<&str, File>::new();
+    for row in profile.line_rows(&annotation.scope)? {
+        let file = files.entry(profile.file(row.line.file)).or_default();
+        let count = LineCount { arrivals: row.count, instructions: row.instructions };
+        file.lines.insert(row.line.number, count);
+        file.instructions += row.instructions;
+    }
+    let mut ordered: Vec<_> = files.into_iter().collect();
+    ordered.sort_unstable_by_key(|(path, file)| (std::cmp::Reverse(file.instructions), *path));
+    let mut cache = Cache::new(sources);
+    let mut at_hand = BTreeSet::new();
+    let whole = annotation.scope == Scope::All;
+    let (mut never_ran, mut missing) = (0, Vec::new());
+    for (path, file) in &ordered {
+        if whole && file.instructions == 0 {
+            never_ran += 1;
+        } else if let Some(text) = cache.file(path) {
+            at_hand.insert(*path);
+            file.write(out, profile, path, text, whole, style)?;
+        } else {
+            missing.push((*path, file.instructions));
+        }
+    }
+    let total = profile.totals().instructions;
+    if !missing.is_empty() {
+        writeln!(out, "\nNot at hand:")?;
+        for (path, instructions) in missing {
+            writeln!(out, "  {:>6}  {}", percent(instructions, total), plain(path))?;
+        }
+    }
+    if never_ran > 0 {
+        writeln!(out, "\n{} never ran", counted(never_ran, "more file"))?;
+    }
+
+    let is_at_hand = |row: &FunctionRow| {
+        row.position.is_some_and(|position| at_hand.contains(profile.file(position.file)))
+    };
+    let mut rows = profile.function_rows(&annotation.scope)?;
+    rows.retain(|row| (!whole || row.entries > 0) && !is_at_hand(row));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.instructions));
+    let (written, rest) = rows.split_at(annotation.listings.min(rows.len()));
+    listing(out, profile, written, style)?;
+    if !rest.is_empty() {
+        let n = counted(rest.len() as u64, "more function");
+        writeln!(out, "\n{n} without source at hand")?;
+    }
+    Ok(())
+}
+
+/// The lines of one file that have code.
+#[derive(Default)]
+struct File {
+    lines: BTreeMap<u32, LineCount>,
+    instructions: u64,
+}
+
+impl File {
+    fn write(
+        &self,
+        out: &mut dyn Write,
+        profile: &Profile<'_>,
+        path: &str,
+        text: &[String],
+        whole: bool,
+        style: Style,
+    ) -> Result<(), PresentError> {
+        let total = profile.totals().instructions;
+        let title = format!("{} ({} of all instructions)", path, percent(self.instructions, total));
+        writeln!(out, "\n{}", style.paint(Paint::Bold, &plain(&title)))?;
+        let counts = self.lines.values().map(|line| width(&grouped(line.arrivals)));
+        let count_width = counts.max().unwrap_or(0).max("#####".len());
+        let number_width = text.len().max(1).to_string().len();
+        // The debug information may be of another version of the file, with more lines than this one.
+        let beyond = self.lines.keys().copied().filter(|&number| number as usize > text.len());
+        let numbers = (1..=text.len() as u32).chain(beyond);
+        let mut last = 0;
+        for number in numbers.filter(|&number| whole || self.is_near(number)) {
+            if last + 1 < number && last > 0 {
+                writeln!(out, "{:>count_width$}", "…")?;
+            }
+            last = number;
+            let (count, share, paint) = match self.lines.get(&number) {
+                None => ("-".to_owned(), String::new(), Paint::Plain),
+                Some(LineCount { arrivals: 0, instructions: 0 }) => {
+                    ("#####".to_owned(), String::new(), Paint::Dead)
+                }
+                Some(line) => (
+                    grouped(line.arrivals),
+                    percent(line.instructions, total),
+                    Paint::of_share(line.instructions, total),
+                ),
+            };
+            let code = text.get(number as usize - 1).map(|line| plain(line)).unwrap_or_default();
+            let line = format!("{count:>count_width$} {share:>6} {number:>number_width$}  {code}");
+            writeln!(out, "{}", style.paint(paint, line.trim_end()))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a line has code, or one of the two lines before and after it has.
+    fn is_near(&self, number: u32) -> bool {
+        let around = number.saturating_sub(2)..=number.saturating_add(2);
+        self.lines.range(around).next().is_some()
+    }
+}

@@ -1,0 +1,31 @@
+//! Why something cannot be written.
+
+use std::io;
+
+use afterimage_query::ProfileError;
+use thiserror::Error;
+
+/// Why a report cannot be written in the form asked for.
+#[derive(Debug, Error)]
+pub enum PresentError {
+    /// The receiver does not take it.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// What is to be written cannot be derived.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// The format is about source lines, and none is known.
+    #[error(
+        "the program has no debug information, so no source line is known; compile it with -g, or choose another format"
+    )]
+    NoSource,
+    /// The graph of a function that has none was asked for.
+    #[error("func[{0}] is not defined in this module, so it has no graph")]
+    NoGraph(u32),
+}
+
+impl From<serde_json::Error> for PresentError {
+    fn from(error: serde_json::Error) -> Self {
+        PresentError::Io(error.into())
+    }
+}

@@ -1,0 +1,115 @@
+//! Coverage in the tracefile format of lcov, for `genhtml` and editors.
+//!
+//! The format is the one that geninfo(1) describes. Functions and branches belong to the file that they come from;
+//! those of unknown origin have no place in it and are left out, as the format has no files without a name.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+
+use afterimage_query::{BranchRow, FunctionRow, LineRow, Profile, Scope};
+
+use crate::PresentError;
+
+/// Writes the counts of lines, functions and branches of a profile.
+///
+/// # Errors
+/// [`PresentError::NoSource`] if no line is known; otherwise if `out` or the profile fails.
+pub fn lcov(
+    out: &mut dyn Write,
+    profile: &Profile<'_>,
+    scope: &Scope,
+) -> Result<(), PresentError> {
+    let mut files = BTreeMap::<&str, File>::new();
+    for row in profile.line_rows(scope)? {
+        files.entry(profile.file(row.line.file)).or_default().lines.push(row);
+    }
+    if files.is_empty() {
+        return Err(PresentError::NoSource);
+    }
+    for row in profile.function_rows(scope)? {
+        if let Some(position) = row.position {
+            let file = files.entry(profile.file(position.file)).or_default();
+            file.functions.push((position.line, row));
+        }
+    }
+    for row in profile.branch_rows(scope)? {
+        if let Some(position) = row.position {
+            let file = files.entry(profile.file(position.file)).or_default();
+            file.branches.push((position.line, row));
+        }
+    }
+    writeln!(out, "TN:")?;
+    for (path, file) in files {
+        file.write(out, profile, path)?;
+    }
+    Ok(())
+}
+
+/// What belongs to one source file.
+#[derive(Default)]
+struct File {
+    lines: Vec<LineRow>,
+    functions: Vec<(u32, FunctionRow)>,
+    branches: Vec<(u32, BranchRow)>,
+}
+
+impl File {
+    fn write(
+        mut self,
+        out: &mut dyn Write,
+        profile: &Profile<'_>,
+        path: &str,
+    ) -> Result<(), PresentError> {
+        writeln!(out, "SF:{}", one_line(path))?;
+        // Stable: the functions of one line stay in the order of the program.
+        self.functions.sort_by_key(|function| function.0);
+        let mut seen = HashMap::<String, u32>::new();
+        let mut calls = Vec::new();
+        for (line, row) in &self.functions {
+            let mut name = one_line(&profile.names().shown(row.function));
+            let copies = seen.entry(name.clone()).or_default();
+            *copies += 1;
+            if *copies > 1 {
+                // Two generic copies may look alike, but lcov knows functions by name.
+                name += &format!(" [func {}]", row.function.as_u32());
+            }
+            writeln!(out, "FN:{line},{name}")?;
+            calls.push((row.entries, name));
+        }
+        for (entries, name) in &calls {
+            writeln!(out, "FNDA:{entries},{name}")?;
+        }
+        let hit = calls.iter().filter(|call| call.0 > 0).count();
+        writeln!(out, "FNF:{}\nFNH:{hit}", calls.len())?;
+
+        self.branches.sort_by_key(|branch| branch.0);
+        let (mut found, mut hit) = (0, 0);
+        let (mut last_line, mut on_line) = (0, 0);
+        for (line, row) in &self.branches {
+            on_line = if *line == last_line { on_line + 1 } else { 0 };
+            last_line = *line;
+            for (way, (_, taken)) in row.ways.iter().enumerate() {
+                found += 1;
+                hit += u64::from(*taken > 0);
+                if row.count == 0 {
+                    writeln!(out, "BRDA:{line},{on_line},{way},-")?;
+                } else {
+                    writeln!(out, "BRDA:{line},{on_line},{way},{taken}")?;
+                }
+            }
+        }
+        writeln!(out, "BRF:{found}\nBRH:{hit}")?;
+
+        for row in &self.lines {
+            writeln!(out, "DA:{},{}", row.line.number, row.count)?;
+        }
+        let hit = self.lines.iter().filter(|row| row.count > 0).count();
+        writeln!(out, "LF:{}\nLH:{hit}\nend_of_record", self.lines.len())?;
+        Ok(())
+    }
+}
+
+/// The format is made of lines, so that a name must not hold one.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace(|c: char| c.is_control(), "?")
+}

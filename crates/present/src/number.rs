@@ -1,0 +1,59 @@
+//! Numbers for people.
+
+/// A number with a comma before every third digit from the right.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A part of a whole in percent, to one decimal, rounded to nearest; `<0.1%` and `>99.9%`
+/// where rounding would say none or all of what is not.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 || part == 0 {
+        return "0.0%".into();
+    }
+    let (part, whole) = (u128::from(part), u128::from(whole));
+    let tenths = (part * 2000 + whole) / (whole * 2);
+    match tenths {
+        0 => "<0.1%".into(),
+        1000 if part < whole => ">99.9%".into(),
+        _ => format!("{}.{}%", tenths / 10, tenths % 10),
+    }
+}
+
+/// `1 function`, `2 functions`.
+pub(crate) fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
+    }
+
+    #[test]
+    fn percentages_never_round_to_none_or_all() {
+        assert_eq!(percent(0, 0), "0.0%");
+        assert_eq!(percent(0, 7), "0.0%");
+        assert_eq!(percent(7, 7), "100.0%");
+        assert_eq!(percent(1, 3), "33.3%");
+        assert_eq!(percent(2, 3), "66.7%");
+        assert_eq!(percent(1, 1_000_000), "<0.1%");
+        assert_eq!(percent(999_999, 1_000_000), ">99.9%");
+        assert_eq!(percent(u64::MAX - 1, u64::MAX), ">99.9%");
+    }
+}

@@ -1,0 +1,162 @@
+//! Aligned columns for a terminal.
+
+use std::io::{self, Write};
+
+/// How a column is aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// A table. Columns are as wide as their widest cell; nothing is cut. The column
+/// that can be longest should be the last.
+pub(crate) struct Table {
+    columns: Vec<(&'static str, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
+        Self { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Writes the header, then the rows. The header is bold and a row's color is
+    /// what `paint` gives for its index, if `color` is on.
+    pub(crate) fn write(
+        &self,
+        out: &mut dyn Write,
+        style: Style,
+        paint: impl Fn(usize) -> Paint,
+    ) -> io::Result<()> {
+        let mut widths: Vec<usize> = self.columns.iter().map(|c| width(c.0)).collect();
+        for row in &self.rows {
+            for (cell, column) in row.iter().zip(&mut widths) {
+                *column = width(cell).max(*column);
+            }
+        }
+        let header: Vec<String> = self.columns.iter().map(|column| column.0.to_owned()).collect();
+        writeln!(out, "{}", style.paint(Paint::Bold, &self.line(&header, &widths)))?;
+        for (i, row) in self.rows.iter().enumerate() {
+            writeln!(out, "{}", style.paint(paint(i), &self.line(row, &widths)))?;
+        }
+        Ok(())
+    }
+
+    fn line(&self, cells: &[String], widths: &[usize]) -> String {
+        let mut line = String::new();
+        for ((cell, &(_, align)), &column) in cells.iter().zip(&self.columns).zip(widths) {
+            if !line.is_empty() {
+                line.push_str("  ");
+            }
+            let padding = " ".repeat(column - width(cell));
+            match align {
+                Align::Left => line.extend([cell.as_str(), &padding]),
+                Align::Right => line.extend([padding.as_str(), cell]),
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// Columns of a terminal, near enough: one per character.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Whether and how text is colored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Whether ANSI colors are used.
+    pub color: bool,
+}
+
+/// What a color says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paint {
+    Plain,
+    Bold,
+    /// Much of the run happens here.
+    Hot,
+    /// Some of the run happens here.
+    Warm,
+    /// Never executed.
+    Dead,
+}
+
+impl Paint {
+    /// By the share of all instructions: hot from a tenth on, warm from a hundredth on.
+    pub(crate) fn of_share(part: u64, whole: u64) -> Self {
+        let (part, whole) = (u128::from(part), u128::from(whole));
+        match part {
+            0 => Paint::Plain,
+            _ if part * 10 >= whole => Paint::Hot,
+            _ if part * 100 >= whole => Paint::Warm,
+            _ => Paint::Plain,
+        }
+    }
+}
+
+impl Style {
+    pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
+        let code = match paint {
+            _ if !self.color => return text.to_owned(),
+            Paint::Plain => return text.to_owned(),
+            Paint::Bold => "1",
+            Paint::Hot => "1;31",
+            Paint::Warm => "33",
+            Paint::Dead => "2",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// Text from the guest (names, paths, source) made harmless for a terminal: control
+/// characters are written as escapes, so that no name can move the cursor or change a setting.
+pub(crate) fn plain(text: &str) -> String {
+    if !text.contains(char::is_control) {
+        return text.to_owned();
+    }
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' => safe.push_str("    "),
+            c if c.is_control() => safe.extend(c.escape_default()),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_lines_have_no_trailing_blanks() {
+        let mut table = Table::new(&[("n", Align::Right), ("name", Align::Left), ("x", Align::Left)]);
+        table.row(["1,000".into(), "é".into(), "last".into()]);
+        table.row(["7".into(), "longer".into(), String::new()]);
+        let mut out = Vec::new();
+        table.write(&mut out, Style::default(), |_| Paint::Hot).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "    n  name    x\n1,000  é       last\n    7  longer\n");
+    }
+
+    #[test]
+    fn names_cannot_drive_the_terminal() {
+        assert_eq!(plain("a\x1b[2Jb\r"), "a\\u{1b}[2Jb\\r");
+        assert_eq!(plain("plain é"), "plain é");
+    }
+
+    #[test]
+    fn colors_only_when_on() {
+        assert_eq!(Style { color: false }.paint(Paint::Hot, "x"), "x");
+        assert_eq!(Style { color: true }.paint(Paint::Hot, "x"), "\x1b[1;31mx\x1b[0m");
+    }
+}

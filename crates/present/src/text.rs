@@ -1,0 +1,212 @@
+//! Reports for a terminal.
+
+use std::io::Write;
+
+use afterimage_ids::FuncId;
+use afterimage_query::{Position, Profile, Report, Rows, Totals};
+
+use crate::number::{counted, grouped, percent};
+use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
+use crate::{PresentError, Sources, Style};
+
+/// Writes a report: a sentence that says what ran, then the rows as a table. Beside
+/// source lines stands their text, where `sources` has it.
+///
+/// # Errors
+/// If `out` fails.
+pub fn text(
+    out: &mut dyn Write,
+    profile: &Profile<'_>,
+    report: &Report,
+    sources: &dyn Sources,
+    style: Style,
+) -> Result<(), PresentError> {
+    summary(out, report.totals)?;
+    writeln!(out)?;
+    let shown = Shown { profile, total: report.totals.instructions };
+    let (table, shares) = match &report.rows {
+        Rows::Functions(rows) => shown.functions(rows),
+        Rows::Lines(rows) => shown.lines(rows, sources),
+        Rows::Blocks(rows) => shown.blocks(rows),
+        Rows::Edges(rows) => shown.edges(rows),
+        Rows::Instructions(rows) => shown.instructions(rows),
+    };
+    let total = report.totals.instructions;
+    table.write(out, style, |row| Paint::of_share(shares[row], total))?;
+    let left = report.available - report.rows.len();
+    if left > 0 {
+        let noun = match &report.rows {
+            Rows::Functions(_) => "function",
+            Rows::Lines(_) => "line",
+            Rows::Blocks(_) => "block",
+            Rows::Edges(_) => "edge",
+            Rows::Instructions(_) => "instruction",
+        };
+        writeln!(out, "… and {}", counted(left as u64, noun).replacen(' ', " more ", 1))?;
+    }
+    Ok(())
+}
+
+/// The sentence that says what ran.
+pub(crate) fn summary(out: &mut dyn Write, totals: Totals) -> std::io::Result<()> {
+    write!(
+        out,
+        "ran {} in {}; {} of {} executed",
+        counted(totals.instructions, "instruction"),
+        counted(totals.blocks, "block"),
+        grouped(totals.executed_functions),
+        counted(totals.functions, "function"),
+    )?;
+    if totals.open > 0 {
+        write!(out, "; the run ended inside {}", counted(totals.open, "call"))?;
+    }
+    writeln!(out)
+}
+
+/// Rows → cells. Each also gives the number that colors a row.
+struct Shown<'p> {
+    profile: &'p Profile<'p>,
+    total: u64,
+}
+
+impl Shown<'_> {
+    fn name(&self, function: FuncId) -> String {
+        plain(&self.profile.names().shown(function))
+    }
+
+    /// The file without its folders, the line: enough for the eye.
+    fn place(&self, position: Option<Position>) -> String {
+        let Some(position) = position else { return "-".into() };
+        let path = self.profile.file(position.file);
+        plain(&format!("{}:{}", path.rsplit(['/', '\\']).next().unwrap_or(path), position.line))
+    }
+
+    fn share(&self, instructions: u64) -> String {
+        percent(instructions, self.total)
+    }
+
+    fn functions(&self, rows: &[afterimage_query::FunctionRow]) -> (Table, Vec<u64>) {
+        let mut table = Table::new(&[
+            ("share", Right),
+            ("instructions", Right),
+            ("blocks", Right),
+            ("calls", Right),
+            ("source", Left),
+            ("function", Left),
+        ]);
+        for row in rows {
+            table.row([
+                self.share(row.instructions),
+                grouped(row.instructions),
+                grouped(row.blocks),
+                grouped(row.entries),
+                self.place(row.position),
+                self.name(row.function),
+            ]);
+        }
+        (table, rows.iter().map(|row| row.instructions).collect())
+    }
+
+    fn lines(
+        &self,
+        rows: &[afterimage_query::LineRow],
+        sources: &dyn Sources,
+    ) -> (Table, Vec<u64>) {
+        let mut table = Table::new(&[
+            ("share", Right),
+            ("instructions", Right),
+            ("count", Right),
+            ("line", Left),
+            ("text", Left),
+        ]);
+        let mut cache = crate::sources::Cache::new(sources);
+        for row in rows {
+            let path = self.profile.file(row.line.file);
+            let text = cache.line(path, row.line.number).map(|text| plain(text.trim()));
+            let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+            table.row([
+                self.share(row.instructions),
+                grouped(row.instructions),
+                grouped(row.count),
+                plain(&format!("{name}:{}", row.line.number)),
+                text.unwrap_or_default(),
+            ]);
+        }
+        (table, rows.iter().map(|row| row.instructions).collect())
+    }
+
+    fn blocks(&self, rows: &[afterimage_query::BlockRow]) -> (Table, Vec<u64>) {
+        let mut table = Table::new(&[
+            ("share", Right),
+            ("instructions", Right),
+            ("count", Right),
+            ("offset", Right),
+            ("block", Left),
+            ("end", Left),
+            ("source", Left),
+            ("function", Left),
+        ]);
+        for row in rows {
+            table.row([
+                self.share(row.instructions),
+                grouped(row.instructions),
+                grouped(row.count),
+                row.offset.to_string(),
+                row.block.to_string(),
+                row.end.to_string(),
+                self.place(row.position),
+                self.name(row.function),
+            ]);
+        }
+        (table, rows.iter().map(|row| row.instructions).collect())
+    }
+
+    fn edges(&self, rows: &[afterimage_query::EdgeRow]) -> (Table, Vec<u64>) {
+        let mut table = Table::new(&[
+            ("count", Right),
+            ("offset", Right),
+            ("edge", Left),
+            ("from", Left),
+            ("to", Left),
+            ("kind", Left),
+            ("source", Left),
+            ("function", Left),
+        ]);
+        for row in rows {
+            table.row([
+                grouped(row.count),
+                row.offset.map_or("-".into(), |offset| offset.to_string()),
+                row.edge.to_string(),
+                row.from.to_string(),
+                row.to.to_string(),
+                format!("{}{}", row.kind, if row.back { ", back" } else { "" }),
+                self.place(row.position),
+                self.name(row.function),
+            ]);
+        }
+        // An edge executes nothing, so that no share of the instructions is its own.
+        (table, vec![0; rows.len()])
+    }
+
+    fn instructions(&self, rows: &[afterimage_query::InstructionRow]) -> (Table, Vec<u64>) {
+        let mut table = Table::new(&[
+            ("share", Right),
+            ("count", Right),
+            ("offset", Right),
+            ("instruction", Left),
+            ("source", Left),
+            ("function", Left),
+        ]);
+        for row in rows {
+            table.row([
+                self.share(row.count),
+                grouped(row.count),
+                row.offset.to_string(),
+                plain(&row.text),
+                self.place(row.position),
+                self.name(row.function),
+            ]);
+        }
+        (table, rows.iter().map(|row| row.count).collect())
+    }
+}
