@@ -1,6 +1,7 @@
 //! WebAssembly bytes → functions, control-flow graphs, statements in static
 //! single assignment form, names and a source map. Pure: no engine, no files.
 
+mod assemble;
 mod calls;
 mod cfg;
 mod cfg_builder;
@@ -8,9 +9,15 @@ pub mod dump;
 mod error;
 mod operators;
 mod parse;
+mod names;
+mod nearest;
 mod program;
+mod sections;
+mod source;
 
 pub use cfg::{Block, BlockEnd, BlockKind, Callee, Cfg, Edge, EdgeKind};
 pub use error::ParseError;
+pub use names::{NameError, Names};
 pub use operators::{OperatorIndex, Operators};
 pub use program::{Function, FunctionType, Import, Program};
+pub use source::{FileId, InlinedFrame, LineError, Location, Row, SourceMap};

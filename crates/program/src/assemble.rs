@@ -1,0 +1,31 @@
+//! Programs put together from parts, without a module.
+
+use afterimage_ids::{EntitySet, FuncId, PrimaryMap, TypeId};
+
+use crate::program::Resources;
+use crate::{Function, FunctionType, Import, Program};
+
+impl Program {
+    /// A program that has no bytes: only functions, their graphs and how they may call each
+    /// other. Property tests of the algorithms that ask no more are made of such programs.
+    pub fn assemble(
+        types: PrimaryMap<TypeId, FunctionType>,
+        imports: Vec<Import>,
+        functions: Vec<Function>,
+        address_taken: EntitySet<FuncId>,
+    ) -> Self {
+        Self {
+            types,
+            imports,
+            functions,
+            exports: Vec::new(),
+            start: None,
+            address_taken,
+            memories: 0,
+            globals: Vec::new(),
+            tags: Vec::new(),
+            tables: 1,
+            resources: Resources(None),
+        }
+    }
+}

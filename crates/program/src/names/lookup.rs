@@ -1,0 +1,215 @@
+//! From what a user types to a function.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{EntityRef, FuncId};
+use thiserror::Error;
+
+use super::Names;
+use crate::nearest::nearest;
+
+/// Why a text does not name a function.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NameError {
+    /// It is an index beyond the last function's.
+    #[error("there is no function {index}; the last is {last}")]
+    NoIndex {
+        /// What was asked for.
+        index: u64,
+        /// The index of the last function, or 0 if there is none.
+        last: u64,
+    },
+    /// It names more than one function.
+    #[error("\"{query}\" is ambiguous: {}", listed(candidates))]
+    Ambiguous {
+        /// What was asked for.
+        query: String,
+        /// The functions that it could be, with their names.
+        candidates: Vec<(FuncId, String)>,
+    },
+    /// No function is called so.
+    #[error("no function is called \"{query}\"{}", suggestion(nearest))]
+    Unknown {
+        /// What was asked for.
+        query: String,
+        /// Names that are spelled similarly, best first.
+        nearest: Vec<String>,
+    },
+}
+
+fn listed(candidates: &[(FuncId, String)]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = candidates[..candidates.len().min(SHOWN)]
+        .iter()
+        .map(|(id, name)| format!("func[{}] {name}", id.as_u32()))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if candidates.len() > SHOWN {
+        text.push_str(&format!(" and {} more", candidates.len() - SHOWN));
+    }
+    text
+}
+
+fn suggestion(nearest: &[String]) -> String {
+    match nearest {
+        [] => String::new(),
+        names => format!("; did you mean {}?", names.join(", ")),
+    }
+}
+
+/// Functions by their names.
+#[derive(Debug)]
+pub(super) struct Lookup {
+    raw: HashMap<Box<str>, Vec<FuncId>>,
+    shown: HashMap<Box<str>, Vec<FuncId>>,
+    /// By the last segment of the path, without what a C++ name has in parentheses.
+    last_segment: HashMap<Box<str>, Vec<FuncId>>,
+}
+
+impl Names {
+    /// The function that a text names. In this order: a decimal index or
+    /// `func[12]`; the name as the module holds it; the name as it is shown;
+    /// `func12`; the end of exactly one shown name, from a `::` on.
+    ///
+    /// The first call demangles all names; later ones take time in proportion to the text and
+    /// to the functions with the same last path segment.
+    ///
+    /// # Errors
+    /// If no function, or more than one, is called so.
+    pub fn find(&self, query: &str) -> Result<FuncId, NameError> {
+        let lookup = self.lookup.get_or_init(|| Lookup::build(self));
+        let bracketed = query.strip_prefix("func[").and_then(|rest| rest.strip_suffix(']'));
+        if let Some(index) = decimal(bracketed.unwrap_or(query)) {
+            return self.index(index);
+        }
+        for exact in [&lookup.raw, &lookup.shown] {
+            if let Some(functions) = exact.get(query) {
+                return self.only(query, functions.clone());
+            }
+        }
+        if let Some(index) = query.strip_prefix("func").and_then(decimal) {
+            return self.index(index);
+        }
+        let segments = path(query);
+        let same_end = lookup.last_segment.get(last_segment(segments)).into_iter().flatten();
+        let matching: Vec<FuncId> = same_end
+            .copied()
+            .filter(|&function| {
+                let head = path(self.function(function)).strip_suffix(segments);
+                head.is_some_and(|head| head.is_empty() || head.ends_with("::"))
+            })
+            .collect();
+        if !matching.is_empty() {
+            return self.only(query, matching);
+        }
+        let names = lookup.shown.keys().chain(lookup.last_segment.keys());
+        let mut names: Vec<&str> = names.map(|name| &**name).collect();
+        names.sort_unstable();
+        let nearest = nearest(query, names).into_iter().map(str::to_string).collect();
+        Err(NameError::Unknown { query: query.to_string(), nearest })
+    }
+
+    fn index(&self, index: u64) -> Result<FuncId, NameError> {
+        let count = self.functions.len() as u64;
+        if index < count {
+            return Ok(FuncId::new(index as usize));
+        }
+        Err(NameError::NoIndex { index, last: count.saturating_sub(1) })
+    }
+
+    fn only(&self, query: &str, functions: Vec<FuncId>) -> Result<FuncId, NameError> {
+        if let [function] = functions[..] {
+            return Ok(function);
+        }
+        let named = |id: FuncId| (id, self.function(id).to_string());
+        let candidates = functions.into_iter().map(named).collect();
+        Err(NameError::Ambiguous { query: query.to_string(), candidates })
+    }
+}
+
+impl Lookup {
+    fn build(names: &Names) -> Self {
+        let mut lookup = Self {
+            raw: HashMap::new(),
+            shown: HashMap::new(),
+            last_segment: HashMap::new(),
+        };
+        let insert = |map: &mut HashMap<Box<str>, Vec<FuncId>>, name: &str, function| {
+            map.entry(name.into()).or_default().push(function);
+        };
+        for function in names.functions() {
+            let shown = names.function(function);
+            if let Some(raw) = names.raw(function) {
+                insert(&mut lookup.raw, raw, function);
+                insert(&mut lookup.last_segment, last_segment(path(shown)), function);
+            }
+            insert(&mut lookup.shown, shown, function);
+        }
+        lookup
+    }
+}
+
+fn decimal(text: &str) -> Option<u64> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+/// The path of a shown name: a C++ function's without its parameters and what follows them.
+fn path(name: &str) -> &str {
+    let end = name.rfind(')').filter(|&end| {
+        matches!(name[end + 1..].trim_start().split(' ').next(), Some("" | "const" | "volatile" | "&"))
+    });
+    let Some(end) = end else { return name };
+    let mut depth = 0;
+    for (i, c) in name[..=end].char_indices().rev() {
+        match c {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            // `operator()` and Rust's `(a, b)` types have nothing before the parenthesis to keep.
+            return if i == 0 || name[..i].ends_with("operator") { name } else { &name[..i] };
+        }
+    }
+    name
+}
+
+/// What follows the last `::` that is not inside `<…>` or `(…)`.
+fn last_segment(path: &str) -> &str {
+    let mut depth = 0usize;
+    let bytes = path.as_bytes();
+    for i in (1..bytes.len()).rev() {
+        match bytes[i] {
+            // The arrow of a function type closes nothing.
+            b'>' if bytes[i - 1] != b'-' => depth += 1,
+            b')' | b']' => depth += 1,
+            b'<' | b'(' | b'[' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && bytes[i - 1] == b':' => return &path[i + 1..],
+            _ => {}
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_end_before_parameters() {
+        assert_eq!(path("space::foo(int, bool (*)(char))"), "space::foo");
+        assert_eq!(path("A::f() const"), "A::f");
+        assert_eq!(path("core::fmt::write"), "core::fmt::write");
+        assert_eq!(path("A::operator()(int)"), "A::operator()");
+        assert_eq!(path("<(A, B) as C>::d"), "<(A, B) as C>::d");
+    }
+
+    #[test]
+    fn last_segments_skip_generic_arguments() {
+        assert_eq!(last_segment("core::fmt::write"), "write");
+        assert_eq!(last_segment("<a::B as c::D>::e"), "e");
+        assert_eq!(last_segment("a::b<c::d>"), "b<c::d>");
+        assert_eq!(last_segment("main"), "main");
+        assert_eq!(last_segment("f::<fn(a) -> b::c>"), "<fn(a) -> b::c>");
+    }
+}

@@ -1,0 +1,175 @@
+//! What functions, locals and labels are called.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use afterimage_ids::{EntityRef, FuncId};
+use wasmparser::{BinaryReader, Name, NameMap, NameSectionReader};
+
+use crate::sections::Sections;
+use crate::{Program, SourceMap};
+
+mod demangle;
+mod lookup;
+
+pub use lookup::NameError;
+
+/// The names in a module.
+///
+/// A function's name is the first of: its entry in the name section; the first
+/// name that it is exported by, or `module.field` if it is imported; its linkage
+/// name in DWARF; `func[12]`.
+#[derive(Debug)]
+pub struct Names {
+    functions: Vec<FunctionName>,
+    locals: Indirect,
+    labels: Indirect,
+    warnings: Vec<String>,
+    lookup: OnceLock<lookup::Lookup>,
+}
+
+#[derive(Debug)]
+struct FunctionName {
+    raw: Option<Box<str>>,
+    shown: OnceLock<Box<str>>,
+}
+
+impl Names {
+    /// Collects the names of a program. `bytes` is the module that it was parsed from.
+    ///
+    /// DWARF is only read for the functions that nothing else names. Linear in the
+    /// name section; demangling happens when a name is asked for.
+    pub fn build(program: &Program, bytes: &[u8], source: &SourceMap<'_>) -> Self {
+        let count = program.imports.len() + program.functions.len();
+        let mut raw: Vec<Option<Box<str>>> = vec![None; count];
+        let mut names = Self {
+            functions: Vec::new(),
+            locals: Indirect::default(),
+            labels: Indirect::default(),
+            warnings: Vec::new(),
+            lookup: OnceLock::new(),
+        };
+        let sections = Sections::read(bytes);
+        if let Some((data, at)) = sections.custom("name")
+            && let Err(error) = names.read_section(data, at, &mut raw)
+        {
+            names.warnings.push(format!("name section: {error}"));
+        }
+        for (name, function) in &program.exports {
+            let slot = &mut raw[function.index()];
+            if slot.is_none() && !name.is_empty() {
+                *slot = Some(name.as_str().into());
+            }
+        }
+        for (slot, import) in raw.iter_mut().zip(&program.imports) {
+            slot.get_or_insert_with(|| format!("{}.{}", import.module, import.name).into());
+        }
+        for function in &program.functions {
+            let slot = &mut raw[function.id.index()];
+            if slot.is_none() {
+                *slot = source.linkage_name(function.body.start).map(Into::into);
+            }
+        }
+        names.functions =
+            raw.into_iter().map(|raw| FunctionName { raw, shown: OnceLock::new() }).collect();
+        names
+    }
+
+    /// Reads the custom section "name", keeping what came before an error.
+    fn read_section(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        functions: &mut [Option<Box<str>>],
+    ) -> wasmparser::Result<()> {
+        for subsection in NameSectionReader::new(BinaryReader::new(data, at)) {
+            match subsection? {
+                Name::Function(map) => {
+                    for naming in map {
+                        let naming = naming?;
+                        let slot = functions.get_mut(naming.index as usize);
+                        if let Some(slot) = slot.filter(|_| !naming.name.is_empty()) {
+                            slot.get_or_insert_with(|| naming.name.into());
+                        }
+                    }
+                }
+                Name::Local(maps) => {
+                    for map in maps {
+                        let map = map?;
+                        self.locals.read(map.index, map.names)?;
+                    }
+                }
+                Name::Label(maps) => {
+                    for map in maps {
+                        let map = map?;
+                        self.labels.read(map.index, map.names)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The name to show for a function: demangled if it is mangled, `func[12]` if it has none.
+    pub fn function(&self, function: FuncId) -> &str {
+        let fallback = || format!("func[{}]", function.as_u32());
+        let Some(name) = self.functions.get(function.index()) else { return "func[?]" };
+        name.shown.get_or_init(|| match &name.raw {
+            Some(raw) => demangle::demangle(raw).map_or_else(|| raw.clone(), Into::into),
+            None => fallback().into(),
+        })
+    }
+
+    /// The name of a function as the module holds it, if it has one.
+    pub fn raw(&self, function: FuncId) -> Option<&str> {
+        self.functions.get(function.index())?.raw.as_deref()
+    }
+
+    /// The name of a local, parameters counted first.
+    pub fn local(&self, function: FuncId, local: u32) -> Option<&str> {
+        self.locals.get(function, local)
+    }
+
+    /// The name of a label: the n-th `block`, `loop`, `if` or `try_table` of the function.
+    pub fn label(&self, function: FuncId, label: u32) -> Option<&str> {
+        self.labels.get(function, label)
+    }
+
+    /// How many functions there are, imports included.
+    pub fn functions(&self) -> impl ExactSizeIterator<Item = FuncId> + use<> {
+        (0..self.functions.len()).map(FuncId::new)
+    }
+
+    /// What could not be read.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Names of things inside functions, all in one string.
+#[derive(Debug, Default)]
+struct Indirect {
+    text: String,
+    spans: HashMap<(u32, u32), Range<u32>>,
+}
+
+impl Indirect {
+    fn read(&mut self, function: u32, names: NameMap<'_>) -> wasmparser::Result<()> {
+        for naming in names {
+            let naming = naming?;
+            // All names together are part of a module of less than 4 GiB.
+            let start = self.text.len() as u32;
+            self.text.push_str(naming.name);
+            let span = start..self.text.len() as u32;
+            self.spans.entry((function, naming.index)).or_insert(span);
+        }
+        Ok(())
+    }
+
+    fn get(&self, function: FuncId, index: u32) -> Option<&str> {
+        let span = self.spans.get(&(function.as_u32(), index))?;
+        self.text.get(span.start as usize..span.end as usize)
+    }
+}

@@ -1,0 +1,66 @@
+//! Suggestions for names that do not exist.
+
+/// Up to five candidates that differ from `query` in at most a third of its
+/// characters, best first. Candidates of equal distance keep their order.
+///
+/// O(candidates of about the query's length × the square of that length).
+pub(crate) fn nearest<'a>(query: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let query: Vec<char> = query.chars().collect();
+    let limit = (query.len() / 3).max(1);
+    let mut found: Vec<(usize, &str)> = Vec::new();
+    for candidate in candidates {
+        // A byte length far away means a distance far away; this keeps long names cheap.
+        let chars = candidate.len().div_ceil(4)..=candidate.len();
+        if *chars.start() > query.len() + limit || *chars.end() + limit < query.len() {
+            continue;
+        }
+        let distance = edit_distance(&query, candidate);
+        if distance <= limit && !found.iter().any(|(_, name)| *name == candidate) {
+            found.push((distance, candidate));
+            found.sort_by_key(|(distance, _)| *distance);
+            found.truncate(5);
+        }
+    }
+    found.into_iter().map(|(_, name)| name).collect()
+}
+
+/// How many characters have to be inserted, removed or replaced (Levenshtein
+/// 1966), ignoring case.
+fn edit_distance(a: &[char], b: &str) -> usize {
+    let same = |x: char, y: char| x.to_lowercase().eq(y.to_lowercase());
+    let mut row: Vec<usize> = (0..=a.len()).collect();
+    for (j, y) in b.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], j + 1);
+        for (i, &x) in a.iter().enumerate() {
+            let replaced = diagonal + usize::from(!same(x, y));
+            diagonal = row[i + 1];
+            row[i + 1] = replaced.min(diagonal + 1).min(row[i] + 1);
+        }
+    }
+    row[a.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn distance(a: &str, b: &str) -> usize {
+        edit_distance(&a.chars().collect::<Vec<_>>(), b)
+    }
+
+    #[test]
+    fn distances_of_textbook_pairs() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("saturday", "sunday"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", ""), 3);
+        assert_eq!(distance("Main", "main"), 0);
+    }
+
+    #[test]
+    fn only_near_names_are_suggested_best_first() {
+        let names = ["compresses", "compress", "decompress", "zzz", "comprez"];
+        assert_eq!(nearest("compres", names), ["compress", "comprez"]);
+        assert!(nearest("qqqqqq", names).is_empty());
+    }
+}

@@ -1,0 +1,91 @@
+//! The table of source files.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use gimli::{FileEntry, LineProgramHeader};
+
+use super::{FileId, Slice};
+
+/// Paths, each once.
+#[derive(Debug, Default)]
+pub(super) struct FileTable {
+    paths: Vec<String>,
+    by_path: HashMap<String, FileId>,
+}
+
+impl FileTable {
+    pub(super) fn paths(&self) -> &[String] {
+        &self.paths
+    }
+
+    fn insert(&mut self, path: String) -> FileId {
+        *self.by_path.entry(path).or_insert_with_key(|path| {
+            self.paths.push(path.clone());
+            FileId(self.paths.len() as u32 - 1)
+        })
+    }
+
+    /// Enters the files of a unit's line table. The result is indexed as the table is.
+    pub(super) fn enter<'a>(
+        &mut self,
+        dwarf: &gimli::Dwarf<Slice<'a>>,
+        unit: &gimli::Unit<Slice<'a>>,
+        header: &LineProgramHeader<Slice<'a>>,
+    ) -> Vec<Option<FileId>> {
+        let unit = unit.unit_ref(dwarf);
+        (0..=header.file_names().len() as u64)
+            .map(|index| Some(self.insert(full_path(unit, header, header.file(index)?).ok()?)))
+            .collect()
+    }
+}
+
+/// The path of a file, from the unit's working directory, the file's directory and its name,
+/// each of which may be absolute (DWARF 5, section 6.2.4).
+fn full_path<'a>(
+    unit: gimli::UnitRef<'_, Slice<'a>>,
+    header: &LineProgramHeader<Slice<'a>>,
+    file: &FileEntry<Slice<'a>>,
+) -> gimli::Result<String> {
+    let mut path = unit.comp_dir.map_or(Cow::Borrowed(""), |dir| dir.to_string_lossy()).into_owned();
+    // Directory 0 is the working directory.
+    if file.directory_index() != 0
+        && let Some(directory) = file.directory(header)
+    {
+        join(&mut path, &unit.attr_string(directory)?.to_string_lossy());
+    }
+    join(&mut path, &unit.attr_string(file.path_name())?.to_string_lossy());
+    Ok(path)
+}
+
+/// Appends a path, which replaces all if it is absolute. Windows paths occur too.
+fn join(path: &mut String, part: &str) {
+    let drive = part.get(1..3).is_some_and(|p| p == ":\\" || p == ":/");
+    if path.is_empty() || drive || part.starts_with(['/', '\\']) {
+        path.clear();
+    } else if !path.ends_with(['/', '\\']) {
+        let windows = path.contains('\\') && !path.contains('/');
+        path.push(if windows { '\\' } else { '/' });
+    }
+    path.push_str(part.strip_prefix("./").unwrap_or(part));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::join;
+
+    #[test]
+    fn absolute_parts_replace_what_came_before() {
+        let joined = |parts: &[&str]| {
+            let mut path = String::new();
+            parts.iter().for_each(|part| join(&mut path, part));
+            path
+        };
+        assert_eq!(joined(&["/home/me", "src", "a.c"]), "/home/me/src/a.c");
+        assert_eq!(joined(&["/home/me", "/usr/include", "a.h"]), "/usr/include/a.h");
+        assert_eq!(joined(&["/home/me/", "./a.c"]), "/home/me/a.c");
+        assert_eq!(joined(&["C:\\x", "src", "a.c"]), "C:\\x\\src\\a.c");
+        assert_eq!(joined(&["/x", "C:/y", "a.c"]), "C:/y/a.c");
+        assert_eq!(joined(&["", "a.c"]), "a.c");
+    }
+}

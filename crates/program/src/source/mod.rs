@@ -1,0 +1,146 @@
+//! Where the operators of a module come from, by its DWARF debug information.
+//!
+//! Read from the original module only: addresses count from the start of the Code
+//! section's payload. The line tables are decoded once, when the map is built; the
+//! entries about functions only when somebody asks about inlining or names. What
+//! cannot be read is left out and listed as a warning.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use afterimage_ids::OrigOffset;
+use gimli::{AbbreviationsCacheStrategy, EndianSlice, LittleEndian};
+
+use crate::sections::Sections;
+
+mod entries;
+mod files;
+mod lines;
+mod lookup;
+mod subprograms;
+
+use files::FileTable;
+pub use lookup::LineError;
+pub use subprograms::InlinedFrame;
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// A source file: its position in [`SourceMap::files`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub u32);
+
+/// A place in a source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Location {
+    /// The file.
+    pub file: FileId,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1; 0 if it is not known.
+    pub column: u32,
+}
+
+/// A stretch of code that comes from one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The code.
+    pub range: Range<OrigOffset>,
+    /// Where it comes from.
+    pub location: Location,
+    /// Whether the compiler recommends its start for a breakpoint on the line.
+    pub is_statement: bool,
+}
+
+/// The source map of a module.
+pub struct SourceMap<'a> {
+    sections: Sections<'a>,
+    dwarf: gimli::Dwarf<Slice<'a>>,
+    /// Ascending by their offset in `.debug_info`.
+    units: Vec<Unit<'a>>,
+    files: FileTable,
+    /// Ascending, without overlaps.
+    rows: Vec<Row>,
+    warnings: Vec<String>,
+    by_line: OnceLock<Vec<(Location, u32)>>,
+    subprograms: OnceLock<subprograms::Subprograms>,
+}
+
+/// A compilation unit.
+struct Unit<'a> {
+    dwarf: gimli::Unit<Slice<'a>>,
+    /// By the index that the unit's line table gives a file.
+    files: Vec<Option<FileId>>,
+}
+
+impl<'a> SourceMap<'a> {
+    /// Reads the line tables of a module. Never fails: a module without DWARF gives an
+    /// empty map, and DWARF that is broken what is left of it and [`warnings`](Self::warnings).
+    ///
+    /// O(size of the debug sections · log), whatever they hold.
+    pub fn build(bytes: &'a [u8]) -> Self {
+        let sections = Sections::read(bytes);
+        let section = |id: gimli::SectionId| {
+            let data = sections.custom(id.name()).map_or(&[][..], |(data, _)| data);
+            Ok::<_, std::convert::Infallible>(EndianSlice::new(data, LittleEndian))
+        };
+        let Ok(mut dwarf) = gimli::Dwarf::load(section);
+        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+
+        let mut reader = lines::LineReader::new(&sections, &dwarf);
+        let mut units = Vec::new();
+        let mut headers = dwarf.units();
+        loop {
+            match headers.next() {
+                Ok(Some(header)) => units.extend(reader.unit(header)),
+                Ok(None) => break,
+                Err(error) => {
+                    reader.warn(format!(".debug_info: {error}"));
+                    break;
+                }
+            }
+        }
+        let (files, rows, mut warnings) = reader.finish();
+        warnings.splice(0..0, sections.warnings.iter().cloned());
+        let (by_line, subprograms) = (OnceLock::new(), OnceLock::new());
+        Self { sections, dwarf, units, files, rows, warnings, by_line, subprograms }
+    }
+
+    /// The stretches of code whose source is known, ascending, without overlaps.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Where the code at an offset comes from. `None` if the tables do not cover it, or
+    /// say that it comes from no line. O(log rows).
+    pub fn locate(&self, offset: OrigOffset) -> Option<Location> {
+        let after = self.rows.partition_point(|row| row.range.start <= offset);
+        let row = self.rows[..after].last()?;
+        (offset < row.range.end).then_some(row.location)
+    }
+
+    /// The full paths of the files, by [`FileId`].
+    pub fn files(&self) -> &[String] {
+        self.files.paths()
+    }
+
+    /// The full path of a file.
+    pub fn path(&self, file: FileId) -> &str {
+        self.files().get(file.0 as usize).map_or("", String::as_str)
+    }
+
+    /// What could not be read so far.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        let later = self.subprograms.get().into_iter().flat_map(|s| s.warnings());
+        self.warnings.iter().chain(later).map(String::as_str)
+    }
+}
+
+impl std::fmt::Debug for SourceMap<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SourceMap")
+            .field("files", &self.files().len())
+            .field("rows", &self.rows.len())
+            .field("warnings", &self.warnings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,116 @@
+//! Functions and what the compiler inlined into them.
+
+use std::ops::Range;
+
+use afterimage_ids::OrigOffset;
+
+use super::entries::EntryId;
+use super::{Location, SourceMap};
+
+mod walk;
+
+/// One of the functions that an operator belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinedFrame {
+    /// The function's linkage name (mangled), or its name where it has no other.
+    pub function: Option<String>,
+    /// Where in this function: the operator's own place for the innermost frame, the
+    /// inlined call for those around it.
+    pub location: Option<Location>,
+}
+
+/// All functions that DWARF describes, and their inlined calls.
+#[derive(Debug, Default)]
+pub(super) struct Subprograms {
+    /// Ascending by where they begin.
+    functions: Vec<Subprogram>,
+    calls: Vec<InlinedCall>,
+    warnings: Vec<String>,
+}
+
+/// A stretch of a function's code.
+#[derive(Debug)]
+struct Subprogram {
+    range: Range<OrigOffset>,
+    entry: EntryId,
+    /// Its inlined calls, ascending by depth and there by where they begin.
+    calls: Range<u32>,
+}
+
+/// A stretch of code that was inlined.
+#[derive(Clone, Debug)]
+struct InlinedCall {
+    depth: u32,
+    range: Range<OrigOffset>,
+    entry: EntryId,
+    /// Where the call is written.
+    call: Option<Location>,
+}
+
+impl SourceMap<'_> {
+    /// The functions that the code at an offset belongs to, the innermost inlined one
+    /// first and the one that the module defines last. Empty if nothing is known.
+    ///
+    /// The first call reads the debugging information entries; a later one takes
+    /// O(depth · log inlined calls).
+    pub fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
+        let mut location = self.locate(offset);
+        let subprograms = self.subprograms();
+        let Some(function) = subprograms.at(offset) else {
+            let frame = |location| InlinedFrame { function: None, location: Some(location) };
+            return location.map(frame).into_iter().collect();
+        };
+        let calls = &subprograms.calls[function.calls.start as usize..function.calls.end as usize];
+        let around = (0..).map_while(|depth| {
+            let key = |call: &InlinedCall| (call.depth, call.range.start) <= (depth, offset);
+            let call = calls[..calls.partition_point(key)].last()?;
+            (call.depth == depth && offset < call.range.end).then_some(call)
+        });
+        let mut stack: Vec<_> = around.map(|call| (call.entry, call.call)).collect();
+        stack.insert(0, (function.entry, None));
+        stack
+            .into_iter()
+            .rev()
+            .map(|(entry, call)| {
+                let function = self.describe(entry).into_name();
+                InlinedFrame { function, location: std::mem::replace(&mut location, call) }
+            })
+            .collect()
+    }
+
+    /// The linkage name of the function whose body holds an offset.
+    pub fn linkage_name(&self, offset: OrigOffset) -> Option<String> {
+        self.describe(self.subprograms().at(offset)?.entry).into_name()
+    }
+
+    /// Where the function whose body holds an offset is declared.
+    pub fn declared(&self, offset: OrigOffset) -> Option<Location> {
+        self.describe(self.subprograms().at(offset)?.entry).declared()
+    }
+
+    fn subprograms(&self) -> &Subprograms {
+        self.subprograms.get_or_init(|| {
+            let mut subprograms = Subprograms::default();
+            for unit in 0..self.units.len() as u32 {
+                if let Err(error) = walk::scan(self, unit, &mut subprograms) {
+                    let at = self.unit(unit).header.offset().0;
+                    let warning = format!("entries of the unit at 0x{at:x} of .debug_info: {error}");
+                    subprograms.warnings.push(warning);
+                }
+            }
+            subprograms.functions.sort_by_key(|function| function.range.start);
+            subprograms
+        })
+    }
+}
+
+impl Subprograms {
+    pub(super) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn at(&self, offset: OrigOffset) -> Option<&Subprogram> {
+        let after = self.functions.partition_point(|function| function.range.start <= offset);
+        self.functions[..after].last().filter(|function| offset < function.range.end)
+    }
+}
