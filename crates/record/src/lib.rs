@@ -1,1 +1,26 @@
-//! To be written.
+//! Recording and re-executing: the only room that knows the engine.
+//!
+//! A recording is a log of what crossed the boundary between guest and host:
+//! results of imports, the guest bytes that the host wrote, and whether memories and tables grew.
+//! With it the same execution is repeated exactly, under any instrumentation
+//! and without the host. What cannot be repeated exactly is refused by name.
+
+mod cache;
+mod effects;
+mod ending;
+mod engine;
+mod error;
+mod interrupt;
+mod lens;
+mod live;
+mod replay;
+mod values;
+mod wasi;
+
+pub use cache::Cache;
+pub use engine::{RECORD_STACK, engine_description};
+pub use error::RecordError;
+pub use interrupt::Interrupt;
+pub use lens::{CountOptions, check, count};
+pub use live::{Command, RecordOptions, Recorded, record};
+pub use replay::Progress;

@@ -1,1 +1,19 @@
-//! To be written.
+//! Module and plan → instrumented module. Pure.
+//!
+//! Probes are WebAssembly code. They leave everything that the guest can see as it
+//! was: the operand stack, its locals, memories, globals, tables and indices.
+
+mod actions;
+mod body;
+mod clock;
+mod error;
+mod layout;
+mod map;
+mod module;
+mod registers;
+mod types;
+
+pub use error::RewriteError;
+pub use layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, Layout, MEMORY_EXPORT, START_EXPORT};
+pub use map::{OffsetMap, Place};
+pub use module::{External, Options, Rewritten, rewrite};

@@ -69,6 +69,8 @@ pub enum HostStop {
     Exit(i32),
     /// The host failed; its message.
     Error(String),
+    /// The run was stopped from outside during the call.
+    Interrupted,
 }
 
 /// A WebAssembly value, floats and vectors by their bits.
@@ -200,6 +202,7 @@ pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) {
                     out.push(1);
                     put_bytes(out, message.as_bytes());
                 }
+                HostStop::Interrupted => out.push(2),
             }
         }
         Event::MemoryGrow { granted } => out.extend([MEMORY_GROW, u8::from(*granted)]),
@@ -316,6 +319,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Event, Fault> {
             let outcome = match bytes.byte()? {
                 0 => HostStop::Exit(bytes.signed()?),
                 1 => HostStop::Error(bytes.text()?),
+                2 => HostStop::Interrupted,
                 _ => return bytes.fault("an unknown outcome of a host call"),
             };
             Event::HostStop {

@@ -58,6 +58,7 @@ fn event() -> impl Strategy<Value = Event> {
     let import = || index().prop_map(ImportId::from_u32);
     let outcome = prop_oneof![
         any::<i32>().prop_map(HostStop::Exit),
+        Just(HostStop::Interrupted),
         ".*".prop_map(HostStop::Error)
     ];
     prop_oneof![

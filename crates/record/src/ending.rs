@@ -1,0 +1,192 @@
+//! How an execution ended, and where every activation stood.
+
+use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
+use afterimage_placement::OpenFrame;
+use afterimage_program::{BlockEnd, OperatorIndex, Program};
+use afterimage_rewrite::{OffsetMap, Place};
+use afterimage_trace::{Ending, Frame, Interrupter, TrapCode};
+use wasmtime::{ThrownException, Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
+
+use crate::RecordError;
+use crate::live::Stopped;
+
+/// How an execution ended, before its places are looked up in the program.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// Every call into the guest returned.
+    Returned,
+    /// The guest ended early.
+    Early {
+        how: Early,
+        /// Offsets in the rewritten module, innermost first.
+        stack: Vec<InstrOffset>,
+    },
+}
+
+/// The ways of ending early.
+#[derive(Debug)]
+pub(crate) enum Early {
+    Exit(i32),
+    /// Stopped inside a host call.
+    Stopped,
+    Trap(Trap),
+    Exception(String),
+    Host(String),
+}
+
+/// Looks at the error that the engine returned.
+pub(crate) fn classify(error: wasmtime::Error) -> Result<Outcome, RecordError> {
+    let stack = error
+        .downcast_ref::<WasmBacktrace>()
+        .map(|trace| {
+            trace
+                .frames()
+                .iter()
+                .map(|f| {
+                    f.module_offset()
+                        .and_then(|o| u32::try_from(o).ok())
+                        .map(InstrOffset)
+                        .ok_or_else(|| RecordError::UnknownPlace("an unknown offset".to_owned()))
+                })
+                .collect::<Result<Vec<_>, _>>()
+        })
+        .transpose()?
+        .unwrap_or_default();
+    let how = if let Some(exit) = error.downcast_ref::<I32Exit>() {
+        Early::Exit(exit.0)
+    } else if error.is::<Stopped>() {
+        Early::Stopped
+    } else if let Some(trap) = error.downcast_ref::<Trap>() {
+        Early::Trap(*trap)
+    } else if error.is::<ThrownException>() {
+        // The frames that it left are gone; what the engine shows is where it was thrown.
+        return Ok(Outcome::Early { how: Early::Exception(format!("{error:#}")), stack: Vec::new() });
+    } else {
+        match error.downcast::<RecordError>() {
+            Ok(ours) => return Err(ours),
+            Err(error) => Early::Host(root_message(&error)),
+        }
+    };
+    Ok(Outcome::Early { how, stack })
+}
+
+/// The message of an error without the backtrace that the engine adds to it.
+fn root_message(error: &wasmtime::Error) -> String {
+    error.chain().last().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Where one activation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub function: FuncId,
+    pub place: Place,
+}
+
+impl Outcome {
+    /// The activations on the stack, innermost first.
+    pub(crate) fn standing(&self, map: &OffsetMap) -> Result<Vec<Standing>, RecordError> {
+        let Outcome::Early { stack, .. } = self else { return Ok(Vec::new()) };
+        stack
+            .iter()
+            .map(|&offset| {
+                let (function, place) =
+                    map.lookup(offset).ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?;
+                Ok(Standing { function, place })
+            })
+            .collect()
+    }
+
+    /// How the run ended. `by` is who asked it to stop, if anybody did.
+    pub(crate) fn ending(&self, standing: &[Standing], by: Option<Interrupter>) -> Ending {
+        let Outcome::Early { how, .. } = self else { return Ending::Returned };
+        let at_poll = matches!(standing.first(), Some(Standing { place: Place::Poll(_), .. }));
+        let at_prologue = matches!(standing.first(), Some(Standing { place: Place::Prologue, .. }));
+        match how {
+            Early::Exit(code) => Ending::Exited { code: *code },
+            Early::Stopped => Ending::Interrupted { by: by.unwrap_or(Interrupter::Terminate) },
+            Early::Trap(Trap::UnreachableCodeReached) if at_poll => {
+                Ending::Interrupted { by: by.unwrap_or(Interrupter::Terminate) }
+            }
+            Early::Trap(Trap::UnreachableCodeReached) if at_prologue => Ending::StackOverflow,
+            Early::Trap(Trap::StackOverflow) => Ending::StackOverflow,
+            Early::Trap(trap) => Ending::Trapped { code: trap_code(*trap), message: trap.to_string() },
+            Early::Exception(message) => Ending::Exception { message: message.clone() },
+            Early::Host(message) => Ending::HostError { message: message.clone() },
+        }
+    }
+
+    /// Whether the innermost activation was inside a host call.
+    fn in_host_call(&self) -> bool {
+        matches!(self, Outcome::Early { how: Early::Exit(_) | Early::Stopped | Early::Host(_), .. })
+    }
+}
+
+fn trap_code(trap: Trap) -> TrapCode {
+    match trap {
+        Trap::UnreachableCodeReached => TrapCode::Unreachable,
+        Trap::MemoryOutOfBounds => TrapCode::MemoryOutOfBounds,
+        Trap::TableOutOfBounds => TrapCode::TableOutOfBounds,
+        Trap::IndirectCallToNull => TrapCode::IndirectCallToNull,
+        Trap::BadSignature => TrapCode::BadSignature,
+        Trap::IntegerOverflow => TrapCode::IntegerOverflow,
+        Trap::IntegerDivisionByZero => TrapCode::IntegerDivisionByZero,
+        Trap::BadConversionToInteger => TrapCode::BadConversionToInteger,
+        Trap::NullReference => TrapCode::NullReference,
+        _ => TrapCode::Other,
+    }
+}
+
+/// The activations as the file keeps them.
+pub(crate) fn frames(program: &Program, standing: &[Standing]) -> Result<Vec<Frame>, RecordError> {
+    standing
+        .iter()
+        .map(|s| {
+            let function =
+                program.function(s.function).ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
+            let (offset, entered) = match s.place {
+                Place::Operator(offset) => (offset, true),
+                Place::Poll(block) => (block_start(function, block), true),
+                Place::Prologue => (function.body.start, false),
+            };
+            Ok(Frame { function: s.function, offset, entered })
+        })
+        .collect()
+}
+
+/// Where a block begins; an empty root begins where the function does.
+fn block_start(function: &afterimage_program::Function, block: BlockId) -> OrigOffset {
+    let range = &function.cfg.blocks[block].offsets;
+    if range.is_empty() { function.body.start } else { range.start }
+}
+
+/// The units of flow that the activations on the stack stand for.
+pub(crate) fn open_frames(
+    program: &Program,
+    index: &OperatorIndex<'_>,
+    outcome: &Outcome,
+    standing: &[Standing],
+) -> Result<Vec<OpenFrame>, RecordError> {
+    let mut open = Vec::with_capacity(standing.len());
+    let mut callee_entered = outcome.in_host_call();
+    for s in standing {
+        let function =
+            program.function(s.function).ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
+        let block = match s.place {
+            // The activation was counted nowhere, and its caller's call reached nobody.
+            Place::Prologue => {
+                callee_entered = false;
+                continue;
+            }
+            Place::Poll(block) => block,
+            Place::Operator(offset) => index
+                .find(offset)
+                .and_then(|(_, op)| function.block_of(op))
+                .ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?,
+        };
+        let calls = matches!(function.cfg.blocks[block].end, BlockEnd::Call(_) | BlockEnd::TailCall(_));
+        open.push(OpenFrame { function: s.function, block, callee_entered: calls && callee_entered });
+        callee_entered = true;
+    }
+    Ok(open)
+}

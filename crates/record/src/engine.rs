@@ -1,0 +1,71 @@
+//! The engine's settings: the same for every execution, so that executions repeat exactly.
+
+use std::num::NonZeroUsize;
+
+use wasmtime::{Config, Engine, OptLevel};
+
+use crate::RecordError;
+
+/// How much stack a recorded guest gets, in bytes.
+pub const RECORD_STACK: usize = 8 << 20;
+/// How much stack a re-execution gets: instrumented frames are larger, and a run that fitted must fit again.
+pub(crate) const REPLAY_STACK: usize = 96 << 20;
+/// Stack beyond the guest's, for host functions.
+const HOST_STACK: usize = 4 << 20;
+
+/// Name, version and those settings of the engine that an exact repetition depends on.
+pub fn engine_description() -> String {
+    format!("wasmtime {} cranelift nan-canonicalization relaxed-simd-deterministic", wasmtime::VERSION)
+}
+
+/// What may differ between executions: nothing that the guest can see, except how deep it can recurse.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub stack: usize,
+    /// Off only to measure what it costs.
+    pub deterministic: bool,
+    pub epochs: bool,
+}
+
+impl Settings {
+    pub(crate) fn with_stack(stack: usize) -> Self {
+        Self { stack, deterministic: true, epochs: false }
+    }
+}
+
+pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
+    let mut config = Config::new();
+    config
+        .cranelift_opt_level(OptLevel::Speed)
+        .cranelift_nan_canonicalization(settings.deterministic)
+        .relaxed_simd_deterministic(settings.deterministic)
+        .epoch_interruption(settings.epochs)
+        .wasm_backtrace_max_frames(Some(NonZeroUsize::MAX))
+        .wasm_tail_call(true)
+        .wasm_exceptions(true)
+        .wasm_multi_memory(true)
+        .wasm_memory64(true)
+        .wasm_extended_const(true)
+        .wasm_relaxed_simd(true)
+        .max_wasm_stack(settings.stack)
+        .async_stack_size(settings.stack + HOST_STACK);
+    Engine::new(&config).map_err(RecordError::engine)
+}
+
+/// Runs `work` on a thread with room for the guest's stack and the host's.
+pub(crate) fn on_guest_thread<R: Send>(
+    stack: usize,
+    work: impl FnOnce() -> Result<R, RecordError> + Send,
+) -> Result<R, RecordError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("guest".to_owned())
+            .stack_size(stack + HOST_STACK)
+            .spawn_scoped(scope, work)
+            .map_err(RecordError::Thread)?;
+        match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}

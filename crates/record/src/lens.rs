@@ -1,0 +1,177 @@
+//! The counts lens: exact counts of a recorded execution, made by re-executing it.
+
+use afterimage_ids::{Counts, FuncId};
+use afterimage_placement::{OpenFrame, Plan, PlanOptions, RunFacts, plan, solve};
+use afterimage_program::{OperatorIndex, Program};
+use afterimage_rewrite::{Options, rewrite};
+use afterimage_trace::{CountsLens, End, Ending, Frame, TraceFile};
+
+use crate::ending::{Outcome, Standing, frames, open_frames};
+use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
+use crate::replay::{Progress, Replayed, Stop, replay};
+use crate::{Cache, RecordError};
+
+/// How many entries of the same function between two polls may come before the one that overflowed.
+const OVERFLOW_TRIES: u64 = 256;
+
+/// How to make the counts.
+#[derive(Clone, Debug)]
+pub struct CountOptions<'a> {
+    /// Which counters to place.
+    pub plan: PlanOptions<'a>,
+    /// Keep counters of innermost loops in locals.
+    pub registers: bool,
+}
+
+/// Makes the exact counts of a recorded execution.
+///
+/// # Errors
+/// If the recording cannot be repeated exactly, or the counts are not determined.
+pub fn count(
+    file: &TraceFile,
+    bytes: &[u8],
+    program: &Program,
+    options: &CountOptions<'_>,
+    cache: &Cache,
+    progress: &Progress,
+) -> Result<CountsLens, RecordError> {
+    let Some(end) = file.end()? else { return Err(RecordError::Cut) };
+    let the_plan = plan(program, &options.plan)?;
+    let (replayed, standing) = repeat(file, bytes, program, &end, Some(&the_plan), options.registers, cache, progress)?;
+    let index = OperatorIndex::new(program, bytes);
+    let open = open_frames(program, &index, &replayed.outcome, &standing)?;
+    solve_counts(program, &the_plan, &replayed.counters, &replayed.entered, replayed.calls, open)
+}
+
+/// Re-executes a recording without counting anything, and checks that it does the same.
+///
+/// # Errors
+/// As [`count`].
+pub fn check(
+    file: &TraceFile,
+    bytes: &[u8],
+    program: &Program,
+    cache: &Cache,
+    progress: &Progress,
+) -> Result<(), RecordError> {
+    let Some(end) = file.end()? else { return Err(RecordError::Cut) };
+    repeat(file, bytes, program, &end, None, false, cache, progress).map(|_| ())
+}
+
+/// A re-execution that ended where the recording did.
+pub(crate) struct Repeated {
+    pub outcome: Outcome,
+    pub counters: Vec<u64>,
+    pub entered: Vec<FuncId>,
+    pub calls: Vec<u64>,
+}
+
+#[allow(clippy::too_many_arguments)]
+fn repeat(
+    file: &TraceFile,
+    bytes: &[u8],
+    program: &Program,
+    end: &End,
+    the_plan: Option<&Plan>,
+    registers: bool,
+    cache: &Cache,
+    progress: &Progress,
+) -> Result<(Repeated, Vec<Standing>), RecordError> {
+    let engine = engine(Settings::with_stack(REPLAY_STACK))?;
+    let mut options = Options { export_start: true, registers, ..Options::default() };
+    let mut stop = Stop::Never;
+    let asynchronous = matches!(end.ending, Ending::Interrupted { .. } | Ending::StackOverflow);
+    if asynchronous && !ended_in_host_call(file)? {
+        let Some(clock) = end.clock else { return Err(RecordError::NoClock(end.ending.to_string())) };
+        options.clock = true;
+        match (&end.ending, end.frames.first()) {
+            (Ending::StackOverflow, Some(Frame { function, .. })) => {
+                options.armed = Some(*function);
+                stop = Stop::AtEntry { clock, skip: 0 };
+            }
+            _ => stop = Stop::AtPoll(clock),
+        }
+    }
+    loop {
+        let rewritten = rewrite(bytes, program, the_plan, &options)?;
+        let replayed = on_guest_thread(REPLAY_STACK, || {
+            replay(&engine, cache, program, &rewritten, file, stop, progress)
+        })?;
+        let Replayed { outcome, memory, calls, entered, .. } = replayed;
+        let standing = outcome.standing(&rewritten.map)?;
+        let same_stack = frames(program, &standing)? == end.frames;
+        if let Stop::AtEntry { clock, skip } = stop
+            && !same_stack
+        {
+            // The same function was entered from elsewhere since the last poll, where it still had room.
+            if skip == OVERFLOW_TRIES || matches!(outcome, Outcome::Returned) {
+                return Err(RecordError::OverflowNotFound);
+            }
+            stop = Stop::AtEntry { clock, skip: skip + 1 };
+            continue;
+        }
+        let by = match end.ending {
+            Ending::Interrupted { by } => Some(by),
+            _ => None,
+        };
+        let ending = outcome.ending(&standing, by);
+        if ending != end.ending || !same_stack {
+            let what = format!("it ended otherwise: {ending}, and not {}", end.ending);
+            return Err(RecordError::Diverged { event: end.events, what });
+        }
+        if options.registers && lost_counters(program, bytes, &rewritten.pending, &outcome, &standing)? {
+            options.registers = false;
+            continue;
+        }
+        let counters = rewritten.layout.counters(&memory).unwrap_or_default();
+        return Ok((Repeated { outcome, counters, entered, calls }, standing));
+    }
+}
+
+fn ended_in_host_call(file: &TraceFile) -> Result<bool, RecordError> {
+    let mut last = None;
+    for event in file.log()? {
+        last = Some(event?);
+    }
+    Ok(matches!(last, Some(afterimage_trace::Event::HostStop { .. })))
+}
+
+/// Whether an activation stands in a loop whose counters were still in locals.
+fn lost_counters(
+    program: &Program,
+    bytes: &[u8],
+    pending: &[Vec<afterimage_ids::BlockId>],
+    outcome: &Outcome,
+    standing: &[Standing],
+) -> Result<bool, RecordError> {
+    let index = OperatorIndex::new(program, bytes);
+    let open = open_frames(program, &index, outcome, standing)?;
+    let imports = program.imports.len();
+    Ok(open.iter().any(|frame| {
+        let function = frame.function.as_u32() as usize - imports;
+        pending.get(function).is_some_and(|blocks| blocks.binary_search(&frame.block).is_ok())
+    }))
+}
+
+/// Counters and facts → counts.
+pub(crate) fn solve_counts(
+    program: &Program,
+    the_plan: &Plan,
+    counters: &[u64],
+    entered: &[FuncId],
+    calls: Vec<u64>,
+    open: Vec<OpenFrame>,
+) -> Result<CountsLens, RecordError> {
+    let mut entries = std::collections::BTreeMap::new();
+    for &function in entered {
+        *entries.entry(function).or_insert(0) += 1;
+    }
+    let facts = RunFacts { host_entries: entries.into_iter().collect(), import_calls: Some(calls), open };
+    let counts: Counts = solve(program, the_plan, counters, &facts)?;
+    Ok(CountsLens {
+        counts,
+        mode: the_plan.mode.to_string(),
+        counters: u64::from(the_plan.counters),
+        increments: counters.iter().sum(),
+    })
+}

@@ -1,0 +1,451 @@
+//! Recording: a live run whose host boundary goes to the log.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use afterimage_ids::{FuncId, ImportId};
+use afterimage_placement::{Plan, PlanOptions, plan};
+use afterimage_program::{OperatorIndex, Program};
+use afterimage_rewrite::{CLOCK_AT, LIMIT_AT, MEMORY_EXPORT, Options, Rewritten, START_EXPORT, rewrite};
+use afterimage_trace::{
+    CountsLens, End, Event, HostRead, HostStop, Interrupter, LogWriter, Meta, RawValue, Stdin, TraceWriter,
+};
+use sha2::{Digest, Sha256};
+use wasmtime::{Instance, Memory, Module, ResourceLimiter, Store, Val};
+use wasmtime_wasi::p1::WasiP1Ctx;
+use wasmtime_wasi::{DirPerms, FilePerms, WasiCtxBuilder};
+
+use crate::effects::{Span, Strings};
+use crate::ending::{Outcome, classify, frames, open_frames};
+use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
+use crate::lens::solve_counts;
+use crate::values::{parse_arguments, raw, zero};
+use crate::{Cache, Interrupt, RecordError, wasi};
+
+/// What to run, and with what.
+#[derive(Clone, Debug, Default)]
+pub struct Command {
+    /// The guest's name for itself, `argv[0]`.
+    pub name: String,
+    /// Arguments after that, or for `invoke` the function's arguments as literals.
+    pub args: Vec<String>,
+    /// Environment variables granted.
+    pub env: Vec<(String, String)>,
+    /// Folders granted: host path, guest path.
+    pub dirs: Vec<(PathBuf, String)>,
+    /// File for standard input; `None` hands on our own.
+    pub stdin: Option<PathBuf>,
+    /// An exported function to call instead of `_start`.
+    pub invoke: Option<String>,
+}
+
+/// How to record.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    /// Keep the stop clock, so that a run that is stopped from outside can be repeated up to that moment.
+    pub clock: bool,
+    /// Count during the live run too, by this plan.
+    pub counts: Option<PlanOptions<'static>>,
+    /// Stop after this long.
+    pub timeout: Option<Duration>,
+    /// Stack for the guest, in bytes.
+    pub stack: usize,
+    /// Compare all memory around every host call with what is declared: for tests.
+    pub check_effects: bool,
+    /// Throw the guest's output away: for measurements.
+    pub silent: bool,
+    /// Version of the calling tool, for the file.
+    pub tool_version: String,
+}
+
+impl Default for RecordOptions {
+    fn default() -> Self {
+        Self {
+            clock: true,
+            counts: None,
+            timeout: None,
+            stack: RECORD_STACK,
+            check_effects: false,
+            silent: false,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// The host's side of a live run.
+pub(crate) struct Live {
+    pub wasi: WasiP1Ctx,
+    pub runtime: tokio::runtime::Runtime,
+    pub interrupt: Interrupt,
+    pub memory: Option<Memory>,
+    pub log: LogWriter,
+    pub events: u64,
+    /// How many of the entry points were called.
+    pub entered: usize,
+    pub calls: Vec<u64>,
+    pub arguments: Strings,
+    pub environment: Strings,
+    pub check_effects: bool,
+    pub reads: Vec<HostRead>,
+    pub targets: Vec<Span>,
+    pub spans: Vec<Span>,
+    growth: Option<Event>,
+}
+
+/// The error with which a host call ends that was stopped from outside.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped from outside")]
+pub(crate) struct Stopped;
+
+impl Live {
+    fn log(&mut self, event: &Event) -> Result<(), RecordError> {
+        self.log.event(event)?;
+        self.events += 1;
+        Ok(())
+    }
+
+    pub(crate) fn flush_growth(&mut self) -> Result<(), RecordError> {
+        match self.growth.take() {
+            Some(event) => self.log(&event),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn log_stop(
+        &mut self,
+        import: ImportId,
+        args: &[RawValue],
+        read_digest: u32,
+        outcome: HostStop,
+    ) -> Result<(), RecordError> {
+        let reads = self.reads.clone();
+        self.log(&Event::HostStop { import, args: args.to_vec(), reads, read_digest, outcome })
+    }
+}
+
+/// Growth is granted as far as the module's own limits and the system go; what came of it is known
+/// when the next thing happens.
+impl ResourceLimiter for Live {
+    fn memory_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        self.flush_growth()?;
+        self.growth = Some(Event::MemoryGrow { granted: true });
+        Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
+        self.growth = Some(Event::MemoryGrow { granted: false });
+        Ok(())
+    }
+
+    fn table_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        self.flush_growth()?;
+        self.growth = Some(Event::TableGrow { granted: true });
+        Ok(true)
+    }
+
+    fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
+        self.growth = Some(Event::TableGrow { granted: false });
+        Ok(())
+    }
+}
+
+/// What a recording came to.
+#[derive(Debug)]
+pub struct Recorded {
+    /// How the run ended.
+    pub end: End,
+    /// Processor time of the guest's thread in the guest and its host calls, in seconds.
+    pub cpu_seconds: f64,
+    /// Results of an invoked function.
+    pub results: Vec<RawValue>,
+    /// Counts, if they were made live.
+    pub counts: Option<CountsLens>,
+}
+
+/// Runs a program and writes its boundary to `out`, which is committed at the end.
+///
+/// # Errors
+/// If the program cannot be started, or the file cannot be written. Whatever
+/// the guest does is not an error: it is how the run ended.
+pub fn record(
+    bytes: &[u8],
+    program: &Program,
+    command: &Command,
+    options: &RecordOptions,
+    cache: &Cache,
+    interrupt: &Interrupt,
+    out: &TraceWriter,
+) -> Result<Recorded, RecordError> {
+    let engine = engine(Settings::with_stack(options.stack))?;
+    let the_plan = match &options.counts {
+        Some(wanted) => Some(plan(program, wanted)?),
+        None => None,
+    };
+    let rewriting = Options { clock: options.clock, export_start: true, ..Options::default() };
+    let rewritten = rewrite(bytes, program, the_plan.as_ref(), &rewriting)?;
+    let entries = entry_points(program, command)?;
+    check_imports(program)?;
+
+    let mut meta = meta(bytes, command, options);
+    meta.extra.insert("clock".to_owned(), options.clock.to_string());
+    out.meta(&meta)?;
+    out.module(bytes)?;
+    let log = out.log()?;
+
+    let module = cache.compile(&engine, &rewritten.module)?;
+    let _timer = options.timeout.map(|limit| Timer::start(limit, interrupt.clone()));
+    let run = Run { bytes, program, command, options, rewritten: &rewritten, plan: the_plan.as_ref(), entries };
+    let recorded = on_guest_thread(options.stack, || run.run(&module, interrupt, log))?;
+    if let Some(counts) = &recorded.counts {
+        out.counts(counts)?;
+    }
+    out.end(&recorded.end)?;
+    out.commit(false)?;
+    Ok(recorded)
+}
+
+fn meta(bytes: &[u8], command: &Command, options: &RecordOptions) -> Meta {
+    Meta {
+        program_name: command.name.clone(),
+        args: command.args.clone(),
+        env: command.env.clone(),
+        dirs: command.dirs.iter().map(|d| d.1.clone()).collect(),
+        invoke: command.invoke.clone(),
+        tool_version: options.tool_version.clone(),
+        engine: engine_description(),
+        stdin: if command.stdin.is_some() { Stdin::File } else { Stdin::Inherited },
+        created_unix: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
+        module_sha256: Sha256::digest(bytes).into(),
+        stack_limit: options.stack as u64,
+        ..Meta::default()
+    }
+}
+
+/// What the host calls, in order, with which arguments.
+pub(crate) fn entry_points(
+    program: &Program,
+    command: &Command,
+) -> Result<Vec<(FuncId, String, Vec<RawValue>)>, RecordError> {
+    let find = |name: &str| program.exports.iter().find(|e| e.0 == name).map(|e| e.1);
+    let missing = |wanted: &str| RecordError::NoExport {
+        wanted: wanted.to_owned(),
+        exports: program.exports.iter().map(|e| e.0.clone()).collect(),
+    };
+    let mut entries = Vec::new();
+    if let Some(start) = program.start {
+        entries.push((start, START_EXPORT.to_owned(), Vec::new()));
+    }
+    match &command.invoke {
+        None => {
+            let start = find("_start").ok_or_else(|| missing("_start"))?;
+            entries.push((start, "_start".to_owned(), Vec::new()));
+        }
+        Some(name) => {
+            if let Some(initialize) = find("_initialize").filter(|_| name != "_initialize") {
+                entries.push((initialize, "_initialize".to_owned(), Vec::new()));
+            }
+            let function = find(name).ok_or_else(|| missing(name))?;
+            let i = function.as_u32() as usize;
+            let ty = program.imports.get(i).map_or_else(
+                || program.functions[i - program.imports.len()].ty,
+                |import| import.ty,
+            );
+            let args = parse_arguments(name, &program.types[ty].params, &command.args)?;
+            entries.push((function, name.clone(), args));
+        }
+    }
+    Ok(entries)
+}
+
+fn check_imports(program: &Program) -> Result<(), RecordError> {
+    for import in &program.imports {
+        if import.module != wasi::MODULE || crate::effects::effects(&import.name).is_none() {
+            return Err(RecordError::UnknownImport { module: import.module.clone(), name: import.name.clone() });
+        }
+    }
+    Ok(())
+}
+
+struct Run<'a> {
+    bytes: &'a [u8],
+    program: &'a Program,
+    command: &'a Command,
+    options: &'a RecordOptions,
+    rewritten: &'a Rewritten,
+    plan: Option<&'a Plan>,
+    entries: Vec<(FuncId, String, Vec<RawValue>)>,
+}
+
+impl Run<'_> {
+    fn run(
+        &self,
+        module: &Module,
+        interrupt: &Interrupt,
+        log: LogWriter,
+    ) -> Result<Recorded, RecordError> {
+        let mut store = Store::new(module.engine(), self.host(interrupt, log)?);
+        let mut imports = Vec::with_capacity(self.program.imports.len());
+        for (i, (import, wanted)) in self.program.imports.iter().zip(module.imports()).enumerate() {
+            let unknown = || RecordError::UnknownImport { module: import.module.clone(), name: import.name.clone() };
+            let function = wasi::function(&mut store, &import.name, ImportId::from_u32(i as u32)).ok_or_else(unknown)?;
+            let expected = function.ty(&store);
+            let found = wanted.ty().func().cloned().ok_or_else(unknown)?;
+            if !found.matches(&expected) {
+                return Err(RecordError::ImportType {
+                    name: import.name.clone(),
+                    found: found.to_string(),
+                    expected: expected.to_string(),
+                });
+            }
+            imports.push(function.into());
+        }
+        let instance = Instance::new(&mut store, module, &imports).map_err(RecordError::instantiate)?;
+        if !self.program.imports.is_empty() {
+            let memory = instance.get_memory(&mut store, "memory").ok_or(RecordError::NoMemory)?;
+            store.data_mut().memory = Some(memory);
+        }
+        store.limiter(|live| live);
+
+        let counters = instance.get_memory(&mut store, MEMORY_EXPORT).ok_or(RecordError::NoMemory)?;
+        let limit = counters.data_ptr(&store) as usize + LIMIT_AT as usize;
+        let guard = self.options.clock.then(|| interrupt.guard(limit));
+        let start = cpu_time();
+        let (outcome, results) = self.call_entries(&mut store, &instance)?;
+        let cpu_seconds = cpu_time() - start;
+        drop(guard);
+
+        store.data_mut().flush_growth()?;
+        let memory = counters.data(&store).to_vec();
+        let live = store.into_data();
+        live.log.finish()?;
+        let standing = outcome.standing(&self.rewritten.map)?;
+        let end = End {
+            ending: outcome.ending(&standing, interrupt.requested()),
+            frames: frames(self.program, &standing)?,
+            clock: self.options.clock.then(|| word(&memory, CLOCK_AT)),
+            events: live.events,
+            host_call_counts: live.calls.clone(),
+        };
+        let counts = match self.plan {
+            Some(plan) => {
+                let index = OperatorIndex::new(self.program, self.bytes);
+                let open = open_frames(self.program, &index, &outcome, &standing)?;
+                let entered: Vec<FuncId> = self.entries.iter().take(live.entered).map(|e| e.0).collect();
+                let counters = self.rewritten.layout.counters(&memory).unwrap_or_default();
+                Some(solve_counts(self.program, plan, &counters, &entered, live.calls, open)?)
+            }
+            None => None,
+        };
+        Ok(Recorded { end, cpu_seconds, results, counts })
+    }
+
+    fn call_entries(
+        &self,
+        store: &mut Store<Live>,
+        instance: &Instance,
+    ) -> Result<(Outcome, Vec<RawValue>), RecordError> {
+        let mut last = Vec::new();
+        for (function, export, args) in &self.entries {
+            store.data_mut().flush_growth()?;
+            store.data_mut().log(&Event::Enter { function: *function, args: args.clone() })?;
+            store.data_mut().entered += 1;
+            let callee = instance.get_func(&mut *store, export).ok_or_else(|| RecordError::NoExport {
+                wanted: export.clone(),
+                exports: Vec::new(),
+            })?;
+            let params: Vec<Val> = args.iter().map(|a| crate::values::val(*a)).collect();
+            let mut results: Vec<Val> = callee.ty(&*store).results().map(|ty| zero(&ty)).collect();
+            if let Err(error) = callee.call(&mut *store, &params, &mut results) {
+                return Ok((classify(error)?, Vec::new()));
+            }
+            last = results.iter().map(raw).collect();
+            store.data_mut().flush_growth()?;
+            store.data_mut().log(&Event::Leave { results: last.clone() })?;
+        }
+        Ok((Outcome::Returned, last))
+    }
+
+    fn host(&self, interrupt: &Interrupt, log: LogWriter) -> Result<Live, RecordError> {
+        let command = self.command;
+        let mut builder = WasiCtxBuilder::new();
+        let mut arguments = vec![command.name.clone()];
+        if command.invoke.is_none() {
+            arguments.extend(command.args.iter().cloned());
+        }
+        builder.allow_blocking_current_thread(true).args(&arguments).envs(&command.env);
+        if !self.options.silent {
+            builder.inherit_stdout().inherit_stderr();
+        }
+        match &command.stdin {
+            None => {
+                builder.inherit_stdin();
+            }
+            Some(path) => {
+                let open = |message: String| RecordError::Open { path: path.display().to_string(), message };
+                let file = std::fs::File::open(path).map_err(|e| open(e.to_string()))?;
+                if file.metadata().is_ok_and(|m| m.is_dir()) {
+                    return Err(open("it is a folder".to_owned()));
+                }
+                builder.stdin(wasmtime_wasi::cli::InputFile::new(file));
+            }
+        }
+        for (host, guest) in &command.dirs {
+            builder
+                .preopened_dir(host, guest, DirPerms::all(), FilePerms::all())
+                .map_err(|e| RecordError::Open { path: host.display().to_string(), message: format!("{e:#}") })?;
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(RecordError::Thread)?;
+        let environment = command.env.iter().map(|(k, v)| k.len() + 1 + v.len());
+        Ok(Live {
+            wasi: builder.build_p1(),
+            runtime,
+            interrupt: interrupt.clone(),
+            memory: None,
+            
+            log,
+            events: 0,
+            entered: 0,
+            calls: vec![0; self.program.imports.len()],
+            arguments: Strings::of(arguments.iter().map(String::len)),
+            environment: Strings::of(environment),
+            check_effects: self.options.check_effects,
+            reads: Vec::new(),
+            targets: Vec::new(),
+            spans: Vec::new(),
+            growth: None,
+        })
+    }
+}
+
+/// Processor time of this thread in seconds.
+pub(crate) fn cpu_time() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// A word of the probes' memory.
+pub(crate) fn word(memory: &[u8], address: u64) -> u64 {
+    let at = address as usize;
+    memory.get(at..at + 8).map_or(0, |b| u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
+}
+
+/// Stops the run after a while, unless dropped before.
+struct Timer {
+    /// Its end tells the waiting thread that the run is over.
+    _over: std::sync::mpsc::Sender<()>,
+}
+
+impl Timer {
+    fn start(limit: Duration, interrupt: Interrupt) -> Self {
+        let (over, waiting) = std::sync::mpsc::channel::<()>();
+        std::thread::spawn(move || {
+            if waiting.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                interrupt.stop(Interrupter::Timeout);
+            }
+        });
+        Self { _over: over }
+    }
+}

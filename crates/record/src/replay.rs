@@ -1,0 +1,277 @@
+//! Re-execution: the same run again, from the log, with any instrumentation and without a host.
+
+use std::sync::Arc;
+
+use afterimage_ids::{FuncId, ImportId};
+use afterimage_program::Program;
+use afterimage_rewrite::{ARM_CLOCK_AT, ARM_SKIP_AT, LIMIT_AT, MEMORY_EXPORT, Rewritten, START_EXPORT};
+use afterimage_trace::{Event, HostStop, LogReader, RawValue, TraceFile};
+use wasmtime::{Engine, Func, Instance, Memory, Module, ResourceLimiter, Store, Val};
+use wasmtime_wasi::I32Exit;
+
+use crate::ending::{Outcome, classify};
+use crate::live::{Stopped, cpu_time};
+use crate::values::{raw, val, zero};
+use crate::{Cache, RecordError};
+
+/// Where a re-execution is to stop, if the recording does not stop it by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Nowhere else.
+    Never,
+    /// At this poll of the stop clock.
+    AtPoll(u64),
+    /// At the entry of the armed function, when the clock shows this, after so many entries that it let pass.
+    AtEntry { clock: u64, skip: u64 },
+}
+
+/// What a re-execution came to.
+pub(crate) struct Replayed {
+    pub outcome: Outcome,
+    /// The probes' memory.
+    pub memory: Vec<u8>,
+    /// Calls of each import.
+    pub calls: Vec<u64>,
+    /// What the host called, in order.
+    pub entered: Vec<FuncId>,
+    pub cpu_seconds: f64,
+}
+
+/// Told now and then how many events of the log have been repeated.
+pub type Progress = Arc<dyn Fn(u64) + Send + Sync>;
+
+struct Host {
+    log: LogReader,
+    position: u64,
+    memory: Option<Memory>,
+    calls: Vec<u64>,
+    entered: Vec<FuncId>,
+    progress: Progress,
+}
+
+impl Host {
+    fn next(&mut self) -> Result<Option<Event>, RecordError> {
+        let event = self.log.next().transpose()?;
+        self.position += 1;
+        if self.position.is_multiple_of(1024) {
+            (self.progress)(self.position);
+        }
+        Ok(event)
+    }
+
+    fn diverged(&self, what: impl Into<String>) -> RecordError {
+        RecordError::Diverged { event: self.position.saturating_sub(1), what: what.into() }
+    }
+
+    fn growth(&mut self, memory: bool) -> Result<bool, RecordError> {
+        match self.next()? {
+            Some(Event::MemoryGrow { granted }) if memory => Ok(granted),
+            Some(Event::TableGrow { granted }) if !memory => Ok(granted),
+            other => Err(self.diverged(format!("the guest grows a memory or table; the recording has {}", name(other.as_ref())))),
+        }
+    }
+}
+
+impl ResourceLimiter for Host {
+    fn memory_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(self.growth(true)?)
+    }
+
+    fn memory_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
+        Ok(())
+    }
+
+    fn table_growing(&mut self, _: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(self.growth(false)?)
+    }
+
+    fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
+        Ok(())
+    }
+}
+
+fn name(event: Option<&Event>) -> String {
+    match event {
+        None => "no more events".to_owned(),
+        Some(Event::Enter { function, .. }) => format!("a call of function {}", function.as_u32()),
+        Some(Event::Leave { .. }) => "a return to the host".to_owned(),
+        Some(Event::HostCall { import, .. }) => format!("a call of import {}", import.as_u32()),
+        Some(Event::HostStop { import, .. }) => format!("a last call of import {}", import.as_u32()),
+        Some(Event::MemoryGrow { .. }) => "a growth of a memory".to_owned(),
+        Some(Event::TableGrow { .. }) => "a growth of a table".to_owned(),
+    }
+}
+
+/// Runs the rewritten module from the log.
+pub(crate) fn replay(
+    engine: &Engine,
+    cache: &Cache,
+    program: &Program,
+    rewritten: &Rewritten,
+    file: &TraceFile,
+    stop: Stop,
+    progress: &Progress,
+) -> Result<Replayed, RecordError> {
+    let module = cache.compile(engine, &rewritten.module)?;
+    let host = Host {
+        log: file.log()?,
+        position: 0,
+        memory: None,
+        calls: vec![0; program.imports.len()],
+        entered: Vec::new(),
+        progress: progress.clone(),
+    };
+    let mut store = Store::new(engine, host);
+    let imports = imports(&mut store, &module);
+    let instance = Instance::new(&mut store, &module, &imports).map_err(RecordError::instantiate)?;
+    store.data_mut().memory = instance.get_memory(&mut store, "memory");
+    store.limiter(|host| host);
+    let probes = instance.get_memory(&mut store, MEMORY_EXPORT).ok_or(RecordError::NoMemory)?;
+    let mut set = |address: u64, value: u64| {
+        probes
+            .write(&mut store, address as usize, &value.to_le_bytes())
+            .map_err(|e| RecordError::Instantiate(e.to_string()))
+    };
+    match stop {
+        Stop::Never => {}
+        Stop::AtPoll(poll) => set(LIMIT_AT, poll)?,
+        Stop::AtEntry { clock, skip } => {
+            set(ARM_CLOCK_AT, clock)?;
+            set(ARM_SKIP_AT, skip)?;
+        }
+    }
+    let start = cpu_time();
+    let outcome = run(&mut store, &instance, program)?;
+    let cpu_seconds = cpu_time() - start;
+    let memory = probes.data(&store).to_vec();
+    let host = store.into_data();
+    Ok(Replayed { outcome, memory, calls: host.calls, entered: host.entered, cpu_seconds })
+}
+
+/// Repeats the calls that the host made.
+fn run(store: &mut Store<Host>, instance: &Instance, program: &Program) -> Result<Outcome, RecordError> {
+    loop {
+        let (function, args) = match store.data_mut().next()? {
+            None => return Ok(Outcome::Returned),
+            Some(Event::Enter { function, args }) => (function, args),
+            Some(other) => {
+                let what = format!("the guest is not running; the recording has {}", name(Some(&other)));
+                return Err(store.data().diverged(what));
+            }
+        };
+        store.data_mut().entered.push(function);
+        let export = if program.start == Some(function) && store.data().entered.len() == 1 {
+            Some(START_EXPORT)
+        } else {
+            program.exports.iter().find(|e| e.1 == function).map(|e| e.0.as_str())
+        };
+        let callee = export.and_then(|e| instance.get_func(&mut *store, e));
+        let Some(callee) = callee else {
+            return Err(store.data().diverged(format!("function {} cannot be called", function.as_u32())));
+        };
+        let params: Vec<Val> = args.iter().map(|a| val(*a)).collect();
+        let mut results: Vec<Val> = callee.ty(&*store).results().map(|ty| zero(&ty)).collect();
+        if let Err(error) = callee.call(&mut *store, &params, &mut results) {
+            return classify(error);
+        }
+        let results: Vec<RawValue> = results.iter().map(raw).collect();
+        match store.data_mut().next()? {
+            Some(Event::Leave { results: recorded }) if recorded == results => {}
+            other => {
+                let what = format!("the guest returned {results:?}; the recording has {}", name(other.as_ref()));
+                return Err(store.data().diverged(what));
+            }
+        }
+    }
+}
+
+/// Imports that repeat what the log says.
+fn imports(store: &mut Store<Host>, module: &Module) -> Vec<wasmtime::Extern> {
+    let mut imports = Vec::new();
+    for (i, import) in module.imports().enumerate() {
+        let wasmtime::ExternType::Func(ty) = import.ty() else { continue };
+        let id = ImportId::from_u32(i as u32);
+        let function = Func::new(&mut *store, ty, move |mut caller, params, results| {
+            let memory = caller.data().memory;
+            match memory {
+                Some(memory) => {
+                    let (bytes, host) = memory.data_and_store_mut(&mut caller);
+                    repeat(host, bytes, id, params, results)
+                }
+                None => repeat(caller.data_mut(), &mut [], id, params, results),
+            }
+        });
+        imports.push(function.into());
+    }
+    imports
+}
+
+fn repeat(
+    host: &mut Host,
+    bytes: &mut [u8],
+    id: ImportId,
+    params: &[Val],
+    results: &mut [Val],
+) -> wasmtime::Result<()> {
+    host.calls[id.as_u32() as usize] += 1;
+    let event = host.next()?;
+    let (import, args, reads, digest) = match &event {
+        Some(Event::HostCall { import, args, reads, read_digest, .. })
+        | Some(Event::HostStop { import, args, reads, read_digest, .. }) => (*import, args, reads, *read_digest),
+        other => {
+            let what = format!("the guest calls import {}; the recording has {}", id.as_u32(), name(other.as_ref()));
+            return Err(host.diverged(what).into());
+        }
+    };
+    let same = import == id && args.len() == params.len() && args.iter().zip(params).all(|(a, p)| *a == raw(p));
+    if !same {
+        let what = format!("the guest calls import {} with {params:?}; the recording has import {} with {args:?}", id.as_u32(), import.as_u32());
+        return Err(host.diverged(what).into());
+    }
+    let mut hasher = crc32fast::Hasher::new();
+    for read in reads {
+        let range = range(read.address, read.length).and_then(|r| bytes.get(r));
+        hasher.update(range.ok_or_else(|| host.diverged("the host read outside the guest's memory"))?);
+    }
+    if hasher.finalize() != digest {
+        return Err(host.diverged("the guest handed other bytes to the host").into());
+    }
+    match event {
+        Some(Event::HostCall { writes, results: recorded, .. }) => {
+            for write in &writes {
+                let target = range(write.address, write.bytes.len() as u64).and_then(|r| bytes.get_mut(r));
+                let target = target.ok_or_else(|| host.diverged("the host wrote outside the guest's memory"))?;
+                target.copy_from_slice(&write.bytes);
+            }
+            let fits = recorded.len() == results.len()
+                && recorded.iter().zip(results.iter()).all(|(r, slot)| same_type(*r, slot));
+            if !fits {
+                return Err(host.diverged("a host call has results of other types").into());
+            }
+            for (slot, value) in results.iter_mut().zip(recorded) {
+                *slot = val(value);
+            }
+            Ok(())
+        }
+        Some(Event::HostStop { outcome: HostStop::Exit(code), .. }) => Err(I32Exit(code).into()),
+        Some(Event::HostStop { outcome: HostStop::Interrupted, .. }) => Err(Stopped.into()),
+        Some(Event::HostStop { outcome: HostStop::Error(message), .. }) => Err(wasmtime::Error::msg(message)),
+        _ => Ok(()),
+    }
+}
+
+fn range(address: u64, length: u64) -> Option<std::ops::Range<usize>> {
+    let start = usize::try_from(address).ok()?;
+    Some(start..start.checked_add(usize::try_from(length).ok()?)?)
+}
+
+fn same_type(value: RawValue, slot: &Val) -> bool {
+    matches!(
+        (value, slot),
+        (RawValue::I32(_), Val::I32(_))
+            | (RawValue::I64(_), Val::I64(_))
+            | (RawValue::F32(_), Val::F32(_))
+            | (RawValue::F64(_), Val::F64(_))
+            | (RawValue::V128(_), Val::V128(_))
+    )
+}

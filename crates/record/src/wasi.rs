@@ -1,0 +1,207 @@
+//! WASI preview 1, with every call written to the log.
+
+use afterimage_ids::ImportId;
+use afterimage_trace::{HostCallRef, HostStop, HostWriteRef, RawValue};
+use wasmtime::{Caller, Func, Store};
+use wasmtime_wasi::I32Exit;
+use wasmtime_wasi::p1::{WasiP1Ctx, wasi_snapshot_preview1 as wasi};
+use wiggle::GuestMemory;
+
+use crate::effects::{Effect, effects, reads, targets, writes};
+use crate::live::{Live, Stopped};
+
+/// The module name of WASI preview 1.
+pub(crate) const MODULE: &str = "wasi_snapshot_preview1";
+
+trait IntoRaw: Copy {
+    fn raw(self) -> RawValue;
+}
+
+impl IntoRaw for i32 {
+    fn raw(self) -> RawValue {
+        RawValue::I32(self)
+    }
+}
+
+impl IntoRaw for i64 {
+    fn raw(self) -> RawValue {
+        RawValue::I64(self)
+    }
+}
+
+macro_rules! functions {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $result:ty $(, $wait:tt)?;)*) => {
+        /// The function of this name, logging as `import`. `None`: WASI preview 1 has no such function.
+        pub(crate) fn function(store: &mut Store<Live>, name: &str, import: ImportId) -> Option<Func> {
+            let declared = effects(name)?;
+            Some(match name {
+                $(stringify!($name) => Func::wrap(
+                    &mut *store,
+                    move |caller: Caller<'_, Live>, $($arg: $ty),*| -> wasmtime::Result<$result> {
+                        let args = [$($arg.raw()),*];
+                        call(caller, import, declared, &args, async |context, memory| {
+                            Ok(wasi::$name(context, memory, $($arg),*) $(.$wait)? ?)
+                        })
+                    },
+                ),)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+functions! {
+    args_get(a: i32, b: i32) -> i32;
+    args_sizes_get(a: i32, b: i32) -> i32;
+    clock_res_get(a: i32, b: i32) -> i32;
+    clock_time_get(a: i32, b: i64, c: i32) -> i32;
+    environ_get(a: i32, b: i32) -> i32;
+    environ_sizes_get(a: i32, b: i32) -> i32;
+    fd_advise(a: i32, b: i64, c: i64, d: i32) -> i32, await;
+    fd_allocate(a: i32, b: i64, c: i64) -> i32;
+    fd_close(a: i32) -> i32, await;
+    fd_datasync(a: i32) -> i32, await;
+    fd_fdstat_get(a: i32, b: i32) -> i32, await;
+    fd_fdstat_set_flags(a: i32, b: i32) -> i32;
+    fd_fdstat_set_rights(a: i32, b: i64, c: i64) -> i32;
+    fd_filestat_get(a: i32, b: i32) -> i32, await;
+    fd_filestat_set_size(a: i32, b: i64) -> i32, await;
+    fd_filestat_set_times(a: i32, b: i64, c: i64, d: i32) -> i32, await;
+    fd_pread(a: i32, b: i32, c: i32, d: i64, e: i32) -> i32, await;
+    fd_prestat_dir_name(a: i32, b: i32, c: i32) -> i32;
+    fd_prestat_get(a: i32, b: i32) -> i32;
+    fd_pwrite(a: i32, b: i32, c: i32, d: i64, e: i32) -> i32, await;
+    fd_read(a: i32, b: i32, c: i32, d: i32) -> i32, await;
+    fd_readdir(a: i32, b: i32, c: i32, d: i64, e: i32) -> i32, await;
+    fd_renumber(a: i32, b: i32) -> i32, await;
+    fd_seek(a: i32, b: i64, c: i32, d: i32) -> i32, await;
+    fd_sync(a: i32) -> i32, await;
+    fd_tell(a: i32, b: i32) -> i32;
+    fd_write(a: i32, b: i32, c: i32, d: i32) -> i32, await;
+    path_create_directory(a: i32, b: i32, c: i32) -> i32, await;
+    path_filestat_get(a: i32, b: i32, c: i32, d: i32, e: i32) -> i32, await;
+    path_filestat_set_times(a: i32, b: i32, c: i32, d: i32, e: i64, f: i64, g: i32) -> i32, await;
+    path_link(a: i32, b: i32, c: i32, d: i32, e: i32, f: i32, g: i32) -> i32, await;
+    path_open(a: i32, b: i32, c: i32, d: i32, e: i32, f: i64, g: i64, h: i32, i: i32) -> i32, await;
+    path_readlink(a: i32, b: i32, c: i32, d: i32, e: i32, f: i32) -> i32, await;
+    path_remove_directory(a: i32, b: i32, c: i32) -> i32, await;
+    path_rename(a: i32, b: i32, c: i32, d: i32, e: i32, f: i32) -> i32, await;
+    path_symlink(a: i32, b: i32, c: i32, d: i32, e: i32) -> i32, await;
+    path_unlink_file(a: i32, b: i32, c: i32) -> i32, await;
+    poll_oneoff(a: i32, b: i32, c: i32, d: i32) -> i32, await;
+    proc_exit(a: i32) -> ();
+    proc_raise(a: i32) -> i32;
+    random_get(a: i32, b: i32) -> i32;
+    sched_yield() -> i32;
+    sock_accept(a: i32, b: i32, c: i32) -> i32;
+    sock_recv(a: i32, b: i32, c: i32, d: i32, e: i32, f: i32) -> i32;
+    sock_send(a: i32, b: i32, c: i32, d: i32, e: i32) -> i32;
+    sock_shutdown(a: i32, b: i32) -> i32;
+}
+
+/// A result of a WASI function.
+trait Outcome {
+    /// As a value of the log.
+    fn results(&self) -> Option<RawValue>;
+    /// Whether the function did what it was asked to, and so wrote what it says it writes.
+    fn succeeded(&self) -> bool;
+}
+
+impl Outcome for i32 {
+    fn results(&self) -> Option<RawValue> {
+        Some(RawValue::I32(*self))
+    }
+    fn succeeded(&self) -> bool {
+        *self == 0
+    }
+}
+
+impl Outcome for () {
+    fn results(&self) -> Option<RawValue> {
+        None
+    }
+    fn succeeded(&self) -> bool {
+        true
+    }
+}
+
+fn call<R: Outcome>(
+    mut caller: Caller<'_, Live>,
+    import: ImportId,
+    declared: &'static [Effect],
+    args: &[RawValue],
+    run: impl AsyncFnOnce(&mut WasiP1Ctx, &mut GuestMemory<'_>) -> wasmtime::Result<R>,
+) -> wasmtime::Result<R> {
+    let Some(memory) = caller.data().memory else {
+        return Err(wasmtime::format_err!("a WASI function was called before the guest's memory was there"));
+    };
+    let (bytes, live) = memory.data_and_store_mut(&mut caller);
+    live.calls[import.as_u32() as usize] += 1;
+    live.flush_growth()?;
+    reads(declared, args, bytes, &mut live.reads);
+    targets(declared, args, bytes, &mut live.targets);
+    let read_digest = live.reads.iter().fold(crc32fast::Hasher::new(), |mut digest, read| {
+        digest.update(&bytes[read.address as usize..(read.address + read.length) as usize]);
+        digest
+    });
+    let read_digest = read_digest.finalize();
+    let before = live.check_effects.then(|| bytes.to_vec());
+
+    let interrupt = live.interrupt.clone();
+    let wasi = &mut live.wasi;
+    let outcome = live.runtime.block_on(async {
+        let mut guest = GuestMemory::Unshared(bytes);
+        tokio::select! {
+            biased;
+            result = run(wasi, &mut guest) => result,
+            () = interrupt.asked() => Err(Stopped.into()),
+        }
+    });
+    let outcome = match outcome {
+        // The host may have finished, and yet somebody asked to stop: the next poll of the clock sees to that.
+        Ok(result) => result,
+        Err(error) => {
+            let stop = match error.downcast_ref::<I32Exit>() {
+                Some(exit) => HostStop::Exit(exit.0),
+                None if error.is::<Stopped>() => HostStop::Interrupted,
+                None => HostStop::Error(format!("{error:#}")),
+            };
+            live.log_stop(import, args, read_digest, stop)?;
+            return Err(error);
+        }
+    };
+    let spans = &mut live.spans;
+    spans.clear();
+    if outcome.succeeded() {
+        writes(declared, args, bytes, &live.targets, live.arguments, live.environment, spans);
+    }
+    if let Some(before) = before {
+        check(&before, bytes, spans, import)?;
+    }
+    let written: Vec<HostWriteRef<'_>> = spans
+        .iter()
+        .map(|s| HostWriteRef { memory: 0, address: s.start as u64, bytes: &bytes[s.clone()] })
+        .collect();
+    let result = outcome.results();
+    let call = HostCallRef {
+        import,
+        args,
+        results: result.as_slice(),
+        writes: &written,
+        reads: &live.reads,
+        read_digest,
+    };
+    live.log.host_call(&call)?;
+    live.events += 1;
+    Ok(outcome)
+}
+
+/// Finds bytes that the host changed and that the declarations do not name.
+fn check(before: &[u8], after: &[u8], declared: &[std::ops::Range<usize>], import: ImportId) -> wasmtime::Result<()> {
+    for (address, (old, new)) in before.iter().zip(after).enumerate() {
+        if old != new && !declared.iter().any(|s| s.contains(&address)) {
+            return Err(wasmtime::format_err!("import {} wrote address {address:#x}, which is not declared", import.as_u32()));
+        }
+    }
+    Ok(())
+}

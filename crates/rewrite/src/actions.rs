@@ -1,0 +1,133 @@
+//! From a plan's sites to what happens at each operator.
+//!
+//! A probe on an edge goes to the cheapest place that only this edge passes: at the end of its
+//! source where that has no other way out, at the start of its target where that has no other way
+//! in, and otherwise on the edge itself, for which code has to be made.
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::{BlockId, CounterId, EdgeId, EntityRef, OpId};
+use afterimage_placement::Site;
+use afterimage_program::{BlockKind, Cfg, EdgeKind};
+
+/// One thing that a probe does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Adds one to a counter in memory.
+    Count(CounterId),
+    /// Adds one to a counter that is kept in a local for the time of a loop.
+    CountLocal(u32),
+    /// Adds a local to its counter and clears the local.
+    Flush(u32, CounterId),
+    /// Polls the stop clock on behalf of a block, every time.
+    Poll(BlockId),
+    /// Stops here if the clock shows the armed moment.
+    Armed,
+    /// Polls the stop clock every so many times.
+    LoopPoll(BlockId),
+}
+
+/// What happens at one operator.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Action {
+    pub before: Vec<Step>,
+    pub after: Vec<Step>,
+    /// On the taken edge of a conditional branch.
+    pub taken: Vec<Step>,
+    /// At the beginning of an `if`'s else-arm.
+    pub otherwise: Vec<Step>,
+    /// On `br_table` edges, by label depth.
+    pub table: Vec<(u32, Vec<Step>)>,
+    /// When an exception leaves a call.
+    pub throw: Vec<Step>,
+    /// On the edges to the handlers of a `try_table`, by clause.
+    pub catch: Vec<(u32, Vec<Step>)>,
+    /// When an exception leaves a `try_table`.
+    pub unwind: Vec<Step>,
+}
+
+/// What happens in a function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Actions {
+    /// At the function's beginning.
+    pub entry: Vec<Step>,
+    /// When an exception leaves the function.
+    pub unwind: Vec<Step>,
+    /// At operators.
+    pub at: BTreeMap<OpId, Action>,
+}
+
+impl Actions {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entry.is_empty() && self.unwind.is_empty() && self.at.is_empty()
+    }
+
+    /// Adds a step at a site. `false` if the function has no such site.
+    pub(crate) fn add(&mut self, cfg: &Cfg, site: Site, step: Step) -> bool {
+        match site {
+            Site::Block(block) => self.add_block(cfg, block, step),
+            Site::Edge(edge) => self.add_edge(cfg, edge, step),
+        }
+    }
+
+    fn op(&mut self, op: OpId) -> &mut Action {
+        self.at.entry(op).or_default()
+    }
+
+    pub(crate) fn add_block(&mut self, cfg: &Cfg, block: BlockId, step: Step) -> bool {
+        let Some(data) = cfg.blocks.get(block) else { return false };
+        if data.kind != BlockKind::Code {
+            return false;
+        }
+        if block == cfg.graph.root() {
+            self.entry.push(step);
+        } else {
+            self.op(data.ops.start).before.push(step);
+        }
+        true
+    }
+
+    fn add_edge(&mut self, cfg: &Cfg, id: EdgeId, step: Step) -> bool {
+        let Some(edge) = cfg.edges.get(id) else { return false };
+        let only_way_in = cfg.graph.in_edges(edge.to).len() == 1 && cfg.blocks[edge.to].kind == BlockKind::Code;
+        let Some(op) = edge.op else {
+            match edge.kind {
+                EdgeKind::Fall => self.entry.push(step),
+                EdgeKind::Unwind => self.unwind.push(step),
+                _ => return false,
+            }
+            return true;
+        };
+        match edge.kind {
+            EdgeKind::Fall | EdgeKind::NotTaken | EdgeKind::Then | EdgeKind::CallReturn => {
+                self.op(op).after.push(step);
+            }
+            EdgeKind::Jump | EdgeKind::Throw | EdgeKind::Return => self.op(op).before.push(step),
+            EdgeKind::Taken | EdgeKind::Table(_) | EdgeKind::Catch(_) if only_way_in => {
+                self.op(cfg.blocks[edge.to].ops.start).before.push(step);
+            }
+            EdgeKind::Taken => self.op(op).taken.push(step),
+            EdgeKind::Else => self.op(op).otherwise.push(step),
+            EdgeKind::Table(depth) => push(&mut self.op(op).table, depth, step),
+            EdgeKind::CallThrow => self.op(op).throw.push(step),
+            EdgeKind::Catch(clause) => push(&mut self.op(op).catch, clause, step),
+            EdgeKind::Unwind => self.op(op).unwind.push(step),
+        }
+        true
+    }
+}
+
+fn push(list: &mut Vec<(u32, Vec<Step>)>, key: u32, step: Step) {
+    match list.iter_mut().find(|(k, _)| *k == key) {
+        Some((_, steps)) => steps.push(step),
+        None => list.push((key, vec![step])),
+    }
+}
+
+/// How a site is named in messages.
+pub(crate) fn site_name(site: Site) -> String {
+    match site {
+        Site::Block(block) => format!("block {}", block.index()),
+        Site::Edge(edge) => format!("edge {}", edge.index()),
+    }
+}

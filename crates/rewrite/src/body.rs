@@ -1,0 +1,668 @@
+//! Rewriting one function body.
+//!
+//! Operators are copied byte for byte wherever nothing has to change, which is nearly everywhere;
+//! the stretches copied are the offset map. New code appears between them:
+//!
+//! ```wat
+//! ;; a probe on the taken edge of `br_if $l` that carries a value
+//! (if (param i32) (result i32) (then PROBE (br $l)))
+//!
+//! ;; on one target of `br_table $a $b`
+//! (block $land (param i32) (br_table $land $b))  PROBE (br $a)
+//!
+//! ;; when an exception leaves a call
+//! (block $done (result i32)
+//!   (block $land (result exnref)
+//!     (try_table (result i32) (catch_all_ref $land) (call $f))
+//!     (br $done))
+//!   PROBE (throw_ref))
+//! ```
+//! Probes leave the operand stack as it was, use one added local at most besides the loop counters,
+//! and touch no memory but their own.
+
+use afterimage_ids::{BlockId, EntityRef, OpId};
+use afterimage_program::{Function, Program};
+use wasm_encoder::{BlockType, Catch, Encode, Instruction, MemArg};
+use wasmparser::{FunctionBody, Operator, RefType, ValType};
+
+use crate::RewriteError;
+use crate::actions::{Action, Actions, Step};
+use crate::layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, Layout};
+use crate::map::{BodyMap, Place, Run};
+use crate::types::{TypePool, val_type};
+
+/// Loop iterations between two polls of the stop clock in one activation.
+const POLL_INTERVAL: i32 = 1024;
+
+/// What all bodies of a module share.
+pub(crate) struct Context<'a> {
+    pub program: &'a Program,
+    pub bytes: &'a [u8],
+    pub types: &'a mut TypePool,
+    /// Types of tags, as indices of function types.
+    pub tags: &'a [u32],
+    /// Index types of tables: whether each is 64 bits wide.
+    pub tables64: &'a [bool],
+    pub layout: Layout,
+    /// Index of the probes' memory.
+    pub memory: u32,
+    /// Set and clear "inside a host call" around direct calls of imports.
+    pub mark_host_calls: bool,
+}
+
+/// The rewritten body, without its size prefix, and its map.
+pub(crate) fn rewrite_body(
+    context: &mut Context<'_>,
+    function: &Function,
+    actions: &Actions,
+    loop_counters: u32,
+) -> Result<(Vec<u8>, BodyMap), RewriteError> {
+    let range = function.body.start.0 as usize..function.body.end.0 as usize;
+    let bytes = context.bytes;
+    let body = FunctionBody::new(wasmparser::BinaryReader::new(
+        bytes.get(range.clone()).unwrap_or_default(),
+        range.start,
+    ));
+    let mut writer = Writer {
+        out: Vec::with_capacity(range.len() + range.len() / 8 + 64),
+        map: BodyMap::default(),
+        scratch: 0,
+        polls: 0,
+        first_counter: 0,
+        frames: Vec::new(),
+        results: context.types.get(function.ty.index() as u32).1.to_vec(),
+        context,
+    };
+    let needs = Needs::of(actions);
+    writer.locals(&body, function, &needs, loop_counters)?;
+    let mut reader = body.get_binary_reader();
+    skip_locals(&mut reader)?;
+
+    writer.frames.push(Frame::new(None));
+    if needs.loop_poll {
+        writer.put(&Instruction::I32Const(POLL_INTERVAL));
+        writer.put(&Instruction::LocalSet(writer.polls));
+    }
+    let wrapped = !actions.unwind.is_empty();
+    if wrapped {
+        writer.open_unwind_wrapper()?;
+    }
+    writer.steps(&actions.entry);
+
+    let mut pending = actions.at.iter().peekable();
+    let empty = Action::default();
+    let mut operators = wasmparser::OperatorsReader::new(reader);
+    let mut op = 0u32;
+    while !operators.eof() {
+        let (operator, start) = operators.read_with_offset()?;
+        let end = operators.original_position();
+        let id = OpId::from_u32(op);
+        let action = match pending.peek() {
+            Some((at, _)) if **at == id => pending.next().map_or(&empty, |(_, a)| a),
+            _ => &empty,
+        };
+        writer.operator(&operator, start..end, action, operators.eof().then_some(actions))?;
+        op += 1;
+    }
+    Ok((writer.out, writer.map))
+}
+
+/// Which locals the steps of a function need.
+#[derive(Default)]
+struct Needs {
+    poll: bool,
+    loop_poll: bool,
+}
+
+impl Needs {
+    fn of(actions: &Actions) -> Self {
+        let mut needs = Self::default();
+        let mut see = |steps: &[Step]| {
+            for step in steps {
+                match step {
+                    Step::Poll(_) => needs.poll = true,
+                    Step::LoopPoll(_) => (needs.poll, needs.loop_poll) = (true, true),
+                    Step::Count(_) | Step::CountLocal(_) | Step::Flush(..) | Step::Armed => {}
+                }
+            }
+        };
+        see(&actions.entry);
+        // Polls stand only at the entry and before operators.
+        for action in actions.at.values() {
+            see(&action.before);
+        }
+        needs
+    }
+}
+
+/// An open block of the original, and how many blocks of ours were opened just outside it.
+#[derive(Clone, Debug)]
+struct Frame {
+    /// The block's type; `None` for the function itself.
+    ty: Option<wasmparser::BlockType>,
+    is_loop: bool,
+    extra: u32,
+    /// To write at the beginning of an `if`'s else-arm.
+    otherwise: Vec<Step>,
+    /// Whether this is an `if` that had no `else` yet.
+    is_if: bool,
+    /// What follows the end of a `try_table` with probes on its handlers.
+    landings: Option<Landings>,
+    /// Blocks of ours just inside the function's own block.
+    inside: u32,
+}
+
+impl Frame {
+    fn new(ty: Option<wasmparser::BlockType>) -> Self {
+        Self { ty, is_loop: false, extra: 0, otherwise: Vec::new(), is_if: false, landings: None, inside: 0 }
+    }
+}
+
+/// The blocks around a `try_table` in which its handlers' probes stand, outermost last closed.
+#[derive(Clone, Debug, Default)]
+struct Landings {
+    /// From the innermost block outwards: the steps, and the label (seen from outside all of
+    /// these blocks) to go on to, or `None` to throw on.
+    blocks: Vec<(Vec<Step>, Option<u32>)>,
+}
+
+struct Writer<'a, 'b> {
+    context: &'a mut Context<'b>,
+    out: Vec<u8>,
+    map: BodyMap,
+    /// Local of type i64 for polls.
+    scratch: u32,
+    /// Local of type i32 that counts loop iterations down to the next poll.
+    polls: u32,
+    /// First of the locals that count for the time of a loop.
+    first_counter: u32,
+    frames: Vec<Frame>,
+    /// Result types of the function.
+    results: Vec<ValType>,
+}
+
+fn skip_locals(reader: &mut wasmparser::BinaryReader<'_>) -> Result<(), RewriteError> {
+    for _ in 0..reader.read_var_u32()? {
+        reader.read_var_u32()?;
+        reader.read::<ValType>()?;
+    }
+    Ok(())
+}
+
+impl Writer<'_, '_> {
+    fn locals(
+        &mut self,
+        body: &FunctionBody<'_>,
+        function: &Function,
+        needs: &Needs,
+        loop_counters: u32,
+    ) -> Result<(), RewriteError> {
+        let mut groups = Vec::new();
+        let mut next = self.context.types.get(function.ty.index() as u32).0.len() as u32;
+        for local in body.get_locals_reader()? {
+            let (count, ty) = local?;
+            groups.push((count, val_type(ty)?));
+            next += count;
+        }
+        if needs.poll {
+            self.scratch = next;
+            next += 1;
+            groups.push((1, wasm_encoder::ValType::I64));
+        }
+        if needs.loop_poll {
+            self.polls = next;
+            next += 1;
+            groups.push((1, wasm_encoder::ValType::I32));
+        }
+        self.first_counter = next;
+        if loop_counters > 0 {
+            groups.push((loop_counters, wasm_encoder::ValType::I64));
+        }
+        (groups.len() as u32).encode(&mut self.out);
+        for (count, ty) in groups {
+            count.encode(&mut self.out);
+            ty.encode(&mut self.out);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, instruction: &Instruction<'_>) {
+        instruction.encode(&mut self.out);
+    }
+
+    fn copy(&mut self, range: &std::ops::Range<usize>) {
+        let (new, orig, len) = (self.out.len() as u32, range.start as u32, range.len() as u32);
+        match self.map.runs.last_mut() {
+            Some(last) if last.new + last.len == new && last.orig + last.len == orig => last.len += len,
+            _ => self.map.runs.push(Run { new, orig, len }),
+        }
+        self.out.extend_from_slice(&self.context.bytes[range.clone()]);
+    }
+
+    fn slot(&self, address: u64) -> MemArg {
+        MemArg { offset: address, align: 3, memory_index: self.context.memory }
+    }
+
+    /// `memory[address] += top`, where `top` pushes the amount.
+    fn add_to(&mut self, address: u64, amount: &Instruction<'_>) {
+        let slot = self.slot(address);
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I64Load(slot));
+        self.put(amount);
+        self.put(&Instruction::I64Add);
+        self.put(&Instruction::I64Store(slot));
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for &step in steps {
+            match step {
+                Step::Count(counter) => {
+                    self.add_to(self.context.layout.address(counter), &Instruction::I64Const(1));
+                }
+                Step::CountLocal(i) => {
+                    let local = self.first_counter + i;
+                    self.put(&Instruction::LocalGet(local));
+                    self.put(&Instruction::I64Const(1));
+                    self.put(&Instruction::I64Add);
+                    self.put(&Instruction::LocalSet(local));
+                }
+                Step::Flush(i, counter) => {
+                    let local = self.first_counter + i;
+                    self.add_to(self.context.layout.address(counter), &Instruction::LocalGet(local));
+                    self.put(&Instruction::I64Const(0));
+                    self.put(&Instruction::LocalSet(local));
+                }
+                Step::Poll(block) => self.poll(block),
+                Step::Armed => self.armed(),
+                Step::LoopPoll(block) => {
+                    self.put(&Instruction::LocalGet(self.polls));
+                    self.put(&Instruction::I32Const(1));
+                    self.put(&Instruction::I32Sub);
+                    self.put(&Instruction::LocalTee(self.polls));
+                    self.put(&Instruction::I32Eqz);
+                    self.put(&Instruction::If(BlockType::Empty));
+                    self.put(&Instruction::I32Const(POLL_INTERVAL));
+                    self.put(&Instruction::LocalSet(self.polls));
+                    self.poll(block);
+                    self.put(&Instruction::End);
+                }
+            }
+        }
+    }
+
+    /// One tick of the stop clock; traps at the tick that the limit names.
+    fn poll(&mut self, block: BlockId) {
+        let (clock, limit) = (self.slot(CLOCK_AT), self.slot(LIMIT_AT));
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I64Load(clock));
+        self.put(&Instruction::I64Const(1));
+        self.put(&Instruction::I64Add);
+        self.put(&Instruction::LocalTee(self.scratch));
+        self.put(&Instruction::I64Store(clock));
+        self.put(&Instruction::LocalGet(self.scratch));
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I64Load(limit));
+        self.put(&Instruction::I64GeU);
+        self.put(&Instruction::If(BlockType::Empty));
+        self.map.stops.push((self.out.len() as u32, Place::Poll(block)));
+        self.put(&Instruction::Unreachable);
+        self.put(&Instruction::End);
+    }
+
+    /// Traps at the armed moment; otherwise lets the entry pass.
+    fn armed(&mut self) {
+        let (clock, at, skip) = (self.slot(CLOCK_AT), self.slot(ARM_CLOCK_AT), self.slot(ARM_SKIP_AT));
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I64Load(clock));
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I64Load(at));
+        self.put(&Instruction::I64Eq);
+        self.put(&Instruction::If(BlockType::Empty));
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I64Load(skip));
+        self.put(&Instruction::I64Eqz);
+        self.put(&Instruction::If(BlockType::Empty));
+        self.map.stops.push((self.out.len() as u32, Place::Prologue));
+        self.put(&Instruction::Unreachable);
+        self.put(&Instruction::End);
+        self.add_to(ARM_SKIP_AT, &Instruction::I64Const(-1));
+        self.put(&Instruction::End);
+    }
+
+    /// A label of the original, as it is numbered where we are now.
+    fn label(&self, depth: u32) -> u32 {
+        let inner = self.frames.iter().rev().take(depth as usize);
+        let mut label = depth + inner.map(|f| f.extra).sum::<u32>();
+        if depth as usize + 1 == self.frames.len() {
+            label += self.frames[0].inside;
+        }
+        label
+    }
+
+    fn moved(&self) -> bool {
+        self.frames[0].inside > 0 || self.frames.iter().any(|f| f.extra > 0)
+    }
+
+    /// The types that a branch to a label of the original carries.
+    fn carried(&self, depth: u32) -> Vec<ValType> {
+        let Some(frame) = self.frames.len().checked_sub(depth as usize + 1).map(|i| &self.frames[i]) else {
+            return Vec::new();
+        };
+        match frame.ty {
+            None => self.results.clone(),
+            Some(ty) => {
+                let (params, results) = self.context.types.signature(ty);
+                if frame.is_loop { params } else { results }
+            }
+        }
+    }
+
+    /// Wraps the whole body, so that an exception that leaves the function is seen.
+    fn open_unwind_wrapper(&mut self) -> Result<(), RewriteError> {
+        let results = self.results.clone();
+        let outer = self.context.types.block(&[], &[ValType::Ref(RefType::EXNREF)])?;
+        let inner = self.context.types.block(&[], &results)?;
+        self.put(&Instruction::Block(outer));
+        self.put(&Instruction::TryTable(inner, vec![Catch::AllRef { label: 0 }].into()));
+        self.frames[0].inside = 2;
+        Ok(())
+    }
+
+    fn operator(
+        &mut self,
+        operator: &Operator<'_>,
+        range: std::ops::Range<usize>,
+        action: &Action,
+        last: Option<&Actions>,
+    ) -> Result<(), RewriteError> {
+        self.steps(&action.before);
+        match operator {
+            Operator::Block { blockty } => {
+                self.frames.push(Frame::new(Some(*blockty)));
+                self.copy(&range);
+            }
+            Operator::Loop { blockty } => {
+                self.frames.push(Frame { is_loop: true, ..Frame::new(Some(*blockty)) });
+                self.copy(&range);
+            }
+            Operator::If { blockty } => {
+                let otherwise = action.otherwise.clone();
+                self.frames.push(Frame { is_if: true, otherwise, ..Frame::new(Some(*blockty)) });
+                self.copy(&range);
+            }
+            Operator::Else => {
+                self.copy(&range);
+                let otherwise = self.frames.last_mut().map(|f| {
+                    f.is_if = false;
+                    std::mem::take(&mut f.otherwise)
+                });
+                self.steps(&otherwise.unwrap_or_default());
+            }
+            Operator::End => self.end(&range, last)?,
+            Operator::TryTable { try_table } => self.try_table(try_table, &range, action)?,
+            Operator::Br { relative_depth } => {
+                if self.moved() {
+                    self.put(&Instruction::Br(self.label(*relative_depth)));
+                } else {
+                    self.copy(&range);
+                }
+            }
+            Operator::BrIf { relative_depth } => self.br_if(*relative_depth, &range, action)?,
+            Operator::BrTable { targets } => self.br_table(targets, &range, action)?,
+            Operator::Call { function_index } => {
+                let host = self.context.mark_host_calls
+                    && (*function_index as usize) < self.context.program.imports.len();
+                if host {
+                    self.mark_host_call(1);
+                }
+                let signature = |types: &TypePool, program: &Program| {
+                    let (p, r) = types.function(program, afterimage_ids::FuncId::from_u32(*function_index));
+                    (p.to_vec(), r.to_vec())
+                };
+                self.call(&range, action, signature)?;
+                if host {
+                    self.mark_host_call(0);
+                }
+            }
+            Operator::CallIndirect { type_index, table_index } => {
+                let index = if self.context.tables64.get(*table_index as usize).copied().unwrap_or(false) {
+                    ValType::I64
+                } else {
+                    ValType::I32
+                };
+                self.call(&range, action, |types, _| {
+                    let (p, r) = types.get(*type_index);
+                    let mut params = p.to_vec();
+                    params.push(index);
+                    (params, r.to_vec())
+                })?;
+            }
+            _ => self.copy(&range),
+        }
+        self.steps(&action.after);
+        Ok(())
+    }
+
+    fn mark_host_call(&mut self, inside: i32) {
+        let slot = MemArg { offset: crate::layout::IN_HOST_AT, align: 2, memory_index: self.context.memory };
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I32Const(inside));
+        self.put(&Instruction::I32Store(slot));
+    }
+
+    fn end(
+        &mut self,
+        range: &std::ops::Range<usize>,
+        last: Option<&Actions>,
+    ) -> Result<(), RewriteError> {
+        if let Some(actions) = last
+            && self.frames[0].inside > 0
+        {
+            self.put(&Instruction::End);
+            self.put(&Instruction::Return);
+            self.put(&Instruction::End);
+            self.steps(&actions.unwind);
+            self.put(&Instruction::ThrowRef);
+            self.copy(range);
+            return Ok(());
+        }
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        if frame.is_if && !frame.otherwise.is_empty() {
+            self.put(&Instruction::Else);
+            self.steps(&frame.otherwise);
+        }
+        self.copy(range);
+        if let Some(landings) = frame.landings {
+            let count = landings.blocks.len() as u32;
+            // Around the landing blocks is one more, which the try_table's own results leave through.
+            self.put(&Instruction::Br(count));
+            for (i, (steps, next)) in landings.blocks.into_iter().enumerate() {
+                self.put(&Instruction::End);
+                self.steps(&steps);
+                match next {
+                    Some(label) => self.put(&Instruction::Br(label + count - i as u32)),
+                    None => self.put(&Instruction::ThrowRef),
+                }
+            }
+            self.put(&Instruction::End);
+        }
+        Ok(())
+    }
+
+    fn br_if(
+        &mut self,
+        depth: u32,
+        range: &std::ops::Range<usize>,
+        action: &Action,
+    ) -> Result<(), RewriteError> {
+        if action.taken.is_empty() {
+            if self.moved() {
+                self.put(&Instruction::BrIf(self.label(depth)));
+            } else {
+                self.copy(range);
+            }
+            return Ok(());
+        }
+        let carried = self.carried(depth);
+        let ty = self.context.types.block(&carried, &carried)?;
+        self.put(&Instruction::If(ty));
+        self.steps(&action.taken);
+        self.put(&Instruction::Br(self.label(depth) + 1));
+        self.put(&Instruction::End);
+        Ok(())
+    }
+
+    fn br_table(
+        &mut self,
+        targets: &wasmparser::BrTable<'_>,
+        range: &std::ops::Range<usize>,
+        action: &Action,
+    ) -> Result<(), RewriteError> {
+        if action.table.is_empty() && !self.moved() {
+            self.copy(range);
+            return Ok(());
+        }
+        let landings = action.table.len() as u32;
+        let carried = if landings > 0 { self.carried(targets.default()) } else { Vec::new() };
+        let mut params = carried.clone();
+        params.push(ValType::I32);
+        for _ in 0..landings {
+            // Every block takes the index, and hands on what the branch carries.
+            let ty = self.context.types.block(&params, &carried)?;
+            self.put(&Instruction::Block(ty));
+        }
+        let to = |writer: &Self, depth: u32| {
+            match action.table.iter().position(|(d, _)| *d == depth) {
+                // The first landing is the innermost block.
+                Some(i) => i as u32,
+                None => writer.label(depth) + landings,
+            }
+        };
+        let mut labels = Vec::with_capacity(targets.len() as usize);
+        for target in targets.targets() {
+            labels.push(to(self, target?));
+        }
+        let default = to(self, targets.default());
+        self.put(&Instruction::BrTable(labels.into(), default));
+        for (i, (depth, steps)) in action.table.iter().enumerate() {
+            self.put(&Instruction::End);
+            self.steps(steps);
+            self.put(&Instruction::Br(self.label(*depth) + landings - 1 - i as u32));
+        }
+        Ok(())
+    }
+
+    /// A call, with a landing pad around it if an exception that leaves it is counted.
+    fn call(
+        &mut self,
+        range: &std::ops::Range<usize>,
+        action: &Action,
+        signature: impl FnOnce(&TypePool, &Program) -> (Vec<ValType>, Vec<ValType>),
+    ) -> Result<(), RewriteError> {
+        if action.throw.is_empty() {
+            self.copy(range);
+            return Ok(());
+        }
+        let (params, results) = signature(self.context.types, self.context.program);
+        let exception = [ValType::Ref(RefType::EXNREF)];
+        let done = self.context.types.block(&params, &results)?;
+        let land = self.context.types.block(&params, &exception)?;
+        self.put(&Instruction::Block(done));
+        self.put(&Instruction::Block(land));
+        self.put(&Instruction::TryTable(done, vec![Catch::AllRef { label: 0 }].into()));
+        self.copy(range);
+        self.put(&Instruction::End);
+        self.put(&Instruction::Br(1));
+        self.put(&Instruction::End);
+        self.steps(&action.throw);
+        self.put(&Instruction::ThrowRef);
+        self.put(&Instruction::End);
+        Ok(())
+    }
+
+    fn try_table(
+        &mut self,
+        table: &wasmparser::TryTable,
+        range: &std::ops::Range<usize>,
+        action: &Action,
+    ) -> Result<(), RewriteError> {
+        let plain = action.catch.is_empty() && action.unwind.is_empty();
+        if plain && !self.moved() {
+            self.frames.push(Frame::new(Some(table.ty)));
+            self.copy(range);
+            return Ok(());
+        }
+        let (params, results) = self.context.types.signature(table.ty);
+        let mut landings = Landings::default();
+        let mut values = Vec::new();
+        for (clause, steps) in &action.catch {
+            let Some(catch) = table.catches.get(*clause as usize) else { continue };
+            landings.blocks.push((steps.clone(), Some(self.label(catch_label(catch)))));
+            values.push(self.caught(catch));
+        }
+        if !action.unwind.is_empty() {
+            landings.blocks.push((action.unwind.clone(), None));
+            values.push(vec![ValType::Ref(RefType::EXNREF)]);
+        }
+        let count = landings.blocks.len() as u32;
+        let extra = if plain { 0 } else { count + 1 };
+        let mut catches = Vec::with_capacity(table.catches.len() + 1);
+        for (i, catch) in table.catches.iter().enumerate() {
+            let label = match action.catch.iter().position(|(c, _)| *c as usize == i) {
+                Some(landing) => landing as u32,
+                None => self.label(catch_label(catch)) + extra,
+            };
+            catches.push(match *catch {
+                wasmparser::Catch::One { tag, .. } => Catch::One { tag, label },
+                wasmparser::Catch::OneRef { tag, .. } => Catch::OneRef { tag, label },
+                wasmparser::Catch::All { .. } => Catch::All { label },
+                wasmparser::Catch::AllRef { .. } => Catch::AllRef { label },
+            });
+        }
+        if !action.unwind.is_empty() {
+            catches.push(Catch::AllRef { label: count - 1 });
+        }
+        let own = self.context.types.block(&params, &results)?;
+        if !plain {
+            self.put(&Instruction::Block(own));
+            for carried in values.iter().rev() {
+                let ty = self.context.types.block(&params, carried)?;
+                self.put(&Instruction::Block(ty));
+            }
+        }
+        self.put(&Instruction::TryTable(own, catches.into()));
+        let landings = (!plain).then_some(landings);
+        self.frames.push(Frame { extra, landings, ..Frame::new(Some(table.ty)) });
+        Ok(())
+    }
+
+    /// What a clause of a `try_table` puts on the stack.
+    fn caught(&self, catch: &wasmparser::Catch) -> Vec<ValType> {
+        let tag_values = |tag: u32| {
+            let ty = self.context.tags.get(tag as usize).copied();
+            ty.map(|ty| self.context.types.get(ty).0.to_vec()).unwrap_or_default()
+        };
+        let exception = ValType::Ref(RefType::EXNREF);
+        match *catch {
+            wasmparser::Catch::One { tag, .. } => tag_values(tag),
+            wasmparser::Catch::OneRef { tag, .. } => {
+                let mut values = tag_values(tag);
+                values.push(exception);
+                values
+            }
+            wasmparser::Catch::All { .. } => Vec::new(),
+            wasmparser::Catch::AllRef { .. } => vec![exception],
+        }
+    }
+}
+
+fn catch_label(catch: &wasmparser::Catch) -> u32 {
+    match *catch {
+        wasmparser::Catch::One { label, .. }
+        | wasmparser::Catch::OneRef { label, .. }
+        | wasmparser::Catch::All { label }
+        | wasmparser::Catch::AllRef { label } => label,
+    }
+}

@@ -1,0 +1,26 @@
+//! What can go wrong.
+
+/// Why a module cannot be rewritten.
+#[derive(Debug, thiserror::Error)]
+pub enum RewriteError {
+    /// The bytes are not the module that the program was parsed from.
+    #[error("the module does not parse at offset 0x{:x}: {}", .0.offset(), .0.message())]
+    Parse(#[from] wasmparser::BinaryReaderError),
+    /// The plan asks for a probe where the function has no such place.
+    #[error("function {function}: the plan asks for a probe on {site}, which the function does not have")]
+    NoSuchSite {
+        /// The function's index.
+        function: u32,
+        /// The site.
+        site: String,
+    },
+    /// The module's own exports use a name that the probes need.
+    #[error("the module exports {0:?}, a name that the probes need: rename that export")]
+    NameTaken(String),
+    /// A value type that the encoder does not know.
+    #[error("blocks with values of type {0} cannot be written")]
+    Type(wasmparser::ValType),
+    /// The rewritten module exceeds a limit of the format.
+    #[error("the rewritten module exceeds a limit of the binary format: {0}")]
+    TooLarge(&'static str),
+}

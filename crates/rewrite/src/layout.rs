@@ -1,0 +1,95 @@
+//! Where things are in the probes' own memory.
+//!
+//! Counters live in one added memory of fixed size, so that a counter is a
+//! constant address: `i64.load`, `i64.add`, `i64.store` compile to one machine
+//! instruction with no bounds check. (Globals were rejected: compile time grows with the
+//! square of the distinct globals in a function.)
+//!
+//! ```text
+//! 0x00  label "aftcount"                 8 bytes
+//! 0x08  version of this layout           u32
+//! 0x0c  mode of the plan, and flags      u16, u16
+//! 0x10  digest of module and plan        32 bytes
+//! 0x30  number of counters               u64
+//! 0x38  stop clock: polls so far         u64
+//! 0x40  limit: the poll that stops       u64
+//! 0x48  activations running              u32   (external modules only)
+//! 0x4c  inside a host call               u32   (external modules only)
+//! 0x50  number of entry counters         u64   (external modules only)
+//! 0x58  armed: the clock to stop at        u64
+0x60  armed: entries to let pass        u64
+0x80  counters                         u64 each
+//!       entry counters, one per exported function, in export order
+//! ```
+//! All numbers are little-endian.
+
+use afterimage_ids::CounterId;
+
+/// First bytes of the probes' memory.
+pub const LABEL: [u8; 8] = *b"aftcount";
+/// Version of the layout.
+pub const LAYOUT_VERSION: u32 = 1;
+/// The name under which a rewritten module exports the probes' memory.
+pub const MEMORY_EXPORT: &str = "afterimage.counters";
+/// The name under which a rewritten module exports its start function, where it had one and it
+/// was asked to leave starting to the caller.
+pub const START_EXPORT: &str = "afterimage.start";
+
+pub(crate) const VERSION_AT: u64 = 0x08;
+pub(crate) const COUNT_AT: u64 = 0x30;
+/// Address of the stop clock.
+pub const CLOCK_AT: u64 = 0x38;
+/// Address of the poll number at which the run stops.
+pub const LIMIT_AT: u64 = 0x40;
+pub(crate) const RUNNING_AT: u64 = 0x48;
+pub(crate) const IN_HOST_AT: u64 = 0x4c;
+pub(crate) const ENTRIES_AT: u64 = 0x50;
+/// Address of the clock at which the armed function stops.
+pub const ARM_CLOCK_AT: u64 = 0x58;
+/// Address of the number of entries that the armed function lets pass.
+pub const ARM_SKIP_AT: u64 = 0x60;
+pub(crate) const HEADER: u64 = 0x80;
+
+const PAGE: u64 = 65536;
+
+/// Addresses in the probes' memory of one rewritten module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// How many counters there are.
+    pub counters: u32,
+    /// How many counters of activations started from outside follow them.
+    pub entry_counters: u32,
+}
+
+impl Layout {
+    /// The address of a counter.
+    pub fn address(&self, counter: CounterId) -> u64 {
+        HEADER + 8 * u64::from(counter.as_u32())
+    }
+
+    /// The address of the `i`-th entry counter.
+    pub fn entry_address(&self, i: u32) -> u64 {
+        HEADER + 8 * (u64::from(self.counters) + u64::from(i))
+    }
+
+    /// The size of the memory in pages of 64 KiB.
+    pub fn pages(&self) -> u64 {
+        self.entry_address(self.entry_counters).div_ceil(PAGE).max(1)
+    }
+
+    /// Reads the counters out of the memory's bytes, or `None` if the memory is too small.
+    pub fn counters(&self, memory: &[u8]) -> Option<Vec<u64>> {
+        words(memory, HEADER, self.counters)
+    }
+
+    /// Reads the entry counters out of the memory's bytes, or `None` if the memory is too small.
+    pub fn entry_counters(&self, memory: &[u8]) -> Option<Vec<u64>> {
+        words(memory, self.entry_address(0), self.entry_counters)
+    }
+}
+
+fn words(memory: &[u8], at: u64, count: u32) -> Option<Vec<u64>> {
+    let start = usize::try_from(at).ok()?;
+    let bytes = memory.get(start..start.checked_add(8 * count as usize)?)?;
+    Some(bytes.chunks_exact(8).map(|c| u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]])).collect())
+}

@@ -1,0 +1,71 @@
+//! From offsets in the rewritten module back to the original.
+
+use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
+
+/// Where an offset of the rewritten module is in the original program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A byte that was copied: the operator there is the original's.
+    Operator(OrigOffset),
+    /// The probe that polls the stop clock, on behalf of this block: control
+    /// has entered the block and executed nothing of it.
+    Poll(BlockId),
+    /// Inside a function, before its first probe: where a stack overflow stands. Nothing counted this activation.
+    Prologue,
+}
+
+/// A stretch of bytes that was copied unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// Offset of the first byte in the rewritten body.
+    pub new: u32,
+    /// Offset of the first byte in the original module.
+    pub orig: u32,
+    /// How many bytes.
+    pub len: u32,
+}
+
+/// The copied stretches and stopping probes of one body, offsets relative to the body's start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BodyMap {
+    pub runs: Vec<Run>,
+    /// Where the probes trap that stop a run, and what it means.
+    pub stops: Vec<(u32, Place)>,
+}
+
+/// The map of a whole rewritten module. Lookup is O(log n).
+#[derive(Clone, Debug, Default)]
+pub struct OffsetMap {
+    /// First defined function, then per defined function where its body starts
+    /// and ends in the rewritten module, and its map.
+    pub(crate) first: u32,
+    pub(crate) bodies: Vec<(u32, u32, BodyMap)>,
+}
+
+impl OffsetMap {
+    /// The function and the place in it that an offset of the rewritten module
+    /// stands for; `None` for code that the original does not have.
+    pub fn lookup(&self, offset: InstrOffset) -> Option<(FuncId, Place)> {
+        let i = self.bodies.partition_point(|b| b.0 <= offset.0).checked_sub(1)?;
+        let (start, end, map) = &self.bodies[i];
+        if offset.0 >= *end {
+            return None;
+        }
+        let function = FuncId::from_u32(self.first + u32::try_from(i).ok()?);
+        let at = offset.0 - start;
+        if let Ok(p) = map.stops.binary_search_by_key(&at, |p| p.0) {
+            return Some((function, map.stops[p].1));
+        }
+        let place = match map.runs.partition_point(|r| r.new <= at).checked_sub(1) {
+            None => Place::Prologue,
+            Some(r) => {
+                let run = map.runs[r];
+                if at - run.new >= run.len {
+                    return None;
+                }
+                Place::Operator(OrigOffset(run.orig + (at - run.new)))
+            }
+        };
+        Some((function, place))
+    }
+}

@@ -1,0 +1,501 @@
+//! Rewriting a whole module: sections are copied as they are, except where something is added.
+//!
+//! Everything added is appended (types, functions, the probes' memory, exports, a data segment), so no
+//! index of the original changes. Debug sections are left out, because they would be
+//! wrong; source lines come from the original module.
+
+use afterimage_ids::{EntityRef, FuncId};
+use afterimage_placement::Plan;
+use afterimage_program::Program;
+use wasm_encoder::{Encode, Instruction, MemArg};
+use wasmparser::{ExternalKind, Parser, Payload};
+
+use crate::actions::{Actions, Step, site_name};
+use crate::body::{Context, rewrite_body};
+use crate::layout::{
+    CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout, MEMORY_EXPORT, RUNNING_AT,
+    START_EXPORT, VERSION_AT,
+};
+use crate::map::{BodyMap, OffsetMap, Run};
+use crate::types::{TypePool, val_type};
+use crate::{RewriteError, clock, registers};
+
+/// What a rewritten module is for.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Add the stop clock: polls at loop headers and at the entries of functions that loop or recur.
+    pub clock: bool,
+    /// Arm this function: it stops the run at its entry, at a moment that the memory's words name.
+    pub armed: Option<FuncId>,
+    /// Keep counters of call-free innermost loops in locals, flushed where the loop is left.
+    /// Such a counter is lost if the run ends inside the loop: see [`Rewritten::pending`].
+    pub registers: bool,
+    /// Export the start function instead of starting it, so that the caller can prepare the memory first.
+    pub export_start: bool,
+    /// Make a module for engines that know nothing of afterimage.
+    pub external: Option<External>,
+}
+
+/// What a module for other engines says about itself in its probes' memory.
+#[derive(Clone, Copy, Debug)]
+pub struct External {
+    /// The plan's mode, as the caller numbers it.
+    pub mode: u16,
+    /// Flags, as the caller defines them.
+    pub flags: u16,
+    /// Digest of the original module and the plan.
+    pub digest: [u8; 32],
+}
+
+/// A rewritten module.
+#[derive(Debug)]
+pub struct Rewritten {
+    /// The module's bytes.
+    pub module: Vec<u8>,
+    /// From offsets in it back to the original.
+    pub map: OffsetMap,
+    /// Where the counters are.
+    pub layout: Layout,
+    /// Per defined function the blocks inside which a run must not end, because a counter is then
+    /// still in a local; ascending. Empty unless [`Options::registers`] was set.
+    pub pending: Vec<Vec<afterimage_ids::BlockId>>,
+    /// How many probes count.
+    pub probes: u64,
+}
+
+/// Rewrites a module by a plan (`None`: no counters). O(module size).
+///
+/// `bytes` must be those that `program` was parsed from.
+pub fn rewrite(
+    bytes: &[u8],
+    program: &Program,
+    plan: Option<&Plan>,
+    options: &Options,
+) -> Result<Rewritten, RewriteError> {
+    let facts = Facts::read(bytes, program)?;
+    if facts.export_names.iter().any(|n| n == MEMORY_EXPORT || n == START_EXPORT) {
+        return Err(RewriteError::NameTaken(MEMORY_EXPORT.to_owned()));
+    }
+    let layout = Layout {
+        counters: plan.map_or(0, |p| p.counters),
+        entry_counters: if options.external.is_some() { program.exports.len() as u32 } else { 0 },
+    };
+    let mut types = TypePool::new(program);
+    let mut pending = Vec::new();
+    let mut probes = 0u64;
+    let clocked = options.clock.then(|| clock::polling_functions(program));
+
+    // Bodies first: they may add types, which stand before them in the module.
+    let mut code = Vec::new();
+    let mut bodies = Vec::with_capacity(program.functions.len());
+    let wrappers = if options.external.is_some() { program.exports.len() } else { 0 };
+    ((program.functions.len() + wrappers) as u32).encode(&mut code);
+    let mut context = Context {
+        program,
+        bytes,
+        types: &mut types,
+        tags: &facts.tags,
+        tables64: &facts.tables64,
+        layout,
+        memory: program.memories,
+        mark_host_calls: options.external.is_some(),
+    };
+    for (i, function) in program.functions.iter().enumerate() {
+        let mut actions = Actions::default();
+        if options.armed == Some(function.id) {
+            actions.entry.push(Step::Armed);
+        }
+        if let Some(clocked) = &clocked {
+            clock::add_polls(function, clocked[i], &mut actions);
+        }
+        let mut loop_counters = 0;
+        if let Some(plan) = plan {
+            let chosen = if options.registers {
+                registers::choose(function, &plan.functions[i])
+            } else {
+                registers::Chosen::default()
+            };
+            for probe in &plan.functions[i].probes {
+                let step = chosen.step(probe);
+                if !actions.add(&function.cfg, probe.site, step) {
+                    return Err(RewriteError::NoSuchSite {
+                        function: function.id.as_u32(),
+                        site: site_name(probe.site),
+                    });
+                }
+            }
+            for (site, step) in &chosen.flushes {
+                actions.add(&function.cfg, *site, *step);
+            }
+            probes += plan.functions[i].probes.len() as u64;
+            loop_counters = chosen.locals;
+            if options.registers {
+                pending.push(chosen.pending);
+            }
+        }
+        let (body, map) = if actions.is_empty() && !(context.mark_host_calls && !program.imports.is_empty()) {
+            let range = function.body.start.0 as usize..function.body.end.0 as usize;
+            let run = Run { new: 0, orig: function.body.start.0, len: range.len() as u32 };
+            (bytes[range].to_vec(), BodyMap { runs: vec![run], stops: Vec::new() })
+        } else {
+            rewrite_body(&mut context, function, &actions, loop_counters)?
+        };
+        let size = u32::try_from(body.len()).map_err(|_| RewriteError::TooLarge("function body"))?;
+        size.encode(&mut code);
+        let start = u32::try_from(code.len()).map_err(|_| RewriteError::TooLarge("code section"))?;
+        code.extend_from_slice(&body);
+        bodies.push((start, start + size, map));
+    }
+    for (i, (_, callee)) in program.exports.iter().enumerate().take(wrappers) {
+        let (params, _) = types.function(program, *callee);
+        let body = export_wrapper(params.len() as u32, *callee, program.memories, layout, i as u32);
+        body.encode(&mut code);
+    }
+
+    let mut out = Assembler::new(bytes, program, options, layout, &types, code)?;
+    out.run()?;
+    for body in &mut bodies {
+        body.0 += out.code_at;
+        body.1 += out.code_at;
+    }
+    let map = OffsetMap { first: program.imports.len() as u32, bodies };
+    Ok(Rewritten { module: out.out, map, layout, pending, probes })
+}
+
+/// What the sections before the code say that `Program` does not keep.
+#[derive(Default)]
+struct Facts {
+    tags: Vec<u32>,
+    tables64: Vec<bool>,
+    export_names: Vec<String>,
+}
+
+impl Facts {
+    fn read(bytes: &[u8], program: &Program) -> Result<Self, RewriteError> {
+        let _ = program;
+        let mut facts = Self::default();
+        for payload in Parser::new(0).parse_all(bytes) {
+            match payload? {
+                Payload::TagSection(tags) => {
+                    for tag in tags {
+                        facts.tags.push(tag?.func_type_idx);
+                    }
+                }
+                Payload::TableSection(tables) => {
+                    for table in tables {
+                        facts.tables64.push(table?.ty.table64);
+                    }
+                }
+                Payload::ExportSection(exports) => {
+                    for export in exports {
+                        facts.export_names.push(export?.name.to_owned());
+                    }
+                }
+                Payload::CodeSectionStart { .. } => break,
+                _ => {}
+            }
+        }
+        Ok(facts)
+    }
+}
+
+/// A function that counts an activation started from outside, and calls the exported function.
+fn export_wrapper(params: u32, callee: FuncId, memory: u32, layout: Layout, i: u32) -> wasm_encoder::Function {
+    let mut body = wasm_encoder::Function::new([]);
+    let entry = MemArg { offset: layout.entry_address(i), align: 3, memory_index: memory };
+    let running = MemArg { offset: RUNNING_AT, align: 2, memory_index: memory };
+    let add_running = |body: &mut wasm_encoder::Function, by: i32| {
+        body.instruction(&Instruction::I32Const(0));
+        body.instruction(&Instruction::I32Const(0));
+        body.instruction(&Instruction::I32Load(running));
+        body.instruction(&Instruction::I32Const(by));
+        body.instruction(&Instruction::I32Add);
+        body.instruction(&Instruction::I32Store(running));
+    };
+    body.instruction(&Instruction::I32Const(0));
+    body.instruction(&Instruction::I32Const(0));
+    body.instruction(&Instruction::I64Load(entry));
+    body.instruction(&Instruction::I64Const(1));
+    body.instruction(&Instruction::I64Add);
+    body.instruction(&Instruction::I64Store(entry));
+    add_running(&mut body, 1);
+    for p in 0..params {
+        body.instruction(&Instruction::LocalGet(p));
+    }
+    body.instruction(&Instruction::Call(callee.as_u32()));
+    add_running(&mut body, -1);
+    body.instruction(&Instruction::End);
+    body
+}
+
+/// Puts the sections together, in the order that the format asks for.
+struct Assembler<'a> {
+    bytes: &'a [u8],
+    program: &'a Program,
+    options: &'a Options,
+    layout: Layout,
+    types: &'a TypePool,
+    code: Vec<u8>,
+    out: Vec<u8>,
+    /// Where the code section's contents begin in the output.
+    code_at: u32,
+    done: Added,
+}
+
+/// Which of the sections that get an addition have been written.
+#[derive(Default)]
+struct Added {
+    types: bool,
+    functions: bool,
+    memory: bool,
+    exports: bool,
+    code: bool,
+    data: bool,
+}
+
+const TYPE: u8 = 1;
+const FUNCTION: u8 = 3;
+const MEMORY: u8 = 5;
+const EXPORT: u8 = 7;
+const START: u8 = 8;
+const DATA_COUNT: u8 = 12;
+const CODE: u8 = 10;
+const DATA: u8 = 11;
+const CUSTOM: u8 = 0;
+
+/// Sections in the order in which they stand in a module.
+const ORDER: [u8; 13] = [TYPE, 2, FUNCTION, 4, MEMORY, 13, 6, EXPORT, START, 9, DATA_COUNT, CODE, DATA];
+
+fn rank(id: u8) -> usize {
+    ORDER.iter().position(|&o| o == id).unwrap_or(ORDER.len())
+}
+
+impl<'a> Assembler<'a> {
+    fn new(
+        bytes: &'a [u8],
+        program: &'a Program,
+        options: &'a Options,
+        layout: Layout,
+        types: &'a TypePool,
+        code: Vec<u8>,
+    ) -> Result<Self, RewriteError> {
+        Ok(Self {
+            bytes,
+            program,
+            options,
+            layout,
+            types,
+            out: Vec::with_capacity(bytes.len() + code.len() / 4),
+            code,
+            code_at: 0,
+            done: Added::default(),
+        })
+    }
+
+    fn run(&mut self) -> Result<(), RewriteError> {
+        let bytes = self.bytes;
+        self.out.extend_from_slice(bytes.get(..8).unwrap_or_default());
+        let mut reader = wasmparser::BinaryReader::new(bytes.get(8..).unwrap_or_default(), 8);
+        while !reader.eof() {
+            let id = reader.read_u8()?;
+            let size = reader.read_var_u32()? as usize;
+            let start = reader.original_position();
+            let contents = reader.read_bytes(size)?;
+            if id == CUSTOM {
+                let mut custom = wasmparser::BinaryReader::new(contents, start);
+                let name = custom.read_string()?;
+                if !name.starts_with(".debug_") && name != "sourceMappingURL" && name != "external_debug_info" {
+                    self.section(CUSTOM, contents);
+                }
+                continue;
+            }
+            self.add_missing_before(id);
+            self.add_or_copy(id, contents, start)?;
+        }
+        self.add_missing_before(u8::MAX);
+        Ok(())
+    }
+
+    fn section(&mut self, id: u8, contents: &[u8]) {
+        self.out.push(id);
+        (contents.len() as u32).encode(&mut self.out);
+        self.out.extend_from_slice(contents);
+    }
+
+    /// Sections that the original lacks, but that something is added to, if they stand before `id`.
+    fn add_missing_before(&mut self, id: u8) {
+        let rank_of = rank(id);
+        for missing in [TYPE, FUNCTION, MEMORY, EXPORT, CODE, DATA] {
+            if rank(missing) < rank_of {
+                // An empty section of the original: nothing but a count of zero.
+                let wanted = match missing {
+                    TYPE => !self.done.types && !self.types.added().is_empty(),
+                    FUNCTION => !self.done.functions && self.options.external.is_some(),
+                    MEMORY => !self.done.memory,
+                    EXPORT => !self.done.exports,
+                    CODE => !self.done.code && self.options.external.is_some(),
+                    _ => !self.done.data,
+                };
+                if wanted {
+                    self.extend(missing, 0, &[]);
+                }
+            }
+        }
+    }
+
+    fn add_or_copy(&mut self, id: u8, contents: &[u8], start: usize) -> Result<(), RewriteError> {
+        match id {
+            TYPE | FUNCTION | MEMORY | EXPORT | CODE | DATA => {
+                let mut reader = wasmparser::BinaryReader::new(contents, start);
+                let count = reader.read_var_u32()?;
+                let entries = &contents[reader.original_position() - start..];
+                self.extend(id, count, entries);
+            }
+            DATA_COUNT => {
+                let mut reader = wasmparser::BinaryReader::new(contents, start);
+                let mut changed = Vec::new();
+                (reader.read_var_u32()? + 1).encode(&mut changed);
+                self.section(DATA_COUNT, &changed);
+            }
+            START if self.options.export_start => {}
+            _ => self.section(id, contents),
+        }
+        Ok(())
+    }
+
+    /// Writes a section with the original's entries and ours after them.
+    fn extend(&mut self, id: u8, count: u32, entries: &[u8]) {
+        let mut contents = Vec::with_capacity(entries.len() + 64);
+        let mut added = Vec::new();
+        let mut more = 0u32;
+        match id {
+            TYPE => {
+                self.done.types = true;
+                for (params, results) in self.types.added() {
+                    more += 1;
+                    added.push(0x60);
+                    for list in [params, results] {
+                        (list.len() as u32).encode(&mut added);
+                        for &ty in list {
+                            // Types came from the module, or passed this conversion when a block was made of them.
+                            if let Ok(ty) = val_type(ty) {
+                                ty.encode(&mut added);
+                            }
+                        }
+                    }
+                }
+            }
+            FUNCTION => {
+                self.done.functions = true;
+                if self.options.external.is_some() {
+                    for (_, callee) in &self.program.exports {
+                        more += 1;
+                        self.type_of(*callee).encode(&mut added);
+                    }
+                }
+            }
+            MEMORY => {
+                self.done.memory = true;
+                more = 1;
+                wasm_encoder::MemoryType {
+                    minimum: self.layout.pages(),
+                    maximum: Some(self.layout.pages()),
+                    memory64: false,
+                    shared: false,
+                    page_size_log2: None,
+                }
+                .encode(&mut added);
+            }
+            EXPORT => {
+                self.done.exports = true;
+                self.exports(count, entries);
+                return;
+            }
+            CODE => {
+                self.done.code = true;
+                let code = std::mem::take(&mut self.code);
+                self.section(CODE, &code);
+                self.code_at = (self.out.len() - code.len()) as u32;
+                return;
+            }
+            _ => {
+                self.done.data = true;
+                more = 1;
+                self.data_segment(&mut added);
+            }
+        }
+        (count + more).encode(&mut contents);
+        contents.extend_from_slice(entries);
+        contents.extend_from_slice(&added);
+        self.section(id, &contents);
+    }
+
+    fn type_of(&self, id: FuncId) -> u32 {
+        let i = id.as_u32() as usize;
+        let imports = &self.program.imports;
+        let ty = imports.get(i).map_or_else(|| self.program.functions[i - imports.len()].ty, |import| import.ty);
+        ty.index() as u32
+    }
+
+    fn exports(&mut self, count: u32, entries: &[u8]) {
+        let mut contents = Vec::with_capacity(entries.len() + 64);
+        let start = if self.options.export_start { self.program.start } else { None };
+        (count + 1 + u32::from(start.is_some())).encode(&mut contents);
+        if self.options.external.is_some() {
+            // Each exported function is exported through its wrapper.
+            let wrapper = (self.program.imports.len() + self.program.functions.len()) as u32;
+            let mut reader = wasmparser::BinaryReader::new(entries, 0);
+            let mut functions = 0;
+            while let Ok(export) = reader.read::<wasmparser::Export<'_>>() {
+                export.name.encode(&mut contents);
+                let (kind, index) = match export.kind {
+                    ExternalKind::Func => {
+                        functions += 1;
+                        (0, wrapper + functions - 1)
+                    }
+                    ExternalKind::Table => (1, export.index),
+                    ExternalKind::Memory => (2, export.index),
+                    ExternalKind::Global => (3, export.index),
+                    _ => (4, export.index),
+                };
+                contents.push(kind);
+                index.encode(&mut contents);
+            }
+        } else {
+            contents.extend_from_slice(entries);
+        }
+        MEMORY_EXPORT.encode(&mut contents);
+        contents.push(2);
+        self.program.memories.encode(&mut contents);
+        if let Some(start) = start {
+            START_EXPORT.encode(&mut contents);
+            contents.push(0);
+            start.as_u32().encode(&mut contents);
+        }
+        self.section(EXPORT, &contents);
+    }
+
+    /// The first bytes of the probes' memory.
+    fn data_segment(&self, out: &mut Vec<u8>) {
+        let mut header = vec![0u8; HEADER as usize];
+        let mut put = |at: u64, bytes: &[u8]| header[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
+        put(0, &LABEL);
+        put(VERSION_AT, &LAYOUT_VERSION.to_le_bytes());
+        if let Some(external) = &self.options.external {
+            put(VERSION_AT + 4, &external.mode.to_le_bytes());
+            put(VERSION_AT + 6, &external.flags.to_le_bytes());
+            put(VERSION_AT + 8, &external.digest);
+        }
+        put(COUNT_AT, &u64::from(self.layout.counters).to_le_bytes());
+        put(CLOCK_AT, &0u64.to_le_bytes());
+        put(LIMIT_AT, &u64::MAX.to_le_bytes());
+        put(ENTRIES_AT, &u64::from(self.layout.entry_counters).to_le_bytes());
+        2u32.encode(out);
+        self.program.memories.encode(out);
+        Instruction::I32Const(0).encode(out);
+        Instruction::End.encode(out);
+        header.as_slice().encode(out);
+    }
+}
+
+pub(crate) type Steps = Vec<(afterimage_placement::Site, Step)>;
