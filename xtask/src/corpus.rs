@@ -133,7 +133,7 @@ pub fn make(program: &Program, out: &Path) -> Result<Entry> {
             }
             (
                 build::guest(&corpus, &cache, program.name, *c)?,
-                build::locked_versions(&corpus, packages)?,
+                build::locked_versions(&corpus, program.name, packages)?,
             )
         }
         Source::Wheel {

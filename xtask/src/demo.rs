@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 const PROGRAM: &str = "pulldown-cmark";
 
 /// The function whose source is shown.
-const FUNCTION: &str = "pulldown_cmark::scanners::scan_entity";
+const FUNCTION: &str = "pulldown_cmark_escape::escape_html_scalar";
 
 /// Builds the program, records one run of it, and shows the functions and the source lines that it spent itself on.
 ///

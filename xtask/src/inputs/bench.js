@@ -14,6 +14,12 @@ function hash(text) {
   return sum >>> 0;
 }
 
+function repeated(rounds, work) {
+  let total = 0;
+  for (let i = 0; i < rounds; i++) total += work(i);
+  return total;
+}
+
 function fibonacci(n) {
   return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
 }
@@ -124,13 +130,13 @@ function thrown(rounds) {
 }
 
 [
-  "fibonacci " + fibonacci(14 + SCALE),
+  "fibonacci " + repeated(SCALE, () => fibonacci(17)),
   "sieve " + sieve(6000 * SCALE),
   "shapes " + shapes(3000 * SCALE),
   "words " + words(2000 * SCALE),
   "json " + json(150 * SCALE),
   "matching " + matching(20 * SCALE),
-  "queens " + queens(SCALE > 3 ? 8 : 6),
+  "queens " + repeated(SCALE, (i) => queens(6 + (i % 2))),
   "bodies " + bodies(150 * SCALE),
   "thrown " + thrown(500 * SCALE),
 ].join("\n");

@@ -13,6 +13,12 @@ local function hash(text)
   return sum
 end
 
+local function repeated(rounds, work)
+  local total = 0
+  for i = 1, rounds do total = total + work(i) end
+  return total
+end
+
 local function fibonacci(n)
   if n < 2 then return n end
   return fibonacci(n - 1) + fibonacci(n - 2)
@@ -114,11 +120,11 @@ local function count(tree)
   return tree[1] and 1 + count(tree[1]) + count(tree[2]) or 1
 end
 
-print("fibonacci", fibonacci(14 + SCALE))
+print("fibonacci", repeated(SCALE, function() return fibonacci(17) end))
 print("sieve", sieve(6000 * SCALE))
 print("shapes", shapes(3000 * SCALE))
 print("words", words(2000 * SCALE))
 print("matching", matching(100 * SCALE))
-print("queens", queens(8))
+print("queens", repeated(SCALE, function(i) return queens(6 + i % 2) end))
 print("bodies", bodies(300 * SCALE))
-print("trees", count(trees(9 + SCALE // 2)))
+print("trees", repeated(SCALE, function(i) return count(trees(9 + i % 3)) end))

@@ -11,7 +11,8 @@ pub fn generate(seed: u64, rows: usize) -> String {
     let (people, notes) = (rows / 50, rows / 100);
     let orders = rows - people - notes;
     let mut out = String::from(
-        "CREATE TABLE person(id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT, born INTEGER);\n\
+        "PRAGMA temp_store = memory;\n\
+         CREATE TABLE person(id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT, born INTEGER);\n\
          CREATE TABLE purchase(id INTEGER PRIMARY KEY, person INTEGER REFERENCES person(id), item INTEGER, price REAL, day INTEGER);\n\
          CREATE VIRTUAL TABLE note USING fts5(title, body);\n\
          BEGIN;\n",
