@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
-use afterimage_query::{FileId, Profile, ProfileError, Scope};
+use afterimage_program::FileId;
+use afterimage_query::{Profile, ProfileError, Scope};
 
 use crate::PresentError;
 use crate::lcov::one_line;
@@ -44,7 +45,7 @@ pub fn callgrind(
         let path = |file: Option<FileId>| file.map_or("???", |file| profile.file(file));
         let home = row.position.map(|position| position.file);
         writeln!(out, "\nfl={}", files.of(path(home)))?;
-        writeln!(out, "fn={}", functions.of(&profile.names().shown(row.function)))?;
+        writeln!(out, "fn={}", functions.of(profile.names().function(row.function)))?;
         let mut current = home;
         for ((file, line), cost) in costs.into_iter().filter(|(_, cost)| *cost > 0) {
             if file != current {

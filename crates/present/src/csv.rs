@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use afterimage_ids::FuncId;
-use afterimage_query::{Position, Profile, Report, Rows};
+use afterimage_program::Location;
+use afterimage_query::{Profile, Report, Rows};
 
 use crate::PresentError;
 
@@ -103,12 +104,12 @@ impl Lines<'_> {
         &mut self,
         function: FuncId,
         middle: [String; N],
-        position: Option<Position>,
+        position: Option<Location>,
     ) -> io::Result<()> {
-        let name = quoted(&self.profile.names().shown(function)).into_owned();
+        let name = quoted(self.profile.names().function(function)).into_owned();
         let source = match position {
             None => [String::new(), String::new(), String::new()],
-            Some(Position { file, line, column }) => [
+            Some(Location { file, line, column }) => [
                 quoted(self.profile.file(file)).into_owned(),
                 line.to_string(),
                 if column > 0 { column.to_string() } else { String::new() },

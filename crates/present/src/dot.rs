@@ -21,8 +21,8 @@ pub fn cfg_dot(
     function: FuncId,
 ) -> Result<(), PresentError> {
     let (function, counts, derived) = graph_of(profile, function)?;
-    let name = profile.names().shown(function.id);
-    writeln!(out, "digraph {{\n  label={};\n  node [shape=box];", quoted(&name))?;
+    let name = profile.names().function(function.id);
+    writeln!(out, "digraph {{\n  label={};\n  node [shape=box];", quoted(name))?;
     let most = derived.blocks.values().copied().max().unwrap_or(0);
     for (id, block) in &function.cfg.blocks {
         let count = derived.blocks[id];
@@ -107,7 +107,7 @@ pub fn calls_dot(
     let entered = profile.function_rows(scope)?;
     functions.extend(entered.iter().filter(|row| row.entries > 0).map(|row| row.function));
     for function in functions {
-        let name = profile.names().shown(function);
+        let name = profile.names().function(function);
         let (label, style) = match profile.function(function) {
             Some((_, counts, derived)) => {
                 let entries = counted(counts.entries, "call");

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_query::{Position, Profile, Report, Rows, Sort, Totals};
+use afterimage_program::Location;
+use afterimage_query::{Profile, Report, Rows, Sort, Totals};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
@@ -115,7 +116,7 @@ struct Row<'r> {
 #[derive(Serialize)]
 struct FunctionObject<'r> {
     index: u32,
-    name: std::borrow::Cow<'r, str>,
+    name: &'r str,
     raw_name: Option<&'r str>,
 }
 
@@ -213,10 +214,10 @@ impl Serialize for RowList<'_> {
 impl<'r> RowList<'r> {
     fn function(&self, id: FuncId) -> Option<FunctionObject<'r>> {
         let names = self.profile.names();
-        Some(FunctionObject { index: id.as_u32(), name: names.shown(id), raw_name: names.raw(id) })
+        Some(FunctionObject { index: id.as_u32(), name: names.function(id), raw_name: names.raw(id) })
     }
 
-    fn source(&self, position: Option<Position>) -> Option<SourceObject<'r>> {
+    fn source(&self, position: Option<Location>) -> Option<SourceObject<'r>> {
         position.map(|position| SourceObject {
             file: self.profile.file(position.file),
             line: position.line,

@@ -66,7 +66,7 @@ impl File {
         let mut seen = HashMap::<String, u32>::new();
         let mut calls = Vec::new();
         for (line, row) in &self.functions {
-            let mut name = one_line(&profile.names().shown(row.function));
+            let mut name = one_line(profile.names().function(row.function));
             let copies = seen.entry(name.clone()).or_default();
             *copies += 1;
             if *copies > 1 {

@@ -52,7 +52,7 @@ fn write_function<'t>(
     let total = profile.totals().instructions;
     let title = format!(
         "{}: {} ({} of all instructions)",
-        profile.names().shown(row.function),
+        profile.names().function(row.function),
         counted(row.entries, "call"),
         percent(row.instructions, total)
     );

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_query::{FileId, Line, OperatorCount, Profile, ProfileError, Scope};
+use afterimage_program::FileId;
+use afterimage_query::{Line, OperatorCount, Profile, ProfileError, Scope};
 use flate2::{Compression, GzBuilder};
 
 use crate::PresentError;
@@ -37,7 +38,7 @@ pub fn pprof(
         profile.operators(function, counts, &mut operators)?;
         operators.retain(|operator| operator.instruction);
         for stretch in stretches(&operators) {
-            let line = stretch[0].position.map(|position| position.on());
+            let line = stretch[0].position.map(Line::from);
             let home = row.position.map(|position| position.file);
             let function = writer.function(profile, row.function, line.map(|l| l.file).or(home));
             let sum = stretch.iter().map(|operator| operator.count).try_fold(0, u64::checked_add);
@@ -67,7 +68,7 @@ pub fn pprof(
 
 /// The executed stretches of a body's instructions.
 fn stretches(instructions: &[OperatorCount]) -> impl Iterator<Item = &[OperatorCount]> {
-    let key = |operator: &OperatorCount| (operator.block, operator.position.map(|at| at.on()));
+    let key = |operator: &OperatorCount| (operator.block, operator.position.map(Line::from));
     let stretches = instructions.chunk_by(move |a, b| key(a) == key(b));
     stretches.filter(|stretch| stretch[0].count > 0)
 }
@@ -100,8 +101,8 @@ impl Writer {
         }
         self.functions.insert((id, file), next);
         let names = profile.names();
-        let shown = self.string(&names.shown(id));
-        let raw = self.string(names.raw(id).unwrap_or(&names.shown(id)));
+        let shown = self.string(names.function(id));
+        let raw = self.string(names.raw(id).unwrap_or(names.function(id)));
         let path = self.string(file.map_or("", |file| profile.file(file)));
         let mut function = Message::default();
         function.integer(1, next).integer(2, shown).integer(3, raw).integer(4, path);

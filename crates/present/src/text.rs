@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_query::{Position, Profile, Report, Rows, Totals};
+use afterimage_program::Location;
+use afterimage_query::{Profile, Report, Rows, Totals};
 
 use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
@@ -71,11 +72,11 @@ struct Shown<'p> {
 
 impl Shown<'_> {
     fn name(&self, function: FuncId) -> String {
-        plain(&self.profile.names().shown(function))
+        plain(self.profile.names().function(function))
     }
 
     /// The file without its folders, the line: enough for the eye.
-    fn place(&self, position: Option<Position>) -> String {
+    fn place(&self, position: Option<Location>) -> String {
         let Some(position) = position else { return "-".into() };
         let path = self.profile.file(position.file);
         plain(&format!("{}:{}", path.rsplit(['/', '\\']).next().unwrap_or(path), position.line))

@@ -52,7 +52,7 @@ impl Profile<'_> {
                 entries: seen.counts.entries,
                 blocks: seen.profile.executed_blocks,
                 instructions: seen.profile.instructions,
-                position: self.source.declared(seen.function.id).or(first),
+                position: self.source.declared(seen.function.body.start).or(first),
                 offset: seen.function.body.start,
             });
             Ok(())

@@ -11,12 +11,11 @@ mod error;
 mod frequency;
 mod lines;
 pub mod location;
-mod material;
-mod nearest;
 mod profile;
 mod report;
 mod resolve;
 mod rows;
+mod source;
 mod text;
 mod walk;
 
@@ -24,11 +23,11 @@ pub use collect::Scope;
 pub use error::ProfileError;
 pub use frequency::block_counts;
 pub use lines::LineCount;
-pub use material::{FileId, Line, LineTable, Names, NoSource, Position, Source};
 pub use profile::{FunctionProfile, Profile, Stop, Totals};
 pub use report::{By, Options, Report, Sort};
 pub use resolve::Resolver;
 pub use rows::{
     BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows,
 };
+pub use source::{Line, Source};
 pub use walk::OperatorCount;

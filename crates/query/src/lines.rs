@@ -82,5 +82,5 @@ pub(crate) fn add_lines(
 }
 
 fn line_of(operator: &OperatorCount) -> (Option<Line>, u64) {
-    (operator.position.map(crate::Position::on), operator.count)
+    (operator.position.map(Line::from), operator.count)
 }

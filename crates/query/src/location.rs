@@ -10,12 +10,11 @@
 //! Rust names hold `#` and `:` (`run::{closure#0}`), so these mean something at the very
 //! end only, and a text that is a function's name as a whole is that function.
 
-use std::fmt;
-
 use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_program::{LineError, NameError};
 use thiserror::Error;
 
-use crate::Line;
+use crate::{Line, ProfileError};
 
 /// Which execution of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,115 +63,62 @@ pub enum Place {
 
 /// A place, or one execution of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location {
+pub struct Resolved {
     /// The place.
     pub place: Place,
     /// Which execution, if one was asked for.
     pub occurrence: Option<Occurrence>,
 }
 
-/// Why a text is no location of a program. Each names the nearest that exists.
+/// Why a text is no location of a program. Each says what is nearest to it, if anything is.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LocationError {
+pub enum ResolveError {
     /// Nothing was written.
     #[error("a location is empty; write file.c:42, a function's name or index, func+0x2a or @0x1f3")]
     Empty,
     /// Executions are counted from 1.
-    #[error("{0:?} asks for execution 0, but executions are counted from 1")]
+    #[error("\"{0}\" asks for execution 0, but executions are counted from 1")]
     Zeroth(String),
-    /// No function has this name.
-    #[error("no function is called {name:?}{}", nearest(.candidate))]
-    NoFunction {
-        /// The name, as written.
-        name: String,
-        /// The most similar name.
-        candidate: Option<String>,
-    },
-    /// Several functions have this name.
-    #[error("{name:?} is the name of several functions: {}", indices(.functions))]
-    AmbiguousFunction {
-        /// The name, as written.
-        name: String,
-        /// The functions.
-        functions: Vec<FuncId>,
-    },
-    /// The module has fewer functions.
-    #[error("there is no function {index}: the last one is {last}")]
-    NoIndex {
-        /// The index, as written.
-        index: u64,
-        /// The highest index.
-        last: u64,
-    },
+    /// It names no function, or several.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// It names no line that has code.
+    #[error(transparent)]
+    Line(#[from] LineError),
     /// An imported function has no body.
     #[error("{0} is imported: it has no code here")]
     Imported(String),
     /// No operator begins there.
-    #[error("no operator begins at {offset}{}", nearest(.candidate))]
+    #[error("no operator begins at {offset}{}", nearest_offset(*nearest))]
     NoOperator {
         /// The offset in the module.
         offset: OrigOffset,
         /// The nearest operator's offset.
-        candidate: Option<OrigOffset>,
-    },
-    /// The debug information names no such file.
-    #[error("no source file is called {file:?}{}", nearest(.candidate))]
-    NoFile {
-        /// The file, as written.
-        file: String,
-        /// The most similar path.
-        candidate: Option<String>,
-    },
-    /// Several files end in this path.
-    #[error("{file:?} is the end of several paths: {}", .paths.join(", "))]
-    AmbiguousFile {
-        /// The file, as written.
-        file: String,
-        /// The paths.
-        paths: Vec<String>,
-    },
-    /// The line has no code.
-    #[error("{file}:{line} has no code{}", nearest(.candidate))]
-    NoCode {
-        /// The path of the file.
-        file: String,
-        /// The line and, if it was written, the column.
-        line: String,
-        /// The nearest line or column of the file that has code.
-        candidate: Option<u32>,
+        nearest: Option<OrigOffset>,
     },
     /// A range has two ends.
-    #[error("{0:?} is no range of locations: write FIRST..LAST, both included")]
+    #[error("\"{0}\" is no range of locations: write FIRST..LAST, both included")]
     NoRange(String),
-    /// The module's bytes cannot be read.
+    /// The module's bytes are not those of the program.
     #[error(transparent)]
-    Module(#[from] crate::ProfileError),
+    Module(#[from] ProfileError),
 }
 
-fn nearest(candidate: &Option<impl fmt::Display>) -> String {
-    candidate.as_ref().map_or(String::new(), |candidate| format!("; the nearest is {candidate}"))
-}
-
-fn indices(functions: &[FuncId]) -> String {
-    let shown = functions.iter().take(8).map(|function| format!("func[{}]", function.as_u32()));
-    let mut text = shown.collect::<Vec<_>>().join(", ");
-    if functions.len() > 8 {
-        text += &format!(" and {} more", functions.len() - 8);
-    }
-    text
+fn nearest_offset(nearest: Option<OrigOffset>) -> String {
+    nearest.map_or(String::new(), |offset| format!("; the nearest begins at {offset}"))
 }
 
 /// Splits `#K` or `#last` off the end of a text.
 ///
 /// # Errors
 /// If K is 0. A `#` that is followed by anything else belongs to the name.
-pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), LocationError> {
+pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), ResolveError> {
     let Some((place, which)) = text.rsplit_once('#') else { return Ok((text, None)) };
     if which == "last" {
         return Ok((place, Some(Occurrence::Last)));
     }
     match decimal(which) {
-        Some(0) => Err(LocationError::Zeroth(text.to_owned())),
+        Some(0) => Err(ResolveError::Zeroth(text.to_owned())),
         Some(k) => Ok((place, Some(Occurrence::Kth(k)))),
         None => Ok((text, None)),
     }
@@ -220,7 +166,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 /// A decimal number without sign.
-pub(crate) fn decimal(text: &str) -> Option<u64> {
+fn decimal(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
 }
@@ -238,7 +184,7 @@ mod tests {
         assert_eq!(split("run::{closure#0}#7"), ("run::{closure#0}", Some(Occurrence::Kth(7))));
         assert_eq!(split("f#-1"), ("f#-1", None));
         assert_eq!(split("f#"), ("f#", None));
-        assert!(matches!(split_occurrence("f#0"), Err(LocationError::Zeroth(_))));
+        assert!(matches!(split_occurrence("f#0"), Err(ResolveError::Zeroth(_))));
         // Too large for any execution: it stays part of a name, which then is not found.
         assert_eq!(split("f#99999999999999999999"), ("f#99999999999999999999", None));
     }

@@ -1,11 +1,11 @@
 //! Exact counts of everything in a program, derived from the counts of its edges.
 
 use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, OpId, OrigOffset, SecondaryMap};
-use afterimage_program::{BlockKind, Function, Program};
+use afterimage_program::{BlockKind, FileId, Function, Names, Program};
 
 use crate::body::decode;
 use crate::frequency::executed_blocks;
-use crate::{Names, OperatorCount, ProfileError, Source, block_counts, text, walk};
+use crate::{OperatorCount, ProfileError, Source, block_counts, text, walk};
 
 /// Where an activation stood when the run ended: the operator that trapped or was
 /// executing a call. It counts as executed; what follows it in its block does not.
@@ -45,7 +45,7 @@ pub struct Profile<'a> {
     pub(crate) program: &'a Program,
     pub(crate) module: &'a [u8],
     pub(crate) counts: &'a Counts,
-    pub(crate) names: &'a dyn Names,
+    pub(crate) names: &'a Names,
     pub(crate) source: &'a dyn Source,
     functions: Vec<FunctionProfile>,
     totals: Totals,
@@ -77,7 +77,7 @@ impl<'a> Profile<'a> {
         module: &'a [u8],
         counts: &'a Counts,
         stops: &[Stop],
-        names: &'a dyn Names,
+        names: &'a Names,
         source: &'a dyn Source,
     ) -> Result<Self, ProfileError> {
         if counts.functions.len() != program.functions.len() {
@@ -132,7 +132,7 @@ impl<'a> Profile<'a> {
     }
 
     /// The names of its functions.
-    pub fn names(&self) -> &'a dyn Names {
+    pub fn names(&self) -> &'a Names {
         self.names
     }
 
@@ -147,7 +147,7 @@ impl<'a> Profile<'a> {
     }
 
     /// The path of a source file, or the empty text if the source has no such file.
-    pub fn file(&self, file: crate::FileId) -> &'a str {
+    pub fn file(&self, file: FileId) -> &'a str {
         self.source.files().get(file.0 as usize).map_or("", String::as_str)
     }
 

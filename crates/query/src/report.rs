@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 
-use crate::{Position, Profile, ProfileError, Rows, Scope, Totals, text};
+use afterimage_program::Location;
+
+use crate::{Profile, ProfileError, Rows, Scope, Totals, text};
 
 /// What a report has one row for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,7 +70,7 @@ impl Report {
         let default = if options.top.is_some() { Sort::Instructions } else { Sort::Program };
         let sort = options.sort.unwrap_or(default);
         let scope = &options.scope;
-        let name = |function| profile.names().shown(function).into_owned();
+        let name = |function| profile.names().function(function);
         let mut rows = match options.by {
             By::Function => Rows::Functions(profile.function_rows(scope)?),
             By::Line => Rows::Lines(profile.line_rows(scope)?),
@@ -125,8 +127,8 @@ fn order<R, K: Ord>(
 
 impl Profile<'_> {
     /// A position as people write it: `file.c:42:7`, without the column if it is not known.
-    pub fn place(&self, position: Position) -> String {
-        let Position { file, line, column } = position;
+    pub fn place(&self, at: Location) -> String {
+        let Location { file, line, column } = at;
         match column {
             0 => format!("{}:{line}", self.file(file)),
             _ => format!("{}:{line}:{column}", self.file(file)),

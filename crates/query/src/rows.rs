@@ -1,9 +1,9 @@
 //! The rows of a report: one type per thing that is counted.
 
 use afterimage_ids::{BlockId, EdgeId, FuncId, OpId, OrigOffset};
-use afterimage_program::{BlockEnd, EdgeKind};
+use afterimage_program::{BlockEnd, EdgeKind, Location};
 
-use crate::{Line, Position};
+use crate::Line;
 
 /// A function that the module defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct FunctionRow {
     /// Instructions executed, callees not included.
     pub instructions: u64,
     /// Where it begins: its declaration, or else its first instruction with a position.
-    pub position: Option<Position>,
+    pub position: Option<Location>,
     /// Where its body begins in the module.
     pub offset: OrigOffset,
 }
@@ -51,7 +51,7 @@ pub struct BlockRow {
     /// Instructions executed in it.
     pub instructions: u64,
     /// Where its first instruction with a position comes from.
-    pub position: Option<Position>,
+    pub position: Option<Location>,
 }
 
 /// An edge of a control-flow graph.
@@ -74,7 +74,7 @@ pub struct EdgeRow {
     /// Executions.
     pub count: u64,
     /// Where that operator comes from.
-    pub position: Option<Position>,
+    pub position: Option<Location>,
 }
 
 /// An instruction.
@@ -91,7 +91,7 @@ pub struct InstructionRow {
     /// Executions.
     pub count: u64,
     /// Where it comes from.
-    pub position: Option<Position>,
+    pub position: Option<Location>,
     /// Its text in the WebAssembly text format.
     pub text: String,
 }
@@ -112,7 +112,7 @@ pub struct BranchRow {
     /// Each way out and how often it was taken, in the order of the edges.
     pub ways: Vec<(EdgeKind, u64)>,
     /// Where it comes from.
-    pub position: Option<Position>,
+    pub position: Option<Location>,
 }
 
 /// Calls by name from one function to another.

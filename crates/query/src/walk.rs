@@ -1,10 +1,10 @@
 //! The executions of single operators, and the line of each.
 
 use afterimage_ids::{BlockId, EntityRef, OpId, OrigOffset, SecondaryMap};
-use afterimage_program::{Block, BlockKind, Function};
+use afterimage_program::{Block, BlockKind, Function, Location};
 
 use crate::body::Decoded;
-use crate::{FunctionProfile, Position, ProfileError, Source};
+use crate::{FunctionProfile, ProfileError, Source};
 
 /// An operator of a body, with its executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct OperatorCount {
     /// is taken to come from where the nearest instruction before it *in the body* comes
     /// from that has a position: the rule of DWARF's own line tables, whose rows hold until the
     /// next one. Instructions before the first such have none. Markers have none.
-    pub position: Option<Position>,
+    pub position: Option<Location>,
 }
 
 /// How many instructions a function executed: each block's executions times its
@@ -95,7 +95,7 @@ pub(crate) fn positions(body: &[Decoded], source: &dyn Source, into: &mut Vec<Op
     }));
     let mut known = None;
     for operator in into.iter_mut().filter(|operator| operator.instruction) {
-        known = source.position(operator.offset).or(known);
+        known = source.locate(operator.offset).or(known);
         operator.position = known;
     }
 }

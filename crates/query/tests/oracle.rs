@@ -4,20 +4,25 @@
 use std::collections::BTreeMap;
 
 use afterimage_ids::{BlockId, Counts, EntityRef, FunctionCounts, OpId, OrigOffset};
-use afterimage_program::{BlockKind, Function, Program};
-use afterimage_query::{
-    FileId, Line, LineTable, Names, Position, Profile, Scope, Source, Stop, block_counts,
-};
+use afterimage_program::{BlockKind, FileId, Function, Location, Names, Program, SourceMap};
+use afterimage_query::{Line, Profile, Scope, Source, Stop, block_counts};
 use proptest::prelude::*;
 
-struct NoNames;
+/// Rows that hold until the next one; line 0 is no line.
+#[derive(Default)]
+struct LineTable(Vec<(OrigOffset, Location)>);
 
-impl Names for NoNames {
-    fn raw(&self, _: afterimage_ids::FuncId) -> Option<&str> {
-        None
+impl Source for LineTable {
+    fn locate(&self, offset: OrigOffset) -> Option<Location> {
+        let after = self.0.partition_point(|row| row.0 <= offset);
+        Some(self.0[..after].last()?.1).filter(|location| location.line > 0)
     }
 
-    fn demangled(&self, _: afterimage_ids::FuncId) -> Option<&str> {
+    fn files(&self) -> &[String] {
+        &[]
+    }
+
+    fn declared(&self, _: OrigOffset) -> Option<Location> {
         None
     }
 }
@@ -86,16 +91,14 @@ fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> Lin
     let mut rows = Vec::new();
     for function in &program.functions {
         for (_, offset, _) in program.operators(bytes, function) {
-            let position = Position { file: FileId(0), line: choices.below(4) as u32, column: 0 };
-            match choices.below(3) {
-                0 => rows.push((offset, Some(position))),
-                1 if rows.is_empty() => rows.push((offset, None)),
-                _ => {}
+            let line = choices.below(4) as u32;
+            if choices.below(3) == 0 {
+                rows.push((offset, Location { file: FileId(0), line, column: 0 }));
             }
         }
-        rows.push((function.body.end, None));
+        rows.push((function.body.end, Location { file: FileId(0), line: 0, column: 0 }));
     }
-    LineTable::new(vec!["a.c".into()], rows)
+    LineTable(rows)
 }
 
 /// One executed instruction. `arrives`: at the activation's start, over a back edge, or
@@ -183,8 +186,8 @@ fn instructions(
         {
             continue;
         }
-        if let Some(position) = source.position(offset) {
-            known = Some(position.on());
+        if let Some(location) = source.locate(offset) {
+            known = Some(Line::from(location));
         }
         found.insert(op, (offset, known));
     }
@@ -220,7 +223,8 @@ fn check(bytes_of_choices: &[u8]) {
         counts.functions.push(naive.counts);
     }
 
-    let profile = Profile::new(&program, &bytes, &counts, &stops, &NoNames, &source).unwrap();
+    let names = Names::build(&program, &bytes, &SourceMap::build(&bytes));
+    let profile = Profile::new(&program, &bytes, &counts, &stops, &names, &source).unwrap();
     let got: BTreeMap<_, _> = profile
         .line_rows(&Scope::All)
         .unwrap()

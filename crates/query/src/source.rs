@@ -1,0 +1,46 @@
+//! Where operators come from.
+
+use afterimage_ids::OrigOffset;
+use afterimage_program::{FileId, Location, SourceMap};
+
+/// A line of a source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Line {
+    /// The file.
+    pub file: FileId,
+    /// The line, from 1.
+    pub number: u32,
+}
+
+impl From<Location> for Line {
+    fn from(location: Location) -> Self {
+        Line { file: location.file, number: location.line }
+    }
+}
+
+/// What a profile asks of a source map, so that tests can make one up.
+pub trait Source {
+    /// Where the operator at this offset comes from, or `None` where the
+    /// debug information does not cover it or says that it comes from no line.
+    fn locate(&self, offset: OrigOffset) -> Option<Location>;
+
+    /// The paths of the files, by [`FileId`]; no path twice.
+    fn files(&self) -> &[String];
+
+    /// Where the function whose body holds this offset is declared.
+    fn declared(&self, offset: OrigOffset) -> Option<Location>;
+}
+
+impl Source for SourceMap<'_> {
+    fn locate(&self, offset: OrigOffset) -> Option<Location> {
+        SourceMap::locate(self, offset)
+    }
+
+    fn files(&self) -> &[String] {
+        SourceMap::files(self)
+    }
+
+    fn declared(&self, offset: OrigOffset) -> Option<Location> {
+        SourceMap::declared(self, offset)
+    }
+}
