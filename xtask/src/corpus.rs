@@ -4,8 +4,9 @@ use crate::CorpusArguments;
 use crate::inputs::{GUEST_FOLDER, Input};
 use crate::manifest::{self, Entry};
 use crate::programs::{PROGRAMS, Program, Source};
-use crate::{build, inspect, toolchain, wheel};
+use crate::{build, inspect, toolchain};
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,10 +27,12 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
         std::path::absolute(&out).with_context(|| format!("cannot resolve {}", out.display()))?;
     toolchain::ensure_wasm_target()?;
 
-    let (mut left_out, mut failed) = (Vec::new(), Vec::new());
+    // Programs by what they lack, so that the same advice is given once.
+    let mut left_out = BTreeMap::<String, Vec<&str>>::new();
+    let mut failed = Vec::new();
     for program in selected {
         if let Some(lack) = what_lacks(program) {
-            left_out.push((program.name, lack));
+            left_out.entry(lack).or_default().push(program.name);
             continue;
         }
         match make(program, &out) {
@@ -43,8 +46,8 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
             }
         }
     }
-    for (name, lack) in &left_out {
-        eprintln!("left out {name}: {lack}");
+    for (lack, names) in &left_out {
+        eprintln!("left out {}: {lack}", names.join(", "));
     }
     if !failed.is_empty() {
         eprintln!("failed: {}", failed.join(", "));
@@ -103,12 +106,12 @@ fn what_lacks(program: &Program) -> Option<String> {
             let packages = toolchain::missing_c_packages();
             (!packages.is_empty()).then(|| {
                 format!(
-                    "its C code needs a compiler for WASI: apt-get install {}",
+                    "C code needs a compiler for WASI: apt-get install {}",
                     packages.join(" ")
                 )
             })
         }
-        Source::Wheel { .. } => wheel::check_pip().err().map(str::to_owned),
+        Source::Shipped { registry, .. } => registry.lacks_client().map(str::to_owned),
     }
 }
 
@@ -136,21 +139,28 @@ pub fn make(program: &Program, out: &Path) -> Result<Entry> {
                 build::locked_versions(&corpus, program.name, packages)?,
             )
         }
-        Source::Wheel {
+        Source::Shipped {
+            registry,
             module,
-            share: [from, to],
+            share,
+            ..
         } => {
-            let requirements = corpus.join(program.name).join("requirements.txt");
-            let contents = wheel::unpack(&requirements, &cache)?;
-            let share = format!("{folder}/share");
-            copy_folder(&contents.join(from), &out.join(&share))?;
-            dirs.push([share, (*to).to_owned()]);
-            (contents.join(module), wheel::pinned_version(&requirements)?)
+            let pins = corpus.join(program.name);
+            let contents = registry.unpack(&pins, &cache)?;
+            if let Some([from, to]) = share {
+                let share = format!("{folder}/share");
+                copy_folder(&contents.join(from), &out.join(&share))?;
+                dirs.push([share, (*to).to_owned()]);
+            }
+            (contents.join(module), registry.pinned_version(&pins)?)
         }
     };
     let wasm = format!("{}.wasm", program.name);
     let bytes = fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
-    let facts = check(&bytes)?;
+    let facts = check(program, &bytes)?;
+    if facts.exceptions > 0 {
+        notes.push_str(&format!("; exceptions in {} functions", facts.exceptions));
+    }
     fs::write(out.join(&wasm), &bytes).with_context(|| format!("cannot write {wasm}"))?;
 
     let Input { args, files, stdin } = (program.input)();
@@ -177,9 +187,10 @@ pub fn make(program: &Program, out: &Path) -> Result<Entry> {
 }
 
 /// Refuses a module that lost what the reports need, or that the engine would refuse.
-fn check(module: &[u8]) -> Result<inspect::Facts> {
+fn check(program: &Program, module: &[u8]) -> Result<inspect::Facts> {
     let facts = inspect::inspect(module)?;
-    if !facts.names || !facts.lines {
+    let named = !matches!(program.source, Source::Shipped { named: false, .. });
+    if named && !(facts.names && facts.lines) {
         bail!(
             "the module has lost its function names or its line table: something stripped it after the link"
         );

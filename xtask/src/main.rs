@@ -10,8 +10,8 @@ mod inputs;
 mod inspect;
 mod manifest;
 mod programs;
+mod shipped;
 mod toolchain;
-mod wheel;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;

