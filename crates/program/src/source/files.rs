@@ -58,10 +58,11 @@ fn full_path<'a>(
     Ok(path)
 }
 
-/// Appends a path, which replaces all if it is absolute. Windows paths occur too.
+/// Appends a path, which replaces all if it is absolute. Windows paths and addresses (`scheme://…`) occur too.
 fn join(path: &mut String, part: &str) {
     let drive = part.get(1..3).is_some_and(|p| p == ":\\" || p == ":/");
-    if path.is_empty() || drive || part.starts_with(['/', '\\']) {
+    let address = part.split_once("://").is_some_and(|(scheme, _)| !scheme.contains('/'));
+    if path.is_empty() || drive || address || part.starts_with(['/', '\\']) {
         path.clear();
     } else if !path.ends_with(['/', '\\']) {
         let windows = path.contains('\\') && !path.contains('/');
@@ -87,5 +88,6 @@ mod tests {
         assert_eq!(joined(&["C:\\x", "src", "a.c"]), "C:\\x\\src\\a.c");
         assert_eq!(joined(&["/x", "C:/y", "a.c"]), "C:/y/a.c");
         assert_eq!(joined(&["", "a.c"]), "a.c");
+        assert_eq!(joined(&["/build", "sdk://v1/src", "a.c"]), "sdk://v1/src/a.c");
     }
 }

@@ -1,7 +1,9 @@
 //! Decoding of line tables.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 
+use afterimage_ids::OrigOffset;
 use gimli::{ColumnType, UnitHeader};
 
 use super::{FileId, FileTable, Location, Row, Slice, Unit};
@@ -12,13 +14,21 @@ pub(super) struct LineReader<'s, 'a> {
     sections: &'s Sections<'a>,
     dwarf: &'s gimli::Dwarf<Slice<'a>>,
     files: FileTable,
-    rows: Vec<Row>,
+    sequences: Vec<Sequence>,
     warnings: Vec<String>,
     /// The line tables read so far. Units may share one.
     seen: HashSet<usize>,
     /// How many more file entries are read: hostile units could all name one huge table.
     budget: usize,
     rows_without_file: usize,
+}
+
+/// The rows of a contiguous stretch of code (DWARF 5, section 6.2.2).
+struct Sequence {
+    range: Range<OrigOffset>,
+    rows: Vec<Row>,
+    /// It ends where the function ends that it begins in.
+    fits: bool,
 }
 
 impl<'s, 'a> LineReader<'s, 'a> {
@@ -29,7 +39,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
             sections,
             dwarf,
             files: FileTable::default(),
-            rows: Vec::new(),
+            sequences: Vec::new(),
             warnings: Vec::new(),
             seen: HashSet::new(),
             budget: 16 * lines,
@@ -76,59 +86,93 @@ impl<'s, 'a> LineReader<'s, 'a> {
         files: &[Option<FileId>],
     ) -> gimli::Result<()> {
         let mut rows = program.rows();
-        // The row whose end is not known yet, and its address.
-        let mut open: Option<(u64, Option<Location>, bool)> = None;
-        let mut kept = false;
+        let mut open: Option<OpenSequence> = None;
         while let Some((_, row)) = rows.next_row()? {
             let address = row.address();
-            match open {
-                None => kept = self.sections.body_at(address).is_some(),
-                Some((start, Some(location), is_statement)) if kept => {
-                    if let (true, Some(from), Some(to)) =
-                        (start < address, self.sections.offset(start), self.sections.offset(address))
-                    {
-                        self.rows.push(Row { range: from..to, location, is_statement });
-                    }
-                }
-                Some(_) => {}
-            }
+            let sequence = open.get_or_insert_with(|| OpenSequence {
+                start: address,
+                kept: self.sections.body_at(address).is_some(),
+                ..OpenSequence::default()
+            });
+            sequence.advance(address, self.sections);
             if row.end_sequence() {
-                open = None;
+                self.sequences.extend(open.take().and_then(|open| open.close(address, self.sections)));
                 continue;
             }
             let file = files.get(row.file_index() as usize).copied().flatten();
             let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
-            self.rows_without_file += usize::from(kept && line.is_some() && file.is_none());
+            self.rows_without_file += usize::from(sequence.kept && line.is_some() && file.is_none());
             let column = match row.column() {
                 ColumnType::LeftEdge => 0,
                 ColumnType::Column(column) => u32::try_from(column.get()).unwrap_or(0),
             };
             let location = file.zip(line).map(|(file, line)| Location { file, line, column });
-            open = Some((address, location, row.is_stmt()));
+            sequence.last = location.map(|location| (address, location, row.is_stmt()));
         }
         Ok(())
     }
 
     /// Files, sorted rows, warnings.
+    ///
+    /// Several sequences for one function are common: where a weak or inline function was defined
+    /// in many units, all tables point to the definition that the linker chose.
+    /// The table that fits it is taken, and of equals the first.
     pub(super) fn finish(mut self) -> (FileTable, Vec<Row>, Vec<String>) {
-        self.rows.sort_by_key(|row| row.range.start);
-        let all = self.rows.len();
-        let mut end = Default::default();
-        self.rows.retain(|row| {
-            let apart = row.range.start >= end;
-            if apart {
-                end = row.range.end;
+        let all = self.sequences.len();
+        self.sequences.sort_by_key(|sequence| !sequence.fits);
+        let mut chosen: BTreeMap<OrigOffset, Sequence> = BTreeMap::new();
+        for sequence in std::mem::take(&mut self.sequences) {
+            let before = chosen.range(..sequence.range.end).next_back();
+            if before.is_none_or(|(_, before)| before.range.end <= sequence.range.start) {
+                chosen.insert(sequence.range.start, sequence);
             }
-            apart
-        });
-        let overlapping = all - self.rows.len();
-        if overlapping > 0 {
-            self.warn(format!("{overlapping} rows of the line tables overlap others and are left out"));
+        }
+        let left_out = all - chosen.len();
+        if left_out > 0 {
+            self.warn(format!(
+                "{left_out} sequences of the line tables are for code that another describes"
+            ));
         }
         if self.rows_without_file > 0 {
             let rows = self.rows_without_file;
             self.warn(format!("{rows} rows of the line tables name a file that does not exist"));
         }
-        (self.files, self.rows, self.warnings)
+        let rows = chosen.into_values().flat_map(|sequence| sequence.rows).collect();
+        (self.files, rows, self.warnings)
+    }
+}
+
+/// A sequence whose end was not read yet.
+#[derive(Default)]
+struct OpenSequence {
+    start: u64,
+    kept: bool,
+    rows: Vec<Row>,
+    /// The last row that comes from somewhere: it reaches as far as the next row.
+    last: Option<(u64, Location, bool)>,
+}
+
+impl OpenSequence {
+    /// Ends the last row where the next one begins. Addresses that go back make a row empty.
+    fn advance(&mut self, address: u64, sections: &Sections<'_>) {
+        let Some((start, location, is_statement)) = self.last.take() else { return };
+        let floor = self.rows.last().map(|row| row.range.end);
+        let range = sections.offset(start).zip(sections.offset(address));
+        if let Some((from, to)) = range
+            && self.kept
+            && from < to
+            && floor.is_none_or(|floor| floor <= from)
+        {
+            self.rows.push(Row { range: from..to, location, is_statement });
+        }
+    }
+
+    fn close(self, end: u64, sections: &Sections<'_>) -> Option<Sequence> {
+        let body = sections.body_at(self.start)?;
+        let (start, end) = (sections.offset(self.start)?, sections.offset(end)?);
+        let rows = self.rows;
+        // Whatever the rows claim, they stay within the sequence.
+        let within = rows.iter().all(|row| start <= row.range.start && row.range.end <= end);
+        (start < end && within).then_some(Sequence { range: start..end, rows, fits: end == body.end })
     }
 }

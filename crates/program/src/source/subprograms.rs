@@ -98,7 +98,14 @@ impl SourceMap<'_> {
                     subprograms.warnings.push(warning);
                 }
             }
-            subprograms.functions.sort_by_key(|function| function.range.start);
+            // Where the linker chose one of several definitions, all entries point to it. The entry
+            // that ends where the function ends is taken, and of equals the first.
+            let fits = |function: &Subprogram| {
+                let after = self.sections.bodies.partition_point(|b| b.start <= function.range.start);
+                self.sections.bodies[..after].last().is_some_and(|b| b.end == function.range.end)
+            };
+            subprograms.functions.sort_by_key(|f| (f.range.start, !fits(f)));
+            subprograms.functions.dedup_by_key(|function| function.range.start);
             subprograms
         })
     }
