@@ -7,7 +7,7 @@ use crate::wire::{Bytes, Fault, put_bytes, put_varint};
 use crate::{Result, TraceError};
 
 /// All functions together have at most this many edges: a gibibyte of counts.
-const MAX_EDGES: usize = 1 << 27;
+pub(crate) const MAX_EDGES: usize = 1 << 27;
 
 /// Exact counts of a recorded execution, and how they were made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

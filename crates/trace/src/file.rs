@@ -17,11 +17,11 @@ use crate::{
 };
 
 /// The description of the run is at most this long, in bytes of JSON.
-const MAX_META: u64 = 1 << 26;
+pub(crate) const MAX_META: u64 = 1 << 26;
 /// The END section: tens of millions of frames.
-const MAX_END: u64 = 1 << 28;
+pub(crate) const MAX_END: u64 = 1 << 28;
 /// The COUNTS section.
-const MAX_COUNTS: u64 = 1 << 29;
+pub(crate) const MAX_COUNTS: u64 = 1 << 29;
 
 /// A trace file's last complete state, open for reading. Cheap to clone.
 ///
@@ -253,8 +253,8 @@ fn map(file: &File, length: u64) -> std::io::Result<Mmap> {
     // SAFETY: the bytes of a mapping must not change while they are borrowed. Those of a complete
     // state never do: every writer of this crate appends after the last complete state, under a
     // lock, and replaces a file only by renaming another over it. The state was found by ordinary
-    // reads, so the map covers nothing that a writer may still change. Nothing can protect
-    // from a foreign program that rewrites the file in place; every chunk is copied out by
-    // its decoder after its checksum was verified, so such a change is noticed at the next read.
+    // reads, so the map covers nothing that a writer may still change. Against a foreign program that
+    // rewrites or shortens the file in place there is no protection but not to let it: as with
+    // every mapped file, that can end the process by a signal.
     unsafe { MmapOptions::new().len(length).map(file) }
 }

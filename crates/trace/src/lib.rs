@@ -9,6 +9,7 @@
 //!
 //! - [`TraceWriter`] writes a recording, or appends sections to one.
 //! - [`TraceFile`] maps a file and reads it, each chunk verified when it is read.
+//! - [`TraceFile::verify`] reads all of it and checks the invariants one by one ([`Rule`]).
 //!
 //! Rejected: a database file (SQLite) would be ten times this crate and rewrites pages in
 //! place; one file per section would lose the atomic commit; an archive (zip, tar) has
@@ -20,13 +21,15 @@ mod end;
 mod error;
 mod event;
 mod file;
+#[cfg(test)]
+mod format_doc;
 mod layout;
 mod log;
 mod meta;
 mod open;
 mod place;
 mod section;
-
+mod verify;
 mod wire;
 mod writer;
 
@@ -39,5 +42,5 @@ pub use layout::{Kind, VERSION_MAJOR, VERSION_MINOR};
 pub use log::{LogReader, LogWriter};
 pub use meta::{Meta, Stdin};
 pub use section::SectionReader;
-
+pub use verify::{Finding, Report, Rule};
 pub use writer::{SectionWriter, TraceWriter};

@@ -12,7 +12,7 @@ const FLUSH: usize = 128 << 10;
 /// A long event is cut into chunks of this length.
 const PIECE: usize = 1 << 20;
 /// An event is at most this long.
-const MAX_EVENT: u64 = 1 << 30;
+pub(crate) const MAX_EVENT: u64 = 1 << 30;
 
 /// Writes the boundary log. Events reach the file in chunks of 128 KiB before compression.
 #[derive(Debug)]

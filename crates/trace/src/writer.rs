@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zstd::bulk::Compressor;
 
 use crate::layout::{
-    CHUNK_HEADER_LEN, CODEC_RAW, ChunkHeader, FLAG_LAST, FLAG_NAMED, Footer, Kind, MAX_NAME,
-    MAX_RAW, RECORD_LEN, file_header,
+    CHUNK_HEADER_LEN, ChunkHeader, FLAG_LAST, FLAG_NAMED, Footer, Kind, MAX_NAME, MAX_RAW,
+    RECORD_LEN, file_header,
 };
 use crate::open::{ChunkEntry, find_state};
 use crate::place::Place;
@@ -193,8 +193,7 @@ impl TraceWriter {
                 limit: MAX_NAME as u64,
             });
         }
-        let compressor =
-            codec::compressor(level).map_err(TraceError::io("set up the compressor"))?;
+        let compressor = compressor(level)?;
         let number = lock(&self.core).begin(kind)?;
         Ok(SectionWriter {
             core: Arc::clone(&self.core),
@@ -351,7 +350,7 @@ impl Core {
     fn commit(&mut self, durable: bool) -> Result<()> {
         let sync = |file: &File| if durable { file.sync_data() } else { Ok(()) };
         sync(&self.place.file).map_err(TraceError::Write)?;
-        let ending = self.index();
+        let ending = self.index()?;
         self.append(&ending)?;
         sync(&self.place.file).map_err(TraceError::Write)?;
         self.state = self.state.saturating_add(1);
@@ -360,41 +359,52 @@ impl Core {
     }
 
     /// The index's chunks and the footer.
-    fn index(&self) -> Vec<u8> {
+    fn index(&self) -> Result<Vec<u8>> {
         const PER_CHUNK: usize = CHUNK / RECORD_LEN;
+        let mut compressor = compressor(codec::NORMAL)?;
         let mut out = Vec::new();
         let mut pieces = self.chunks.chunks(PER_CHUNK).peekable();
-        let mut sequence = 0;
-        loop {
-            let piece = pieces.next().unwrap_or_default();
-            let payload: Vec<u8> = piece.iter().flat_map(record).collect();
+        for sequence in 0.. {
+            let raw: Vec<u8> = pieces
+                .next()
+                .unwrap_or_default()
+                .iter()
+                .flat_map(record)
+                .collect();
             let last = pieces.peek().is_none();
+            let start = out.len();
+            out.resize(start + CHUNK_HEADER_LEN, 0);
+            let codec = codec::encode(&mut compressor, &raw, &mut out);
+            let payload = &out[start + CHUNK_HEADER_LEN..];
             let header = ChunkHeader {
                 kind: Kind::INDEX,
-                codec: CODEC_RAW,
+                codec,
                 flags: if last { FLAG_LAST } else { 0 },
                 section: 0,
                 sequence,
                 first: u64::from(sequence) * PER_CHUNK as u64,
                 stored: payload.len() as u32,
-                raw: payload.len() as u32,
-                crc: crc32fast::hash(&payload),
+                raw: raw.len() as u32,
+                crc: crc32fast::hash(payload),
             };
-            out.extend(header.encode());
-            out.extend(payload);
+            out[start..start + CHUNK_HEADER_LEN].copy_from_slice(&header.encode());
             if last {
                 break;
             }
-            sequence += 1;
         }
+        let state = self.state.saturating_add(1);
         let footer = Footer {
             index: self.position,
             length: out.len() as u64,
-            state: self.state.saturating_add(1),
+            state,
         };
         out.extend(footer.encode());
-        out
+        Ok(out)
     }
+}
+
+fn compressor(level: i32) -> Result<Compressor<'static>> {
+    codec::compressor(level).map_err(TraceError::io("set up the compressor"))
 }
 
 /// A chunk's entry in the index.

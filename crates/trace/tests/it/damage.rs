@@ -1,0 +1,174 @@
+//! Cut files, flipped bits, garbage: the right content or an error, never a wrong content.
+
+use std::fs;
+use std::path::Path;
+
+use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
+
+use crate::sample;
+
+#[test]
+fn a_file_cut_at_any_byte_gives_its_last_complete_state() {
+    let (bytes, first) = sample::two_states();
+    for length in 0..=bytes.len() {
+        match TraceFile::from_bytes(bytes[..length].to_vec()) {
+            Err(TraceError::Empty) => assert_eq!(length, 0),
+            Err(TraceError::DamagedHeader) => assert!((1..16).contains(&length)),
+            Err(error) => panic!("{length}: {error}"),
+            Ok(file) => {
+                let whole = sample::assert_never_wrong(&file);
+                let (state, parts, end) = match length {
+                    _ if length == bytes.len() => (Some(2), 5, bytes.len()),
+                    _ if length >= first => (Some(1), 4, first),
+                    _ => (None, whole, file.length() as usize),
+                };
+                assert_eq!((file.state(), whole), (state, parts), "cut at {length}");
+                assert_eq!(file.length() as usize, end);
+                assert_eq!(file.ignored_bytes() as usize, length - end);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recording_that_was_cut_keeps_its_complete_chunks() {
+    let (bytes, first) = sample::two_states();
+    let whole = |length| {
+        let file = TraceFile::from_bytes(bytes[..length].to_vec()).unwrap();
+        (
+            file.log().map_or(0, Iterator::count),
+            sample::assert_never_wrong(&file),
+        )
+    };
+    let seen: Vec<_> = (16..first).map(whole).collect();
+    assert!(
+        seen.is_sorted(),
+        "a longer piece of the file never has less"
+    );
+    let mut steps = seen;
+    steps.dedup();
+    // META, MODULE, two chunks of events (the second makes LOG whole), LOG's end, END.
+    assert_eq!(steps, [(0, 0), (0, 1), (0, 2), (4, 2), (7, 3), (7, 4)]);
+}
+
+#[test]
+fn every_flipped_bit_is_an_error_or_harmless_and_verify_sees_it() {
+    let (bytes, _) = sample::two_states();
+    for bit in 0..bytes.len() * 8 {
+        let mut bytes = bytes.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        if let Ok(file) = TraceFile::from_bytes(bytes) {
+            sample::assert_never_wrong(&file);
+            assert!(!file.verify().is_sound(), "bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_last_state_is_ignored_and_counted() {
+    let (bytes, _) = sample::two_states();
+    let footer = &bytes[bytes.len() - 32..];
+    let tails: &[&[u8]] = &[
+        &[0],
+        &[0xff; 1000],
+        b"AFTC",
+        footer,
+        &bytes,
+        &bytes[16..],
+        &[footer, footer].concat(),
+    ];
+    for tail in tails {
+        let file = TraceFile::from_bytes([&bytes, *tail].concat()).unwrap();
+        assert_eq!(sample::assert_never_wrong(&file), 5);
+        assert_eq!(
+            (file.state(), file.ignored_bytes()),
+            (Some(2), tail.len() as u64)
+        );
+    }
+}
+
+/// The file after `change` was made to its bytes.
+fn changed(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).unwrap();
+    change(&mut bytes);
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn appending_to_a_cut_file_goes_on_from_its_last_state() {
+    let (bytes, first) = sample::two_states();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    for length in first..bytes.len() {
+        fs::write(&path, &bytes[..length]).unwrap();
+        sample::append(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), bytes, "cut at {length}");
+    }
+}
+
+#[test]
+fn appending_to_a_recording_without_a_footer_gives_it_one() {
+    let (bytes, first) = sample::two_states();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    for length in 16..first {
+        fs::write(&path, &bytes[..length]).unwrap();
+        let parts = sample::assert_never_wrong(&TraceFile::open(&path).unwrap());
+        sample::append(&path).unwrap();
+        let file = TraceFile::open(&path).unwrap();
+        assert_eq!((file.state(), file.ignored_bytes()), (Some(2), 0));
+        assert_eq!(file.counts().unwrap(), Some(sample::counts()));
+        // The ending is still missing, unless it was complete.
+        let has_end = file
+            .sections()
+            .unwrap()
+            .iter()
+            .any(|it| it.kind == Kind::END);
+        assert_eq!(file.end().unwrap().is_some(), has_end);
+        assert_eq!(
+            file.meta().is_ok() as usize + file.module().is_ok() as usize,
+            parts.min(2)
+        );
+    }
+}
+
+#[test]
+fn what_was_written_before_is_never_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    sample::record(&path);
+    let mut before = fs::read(&path).unwrap();
+    for _ in 0..3 {
+        sample::append(&path).unwrap();
+        let after = fs::read(&path).unwrap();
+        assert!(after.len() > before.len() && after.starts_with(&before));
+        before = after;
+    }
+}
+
+#[test]
+fn a_writer_that_appends_and_is_dropped_takes_its_bytes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    sample::record(&path);
+    let before = fs::read(&path).unwrap();
+    let writer = TraceWriter::append(&path).unwrap();
+    writer.counts(&sample::counts()).unwrap();
+    assert!(fs::read(&path).unwrap().len() > before.len());
+    let reader = TraceFile::open(&path).unwrap();
+    assert_eq!(reader.counts().unwrap(), None, "not committed");
+    drop(writer);
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_damaged_older_footer_harms_nobody_but_verify() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    let first = sample::record(&path) as usize;
+    sample::append(&path).unwrap();
+    changed(&path, |bytes| bytes[first - 1] ^= 1);
+    let file = TraceFile::open(&path).unwrap();
+    assert_eq!(sample::assert_never_wrong(&file), 5);
+    assert!(!file.verify().is_sound());
+}

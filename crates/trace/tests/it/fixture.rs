@@ -1,0 +1,28 @@
+//! A file of every format version stays readable for ever.
+
+use std::path::Path;
+
+use afterimage_trace::TraceFile;
+
+use crate::sample;
+
+/// Written by the version of this crate that defined format version 1. Never to be written
+/// again, not even when a new compressor would write other bytes.
+const V1: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/v1.aft");
+
+#[test]
+fn version_1_is_readable() {
+    let file = TraceFile::open(Path::new(V1)).unwrap();
+    assert_eq!(sample::assert_never_wrong(&file), 5);
+    assert_eq!((file.state(), file.ignored_bytes()), (Some(2), 0));
+    assert_eq!(file.verify().findings, []);
+}
+
+/// How the file was made: `cargo test -p afterimage-trace make_the_fixture -- --ignored`, which does not overwrite.
+#[test]
+#[ignore = "writes a file into the sources"]
+fn make_the_fixture() {
+    let path = Path::new(V1);
+    sample::record(path);
+    sample::append(path).unwrap();
+}

@@ -1,0 +1,219 @@
+//! Files made to do harm, their checksums right.
+
+use std::fs;
+
+use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
+
+use crate::sample;
+
+/// Length of a chunk's header.
+const CHUNK_HEADER: usize = 40;
+
+/// Where the chunks of a file's first state begin.
+fn chunks(bytes: &[u8]) -> Vec<usize> {
+    let mut at = 16;
+    let mut chunks = Vec::new();
+    while &bytes[at..at + 4] == b"AFTC" {
+        chunks.push(at);
+        let stored = u32::from_le_bytes(bytes[at + 24..at + 28].try_into().unwrap());
+        at += CHUNK_HEADER + stored as usize;
+    }
+    chunks
+}
+
+/// Makes the last four of `bytes` the checksum of the others.
+fn seal(bytes: &mut [u8]) {
+    let (body, crc) = bytes.split_at_mut(bytes.len() - 4);
+    crc.copy_from_slice(&crc32fast::hash(body).to_le_bytes());
+}
+
+/// A recording without footer, and the place of its chunks.
+fn footerless() -> (Vec<u8>, Vec<usize>) {
+    let (bytes, _) = sample::two_states();
+    let chunks = chunks(&bytes);
+    let index = *chunks.last().unwrap();
+    (bytes[..index].to_vec(), chunks[..chunks.len() - 1].to_vec())
+}
+
+#[test]
+fn a_newer_version_is_refused_by_number() {
+    let (mut bytes, _) = sample::two_states();
+    bytes[8] = 2;
+    seal(&mut bytes[..16]);
+    let error = TraceFile::from_bytes(bytes.clone()).unwrap_err();
+    assert!(matches!(error, TraceError::Newer { major: 2 }));
+    assert_eq!(
+        error.to_string(),
+        "the trace file has format version 2, newer than version 1, which this program reads; \
+         use a newer afterimage"
+    );
+    bytes[8] = 1;
+    bytes[10] = 9;
+    seal(&mut bytes[..16]);
+    let minor = TraceFile::from_bytes(bytes).unwrap();
+    assert_eq!(
+        sample::assert_never_wrong(&minor),
+        5,
+        "a newer minor version is read"
+    );
+}
+
+#[test]
+fn what_is_no_trace_file_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a");
+    assert!(matches!(TraceFile::open(&path), Err(TraceError::Io { .. })));
+    fs::write(&path, []).unwrap();
+    assert!(matches!(TraceFile::open(&path), Err(TraceError::Empty)));
+    fs::write(&path, sample::MODULE).unwrap();
+    assert!(matches!(TraceFile::open(&path), Err(TraceError::NotATrace)));
+    assert!(matches!(
+        TraceWriter::append(&path),
+        Err(TraceError::NotATrace)
+    ));
+    fs::write(&path, "x").unwrap();
+    assert!(matches!(TraceFile::open(&path), Err(TraceError::NotATrace)));
+    assert!(matches!(
+        TraceFile::open(dir.path()),
+        Err(TraceError::NotAFile)
+    ));
+    assert!(matches!(
+        TraceWriter::append(dir.path()),
+        Err(TraceError::NotAFile)
+    ));
+}
+
+/// Any value in any field of any chunk header, with a right checksum, ends in an answer
+/// that is right or an error. 65536 bytes of a field are not all tried: its edges are.
+#[test]
+fn no_header_field_is_believed() {
+    let (bytes, chunks) = footerless();
+    let fields = [
+        (4, 2),
+        (6, 1),
+        (7, 1),
+        (8, 4),
+        (12, 4),
+        (16, 8),
+        (24, 4),
+        (28, 4),
+        (32, 4),
+    ];
+    let values = [
+        0u64,
+        1,
+        2,
+        3,
+        4,
+        255,
+        1 << 16,
+        (1 << 24) - 1,
+        1 << 24,
+        (1 << 24) + 1,
+        1 << 31,
+        u64::MAX,
+    ];
+    for &chunk in &chunks {
+        for (field, length) in fields {
+            for value in values {
+                let mut bytes = bytes.clone();
+                let at = chunk + field;
+                bytes[at..at + length].copy_from_slice(&value.to_le_bytes()[..length]);
+                seal(&mut bytes[chunk..chunk + CHUNK_HEADER]);
+                let file = TraceFile::from_bytes(bytes).unwrap();
+                file.verify();
+                if field == 6 || field >= 24 {
+                    sample::assert_never_wrong(&file);
+                }
+            }
+        }
+    }
+}
+
+/// Chunks that announce much more than they hold.
+#[test]
+fn announced_lengths_allocate_nothing() {
+    let huge: &[&[u8]] = &[
+        // LOG: an event of 1 GiB; of more; a call with 2^63 arguments.
+        b"\x80\x80\x80\x80\x04",
+        b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+        b"\x0c\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x00",
+        // COUNTS: no mode, counters, increments; 2^28 functions, or one with 2^35 edges.
+        b"\x00\x00\x00\x80\x80\x80\x80\x01",
+        b"\x00\x00\x00\x01\x00\x80\x80\x80\x80\x80\x01",
+        // END: returned, no clock, no events, 2^35 imports, or none and 2^35 frames.
+        b"\x00\x00\x00\x80\x80\x80\x80\x80\x01",
+        b"\x00\x00\x00\x00\x80\x80\x80\x80\x80\x01",
+        // An integer of more than 64 bits.
+        b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01",
+        b"",
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    for (i, raw) in huge.iter().enumerate() {
+        let path = dir.path().join(format!("{i}.aft"));
+        let writer = TraceWriter::create(&path, false).unwrap();
+        for kind in [Kind::META, Kind::MODULE, Kind::LOG, Kind::END, Kind::COUNTS] {
+            writer.section(kind, None).unwrap().finish(0, raw).unwrap();
+        }
+        writer.commit().unwrap();
+        let file = TraceFile::open(&path).unwrap();
+        assert!(file.meta().is_err());
+        assert!(file.end().is_err());
+        assert!(file.counts().is_err());
+        assert_eq!(file.log().unwrap().filter(Result::is_ok).count(), 0);
+        assert!(!file.verify().is_sound());
+    }
+}
+
+/// A few kilobytes that decompress to gigabytes are refused before they do.
+#[test]
+fn compressed_zeros_beyond_a_sections_limit_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    let writer = TraceWriter::create(&path, false).unwrap();
+    let zeros = vec![0; 1 << 24];
+    let limits = [
+        (Kind::META, 4),
+        (Kind::MODULE, 64),
+        (Kind::END, 16),
+        (Kind::COUNTS, 32),
+    ];
+    for (kind, chunks) in limits {
+        let mut section = writer.section(kind, None).unwrap();
+        for _ in 0..chunks {
+            section.put(0, &zeros).unwrap();
+        }
+        section.finish(0, &[0]).unwrap();
+    }
+    writer.commit().unwrap();
+    let file = TraceFile::open(&path).unwrap();
+    assert!(file.length() < 1 << 20);
+    let too_large = |error| matches!(error, TraceError::TooLarge { .. });
+    assert!(too_large(file.meta().unwrap_err()));
+    assert!(too_large(file.module().unwrap_err()));
+    assert!(too_large(file.end().unwrap_err()));
+    assert!(too_large(file.counts().unwrap_err()));
+}
+
+#[test]
+fn a_frame_that_holds_more_or_less_than_declared_is_damage() {
+    let (bytes, chunks) = footerless();
+    for difference in [-1i32, 1] {
+        let mut bytes = bytes.clone();
+        // META is compressed.
+        let chunk = chunks[0];
+        assert_eq!(bytes[chunk + 6], 1);
+        let raw = u32::from_le_bytes(bytes[chunk + 28..chunk + 32].try_into().unwrap());
+        let raw = raw.wrapping_add_signed(difference);
+        bytes[chunk + 28..chunk + 32].copy_from_slice(&raw.to_le_bytes());
+        seal(&mut bytes[chunk..chunk + CHUNK_HEADER]);
+        let file = TraceFile::from_bytes(bytes).unwrap();
+        assert!(matches!(
+            file.meta(),
+            Err(TraceError::Damaged {
+                kind: Kind::META,
+                ..
+            })
+        ));
+    }
+}

@@ -1,0 +1,196 @@
+//! Creating, replacing, locking.
+
+use std::fs;
+use std::path::PathBuf;
+
+use afterimage_trace::{Kind, Meta, TraceError, TraceFile, TraceWriter};
+
+use crate::sample;
+
+/// The names in a folder, sorted.
+fn names(dir: &tempfile::TempDir) -> Vec<String> {
+    let entries = fs::read_dir(dir.path()).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn setting() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    (dir, path)
+}
+
+#[test]
+fn an_existing_file_is_not_overwritten() {
+    let (_dir, path) = setting();
+    fs::write(&path, "precious").unwrap();
+    assert!(matches!(
+        TraceWriter::create(&path, false),
+        Err(TraceError::Exists)
+    ));
+    assert_eq!(fs::read(&path).unwrap(), b"precious");
+}
+
+#[test]
+fn an_overwritten_file_stays_until_the_new_one_is_complete() {
+    let (dir, path) = setting();
+    sample::record(&path);
+    let old = fs::read(&path).unwrap();
+    let reader = TraceFile::open(&path).unwrap();
+
+    let writer = TraceWriter::create(&path, true).unwrap();
+    writer
+        .meta(&Meta {
+            program_name: "new".into(),
+            ..Meta::default()
+        })
+        .unwrap();
+    assert_eq!(fs::read(&path).unwrap(), old);
+    assert_eq!(names(&dir).len(), 2);
+    let part = dir.path().join(&names(&dir)[1]);
+    assert_eq!(
+        TraceFile::open(&part).unwrap().meta().unwrap().program_name,
+        "new"
+    );
+
+    writer.commit().unwrap();
+    assert_eq!(names(&dir), ["a.aft"]);
+    assert_eq!(
+        TraceFile::open(&path).unwrap().meta().unwrap().program_name,
+        "new"
+    );
+    assert_eq!(
+        sample::assert_never_wrong(&reader),
+        4,
+        "who reads the old file keeps it"
+    );
+    writer.counts(&sample::counts()).unwrap();
+    writer.commit().unwrap();
+    assert_eq!(
+        TraceFile::open(&path).unwrap().counts().unwrap(),
+        Some(sample::counts())
+    );
+}
+
+#[test]
+fn what_an_overwriting_writer_leaves_can_be_discarded() {
+    let (dir, path) = setting();
+    sample::record(&path);
+    let writer = TraceWriter::create(&path, true).unwrap();
+    writer.meta(&Meta::default()).unwrap();
+    writer.discard().unwrap();
+    assert_eq!(names(&dir), ["a.aft"]);
+    assert_eq!(
+        sample::assert_never_wrong(&TraceFile::open(&path).unwrap()),
+        4
+    );
+}
+
+#[test]
+fn a_new_file_that_is_discarded_is_gone_and_a_committed_one_is_not() {
+    let (dir, path) = setting();
+    TraceWriter::create(&path, false)
+        .unwrap()
+        .discard()
+        .unwrap();
+    assert!(names(&dir).is_empty());
+    let writer = TraceWriter::create(&path, false).unwrap();
+    writer.commit().unwrap();
+    writer.discard().unwrap();
+    assert_eq!(names(&dir), ["a.aft"]);
+}
+
+#[test]
+fn a_new_file_that_is_dropped_stays_readable_as_far_as_it_came() {
+    let (_dir, path) = setting();
+    let writer = TraceWriter::create(&path, false).unwrap();
+    sample::write_recording(&writer).unwrap();
+    drop(writer);
+    let file = TraceFile::open(&path).unwrap();
+    assert_eq!((file.state(), sample::assert_never_wrong(&file)), (None, 4));
+}
+
+#[test]
+fn there_is_one_writer_at_a_time_and_readers_do_not_wait() {
+    let (_dir, path) = setting();
+    let busy = |result: Result<TraceWriter, _>| matches!(result, Err(TraceError::BeingWritten));
+
+    let writer = TraceWriter::create(&path, false).unwrap();
+    assert!(busy(TraceWriter::append(&path)));
+    assert!(busy(TraceWriter::create(&path, true)));
+    writer.meta(&Meta::default()).unwrap();
+    assert_eq!(
+        TraceFile::open(&path).unwrap().meta().unwrap(),
+        Meta::default()
+    );
+    // The lock lasts as long as any part of the writer.
+    let section = writer.section(Kind(900), None).unwrap();
+    writer.commit().unwrap();
+    drop(writer);
+    assert!(busy(TraceWriter::append(&path)));
+    drop(section);
+
+    let over = TraceWriter::create(&path, true).unwrap();
+    assert!(
+        busy(TraceWriter::create(&path, true)),
+        "two that replace the same file"
+    );
+    assert!(busy(TraceWriter::append(&path)));
+    over.commit().unwrap();
+    assert!(
+        busy(TraceWriter::append(&path)),
+        "the new file has its own lock"
+    );
+    drop(over);
+    TraceWriter::append(&path).unwrap();
+}
+
+#[test]
+fn sections_that_occur_once_are_not_written_twice() {
+    let (_dir, path) = setting();
+    sample::record(&path);
+    let writer = TraceWriter::append(&path).unwrap();
+    let twice = |result: Result<(), _>, kind| matches!(result, Err(TraceError::Duplicate(it)) if it == kind);
+    assert!(twice(writer.meta(&Meta::default()), Kind::META));
+    assert!(twice(writer.module(&[]), Kind::MODULE));
+    assert!(twice(writer.log().map(drop), Kind::LOG));
+    assert!(twice(writer.end(&sample::end()), Kind::END));
+    writer.counts(&sample::counts()).unwrap();
+    writer.counts(&sample::counts()).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_is_followed_and_a_device_is_left_alone() {
+    let (dir, path) = setting();
+    let link = dir.path().join("link.aft");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    sample::record(&path);
+    TraceWriter::create(&link, true).unwrap().commit().unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(matches!(
+        TraceFile::open(&path).unwrap().meta(),
+        Err(TraceError::Missing(Kind::META))
+    ));
+    let null = std::path::Path::new("/dev/null");
+    assert!(matches!(
+        TraceWriter::create(null, true),
+        Err(TraceError::NotAFile)
+    ));
+    assert!(matches!(TraceFile::open(null), Err(TraceError::NotAFile)));
+    assert!(matches!(
+        TraceWriter::create(dir.path(), true),
+        Err(TraceError::NotAFile)
+    ));
+    assert!(matches!(
+        TraceWriter::create(dir.path(), false),
+        Err(TraceError::NotAFile)
+    ));
+    assert!(matches!(
+        TraceWriter::create(&dir.path().join("no/a.aft"), true),
+        Err(TraceError::Io { .. })
+    ));
+}
