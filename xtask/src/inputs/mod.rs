@@ -70,6 +70,7 @@ pub fn clang() -> Input {
     let program = c_program::generate(19, 24).into_bytes();
     let args = [
         "-cc1",
+        "-w",
         "-triple",
         "wasm32",
         "-O2",
