@@ -130,7 +130,7 @@ fn trap_code(trap: Trap) -> TrapCode {
         Trap::IndirectCallToNull => TrapCode::IndirectCallToNull,
         Trap::BadSignature => TrapCode::BadSignature,
         Trap::IntegerOverflow => TrapCode::IntegerOverflow,
-        Trap::IntegerDivisionByZero => TrapCode::IntegerDivisionByZero,
+        Trap::IntegerDivisionByZero => TrapCode::DivisionByZero,
         Trap::BadConversionToInteger => TrapCode::BadConversionToInteger,
         Trap::NullReference => TrapCode::NullReference,
         _ => TrapCode::Other,

@@ -13,9 +13,12 @@ pub(crate) const REPLAY_STACK: usize = 96 << 20;
 /// Stack beyond the guest's, for host functions.
 const HOST_STACK: usize = 4 << 20;
 
+/// The engine's version, as the lock file has it.
+const WASMTIME: &str = "48.0.8";
+
 /// Name, version and those settings of the engine that an exact repetition depends on.
 pub fn engine_description() -> String {
-    format!("wasmtime {} cranelift nan-canonicalization relaxed-simd-deterministic", wasmtime::VERSION)
+    format!("wasmtime {WASMTIME} cranelift nan-canonicalization relaxed-simd-deterministic")
 }
 
 /// What may differ between executions: nothing that the guest can see, except how deep it can recurse.
@@ -68,4 +71,16 @@ pub(crate) fn on_guest_thread<R: Send>(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WASMTIME;
+
+    #[test]
+    fn engine_version_is_the_locked_one() {
+        let lock = include_str!("../../../Cargo.lock");
+        let entry = format!("name = \"wasmtime\"\nversion = \"{WASMTIME}\"");
+        assert!(lock.contains(&entry), "Cargo.lock has another version of wasmtime");
+    }
 }

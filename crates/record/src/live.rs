@@ -13,7 +13,7 @@ use afterimage_trace::{
 use sha2::{Digest, Sha256};
 use wasmtime::{Instance, Memory, Module, ResourceLimiter, Store, Val};
 use wasmtime_wasi::p1::WasiP1Ctx;
-use wasmtime_wasi::{DirPerms, FilePerms, WasiCtxBuilder};
+use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
 use crate::effects::{Span, Strings};
 use crate::ending::{Outcome, classify, frames, open_frames};
@@ -200,7 +200,7 @@ pub fn record(
         out.counts(counts)?;
     }
     out.end(&recorded.end)?;
-    out.commit(false)?;
+    out.commit()?;
     Ok(recorded)
 }
 
@@ -391,7 +391,7 @@ impl Run<'_> {
         }
         for (host, guest) in &command.dirs {
             builder
-                .preopened_dir(host, guest, DirPerms::all(), FilePerms::all())
+                .preopened_dir(host, guest, FsPerms::ReadWrite)
                 .map_err(|e| RecordError::Open { path: host.display().to_string(), message: format!("{e:#}") })?;
         }
         let runtime = tokio::runtime::Builder::new_current_thread()

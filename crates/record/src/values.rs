@@ -1,7 +1,7 @@
 //! Values: the engine's, the log's, and as literals on the command line.
 
 use afterimage_trace::RawValue;
-use wasmtime::{Ref, Val, ValType};
+use wasmtime::{Val, ValType};
 
 use crate::RecordError;
 
@@ -38,14 +38,8 @@ pub(crate) fn val(value: RawValue) -> Val {
 
 /// Some value of a type: room for a result.
 pub(crate) fn zero(ty: &ValType) -> Val {
-    match ty {
-        ValType::I32 => Val::I32(0),
-        ValType::I64 => Val::I64(0),
-        ValType::F32 => Val::F32(0),
-        ValType::F64 => Val::F64(0),
-        ValType::V128 => Val::V128(0u128.into()),
-        ValType::Ref(r) => Val::Ref(Ref::null(r.heap_type())),
-    }
+    // Only references of proposals that are refused have no null.
+    Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None))
 }
 
 /// Reads the arguments of an invoked function: decimal or hexadecimal integers, decimal floats.

@@ -16,9 +16,9 @@
 //! 0x48  activations running              u32   (external modules only)
 //! 0x4c  inside a host call               u32   (external modules only)
 //! 0x50  number of entry counters         u64   (external modules only)
-//! 0x58  armed: the clock to stop at        u64
-0x60  armed: entries to let pass        u64
-0x80  counters                         u64 each
+//! 0x58  armed: the clock to stop at      u64
+//! 0x60  armed: entries to let pass        u64
+//! 0x80  counters                         u64 each
 //!       entry counters, one per exported function, in export order
 //! ```
 //! All numbers are little-endian.

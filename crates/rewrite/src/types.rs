@@ -77,5 +77,5 @@ impl TypePool {
 
 /// A value type, as the encoder has it.
 pub(crate) fn val_type(ty: ValType) -> Result<wasm_encoder::ValType, RewriteError> {
-    wasm_encoder::ValType::try_from(ty).map_err(|()| RewriteError::Type(ty))
+    wasm_encoder::ValType::try_from(ty).map_err(|_| RewriteError::Type(ty))
 }

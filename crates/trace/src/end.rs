@@ -58,6 +58,31 @@ pub enum Ending {
     },
 }
 
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ending::Returned => f.write_str("returned"),
+            Ending::Exited { code } => write!(f, "exited with code {code}"),
+            Ending::Trapped { code: TrapCode::Other, message } => write!(f, "trapped: {message}"),
+            Ending::Trapped { code, .. } => write!(f, "trapped: {code}"),
+            Ending::Exception { message } => write!(f, "threw an exception that nothing caught: {message}"),
+            Ending::StackOverflow => f.write_str("exhausted its stack"),
+            Ending::Interrupted { by } => write!(f, "was stopped by {by}"),
+            Ending::HostError { message } => write!(f, "failed in a host call: {message}"),
+        }
+    }
+}
+
+impl fmt::Display for Interrupter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Interrupter::CtrlC => "Ctrl-C",
+            Interrupter::Terminate => "a request to terminate",
+            Interrupter::Timeout => "the time limit",
+        })
+    }
+}
+
 /// Who stopped a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupter {

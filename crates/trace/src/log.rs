@@ -72,11 +72,14 @@ impl LogWriter {
         let mut first = self.written;
         for piece in self.raw.chunks(PIECE) {
             self.section.put(first, piece)?;
-            // Every event waiting began in the first piece: all but the last one are short.
+            // All events waiting begin in the first piece: those before the last are shorter together.
             first = self.events;
         }
         self.written = self.events;
         self.raw.clear();
+        // One long event does not keep its memory for the whole run.
+        self.raw.shrink_to(2 * FLUSH);
+        self.event.shrink_to(2 * FLUSH);
         Ok(())
     }
 

@@ -248,6 +248,8 @@ impl<R: Read + Seek> Source<'_, R> {
             ..State::new()
         };
         let (mut offset, mut sequence, mut raw) = (footer.index, 0, Vec::new());
+        // More records than there is room for chunks are not worth decompressing.
+        let mut room = footer.index / CHUNK_HEADER_LEN as u64 * RECORD_LEN as u64;
         loop {
             let Some(chunk) = self.chunk_at(offset)? else {
                 return Ok(None);
@@ -256,6 +258,10 @@ impl<R: Read + Seek> Source<'_, R> {
             if header.kind != Kind::INDEX || header.sequence != sequence || chunk.end() > at {
                 return Ok(None);
             }
+            let Some(rest) = room.checked_sub(header.raw.into()) else {
+                return Ok(None);
+            };
+            room = rest;
             if codec::decode(&header, self.payload(&chunk)?, &mut raw).is_err() {
                 return Ok(None);
             }
@@ -282,12 +288,21 @@ impl<R: Read + Seek> Source<'_, R> {
     fn recover(&mut self) -> Result<State> {
         let (mut chunks, mut footers) = (Vec::new(), Vec::new());
         let mut offset = HEADER_LEN as u64;
+        // Where the last index begins: only its own footer is looked at again, so that the walk stays
+        // linear whatever footers a file is stuffed with.
+        let mut index = 0;
         loop {
             if let Some(chunk) = self.chunk_at(offset)? {
+                if chunk.header.kind == Kind::INDEX && chunk.header.sequence == 0 {
+                    index = offset;
+                }
                 offset = chunk.end();
                 chunks.push(chunk);
-            } else if self.footer_at(offset)?.is_some() {
-                footers.push(offset);
+            } else if let Some(footer) = self.footer_at(offset)? {
+                if footer.index == index {
+                    footers.push(offset);
+                    index = 0;
+                }
                 offset += FOOTER_LEN as u64;
             } else {
                 break;
