@@ -26,7 +26,7 @@ pub fn ensure_wasm_target() -> Result<()> {
         ),
         Err(_) => bail!(
             "Rust's target {TARGET} is not installed, and there is no rustup to add it: \
-             install the target's standard library with whatever installed Rust (Debian: `apt-get install libstd-rust-dev-wasm32`)"
+             install Rust with rustup (rustup.rs), then run `rustup target add {TARGET}`"
         ),
     }
 }
