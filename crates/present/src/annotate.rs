@@ -42,7 +42,10 @@ pub fn annotate(
     let mut files = HashMap::<&str, File>::new();
     for row in profile.line_rows(&annotation.scope)? {
         let file = files.entry(profile.file(row.line.file)).or_default();
-        let count = LineCount { arrivals: row.count, instructions: row.instructions };
+        let count = LineCount {
+            arrivals: row.count,
+            instructions: row.instructions,
+        };
         file.lines.insert(row.line.number, count);
         file.instructions += row.instructions;
     }
@@ -66,7 +69,12 @@ pub fn annotate(
     if !missing.is_empty() {
         writeln!(out, "\nNot at hand:")?;
         for (path, instructions) in missing {
-            writeln!(out, "  {:>6}  {}", percent(instructions, total), plain(path))?;
+            writeln!(
+                out,
+                "  {:>6}  {}",
+                percent(instructions, total),
+                plain(path)
+            )?;
         }
     }
     if never_ran > 0 {
@@ -74,7 +82,8 @@ pub fn annotate(
     }
 
     let is_at_hand = |row: &FunctionRow| {
-        row.position.is_some_and(|position| at_hand.contains(profile.file(position.file)))
+        row.position
+            .is_some_and(|position| at_hand.contains(profile.file(position.file)))
     };
     let mut rows = profile.function_rows(&annotation.scope)?;
     rows.retain(|row| (!whole || row.entries > 0) && !is_at_hand(row));
@@ -106,13 +115,29 @@ impl File {
         style: Style,
     ) -> Result<(), PresentError> {
         let total = profile.totals().instructions;
-        let title = format!("{} ({} of all instructions)", path, percent(self.instructions, total));
+        let title = format!(
+            "{} ({} of all instructions)",
+            path,
+            percent(self.instructions, total)
+        );
         writeln!(out, "\n{}", style.paint(Paint::Bold, &plain(&title)))?;
-        let counts = self.lines.values().map(|line| width(&grouped(line.arrivals)));
+        let counts = self
+            .lines
+            .values()
+            .map(|line| width(&grouped(line.arrivals)));
         let count_width = counts.max().unwrap_or(0).max("#####".len());
-        let number_width = text.len().max(1).to_string().len();
+        let number_width = text.len().to_string().len().max("line".len());
+        let header = format!(
+            "{:>count_width$} {:>6} {:>number_width$}",
+            "count", "share", "line"
+        );
+        writeln!(out, "{}", style.paint(Paint::Bold, &header))?;
         // The debug information may be of another version of the file, with more lines than this one.
-        let beyond = self.lines.keys().copied().filter(|&number| number as usize > text.len());
+        let beyond = self
+            .lines
+            .keys()
+            .copied()
+            .filter(|&number| number as usize > text.len());
         let numbers = (1..=text.len() as u32).chain(beyond);
         let mut last = 0;
         for number in numbers.filter(|&number| whole || self.is_near(number)) {
@@ -121,17 +146,23 @@ impl File {
             }
             last = number;
             let (count, share, paint) = match self.lines.get(&number) {
+                // Other functions may have code there.
+                None if !whole => (String::new(), String::new(), Paint::Plain),
                 None => ("-".to_owned(), String::new(), Paint::Plain),
-                Some(LineCount { arrivals: 0, instructions: 0 }) => {
-                    ("#####".to_owned(), String::new(), Paint::Dead)
-                }
+                Some(LineCount {
+                    arrivals: 0,
+                    instructions: 0,
+                }) => ("#####".to_owned(), String::new(), Paint::Dead),
                 Some(line) => (
                     grouped(line.arrivals),
                     percent(line.instructions, total),
                     Paint::of_share(line.instructions, total),
                 ),
             };
-            let code = text.get(number as usize - 1).map(|line| plain(line)).unwrap_or_default();
+            let code = text
+                .get(number as usize - 1)
+                .map(|line| plain(line))
+                .unwrap_or_default();
             let line = format!("{count:>count_width$} {share:>6} {number:>number_width$}  {code}");
             writeln!(out, "{}", style.paint(paint, line.trim_end()))?;
         }

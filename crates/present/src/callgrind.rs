@@ -25,27 +25,43 @@ pub fn callgrind(
     let rows = profile.function_rows(scope)?;
     let sum = rows.iter().map(|row| row.instructions).sum::<u64>();
     writeln!(out, "# callgrind format\nversion: 1\ncreator: afterimage")?;
-    writeln!(out, "# Calls are left out: counts of edges do not determine what a call costs in all.")?;
-    writeln!(out, "positions: line\nevent: Instr : executed WebAssembly instructions")?;
+    writeln!(
+        out,
+        "# Calls are left out: counts of edges do not determine what a call costs in all."
+    )?;
+    writeln!(
+        out,
+        "positions: line\nevent: Instr : executed WebAssembly instructions"
+    )?;
     writeln!(out, "events: Instr\nsummary: {sum}")?;
     let mut files = Ids::default();
     let mut functions = Ids::default();
     let mut operators = Vec::new();
     for row in rows.iter().filter(|row| row.instructions > 0) {
-        let Some((function, _, counts)) = profile.function(row.function) else { continue };
+        let Some((function, _, counts)) = profile.function(row.function) else {
+            continue;
+        };
         profile.operators(function, counts, &mut operators)?;
         let mut costs = BTreeMap::<(Option<FileId>, u32), u64>::new();
         for operator in operators.iter().filter(|operator| operator.instruction) {
-            let key = operator.position.map_or((None, 0), |at| (Some(at.file), at.line));
+            let key = operator
+                .position
+                .map_or((None, 0), |at| (Some(at.file), at.line));
             let cost = costs.entry(key).or_default();
             *cost = cost
                 .checked_add(operator.count)
-                .ok_or(ProfileError::Overflow { function: row.function })?;
+                .ok_or(ProfileError::Overflow {
+                    function: row.function,
+                })?;
         }
         let path = |file: Option<FileId>| file.map_or("???", |file| profile.file(file));
         let home = row.position.map(|position| position.file);
         writeln!(out, "\nfl={}", files.of(path(home)))?;
-        writeln!(out, "fn={}", functions.of(profile.names().function(row.function)))?;
+        writeln!(
+            out,
+            "fn={}",
+            functions.of(profile.names().function(row.function))
+        )?;
         let mut current = home;
         for ((file, line), cost) in costs.into_iter().filter(|(_, cost)| *cost > 0) {
             if file != current {

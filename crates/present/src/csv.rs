@@ -21,25 +21,22 @@ pub fn csv(
 ) -> Result<(), PresentError> {
     let mut lines = Lines { out, profile };
     let header = match &report.rows {
-        Rows::Functions(_) => {
-            "function,name,offset,entries,blocks,instructions,file,line,column"
-        }
+        Rows::Functions(_) => "function,name,offset,entries,blocks,instructions,file,line,column",
         Rows::Lines(_) => "file,line,count,instructions",
-        Rows::Blocks(_) => {
-            "function,name,block,end,op,offset,count,instructions,file,line,column"
-        }
-        Rows::Edges(_) => {
-            "function,name,edge,from,to,kind,back,offset,count,file,line,column"
-        }
-        Rows::Instructions(_) => {
-            "function,name,block,op,offset,text,count,file,line,column"
-        }
+        Rows::Blocks(_) => "function,name,block,end,op,offset,count,instructions,file,line,column",
+        Rows::Edges(_) => "function,name,edge,from,to,kind,back,offset,count,file,line,column",
+        Rows::Instructions(_) => "function,name,block,op,offset,text,count,file,line,column",
     };
     write!(lines.out, "{header}\r\n")?;
     match &report.rows {
         Rows::Functions(rows) => {
             for row in rows {
-                let fields = [row.offset.0.into(), row.entries, row.blocks, row.instructions];
+                let fields = [
+                    row.offset.0.into(),
+                    row.entries,
+                    row.blocks,
+                    row.instructions,
+                ];
                 let middle = fields.map(|n| n.to_string());
                 lines.of_function(row.function, middle, row.position)?;
             }
@@ -72,7 +69,8 @@ pub fn csv(
                     row.to.as_u32().to_string(),
                     row.kind.to_string(),
                     row.back.to_string(),
-                    row.offset.map_or(String::new(), |offset| offset.0.to_string()),
+                    row.offset
+                        .map_or(String::new(), |offset| offset.0.to_string()),
                     row.count.to_string(),
                 ];
                 lines.of_function(row.function, middle, row.position)?;
@@ -81,7 +79,8 @@ pub fn csv(
         Rows::Instructions(rows) => {
             for row in rows {
                 let middle = [
-                    row.block.map_or(String::new(), |block| block.as_u32().to_string()),
+                    row.block
+                        .map_or(String::new(), |block| block.as_u32().to_string()),
                     row.op.as_u32().to_string(),
                     row.offset.0.to_string(),
                     quoted(&row.text).into_owned(),
@@ -112,7 +111,11 @@ impl Lines<'_> {
             Some(Location { file, line, column }) => [
                 quoted(self.profile.file(file)).into_owned(),
                 line.to_string(),
-                if column > 0 { column.to_string() } else { String::new() },
+                if column > 0 {
+                    column.to_string()
+                } else {
+                    String::new()
+                },
             ],
         };
         let first = [function.as_u32().to_string(), name];

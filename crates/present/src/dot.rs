@@ -22,7 +22,11 @@ pub fn cfg_dot(
 ) -> Result<(), PresentError> {
     let (function, counts, derived) = graph_of(profile, function)?;
     let name = profile.names().function(function.id);
-    writeln!(out, "digraph {{\n  label={};\n  node [shape=box];", quoted(name))?;
+    writeln!(
+        out,
+        "digraph {{\n  label={};\n  node [shape=box];",
+        quoted(name)
+    )?;
     let most = derived.blocks.values().copied().max().unwrap_or(0);
     for (id, block) in &function.cfg.blocks {
         let count = derived.blocks[id];
@@ -31,7 +35,11 @@ pub fn cfg_dot(
             BlockKind::Dispatch(_) => "diamond",
             BlockKind::Exit => "doublecircle",
         };
-        let color = if count == 0 { ", color=gray, fontcolor=gray" } else { "" };
+        let color = if count == 0 {
+            ", color=gray, fontcolor=gray"
+        } else {
+            ""
+        };
         // Log scale, from white to red: what runs a thousand times less is still told apart.
         let fill = match block.kind {
             BlockKind::Code if count > 0 => {
@@ -41,7 +49,11 @@ pub fn cfg_dot(
             _ => String::new(),
         };
         let label = quoted(&format!("{id}\n{block}\n{}", grouped(count)));
-        writeln!(out, "  {} [label={label}, shape={shape}{fill}{color}];", id.as_u32())?;
+        writeln!(
+            out,
+            "  {} [label={label}, shape={shape}{fill}{color}];",
+            id.as_u32()
+        )?;
     }
     for (id, edge) in &function.cfg.edges {
         let count = counts.edges[id.index()];
@@ -52,7 +64,11 @@ pub fn cfg_dot(
             }
             _ => "",
         };
-        let color = if count == 0 { ", color=gray, fontcolor=gray" } else { "" };
+        let color = if count == 0 {
+            ", color=gray, fontcolor=gray"
+        } else {
+            ""
+        };
         let label = quoted(&format!("{} {}", edge.kind, grouped(count)));
         let (from, to) = (edge.from.as_u32(), edge.to.as_u32());
         writeln!(out, "  {from} -> {to} [label={label}{style}{color}];")?;
@@ -75,10 +91,18 @@ pub fn cfg_text(
     let cells = derived.blocks.values().chain(&counts.edges);
     let width = cells.map(|&count| grouped(count).len()).max().unwrap_or(0);
     for (id, block) in &function.cfg.blocks {
-        writeln!(out, "{:>width$}  {id}: {block}", grouped(derived.blocks[id]))?;
+        writeln!(
+            out,
+            "{:>width$}  {id}: {block}",
+            grouped(derived.blocks[id])
+        )?;
         for &edge in function.cfg.graph.out_edges(id) {
             let count = grouped(counts.edges[edge.index()]);
-            writeln!(out, "{count:>width$}    {edge}: {}", function.cfg.edges[edge])?;
+            writeln!(
+                out,
+                "{count:>width$}    {edge}: {}",
+                function.cfg.edges[edge]
+            )?;
         }
         let open = counts.open.iter().find(|open| open.0 == id);
         if let Some(&(_, open)) = open {
@@ -102,10 +126,18 @@ pub fn calls_dot(
     writeln!(out, "digraph {{\n  rankdir=LR;\n  node [shape=box];")?;
     let rows = profile.call_rows(scope)?;
     let ran: Vec<_> = rows.iter().filter(|row| row.count > 0).collect();
-    let mut functions: BTreeSet<FuncId> =
-        ran.iter().flat_map(|row| [Some(row.caller), row.callee]).flatten().collect();
+    let mut functions: BTreeSet<FuncId> = ran
+        .iter()
+        .flat_map(|row| [Some(row.caller), row.callee])
+        .flatten()
+        .collect();
     let entered = profile.function_rows(scope)?;
-    functions.extend(entered.iter().filter(|row| row.entries > 0).map(|row| row.function));
+    functions.extend(
+        entered
+            .iter()
+            .filter(|row| row.entries > 0)
+            .map(|row| row.function),
+    );
     for function in functions {
         let name = profile.names().function(function);
         let (label, style) = match profile.function(function) {
@@ -116,15 +148,26 @@ pub fn calls_dot(
             }
             None => (format!("{name}\nimported"), ", style=dashed"),
         };
-        writeln!(out, "  f{} [label={}{style}];", function.as_u32(), quoted(&label))?;
+        writeln!(
+            out,
+            "  f{} [label={}{style}];",
+            function.as_u32(),
+            quoted(&label)
+        )?;
     }
     if ran.iter().any(|row| row.callee.is_none()) {
         writeln!(out, "  table [label=\"through a table\", shape=ellipse];")?;
     }
     for row in ran {
-        let callee = row.callee.map_or("table".into(), |callee| format!("f{}", callee.as_u32()));
+        let callee = row
+            .callee
+            .map_or("table".into(), |callee| format!("f{}", callee.as_u32()));
         let label = quoted(&grouped(row.count));
-        writeln!(out, "  f{} -> {callee} [label={label}];", row.caller.as_u32())?;
+        writeln!(
+            out,
+            "  f{} -> {callee} [label={label}];",
+            row.caller.as_u32()
+        )?;
     }
     writeln!(out, "}}")?;
     Ok(())
@@ -134,7 +177,9 @@ fn graph_of<'p, 'a>(
     profile: &'p Profile<'a>,
     function: FuncId,
 ) -> Result<(&'a Function, &'a FunctionCounts, &'p FunctionProfile), PresentError> {
-    profile.function(function).ok_or(PresentError::NoGraph(function.as_u32()))
+    profile
+        .function(function)
+        .ok_or(PresentError::NoGraph(function.as_u32()))
 }
 
 /// A string literal of DOT.

@@ -32,7 +32,10 @@ pub fn json(
         totals: totals(report.totals),
         available: report.available,
         complete: !limited,
-        rows: RowList { profile, rows: &report.rows },
+        rows: RowList {
+            profile,
+            rows: &report.rows,
+        },
     };
     serde_json::to_writer(&mut *out, &document)?;
     writeln!(out)?;
@@ -72,8 +75,22 @@ struct TotalsObject {
 }
 
 fn totals(totals: Totals) -> TotalsObject {
-    let Totals { instructions, blocks, entries, functions, executed_functions, open } = totals;
-    TotalsObject { instructions, blocks, entries, functions, executed_functions, open }
+    let Totals {
+        instructions,
+        blocks,
+        entries,
+        functions,
+        executed_functions,
+        open,
+    } = totals;
+    TotalsObject {
+        instructions,
+        blocks,
+        entries,
+        functions,
+        executed_functions,
+        open,
+    }
 }
 
 /// A row of any kind; each kind leaves out the fields that it does not have.
@@ -156,7 +173,11 @@ impl Serialize for RowList<'_> {
                     list.serialize_element(&Row {
                         count: Some(row.count),
                         instructions: Some(row.instructions),
-                        source: Some(SourceObject { file, line: row.line.number, column: None }),
+                        source: Some(SourceObject {
+                            file,
+                            line: row.line.number,
+                            column: None,
+                        }),
                         ..Row::default()
                     })?;
                 }
@@ -214,7 +235,11 @@ impl Serialize for RowList<'_> {
 impl<'r> RowList<'r> {
     fn function(&self, id: FuncId) -> Option<FunctionObject<'r>> {
         let names = self.profile.names();
-        Some(FunctionObject { index: id.as_u32(), name: names.function(id), raw_name: names.raw(id) })
+        Some(FunctionObject {
+            index: id.as_u32(),
+            name: names.function(id),
+            raw_name: names.raw(id),
+        })
     }
 
     fn source(&self, position: Option<Location>) -> Option<SourceObject<'r>> {

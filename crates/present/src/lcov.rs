@@ -14,14 +14,14 @@ use crate::PresentError;
 ///
 /// # Errors
 /// [`PresentError::NoSource`] if no line is known; otherwise if `out` or the profile fails.
-pub fn lcov(
-    out: &mut dyn Write,
-    profile: &Profile<'_>,
-    scope: &Scope,
-) -> Result<(), PresentError> {
+pub fn lcov(out: &mut dyn Write, profile: &Profile<'_>, scope: &Scope) -> Result<(), PresentError> {
     let mut files = BTreeMap::<&str, File>::new();
     for row in profile.line_rows(scope)? {
-        files.entry(profile.file(row.line.file)).or_default().lines.push(row);
+        files
+            .entry(profile.file(row.line.file))
+            .or_default()
+            .lines
+            .push(row);
     }
     if files.is_empty() {
         return Err(PresentError::NoSource);

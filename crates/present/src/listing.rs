@@ -30,9 +30,16 @@ pub(crate) fn listing(
     let all = bodies.iter().flat_map(|(_, operators)| operators.iter());
     let mut offsets: Vec<_> = all.map(|operator| operator.offset).collect();
     offsets.sort_unstable();
-    let texts = if offsets.is_empty() { Vec::new() } else { profile.texts(offsets.clone())? };
+    let texts = if offsets.is_empty() {
+        Vec::new()
+    } else {
+        profile.texts(offsets.clone())?
+    };
     let text_of = |operator: &OperatorCount| {
-        let text = offsets.binary_search(&operator.offset).ok().map(|at| texts[at].as_str());
+        let text = offsets
+            .binary_search(&operator.offset)
+            .ok()
+            .map(|at| texts[at].as_str());
         text.filter(|text| !text.is_empty()).unwrap_or("  end")
     };
     for (row, operators) in &bodies {
@@ -57,18 +64,24 @@ fn write_function<'t>(
         percent(row.instructions, total)
     );
     writeln!(out, "\n{}", style.paint(Paint::Bold, &plain(&title)))?;
-    let widths = operators.iter().map(|operator| grouped(operator.count).len());
+    let widths = operators
+        .iter()
+        .map(|operator| grouped(operator.count).len());
     let count_width = widths.max().unwrap_or(0).max("#####".len());
     for operator in operators {
         let (count, paint) = match operator {
-            OperatorCount { instruction: false, .. } | OperatorCount { block: None, .. } => {
-                ("-".to_owned(), Paint::Plain)
+            OperatorCount {
+                instruction: false, ..
             }
+            | OperatorCount { block: None, .. } => ("-".to_owned(), Paint::Plain),
             OperatorCount { count: 0, .. } => ("#####".to_owned(), Paint::Dead),
             OperatorCount { count, .. } => (grouped(*count), Paint::of_share(*count, total)),
         };
         let offset = operator.offset.to_string();
-        let line = format!("{count:>count_width$} {offset:>8}  {}", plain(text_of(operator)));
+        let line = format!(
+            "{count:>count_width$} {offset:>8}  {}",
+            plain(text_of(operator))
+        );
         writeln!(out, "{}", style.paint(paint, &line))?;
     }
     Ok(())

@@ -29,27 +29,44 @@ pub fn pprof(
     writer.string("");
     for (name, unit) in [("executions", "count"), ("instructions", "count")] {
         let mut value_type = Message::default();
-        value_type.integer(1, writer.string(name)).integer(2, writer.string(unit));
+        value_type
+            .integer(1, writer.string(name))
+            .integer(2, writer.string(unit));
         writer.message.message(1, &value_type);
     }
     let mut operators = Vec::new();
-    for row in profile.function_rows(scope)?.iter().filter(|row| row.instructions > 0) {
-        let Some((function, _, counts)) = profile.function(row.function) else { continue };
+    for row in profile
+        .function_rows(scope)?
+        .iter()
+        .filter(|row| row.instructions > 0)
+    {
+        let Some((function, _, counts)) = profile.function(row.function) else {
+            continue;
+        };
         profile.operators(function, counts, &mut operators)?;
         operators.retain(|operator| operator.instruction);
         for stretch in stretches(&operators) {
             let line = stretch[0].position.map(Line::from);
             let home = row.position.map(|position| position.file);
             let function = writer.function(profile, row.function, line.map(|l| l.file).or(home));
-            let sum = stretch.iter().map(|operator| operator.count).try_fold(0, u64::checked_add);
+            let sum = stretch
+                .iter()
+                .map(|operator| operator.count)
+                .try_fold(0, u64::checked_add);
             let sum = sum.filter(|&sum| i64::try_from(sum).is_ok());
-            let sum = sum.ok_or(ProfileError::Overflow { function: row.function })?;
+            let sum = sum.ok_or(ProfileError::Overflow {
+                function: row.function,
+            })?;
             writer.sample(stretch, function, line, sum);
         }
     }
     let mut mapping = Message::default();
     // Has functions, file names and line numbers.
-    mapping.integer(1, 1).integer(7, 1).integer(8, 1).integer(9, 1);
+    mapping
+        .integer(1, 1)
+        .integer(7, 1)
+        .integer(8, 1)
+        .integer(9, 1);
     writer.message.message(3, &mapping);
     let comment =
         writer.string("Exact counts. Samples have no callers: counts of edges know none.");
@@ -105,7 +122,11 @@ impl Writer {
         let raw = self.string(names.raw(id).unwrap_or(names.function(id)));
         let path = self.string(file.map_or("", |file| profile.file(file)));
         let mut function = Message::default();
-        function.integer(1, next).integer(2, shown).integer(3, raw).integer(4, path);
+        function
+            .integer(1, next)
+            .integer(2, shown)
+            .integer(3, raw)
+            .integer(4, path);
         self.message.message(5, &function);
         next
     }
@@ -113,13 +134,18 @@ impl Writer {
     fn sample(&mut self, stretch: &[OperatorCount], function: u64, line: Option<Line>, sum: u64) {
         self.locations += 1;
         let mut at = Message::default();
-        at.integer(1, function).integer(2, line.map_or(0, |line| line.number.into()));
+        at.integer(1, function)
+            .integer(2, line.map_or(0, |line| line.number.into()));
         let mut location = Message::default();
         location.integer(1, self.locations).integer(2, 1);
-        location.integer(3, stretch[0].offset.0.into()).message(4, &at);
+        location
+            .integer(3, stretch[0].offset.0.into())
+            .message(4, &at);
         self.message.message(4, &location);
         let mut sample = Message::default();
-        sample.packed(1, &[self.locations]).packed(2, &[stretch[0].count, sum]);
+        sample
+            .packed(1, &[self.locations])
+            .packed(2, &[stretch[0].count, sum]);
         self.message.message(2, &sample);
     }
 }

@@ -26,7 +26,10 @@ pub(crate) struct Cache<'s> {
 
 impl<'s> Cache<'s> {
     pub(crate) fn new(sources: &'s dyn Sources) -> Self {
-        Self { sources, files: HashMap::new() }
+        Self {
+            sources,
+            files: HashMap::new(),
+        }
     }
 
     /// The lines of a file.

@@ -18,7 +18,10 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+        Self {
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+        }
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -39,8 +42,16 @@ impl Table {
                 *column = width(cell).max(*column);
             }
         }
-        let header: Vec<String> = self.columns.iter().map(|column| column.0.to_owned()).collect();
-        writeln!(out, "{}", style.paint(Paint::Bold, &self.line(&header, &widths)))?;
+        let header: Vec<String> = self
+            .columns
+            .iter()
+            .map(|column| column.0.to_owned())
+            .collect();
+        writeln!(
+            out,
+            "{}",
+            style.paint(Paint::Bold, &self.line(&header, &widths))
+        )?;
         for (i, row) in self.rows.iter().enumerate() {
             writeln!(out, "{}", style.paint(paint(i), &self.line(row, &widths)))?;
         }
@@ -139,13 +150,22 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_lines_have_no_trailing_blanks() {
-        let mut table = Table::new(&[("n", Align::Right), ("name", Align::Left), ("x", Align::Left)]);
+        let mut table = Table::new(&[
+            ("n", Align::Right),
+            ("name", Align::Left),
+            ("x", Align::Left),
+        ]);
         table.row(["1,000".into(), "é".into(), "last".into()]);
         table.row(["7".into(), "longer".into(), String::new()]);
         let mut out = Vec::new();
-        table.write(&mut out, Style::default(), |_| Paint::Hot).unwrap();
+        table
+            .write(&mut out, Style::default(), |_| Paint::Hot)
+            .unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert_eq!(text, "    n  name    x\n1,000  é       last\n    7  longer\n");
+        assert_eq!(
+            text,
+            "    n  name    x\n1,000  é       last\n    7  longer\n"
+        );
     }
 
     #[test]
@@ -157,6 +177,9 @@ mod tests {
     #[test]
     fn colors_only_when_on() {
         assert_eq!(Style { color: false }.paint(Paint::Hot, "x"), "x");
-        assert_eq!(Style { color: true }.paint(Paint::Hot, "x"), "\x1b[1;31mx\x1b[0m");
+        assert_eq!(
+            Style { color: true }.paint(Paint::Hot, "x"),
+            "\x1b[1;31mx\x1b[0m"
+        );
     }
 }

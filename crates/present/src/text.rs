@@ -24,7 +24,10 @@ pub fn text(
 ) -> Result<(), PresentError> {
     summary(out, report.totals)?;
     writeln!(out)?;
-    let shown = Shown { profile, total: report.totals.instructions };
+    let shown = Shown {
+        profile,
+        total: report.totals.instructions,
+    };
     let (table, shares) = match &report.rows {
         Rows::Functions(rows) => shown.functions(rows),
         Rows::Lines(rows) => shown.lines(rows, sources),
@@ -43,7 +46,11 @@ pub fn text(
             Rows::Edges(_) => "edge",
             Rows::Instructions(_) => "instruction",
         };
-        writeln!(out, "… and {}", counted(left as u64, noun).replacen(' ', " more ", 1))?;
+        writeln!(
+            out,
+            "… and {}",
+            counted(left as u64, noun).replacen(' ', " more ", 1)
+        )?;
     }
     Ok(())
 }
@@ -59,7 +66,11 @@ pub(crate) fn summary(out: &mut dyn Write, totals: Totals) -> std::io::Result<()
         counted(totals.functions, "function"),
     )?;
     if totals.open > 0 {
-        write!(out, "; the run ended inside {}", counted(totals.open, "call"))?;
+        write!(
+            out,
+            "; the run ended inside {}",
+            counted(totals.open, "call")
+        )?;
     }
     writeln!(out)
 }
@@ -77,9 +88,15 @@ impl Shown<'_> {
 
     /// The file without its folders, the line: enough for the eye.
     fn place(&self, position: Option<Location>) -> String {
-        let Some(position) = position else { return "-".into() };
+        let Some(position) = position else {
+            return "-".into();
+        };
         let path = self.profile.file(position.file);
-        plain(&format!("{}:{}", path.rsplit(['/', '\\']).next().unwrap_or(path), position.line))
+        plain(&format!(
+            "{}:{}",
+            path.rsplit(['/', '\\']).next().unwrap_or(path),
+            position.line
+        ))
     }
 
     fn share(&self, instructions: u64) -> String {
@@ -123,7 +140,9 @@ impl Shown<'_> {
         let mut cache = crate::sources::Cache::new(sources);
         for row in rows {
             let path = self.profile.file(row.line.file);
-            let text = cache.line(path, row.line.number).map(|text| plain(text.trim()));
+            let text = cache
+                .line(path, row.line.number)
+                .map(|text| plain(text.trim()));
             let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
             table.row([
                 self.share(row.instructions),

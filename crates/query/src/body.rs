@@ -23,10 +23,14 @@ pub(crate) fn decode(
     into: &mut Vec<Decoded>,
 ) -> Result<(), ProfileError> {
     into.clear();
-    into.extend(program.operators(module, function).map(|(_, offset, operator)| Decoded {
-        offset,
-        instruction: !is_marker(&operator),
-    }));
+    into.extend(
+        program
+            .operators(module, function)
+            .map(|(_, offset, operator)| Decoded {
+                offset,
+                instruction: !is_marker(&operator),
+            }),
+    );
     if into.len() != function.operators as usize {
         return Err(ProfileError::Body {
             function: function.id,

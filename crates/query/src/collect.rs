@@ -65,8 +65,11 @@ impl Profile<'_> {
     pub fn line_rows(&self, scope: &Scope) -> Result<Vec<LineRow>, ProfileError> {
         let mut counts = HashMap::<Line, LineCount>::new();
         self.each(scope, |seen| {
-            lines::add_lines(seen.function, seen.counts, seen.operators, &mut counts)
-                .ok_or(ProfileError::Overflow { function: seen.function.id })
+            lines::add_lines(seen.function, seen.counts, seen.operators, &mut counts).ok_or(
+                ProfileError::Overflow {
+                    function: seen.function.id,
+                },
+            )
         })?;
         let row = |(line, count): (Line, LineCount)| LineRow {
             line,
@@ -86,7 +89,9 @@ impl Profile<'_> {
                 let range = block.ops.start.index()..block.ops.end.index();
                 let operators = &seen.operators[range];
                 let executed = operators.iter().filter(|operator| operator.instruction);
-                let sum = executed.map(|operator| operator.count).try_fold(0, u64::checked_add);
+                let sum = executed
+                    .map(|operator| operator.count)
+                    .try_fold(0, u64::checked_add);
                 rows.push(BlockRow {
                     function: seen.function.id,
                     block: id,
@@ -94,8 +99,9 @@ impl Profile<'_> {
                     op: block.ops.start,
                     offset: block.offsets.start,
                     count: seen.profile.blocks[id],
-                    instructions: sum
-                        .ok_or(ProfileError::Overflow { function: seen.function.id })?,
+                    instructions: sum.ok_or(ProfileError::Overflow {
+                        function: seen.function.id,
+                    })?,
                     position: operators.iter().find_map(|operator| operator.position),
                 });
             }
@@ -132,7 +138,10 @@ impl Profile<'_> {
     pub fn instruction_rows(&self, scope: &Scope) -> Result<Vec<InstructionRow>, ProfileError> {
         let mut rows = Vec::new();
         self.each(scope, |seen| {
-            let instructions = seen.operators.iter().filter(|operator| operator.instruction);
+            let instructions = seen
+                .operators
+                .iter()
+                .filter(|operator| operator.instruction);
             rows.extend(instructions.map(|operator| InstructionRow {
                 function: seen.function.id,
                 op: operator.op,
@@ -171,7 +180,10 @@ impl Profile<'_> {
                     count: operator.count,
                     ways: ways
                         .map(|&edge| {
-                            (seen.function.cfg.edges[edge].kind, seen.counts.edges[edge.index()])
+                            (
+                                seen.function.cfg.edges[edge].kind,
+                                seen.counts.edges[edge.index()],
+                            )
                         })
                         .collect(),
                     position: operator.position,
@@ -198,11 +210,15 @@ impl Profile<'_> {
                     Callee::Indirect { .. } => None,
                 };
                 let range = block.ops.start.index()..block.ops.end.index();
-                let call = seen.operators[range].iter().rfind(|operator| operator.instruction);
+                let call = seen.operators[range]
+                    .iter()
+                    .rfind(|operator| operator.instruction);
                 let (count, sites) = calls.entry(callee).or_default();
-                *count = count
-                    .checked_add(call.map_or(0, |call| call.count))
-                    .ok_or(ProfileError::Overflow { function: seen.function.id })?;
+                *count = count.checked_add(call.map_or(0, |call| call.count)).ok_or(
+                    ProfileError::Overflow {
+                        function: seen.function.id,
+                    },
+                )?;
                 *sites += 1;
             }
             rows.extend(calls.into_iter().map(|(callee, (count, sites))| CallRow {
@@ -224,13 +240,21 @@ impl Profile<'_> {
         let mut operators = Vec::new();
         let mut visit_one = |(function, counts, profile): Counted<'_>| {
             self.operators(function, profile, &mut operators)?;
-            visit(Seen { function, counts, profile, operators: &operators })
+            visit(Seen {
+                function,
+                counts,
+                profile,
+                operators: &operators,
+            })
         };
         match scope {
             Scope::All => self.functions().try_for_each(visit_one),
             Scope::Only(functions) => {
                 let functions: BTreeSet<_> = functions.iter().copied().collect();
-                functions.into_iter().filter_map(|id| self.function(id)).try_for_each(&mut visit_one)
+                functions
+                    .into_iter()
+                    .filter_map(|id| self.function(id))
+                    .try_for_each(&mut visit_one)
             }
         }
     }

@@ -38,7 +38,9 @@ pub enum ProfileError {
         left: u64,
     },
     /// The open frames of a block are not all listed with their operators, or too many are.
-    #[error("{block} of {function} holds {open} frames at the end, but the operators of {listed} are known")]
+    #[error(
+        "{block} of {function} holds {open} frames at the end, but the operators of {listed} are known"
+    )]
     OpenFrames {
         /// The function.
         function: FuncId,

@@ -28,7 +28,9 @@ pub fn block_counts(
     let mut entered = SecondaryMap::<BlockId, u64>::with_capacity(cfg.blocks.len());
     let mut left = SecondaryMap::<BlockId, u64>::with_capacity(cfg.blocks.len());
     let add = |sum: &mut u64, count: u64| {
-        *sum = sum.checked_add(count).ok_or(ProfileError::Overflow { function: id })?;
+        *sum = sum
+            .checked_add(count)
+            .ok_or(ProfileError::Overflow { function: id })?;
         Ok(())
     };
     add(&mut entered[cfg.graph.root()], counts.entries)?;
@@ -39,7 +41,12 @@ pub fn block_counts(
     }
     for &(block, open) in &counts.open {
         if block.index() >= cfg.blocks.len() {
-            return Err(ProfileError::OpenFrames { function: id, block, open, listed: 0 });
+            return Err(ProfileError::OpenFrames {
+                function: id,
+                block,
+                open,
+                listed: 0,
+            });
         }
         add(&mut left[block], open)?;
         add(&mut entered[cfg.graph.exit()], open)?;
@@ -48,7 +55,12 @@ pub fn block_counts(
     for block in cfg.blocks.keys() {
         let (entered, left) = (entered[block], left[block]);
         if entered != left {
-            return Err(ProfileError::Flow { function: id, block, entered, left });
+            return Err(ProfileError::Flow {
+                function: id,
+                block,
+                entered,
+                left,
+            });
         }
     }
     Ok(entered)
@@ -59,6 +71,11 @@ pub(crate) fn executed_blocks(
     function: &Function,
     counts: &SecondaryMap<BlockId, u64>,
 ) -> Option<u64> {
-    let code = function.cfg.blocks.iter().filter(|(_, block)| block.kind == BlockKind::Code);
-    code.map(|(block, _)| counts[block]).try_fold(0u64, u64::checked_add)
+    let code = function
+        .cfg
+        .blocks
+        .iter()
+        .filter(|(_, block)| block.kind == BlockKind::Code);
+    code.map(|(block, _)| counts[block])
+        .try_fold(0u64, u64::checked_add)
 }

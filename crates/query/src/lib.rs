@@ -26,8 +26,6 @@ pub use lines::LineCount;
 pub use profile::{FunctionProfile, Profile, Stop, Totals};
 pub use report::{By, Options, Report, Sort};
 pub use resolve::Resolver;
-pub use rows::{
-    BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows,
-};
+pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
 pub use source::{Line, Source};
 pub use walk::OperatorCount;

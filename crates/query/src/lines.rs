@@ -51,8 +51,13 @@ pub(crate) fn add_lines(
     let mut ends = SecondaryMap::<BlockId, Ends>::with_capacity(function.cfg.blocks.len());
     for (id, block) in code_blocks(function) {
         let operators = &operators[block.ops.start.index()..block.ops.end.index()];
-        let mut steps = operators.iter().filter(|operator| operator.instruction).map(line_of);
-        let Some((first, _)) = steps.next() else { continue };
+        let mut steps = operators
+            .iter()
+            .filter(|operator| operator.instruction)
+            .map(line_of);
+        let Some((first, _)) = steps.next() else {
+            continue;
+        };
         let mut last = first;
         for (line, count) in steps {
             if line != last {
@@ -67,14 +72,18 @@ pub(crate) fn add_lines(
         arrive(first, counts.entries)?;
     }
     for (edge, transfer) in function.cfg.edges.iter() {
-        let Some((first, _)) = ends[transfer.to] else { continue };
+        let Some((first, _)) = ends[transfer.to] else {
+            continue;
+        };
         let same_line = ends[transfer.from].is_some_and(|(_, last)| last == first);
         if transfer.back || !same_line {
             arrive(first, counts.edges[edge.index()])?;
         }
     }
     for operator in operators {
-        let (Some(line), count) = line_of(operator) else { continue };
+        let (Some(line), count) = line_of(operator) else {
+            continue;
+        };
         let sum = &mut lines.entry(line).or_default().instructions;
         *sum = sum.checked_add(count)?;
     }

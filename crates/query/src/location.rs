@@ -74,7 +74,9 @@ pub struct Resolved {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ResolveError {
     /// Nothing was written.
-    #[error("a location is empty; write file.c:42, a function's name or index, func+0x2a or @0x1f3")]
+    #[error(
+        "a location is empty; write file.c:42, a function's name or index, func+0x2a or @0x1f3"
+    )]
     Empty,
     /// Executions are counted from 1.
     #[error("\"{0}\" asks for execution 0, but executions are counted from 1")]
@@ -105,7 +107,9 @@ pub enum ResolveError {
 }
 
 fn nearest_offset(nearest: Option<OrigOffset>) -> String {
-    nearest.map_or(String::new(), |offset| format!("; the nearest begins at {offset}"))
+    nearest.map_or(String::new(), |offset| {
+        format!("; the nearest begins at {offset}")
+    })
 }
 
 /// Splits `#K` or `#last` off the end of a text.
@@ -113,7 +117,9 @@ fn nearest_offset(nearest: Option<OrigOffset>) -> String {
 /// # Errors
 /// If K is 0. A `#` that is followed by anything else belongs to the name.
 pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), ResolveError> {
-    let Some((place, which)) = text.rsplit_once('#') else { return Ok((text, None)) };
+    let Some((place, which)) = text.rsplit_once('#') else {
+        return Ok((text, None));
+    };
     if which == "last" {
         return Ok((place, Some(Occurrence::Last)));
     }
@@ -129,21 +135,34 @@ pub fn form(text: &str) -> Form<'_> {
     if let Some(offset) = text.strip_prefix('@').and_then(number) {
         return Form::Offset(OrigOffset(offset));
     }
-    if let Some((rest, last)) = text.rsplit_once(':').filter(|(rest, _)| !rest.ends_with(':')) {
-        let last = decimal(last).and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0);
+    if let Some((rest, last)) = text
+        .rsplit_once(':')
+        .filter(|(rest, _)| !rest.ends_with(':'))
+    {
+        let last = decimal(last)
+            .and_then(|n| u32::try_from(n).ok())
+            .filter(|&n| n > 0);
         if let Some(last) = last.filter(|_| !rest.is_empty()) {
             let two = rest.rsplit_once(':').and_then(|(file, line)| {
                 Some((file, decimal(line).and_then(|n| u32::try_from(n).ok())?))
             });
             return match two {
-                Some((file, line)) if line > 0 && !file.is_empty() => {
-                    Form::Line { file, line, column: Some(last) }
-                }
-                _ => Form::Line { file: rest, line: last, column: None },
+                Some((file, line)) if line > 0 && !file.is_empty() => Form::Line {
+                    file,
+                    line,
+                    column: Some(last),
+                },
+                _ => Form::Line {
+                    file: rest,
+                    line: last,
+                    column: None,
+                },
             };
         }
     }
-    let within = text.rsplit_once('+').filter(|(function, _)| !function.is_empty());
+    let within = text
+        .rsplit_once('+')
+        .filter(|(function, _)| !function.is_empty());
     match within.and_then(|(function, distance)| Some((function, number(distance)?))) {
         Some((function, distance)) => Form::Within { function, distance },
         None => Form::Function(text),
@@ -152,14 +171,18 @@ pub fn form(text: &str) -> Form<'_> {
 
 /// The ways to cut `FIRST..LAST` in two, the last dots first: names may hold dots too.
 pub(crate) fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let dots = text.rmatch_indices("..").map(|(at, _)| (&text[..at], &text[at + 2..]));
+    let dots = text
+        .rmatch_indices("..")
+        .map(|(at, _)| (&text[..at], &text[at + 2..]));
     dots.filter(|(first, last)| !first.is_empty() && !last.is_empty())
 }
 
 /// A number without sign: decimal, or hexadecimal after `0x`.
 fn number(text: &str) -> Option<u32> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => u32::from_str_radix(hex, 16).ok(),
+        Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            u32::from_str_radix(hex, 16).ok()
+        }
         Some(_) => None,
         None => decimal(text).and_then(|n| u32::try_from(n).ok()),
     }
@@ -181,12 +204,21 @@ mod tests {
         assert_eq!(split("main#3"), ("main", Some(Occurrence::Kth(3))));
         assert_eq!(split("a.c:4#last"), ("a.c:4", Some(Occurrence::Last)));
         assert_eq!(split("run::{closure#0}"), ("run::{closure#0}", None));
-        assert_eq!(split("run::{closure#0}#7"), ("run::{closure#0}", Some(Occurrence::Kth(7))));
+        assert_eq!(
+            split("run::{closure#0}#7"),
+            ("run::{closure#0}", Some(Occurrence::Kth(7)))
+        );
         assert_eq!(split("f#-1"), ("f#-1", None));
         assert_eq!(split("f#"), ("f#", None));
-        assert!(matches!(split_occurrence("f#0"), Err(ResolveError::Zeroth(_))));
+        assert!(matches!(
+            split_occurrence("f#0"),
+            Err(ResolveError::Zeroth(_))
+        ));
         // Too large for any execution: it stays part of a name, which then is not found.
-        assert_eq!(split("f#99999999999999999999"), ("f#99999999999999999999", None));
+        assert_eq!(
+            split("f#99999999999999999999"),
+            ("f#99999999999999999999", None)
+        );
     }
 
     #[test]
@@ -197,10 +229,31 @@ mod tests {
         assert_eq!(form("C:/x/a.c:42"), line("C:/x/a.c", 42, None));
         assert_eq!(form("@0x1F"), Form::Offset(OrigOffset(31)));
         assert_eq!(form("@31"), Form::Offset(OrigOffset(31)));
-        assert_eq!(form("f+0x2a"), Form::Within { function: "f", distance: 42 });
+        assert_eq!(
+            form("f+0x2a"),
+            Form::Within {
+                function: "f",
+                distance: 42
+            }
+        );
         assert_eq!(form("12"), Form::Function("12"));
-        assert_eq!(form("func[12]+8"), Form::Within { function: "func[12]", distance: 8 });
-        for name in ["a::b", "core::ops::Add+x", "operator+", "a.c:0", ":4", "x::7", "@x", "@0x"] {
+        assert_eq!(
+            form("func[12]+8"),
+            Form::Within {
+                function: "func[12]",
+                distance: 8
+            }
+        );
+        for name in [
+            "a::b",
+            "core::ops::Add+x",
+            "operator+",
+            "a.c:0",
+            ":4",
+            "x::7",
+            "@x",
+            "@0x",
+        ] {
             assert_eq!(form(name), Form::Function(name), "{name}");
         }
     }
@@ -209,6 +262,9 @@ mod tests {
     fn a_range_is_cut_at_any_pair_of_dots() {
         let found: Vec<_> = cuts("a$u20$..b..c:4").collect();
         assert_eq!(found, [("a$u20$..b", "c:4"), ("a$u20$", "b..c:4")]);
-        assert_eq!(cuts("..a").count() + cuts("a..").count() + cuts("a.b").count(), 0);
+        assert_eq!(
+            cuts("..a").count() + cuts("a..").count() + cuts("a.b").count(),
+            0
+        );
     }
 }

@@ -89,7 +89,10 @@ impl<'a> Profile<'a> {
         let mut stops = stops.to_vec();
         stops.sort_unstable();
         let mut unclaimed = stops.as_slice();
-        let mut totals = Totals { functions: program.functions.len() as u64, ..Totals::default() };
+        let mut totals = Totals {
+            functions: program.functions.len() as u64,
+            ..Totals::default()
+        };
         let mut functions = Vec::with_capacity(program.functions.len());
         let mut body = Vec::new();
         for (function, counts) in program.functions.iter().zip(&counts.functions) {
@@ -98,7 +101,9 @@ impl<'a> Profile<'a> {
             unclaimed = rest;
             let blocks = block_counts(function, counts)?;
             let stops = checked_stops(function, counts, own)?;
-            let overflow = || ProfileError::Overflow { function: function.id };
+            let overflow = || ProfileError::Overflow {
+                function: function.id,
+            };
             let executed_blocks = executed_blocks(function, &blocks).ok_or_else(overflow)?;
             let mut instructions = 0;
             if counts.entries > 0 {
@@ -114,7 +119,12 @@ impl<'a> Profile<'a> {
             sum(&mut totals.entries, counts.entries)?;
             totals.executed_functions += u64::from(counts.entries > 0);
             totals.open += stops.len() as u64;
-            functions.push(FunctionProfile { blocks, stops, executed_blocks, instructions });
+            functions.push(FunctionProfile {
+                blocks,
+                stops,
+                executed_blocks,
+                instructions,
+            });
         }
         if let Some(stop) = unclaimed.first() {
             return Err(ProfileError::NoSuchStop {
@@ -123,7 +133,15 @@ impl<'a> Profile<'a> {
                 op: stop.op,
             });
         }
-        Ok(Self { program, module, counts, names, source, functions, totals })
+        Ok(Self {
+            program,
+            module,
+            counts,
+            names,
+            source,
+            functions,
+            totals,
+        })
     }
 
     /// The program.
@@ -148,7 +166,10 @@ impl<'a> Profile<'a> {
 
     /// The path of a source file, or the empty text if the source has no such file.
     pub fn file(&self, file: FileId) -> &'a str {
-        self.source.files().get(file.0 as usize).map_or("", String::as_str)
+        self.source
+            .files()
+            .get(file.0 as usize)
+            .map_or("", String::as_str)
     }
 
     /// The functions that the module defines, with their edge counts and what is derived from them.
@@ -156,7 +177,9 @@ impl<'a> Profile<'a> {
         &self,
     ) -> impl ExactSizeIterator<Item = (&'a Function, &'a FunctionCounts, &FunctionProfile)> {
         let counted = self.program.functions.iter().zip(&self.counts.functions);
-        counted.zip(&self.functions).map(|((function, counts), profile)| (function, counts, profile))
+        counted
+            .zip(&self.functions)
+            .map(|((function, counts), profile)| (function, counts, profile))
     }
 
     /// A function that the module defines, or `None` for an import or an index beyond the last.
@@ -166,7 +189,11 @@ impl<'a> Profile<'a> {
     ) -> Option<(&'a Function, &'a FunctionCounts, &FunctionProfile)> {
         let index = (id.as_u32() as usize).checked_sub(self.program.imports.len())?;
         let function = self.program.functions.get(index)?;
-        Some((function, &self.counts.functions[index], &self.functions[index]))
+        Some((
+            function,
+            &self.counts.functions[index],
+            &self.functions[index],
+        ))
     }
 
     /// Every operator of a function with its executions and its line, in the order of the body, into `into`.
@@ -209,12 +236,20 @@ fn checked_stops(
         let here = unseen.iter().take_while(|stop| stop.block == block).count();
         if here as u64 != open {
             let listed = here as u64;
-            return Err(ProfileError::OpenFrames { function: function.id, block, open, listed });
+            return Err(ProfileError::OpenFrames {
+                function: function.id,
+                block,
+                open,
+                listed,
+            });
         }
         unseen = &unseen[here..];
     }
     if let Some(stop) = unseen.first() {
-        let listed = unseen.iter().take_while(|other| other.block == stop.block).count() as u64;
+        let listed = unseen
+            .iter()
+            .take_while(|other| other.block == stop.block)
+            .count() as u64;
         return Err(ProfileError::OpenFrames {
             function: function.id,
             block: stop.block,

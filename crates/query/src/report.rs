@@ -67,7 +67,11 @@ impl Report {
     /// # Errors
     /// See [`Profile::operators`].
     pub fn new(profile: &Profile<'_>, options: &Options) -> Result<Self, ProfileError> {
-        let default = if options.top.is_some() { Sort::Instructions } else { Sort::Program };
+        let default = if options.top.is_some() {
+            Sort::Instructions
+        } else {
+            Sort::Program
+        };
         let sort = options.sort.unwrap_or(default);
         let scope = &options.scope;
         let name = |function| profile.names().function(function);
@@ -80,14 +84,22 @@ impl Report {
         };
         let available = rows.len();
         match &mut rows {
-            Rows::Functions(rows) => {
-                order(rows, sort, |r| r.instructions, |r| r.entries, |r| name(r.function))
-            }
+            Rows::Functions(rows) => order(
+                rows,
+                sort,
+                |r| r.instructions,
+                |r| r.entries,
+                |r| name(r.function),
+            ),
             // Lines are by path already.
             Rows::Lines(rows) => order(rows, sort, |r| r.instructions, |r| r.count, |_| ()),
-            Rows::Blocks(rows) => {
-                order(rows, sort, |r| r.instructions, |r| r.count, |r| name(r.function))
-            }
+            Rows::Blocks(rows) => order(
+                rows,
+                sort,
+                |r| r.instructions,
+                |r| r.count,
+                |r| name(r.function),
+            ),
             Rows::Edges(rows) => order(rows, sort, |r| r.count, |r| r.count, |r| name(r.function)),
             Rows::Instructions(rows) => {
                 order(rows, sort, |r| r.count, |r| r.count, |r| name(r.function))
@@ -105,7 +117,12 @@ impl Report {
         if let Rows::Instructions(rows) = &mut rows {
             text::fill(profile.module, rows)?;
         }
-        Ok(Self { rows, available, totals: profile.totals(), sort })
+        Ok(Self {
+            rows,
+            available,
+            totals: profile.totals(),
+            sort,
+        })
     }
 }
 

@@ -6,7 +6,9 @@ use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_program::{Function, LineError, Names, Program, SourceMap};
 
 use crate::body::decode;
-use crate::location::{Form, Occurrence, Place, ResolveError, Resolved, cuts, form, split_occurrence};
+use crate::location::{
+    Form, Occurrence, Place, ResolveError, Resolved, cuts, form, split_occurrence,
+};
 use crate::{Line, walk};
 
 /// Finds places in a program.
@@ -26,7 +28,12 @@ impl<'a> Resolver<'a> {
         names: &'a Names,
         source: &'a SourceMap<'a>,
     ) -> Self {
-        Self { program, module, names, source }
+        Self {
+            program,
+            module,
+            names,
+            source,
+        }
     }
 
     /// What a text stands for, as [`location`](crate::location) describes. A text that is a function's
@@ -45,10 +52,16 @@ impl<'a> Resolver<'a> {
         if !matches!(split, Ok((_, None)))
             && let Ok(function) = self.names.find(text)
         {
-            return Ok(Resolved { place: Place::Function(function), occurrence: None });
+            return Ok(Resolved {
+                place: Place::Function(function),
+                occurrence: None,
+            });
         }
         let (place, occurrence): (_, Option<Occurrence>) = split?;
-        Ok(Resolved { place: self.place(place)?, occurrence })
+        Ok(Resolved {
+            place: self.place(place)?,
+            occurrence,
+        })
     }
 
     /// The two locations of `FIRST..LAST`, both of which belong to the range.
@@ -99,7 +112,10 @@ impl<'a> Resolver<'a> {
         offset: OrigOffset,
     ) -> Result<Place, ResolveError> {
         let Some(function) = function else {
-            return Err(ResolveError::NoOperator { offset, nearest: None });
+            return Err(ResolveError::NoOperator {
+                offset,
+                nearest: None,
+            });
         };
         let mut body = Vec::new();
         decode(self.program, self.module, function, &mut body)?;
@@ -118,11 +134,16 @@ impl<'a> Resolver<'a> {
     fn line(&self, file: &str, number: u32, column: Option<u32>) -> Result<Place, ResolveError> {
         let file = self.source.find_file(file)?;
         let rows = self.source.code_of_line(file, number, column)?;
-        let functions: BTreeSet<FuncId> =
-            rows.iter().filter_map(|row| Some(self.program.function_at(row.start)?.id)).collect();
+        let functions: BTreeSet<FuncId> = rows
+            .iter()
+            .filter_map(|row| Some(self.program.function_at(row.start)?.id))
+            .collect();
         let line = Line { file, number };
         let (mut body, mut operators, mut found) = (Vec::new(), Vec::new(), Vec::new());
-        for function in functions.into_iter().filter_map(|id| self.program.function(id)) {
+        for function in functions
+            .into_iter()
+            .filter_map(|id| self.program.function(id))
+        {
             decode(self.program, self.module, function, &mut body)?;
             walk::positions(&body, self.source, &mut operators);
             found.extend(operators.iter().filter_map(|operator| {
@@ -134,7 +155,12 @@ impl<'a> Resolver<'a> {
         if found.is_empty() {
             // The rows cover nothing but markers.
             let path = self.source.path(file).to_owned();
-            return Err(LineError::NoCode { path, line: number, nearest: None }.into());
+            return Err(LineError::NoCode {
+                path,
+                line: number,
+                nearest: None,
+            }
+            .into());
         }
         Ok(Place::Line(line, found))
     }

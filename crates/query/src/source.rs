@@ -14,7 +14,10 @@ pub struct Line {
 
 impl From<Location> for Line {
     fn from(location: Location) -> Self {
-        Line { file: location.file, number: location.line }
+        Line {
+            file: location.file,
+            number: location.line,
+        }
     }
 }
 

@@ -18,7 +18,9 @@ pub(crate) fn fill(module: &[u8], rows: &mut [InstructionRow]) -> Result<(), Pro
     for (&row, text) in by_offset.iter().zip(texts(module, wanted)?) {
         if text.is_empty() {
             let offset = rows[row].offset;
-            return Err(ProfileError::Text(format!("there is no operator at {offset}")));
+            return Err(ProfileError::Text(format!(
+                "there is no operator at {offset}"
+            )));
         }
         rows[row].text = text.trim_start().to_owned();
     }
@@ -29,7 +31,11 @@ pub(crate) fn fill(module: &[u8], rows: &mut [InstructionRow]) -> Result<(), Pro
 /// the lines that are not wanted are dropped as they come.
 pub(crate) fn texts(module: &[u8], wanted: Vec<OrigOffset>) -> Result<Vec<String>, ProfileError> {
     let texts = vec![String::new(); wanted.len()];
-    let mut lines = Lines { wanted, texts, current: None };
+    let mut lines = Lines {
+        wanted,
+        texts,
+        current: None,
+    };
     Config::new()
         .print(module, &mut lines)
         .map_err(|error| ProfileError::Text(format!("{error:#}")))?;

@@ -34,7 +34,9 @@ pub(crate) fn instructions(
     blocks: &SecondaryMap<BlockId, u64>,
     stops: &[(BlockId, OpId)],
 ) -> Result<u64, ProfileError> {
-    let overflow = || ProfileError::Overflow { function: function.id };
+    let overflow = || ProfileError::Overflow {
+        function: function.id,
+    };
     let in_range = |from: usize, to: usize| -> u64 {
         let ops = body.get(from..to).unwrap_or_default();
         ops.iter().filter(|op| op.instruction).count() as u64
@@ -42,14 +44,20 @@ pub(crate) fn instructions(
     let mut sum = 0u64;
     for (id, block) in code_blocks(function) {
         let length = in_range(block.ops.start.index(), block.ops.end.index());
-        sum = blocks[id].checked_mul(length).and_then(|n| sum.checked_add(n)).ok_or_else(overflow)?;
+        sum = blocks[id]
+            .checked_mul(length)
+            .and_then(|n| sum.checked_add(n))
+            .ok_or_else(overflow)?;
     }
     let mut known = None;
     for &stop in stops {
         // Deep recursion lists the same stop over and over.
         let missed = match known {
             Some((same, missed)) if same == stop => missed,
-            _ => in_range(stop.1.index() + 1, function.cfg.blocks[stop.0].ops.end.index()),
+            _ => in_range(
+                stop.1.index() + 1,
+                function.cfg.blocks[stop.0].ops.end.index(),
+            ),
         };
         known = Some((stop, missed));
         sum = sum.checked_sub(missed).ok_or_else(overflow)?;
@@ -102,5 +110,9 @@ pub(crate) fn positions(body: &[Decoded], source: &dyn Source, into: &mut Vec<Op
 
 /// The basic blocks of a function, in layout order.
 pub(crate) fn code_blocks(function: &Function) -> impl Iterator<Item = (BlockId, &Block)> {
-    function.cfg.blocks.iter().filter(|(_, block)| block.kind == BlockKind::Code)
+    function
+        .cfg
+        .blocks
+        .iter()
+        .filter(|(_, block)| block.kind == BlockKind::Code)
 }

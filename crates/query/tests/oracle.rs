@@ -62,7 +62,10 @@ fn body(choices: &mut Choices<'_>, depth: usize, text: &mut String) {
                 body(choices, depth + 2, text);
                 text.push_str("))\n");
             }
-            4 => text.push_str(&format!("(br_if {} (local.get 0))\n", choices.below(depth + 1))),
+            4 => text.push_str(&format!(
+                "(br_if {} (local.get 0))\n",
+                choices.below(depth + 1)
+            )),
             5 => {
                 let (a, b) = (choices.below(depth + 1), choices.below(depth + 1));
                 text.push_str(&format!("(br_table {a} {b} {a} (local.get 0))\n"));
@@ -93,10 +96,24 @@ fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> Lin
         for (_, offset, _) in program.operators(bytes, function) {
             let line = choices.below(4) as u32;
             if choices.below(3) == 0 {
-                rows.push((offset, Location { file: FileId(0), line, column: 0 }));
+                rows.push((
+                    offset,
+                    Location {
+                        file: FileId(0),
+                        line,
+                        column: 0,
+                    },
+                ));
             }
         }
-        rows.push((function.body.end, Location { file: FileId(0), line: 0, column: 0 }));
+        rows.push((
+            function.body.end,
+            Location {
+                file: FileId(0),
+                line: 0,
+                column: 0,
+            },
+        ));
     }
     LineTable(rows)
 }
@@ -134,12 +151,20 @@ impl Naive {
             let stuck = graph.out_edges(block).is_empty() || fuel == 0 || choices.below(20) == 19;
             let stop = (stuck && !own.is_empty()).then(|| choices.below(own.len()));
             for (_, (offset, line)) in &own[..stop.map_or(own.len(), |last| last + 1)] {
-                self.trace.push(Executed { offset: *offset, line: *line, arrives });
+                self.trace.push(Executed {
+                    offset: *offset,
+                    line: *line,
+                    arrives,
+                });
                 arrives = false;
             }
             if let Some(stop) = stop {
                 let op = *own[stop].0;
-                self.stops.push(Stop { function: function.id, block, op });
+                self.stops.push(Stop {
+                    function: function.id,
+                    block,
+                    op,
+                });
                 let open = &mut self.counts.open;
                 match open.binary_search_by_key(&block, |open| open.0) {
                     Ok(i) => open[i].1 += 1,
@@ -182,8 +207,10 @@ fn instructions(
     let mut known = None;
     let mut found = BTreeMap::new();
     for (op, offset, operator) in program.operators(bytes, function) {
-        if matches!(operator, O::Block { .. } | O::Loop { .. } | O::Else | O::End | O::TryTable { .. })
-        {
+        if matches!(
+            operator,
+            O::Block { .. } | O::Loop { .. } | O::Else | O::End | O::TryTable { .. }
+        ) {
             continue;
         }
         if let Some(location) = source.locate(offset) {
@@ -218,7 +245,10 @@ fn check(bytes_of_choices: &[u8]) {
             naive.activation(function, &own, &mut choices);
         }
         naive.lines(&mut lines);
-        naive.trace.iter().for_each(|step| *executed.entry(step.offset).or_default() += 1);
+        naive
+            .trace
+            .iter()
+            .for_each(|step| *executed.entry(step.offset).or_default() += 1);
         stops.append(&mut naive.stops);
         counts.functions.push(naive.counts);
     }
@@ -243,11 +273,17 @@ fn check(bytes_of_choices: &[u8]) {
     let total: u64 = executed.values().sum();
     assert_eq!(profile.totals().instructions, total);
     assert_eq!(profile.totals().open, stops.len() as u64);
-    let by_block: u64 =
-        profile.block_rows(&Scope::All).unwrap().iter().map(|row| row.instructions).sum();
+    let by_block: u64 = profile
+        .block_rows(&Scope::All)
+        .unwrap()
+        .iter()
+        .map(|row| row.instructions)
+        .sum();
     assert_eq!(by_block, total);
     for branch in profile.branch_rows(&Scope::All).unwrap() {
-        let open = stops.iter().filter(|s| (s.function, s.op) == (branch.function, branch.op));
+        let open = stops
+            .iter()
+            .filter(|s| (s.function, s.op) == (branch.function, branch.op));
         let out: u64 = branch.ways.iter().map(|way| way.1).sum();
         assert_eq!(branch.count, out + open.count() as u64);
     }
