@@ -60,9 +60,9 @@ pub enum BlockKind {
 /// How a block ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEnd {
-    /// Control falls into the next block.
+    /// Control falls into the next block, or from a then-arm over the else-arm.
     Fall,
-    /// `br`, or the end of a then-arm that jumps over the else-arm.
+    /// `br`.
     Jump,
     /// `br_if`, `br_on_null` and the like, or `if`.
     Branch,
@@ -111,7 +111,7 @@ pub struct Edge {
     pub back: bool,
     /// The operator that transfers control: the branch, the call, the `throw`;
     /// for [`EdgeKind::Fall`] the last operator of `from`; `None` only where an empty root falls
-    /// into the next block or EXIT. Where a then-arm jumps over the else-arm, the `else`. For edges out of a dispatch vertex the `try_table`
+    /// into the next block or EXIT. For edges out of a dispatch vertex the `try_table`
     /// (`None` for the function's own).
     pub op: Option<OpId>,
 }
@@ -119,9 +119,10 @@ pub struct Edge {
 /// Which way of transferring control an edge is, and so where a probe on it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeKind {
-    /// Control goes on to the next operator. A probe goes right after `op`.
+    /// Control goes on to the next operator, or from the end of a then-arm to what follows the
+    /// else-arm. A probe goes right after `op`.
     Fall,
-    /// An unconditional `br`, or the end of a then-arm (`op` is the `else`). A probe goes right before `op`.
+    /// An unconditional `br`. A probe goes right before `op`.
     Jump,
     /// `br_if` and the like, taken.
     Taken,

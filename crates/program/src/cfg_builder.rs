@@ -143,7 +143,7 @@ impl<'a> CfgBuilder<'a> {
                 let offset = offsets.start;
                 self.push(FrameKind::Try { op, offset, catches, dispatch: None });
             }
-            Operator::Else => self.otherwise(op),
+            Operator::Else => self.otherwise(),
             Operator::End => self.end(),
             _ => match self.enter(op, offsets) {
                 Some(block) => self.execute(block, op, operator),
@@ -264,13 +264,9 @@ impl<'a> CfgBuilder<'a> {
         self.frames.push(Frame { kind, join: Vec::new() });
     }
 
-    /// `else`: the then-arm jumps over the else-arm.
-    fn otherwise(&mut self, op: OpId) {
-        if let Some(block) = self.current {
-            self.close(BlockEnd::Jump);
-            let from = Vertex::Code(block);
-            self.pending.push(Pending { from, kind: EdgeKind::Jump, op: Some(op), slot: 0 });
-        }
+    /// `else`: the then-arm goes on behind the else-arm.
+    fn otherwise(&mut self) {
+        self.fall();
         if let Some(frame) = self.frames.last_mut() {
             frame.join.append(&mut self.pending);
             if let FrameKind::If { otherwise } = frame.kind {
