@@ -63,9 +63,14 @@ impl fmt::Display for Ending {
         match self {
             Ending::Returned => f.write_str("returned"),
             Ending::Exited { code } => write!(f, "exited with code {code}"),
-            Ending::Trapped { code: TrapCode::Other, message } => write!(f, "trapped: {message}"),
+            Ending::Trapped {
+                code: TrapCode::Other,
+                message,
+            } => write!(f, "trapped: {message}"),
             Ending::Trapped { code, .. } => write!(f, "trapped: {code}"),
-            Ending::Exception { message } => write!(f, "threw an exception that nothing caught: {message}"),
+            Ending::Exception { message } => {
+                write!(f, "threw an exception that nothing caught: {message}")
+            }
             Ending::StackOverflow => f.write_str("exhausted its stack"),
             Ending::Interrupted { by } => write!(f, "was stopped by {by}"),
             Ending::HostError { message } => write!(f, "failed in a host call: {message}"),

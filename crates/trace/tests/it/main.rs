@@ -1,8 +1,10 @@
 //! Tests of the trace file from outside.
 
+mod concurrent;
 mod damage;
 mod fixture;
 mod full_disk;
+mod fuzz;
 mod hostile;
 mod place;
 mod roundtrip;

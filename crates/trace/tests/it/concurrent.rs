@@ -1,0 +1,150 @@
+//! Readers while a writer writes; a writer that is killed.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use afterimage_ids::ImportId;
+use afterimage_trace::{Event, HostWrite, RawValue, TraceFile, TraceWriter};
+
+use crate::sample;
+
+#[test]
+fn readers_see_complete_states_while_a_writer_appends() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    sample::record(&path);
+    let mut states = Vec::new();
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let writer = TraceWriter::append(&path).unwrap();
+            for _ in 0..100 {
+                writer.counts(&sample::counts()).unwrap();
+                writer.commit().unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let file = TraceFile::open(&path).unwrap();
+            assert!(sample::assert_never_wrong(&file) >= 4);
+            states.push(file.state());
+        }
+    });
+    assert!(states.is_sorted());
+    let file = TraceFile::open(&path).unwrap();
+    assert_eq!((file.state(), file.ignored_bytes()), (Some(101), 0));
+    assert!(file.verify().is_sound());
+}
+
+#[test]
+fn sections_of_several_threads_interleave() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    let writer = TraceWriter::create(&path, false).unwrap();
+    sample::write_recording(&writer).unwrap();
+    thread::scope(|scope| {
+        for number in 0..4u8 {
+            let kind = afterimage_trace::Kind(1000 + u16::from(number));
+            let mut section = writer.section(kind, None).unwrap();
+            scope.spawn(move || {
+                for i in 0..50 {
+                    section.put(i, &[number; 1000]).unwrap();
+                }
+                section.finish(50, &[]).unwrap();
+            });
+        }
+    });
+    writer.commit().unwrap();
+    let file = TraceFile::open(&path).unwrap();
+    assert!(file.verify().is_sound());
+    for number in 0..4u8 {
+        let position = file.sections().unwrap();
+        let kind = 1000 + u16::from(number);
+        let position = position
+            .iter()
+            .position(|section| section.kind.0 == kind)
+            .unwrap();
+        let mut section = file.section(position).unwrap();
+        for _ in 0..50 {
+            assert!(section.advance().unwrap());
+            assert_eq!(section.bytes(), [number; 1000]);
+        }
+    }
+}
+
+/// Set in the child process, to the path that it writes.
+const CHILD: &str = "AFTERIMAGE_KILLED_WRITER";
+
+fn event(number: u64) -> Event {
+    let bytes = number
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .to_le_bytes()
+        .to_vec();
+    Event::HostCall {
+        import: ImportId::from_u32(0),
+        args: vec![RawValue::I64(number as i64)],
+        results: vec![],
+        writes: vec![HostWrite {
+            memory: 0,
+            address: number,
+            bytes,
+        }],
+        reads: vec![],
+        read_digest: 0,
+    }
+}
+
+#[test]
+fn a_killed_recording_is_readable_up_to_its_last_chunk() {
+    if let Some(path) = std::env::var_os(CHILD) {
+        let writer = TraceWriter::create(path.as_ref(), false).unwrap();
+        writer.meta(&sample::meta()).unwrap();
+        writer.module(sample::MODULE).unwrap();
+        let mut log = writer.log().unwrap();
+        for number in 0.. {
+            log.event(&event(number)).unwrap();
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "concurrent::a_killed_recording_is_readable_up_to_its_last_chunk",
+        ])
+        .env(CHILD, &path)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while fs::metadata(&path).map_or(0, |file| file.len()) < 500_000 {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "the child writes nothing"
+        );
+        thread::sleep(Duration::from_millis(1));
+    }
+    let alive = TraceFile::open(&path).unwrap();
+    assert!(TraceWriter::append(&path).is_err(), "it is being written");
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let file = TraceFile::open(&path).unwrap();
+    assert_eq!((file.state(), file.end().unwrap()), (None, None));
+    assert_eq!(
+        (file.meta().unwrap(), file.module().unwrap()),
+        (sample::meta(), sample::MODULE.to_vec())
+    );
+    let mut read = 0;
+    for found in file.log().unwrap() {
+        assert_eq!(found.unwrap(), event(read));
+        read += 1;
+    }
+    assert!(read > 10_000);
+    assert!(alive.log().unwrap().count() as u64 <= read);
+
+    sample::append(&path).unwrap();
+    let file = TraceFile::open(&path).unwrap();
+    assert_eq!((file.state(), file.end().unwrap()), (Some(2), None));
+    assert_eq!(file.log().unwrap().count() as u64, read);
+}
