@@ -1,1 +1,4 @@
-//! To be written.
+//! Generators, oracles and naive references that the tests of the other crates share.
+
+pub mod graphs;
+pub mod modules;

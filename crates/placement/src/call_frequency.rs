@@ -1,0 +1,147 @@
+//! How often functions are expected to be entered.
+
+use std::collections::HashMap;
+
+use afterimage_graph::{Adjacency, Components};
+use afterimage_ids::{EntityRef, FuncId};
+use afterimage_program::{Callee, FunctionType, Program};
+
+use crate::Weights;
+use crate::calls::call_blocks;
+
+/// Most of what a group of mutually recursive functions gets from outside is what they call among
+/// themselves, but not more than so much of it: recursion is expected to be about ten deep, as loops are.
+const LARGEST_RECURSION: f64 = 10.0 / 11.0;
+
+/// How often the flow around a recursion is followed.
+const ROUNDS: usize = 40;
+
+/// Expected activations of every defined function in one run, from weights for one activation each.
+///
+/// Exported functions and the start function are entered once, other functions as often as the
+/// blocks that call them are executed; an indirect call is shared evenly by the functions of its type whose
+/// address is taken. Every function is entered a little, so that weights in dead code are still
+/// comparable. O(call sites), times a constant for those in recursions.
+pub(crate) fn call_frequencies(program: &Program, weights: &[Weights]) -> Vec<f64> {
+    let graph = CallGraph::new(program, weights);
+    let mut frequency = vec![1e-9; graph.nodes];
+    let imports = program.imports.len();
+    let entered = program.exports.iter().map(|(_, f)| *f).chain(program.start);
+    let mut has_entry = false;
+    for f in entered.filter(|f| f.index() >= imports) {
+        frequency[f.index() - imports] = 1.0;
+        has_entry = true;
+    }
+    if !has_entry {
+        frequency[..program.functions.len()].fill(1.0);
+    }
+    graph.propagate(&mut frequency);
+    frequency.truncate(program.functions.len());
+    frequency
+}
+
+/// Functions, and after them one node per function type that is called indirectly.
+struct CallGraph {
+    nodes: usize,
+    /// Caller, callee, executions of the call per activation of the caller.
+    calls: Vec<(u32, u32, f64)>,
+}
+
+impl CallGraph {
+    fn new(program: &Program, weights: &[Weights]) -> Self {
+        let imports = program.imports.len();
+        let functions = program.functions.len();
+        let mut types: HashMap<&FunctionType, usize> = HashMap::new();
+        let mut calls = Vec::new();
+        for (f, function) in program.functions.iter().enumerate() {
+            for (v, callee) in call_blocks(&function.cfg) {
+                let target = match callee {
+                    Callee::Direct(callee) if callee.index() < imports => continue,
+                    Callee::Direct(callee) => callee.index() - imports,
+                    Callee::Indirect { ty, .. } => {
+                        let next = functions + types.len();
+                        *types.entry(&program.types[ty]).or_insert(next)
+                    }
+                };
+                let times = weights[f].vertex(&function.cfg.graph, v);
+                calls.push((f as u32, target as u32, times));
+            }
+        }
+        let mut members: HashMap<usize, Vec<FuncId>> = HashMap::new();
+        for f in program
+            .functions
+            .iter()
+            .filter(|f| program.address_taken.contains(f.id))
+        {
+            if let Some(&node) = types.get(&program.types[f.ty]) {
+                members.entry(node).or_default().push(f.id);
+            }
+        }
+        let mut members: Vec<_> = members.into_iter().collect();
+        members.sort_unstable();
+        for (node, members) in members {
+            let share = 1.0 / members.len() as f64;
+            for f in members {
+                calls.push((node as u32, (f.index() - imports) as u32, share));
+            }
+        }
+        Self {
+            nodes: functions + types.len(),
+            calls,
+        }
+    }
+
+    /// Adds to every node what its callers send it.
+    fn propagate(mut self, frequency: &mut [f64]) {
+        let pairs = self.calls.iter().map(|c| (c.0 as usize, c.1 as usize));
+        let components = Components::compute(&Adjacency::new(self.nodes, pairs));
+        // Callers first: components are numbered callees first.
+        self.calls
+            .sort_by_key(|c| std::cmp::Reverse(components.of(c.0 as usize)));
+        let mut rest = &self.calls[..];
+        for component in (0..components.count()).rev() {
+            let here = rest.partition_point(|c| components.of(c.0 as usize) >= component);
+            let (calls, others) = rest.split_at(here);
+            rest = others;
+            let inside: Vec<(u32, u32, f64)> = calls
+                .iter()
+                .copied()
+                .filter(|c| components.of(c.1 as usize) == component)
+                .collect();
+            if !inside.is_empty() {
+                recur(components.members(component), &inside, frequency);
+            }
+            for &(from, to, times) in calls {
+                if components.of(to as usize) != component {
+                    frequency[to as usize] += frequency[from as usize] * times;
+                }
+            }
+        }
+    }
+}
+
+/// Follows calls within one strongly connected component, damped so that the sum stays bounded.
+fn recur(members: &[u32], calls: &[(u32, u32, f64)], frequency: &mut [f64]) {
+    let mut sent: HashMap<u32, f64> = HashMap::new();
+    for &(from, _, times) in calls {
+        *sent.entry(from).or_default() += times;
+    }
+    let mut wave: HashMap<u32, f64> = members
+        .iter()
+        .map(|&m| (m, frequency[m as usize]))
+        .collect();
+    for _ in 0..ROUNDS {
+        let mut next: HashMap<u32, f64> = HashMap::new();
+        for &(from, to, times) in calls {
+            let damping = (LARGEST_RECURSION / sent[&from]).min(1.0);
+            let amount = wave.get(&from).copied().unwrap_or(0.0) * times * damping;
+            if amount > 0.0 {
+                *next.entry(to).or_default() += amount;
+            }
+        }
+        for (&node, amount) in &next {
+            frequency[node as usize] += amount;
+        }
+        wave = next;
+    }
+}

@@ -1,0 +1,139 @@
+//! The equations that tie functions together.
+//!
+//! Every activation of a function was started by a direct call, by an indirect call, or by the host:
+//! `entries = direct calls + indirect calls + host entries`. Which indirect call started it is not known, so the functions
+//! that indirect calls of one type may reach share one equation, their sum. Imported functions take part
+//! when the host counts their calls.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId};
+use afterimage_program::{Callee, FunctionType, Program};
+
+use crate::calls::call_blocks;
+
+/// Which function and which call belongs to which equation.
+#[derive(Debug)]
+pub(crate) struct Coupling {
+    /// By equation: the call blocks that take part.
+    call_sites: Vec<u32>,
+    /// By function index, imports included.
+    of_function: Vec<Option<u32>>,
+    /// By function type, for indirect calls.
+    of_type: Vec<Option<u32>>,
+}
+
+/// What has to be known about the host to set up the equations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostKnowledge {
+    /// The host counts the calls of each imported function.
+    pub(crate) counts_import_calls: bool,
+    /// The host may call functions through tables and references, or put its own there.
+    pub(crate) uses_references: bool,
+}
+
+impl Coupling {
+    pub(crate) fn new(program: &Program, host: HostKnowledge) -> Self {
+        // Types are equal by structure, whatever their index.
+        let mut classes: HashMap<&FunctionType, usize> = HashMap::new();
+        let class_of_type: Vec<usize> = program
+            .types
+            .values()
+            .map(|ty| {
+                let next = classes.len();
+                *classes.entry(ty).or_insert(next)
+            })
+            .collect();
+        let mut called = vec![false; classes.len()];
+        for function in &program.functions {
+            for (_, callee) in call_blocks(&function.cfg) {
+                if let Callee::Indirect { ty, .. } = callee {
+                    called[class_of_type[ty.index()]] = true;
+                }
+            }
+        }
+        let imports = program.imports.iter().map(|i| i.ty);
+        let types = imports.chain(program.functions.iter().map(|f| f.ty));
+        let import_count = program.imports.len();
+        let has_total = |f: usize| f >= import_count || host.counts_import_calls;
+        let is_taken = |f: usize| program.address_taken.contains(FuncId::new(f));
+        let classes_of_functions: Vec<usize> = types.map(|ty| class_of_type[ty.index()]).collect();
+
+        let mut of_class: Vec<Option<u32>> = vec![None; classes.len()];
+        let mut equations = 0;
+        let mut fresh = || {
+            equations += 1;
+            Some(equations - 1)
+        };
+        if !host.uses_references {
+            for (class, slot) in of_class.iter_mut().enumerate() {
+                if called[class] {
+                    *slot = fresh();
+                }
+            }
+            for (f, &class) in classes_of_functions.iter().enumerate() {
+                if is_taken(f) && !has_total(f) {
+                    of_class[class] = None;
+                }
+            }
+        }
+        let of_function = classes_of_functions
+            .iter()
+            .enumerate()
+            .map(|(f, &class)| {
+                if is_taken(f) && (host.uses_references || called[class]) {
+                    of_class[class]
+                } else if has_total(f) {
+                    fresh()
+                } else {
+                    None
+                }
+            })
+            .collect();
+        let mut this = Self {
+            call_sites: vec![0; equations as usize],
+            of_function,
+            of_type: class_of_type.iter().map(|&class| of_class[class]).collect(),
+        };
+        let functions = program.functions.iter();
+        for (_, callee) in functions.flat_map(|f| call_blocks(&f.cfg)) {
+            if let Some(equation) = this.of_callee(callee) {
+                this.call_sites[equation as usize] += 1;
+            }
+        }
+        this
+    }
+
+    /// How many equations there are, those that turned out to be unusable included.
+    pub(crate) fn len(&self) -> usize {
+        self.call_sites.len()
+    }
+
+    /// How many call blocks take part in each equation.
+    pub(crate) fn call_sites(&self) -> &[u32] {
+        &self.call_sites
+    }
+
+    /// The equation that entries of this function belong to.
+    pub(crate) fn of_function(&self, f: FuncId) -> Option<u32> {
+        self.of_function[f.index()]
+    }
+
+    /// The equation that calls of this callee belong to.
+    pub(crate) fn of_callee(&self, callee: Callee) -> Option<u32> {
+        match callee {
+            Callee::Direct(f) => self.of_function(f),
+            Callee::Indirect { ty, .. } => self.of_type[ty.index()],
+        }
+    }
+}
+
+/// A call block together with the equation that it belongs to.
+pub(crate) fn coupled_calls<'a>(
+    program: &'a Program,
+    coupling: &'a Coupling,
+    function: usize,
+) -> impl Iterator<Item = (BlockId, u32)> + 'a {
+    let calls = call_blocks(&program.functions[function].cfg);
+    calls.filter_map(|(v, callee)| Some((v, coupling.of_callee(callee)?)))
+}

@@ -1,0 +1,31 @@
+//! The edge frequency problem (Ball and Larus 1992, section 3.1).
+
+use afterimage_graph::{FlowGraph, SpanningForest, is_forest};
+use afterimage_ids::{BlockId, EdgeId, EntitySet};
+
+use crate::Weights;
+
+/// The cheapest set of edges whose counts determine the counts of all edges: the chords of a
+/// maximum spanning tree. EXIT→root is never measured. Ascending. O(E log E).
+pub fn optimal_edges(graph: &FlowGraph, weights: &Weights) -> Vec<EdgeId> {
+    SpanningForest::maximum(graph, &[], |e| weights.edge(e))
+        .chords()
+        .collect()
+}
+
+/// Whether counts of these edges determine the counts of all edges and of EXIT→root: exactly when the
+/// other edges, EXIT→root among them, contain no undirected cycle. Near-linear.
+pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId]) -> bool {
+    let mut measured = EntitySet::new();
+    for &e in edges {
+        measured.insert(e);
+    }
+    is_forest(graph, &[], |e| !measured.contains(e))
+}
+
+/// What a placement of counters on edges and vertices costs: the sum of their weights.
+pub fn cost(weights: &Weights, graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId]) -> f64 {
+    let edges = edges.iter().map(|&e| weights.edge(e));
+    let vertices = vertices.iter().map(|&v| weights.vertex(graph, v));
+    edges.chain(vertices).sum()
+}

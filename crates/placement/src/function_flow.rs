@@ -1,0 +1,205 @@
+//! The flow equations of one function, with what a run measured.
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::{BlockId, CounterId, EdgeId, EntityRef, FunctionCounts};
+use afterimage_program::Function;
+
+use crate::flow::{self, FlowError};
+use crate::{FunctionPlan, Place, Site, SolveError};
+
+/// The system of equations of one function.
+///
+/// Edges are numbered: first those of the graph, then EXIT→root, then what is virtual or was added. A block
+/// with a counter is split in two, with an edge of the measured count between its halves.
+pub(crate) struct FunctionFlow<'a> {
+    function: &'a Function,
+    ends: Vec<(u32, u32)>,
+    /// What was measured.
+    measured: Vec<Option<i128>>,
+    /// All counts, once solved.
+    values: Vec<i128>,
+    stays: Vec<i128>,
+    /// The edges block → EXIT that are to be found: which block, which edge.
+    virtual_exits: Vec<(BlockId, usize)>,
+}
+
+impl<'a> FunctionFlow<'a> {
+    /// `open` is what is known to have stayed in each block; `may_end` lists the blocks in which an
+    /// unknown number may have stayed.
+    pub(crate) fn new(
+        function: &'a Function,
+        plan: &FunctionPlan,
+        counters: &[u64],
+        open: &BTreeMap<BlockId, u64>,
+        may_end: impl Iterator<Item = BlockId>,
+    ) -> Result<Self, SolveError> {
+        let graph = &function.cfg.graph;
+        let (edges, mut vertices) = (graph.edge_count(), graph.vertex_count());
+        let read = |counter: CounterId| {
+            let value = counters.get(counter.index());
+            value
+                .map(|&v| i128::from(v))
+                .ok_or(SolveError::MissingCounter(counter))
+        };
+        let misplaced = |place| SolveError::ForeignPlan {
+            function: function.id,
+            place,
+        };
+        let mut measured = vec![None; edges + 1];
+        // Where the outgoing edges of a block start: at its second half, if it is split.
+        let mut second_half: BTreeMap<BlockId, u32> = BTreeMap::new();
+        let mut between = Vec::new();
+        for probe in &plan.probes {
+            match probe.site {
+                Site::Edge(e) => {
+                    let slot = measured[..edges].get_mut(e.index());
+                    *slot.ok_or(misplaced(Place::Edge(e)))? = Some(read(probe.counter)?);
+                }
+                Site::Block(v) if v.index() < graph.vertex_count() => {
+                    let half = *second_half.entry(v).or_insert_with(|| {
+                        vertices += 1;
+                        vertices as u32 - 1
+                    });
+                    between.push(((v.as_u32(), half), read(probe.counter)?));
+                }
+                Site::Block(v) => return Err(misplaced(Place::Block(v))),
+            }
+        }
+        let start = |v: BlockId| second_half.get(&v).copied().unwrap_or(v.as_u32());
+        let exit = graph.exit();
+        let mut ends: Vec<(u32, u32)> = graph
+            .edges()
+            .map(|e| (start(graph.from(e)), graph.to(e).as_u32()))
+            .collect();
+        ends.push((start(exit), graph.root().as_u32()));
+        let mut virtual_exits = Vec::new();
+        for v in may_end {
+            virtual_exits.push((v, ends.len()));
+            ends.push((start(v), exit.as_u32()));
+            measured.push(None);
+        }
+        for (halves, value) in between {
+            ends.push(halves);
+            measured.push(Some(value));
+        }
+        let mut stays = vec![0; vertices];
+        for (&v, &count) in open {
+            if v.index() >= graph.vertex_count() || v == exit {
+                return Err(SolveError::BadFrame {
+                    function: function.id,
+                    block: v,
+                });
+            }
+            stays[start(v) as usize] += i128::from(count);
+            stays[exit.index()] -= i128::from(count);
+        }
+        Ok(Self {
+            function,
+            ends,
+            measured,
+            values: Vec::new(),
+            stays,
+            virtual_exits,
+        })
+    }
+
+    /// Solves the equations, given the values of some edges that have no counter. Values may
+    /// come out negative.
+    pub(crate) fn solve(
+        &mut self,
+        derived: impl Iterator<Item = (EdgeId, i128)>,
+    ) -> Result<(), SolveError> {
+        let (graph, function) = (&self.function.cfg.graph, self.function.id);
+        let mut values = self.measured.clone();
+        for (e, value) in derived {
+            if values[e.index()].replace(value).is_some() {
+                return Err(SolveError::ForeignPlan {
+                    function,
+                    place: Place::Edge(e),
+                });
+            }
+        }
+        flow::solve(&self.ends, &mut values, &self.stays).map_err(|error| {
+            match error {
+                FlowError::Undetermined(e) => SolveError::Undetermined {
+                    function,
+                    place: self.place(e),
+                },
+                FlowError::Unbalanced(v) => {
+                    // A second half is where the measured edge of its block leads.
+                    let split = self.ends[graph.edge_count() + 1..].iter();
+                    let block = split
+                        .filter(|e| e.1 as usize == v)
+                        .map(|e| e.0 as usize)
+                        .last();
+                    let v = if v < graph.vertex_count() {
+                        v
+                    } else {
+                        block.unwrap_or(v)
+                    };
+                    SolveError::Unbalanced {
+                        function,
+                        block: BlockId::new(v),
+                    }
+                }
+            }
+        })?;
+        self.values = values.into_iter().flatten().collect();
+        Ok(())
+    }
+
+    fn place(&self, e: usize) -> Place {
+        let edges = self.function.cfg.graph.edge_count();
+        match e {
+            e if e < edges => Place::Edge(EdgeId::new(e)),
+            e if e == edges => Place::Entry,
+            e => {
+                let exits = self.virtual_exits.iter();
+                exits
+                    .filter(|x| x.1 == e)
+                    .map(|x| Place::Open(x.0))
+                    .last()
+                    .unwrap_or(Place::Entry)
+            }
+        }
+    }
+
+    /// Entries of the function, after [`FunctionFlow::solve`].
+    pub(crate) fn entries(&self) -> i128 {
+        self.values[self.function.cfg.graph.edge_count()]
+    }
+
+    /// Executions of a block, after [`FunctionFlow::solve`].
+    pub(crate) fn block(&self, v: BlockId) -> i128 {
+        let graph = &self.function.cfg.graph;
+        let entry = if v == graph.root() { self.entries() } else { 0 };
+        let into = graph.in_edges(v).iter().map(|e| self.values[e.index()]);
+        entry + into.sum::<i128>()
+    }
+
+    /// The counts, after [`FunctionFlow::solve`]; refused if one is negative or too large.
+    pub(crate) fn counts(
+        &self,
+        open: &BTreeMap<BlockId, u64>,
+    ) -> Result<FunctionCounts, SolveError> {
+        let edges = self.function.cfg.graph.edge_count();
+        let count = |e: usize| {
+            let value = self.values[e];
+            u64::try_from(value).map_err(|_| SolveError::Impossible {
+                function: self.function.id,
+                place: self.place(e),
+                value,
+            })
+        };
+        let mut open = open.clone();
+        for &(v, e) in &self.virtual_exits {
+            open.insert(v, count(e)?);
+        }
+        Ok(FunctionCounts {
+            entries: count(edges)?,
+            edges: (0..edges).map(count).collect::<Result<_, _>>()?,
+            open: open.into_iter().filter(|&(_, n)| n > 0).collect(),
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! What to count.
+
+use afterimage_ids::{BlockId, CounterId, Counts, EdgeId, FuncId};
+
+use crate::SplitCost;
+
+/// How a profile is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// A counter in every block, as pixie has them. Gives the frequencies of blocks only.
+    Slow,
+    /// A counter on every edge. Redundant on purpose: for tests.
+    Edges,
+    /// Counters on the chords of a spanning tree per function, weights by heuristic.
+    Quick,
+    /// The same with the weights of an earlier run.
+    Feedback,
+    /// Counters for the whole program at once: some of the chords follow from the
+    /// calls. Weights of an earlier run are used if they are given.
+    Program,
+}
+
+/// Where a counter is incremented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Site {
+    /// At the beginning of a block.
+    Block(BlockId),
+    /// When control goes over an edge.
+    Edge(EdgeId),
+}
+
+/// A counter and its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Probe {
+    /// Where it is incremented.
+    pub site: Site,
+    /// Which counter it is.
+    pub counter: CounterId,
+}
+
+/// The counters of one function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionPlan {
+    /// Ascending by site; no site twice.
+    pub probes: Vec<Probe>,
+}
+
+/// Which counters to place in a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How the counters were chosen.
+    pub mode: Mode,
+    /// The counters alone are enough: which calls did not return follows from them, and no
+    /// backtrace is needed. Traps in the middle of a block remain unknown.
+    pub standalone: bool,
+    /// By defined function, in code-section order.
+    pub functions: Vec<FunctionPlan>,
+    /// How many counters there are: their numbers are dense over the whole program.
+    pub counters: u32,
+    /// Chords without a counter, which follow from the equations between functions, in
+    /// the order in which they were found to ([`Mode::Program`] only).
+    pub derived: Vec<(FuncId, EdgeId)>,
+    /// The host must count the calls of each imported function ([`Mode::Program`] only).
+    pub needs_import_calls: bool,
+    /// The plan allows for the host's calling functions through tables and references.
+    pub host_uses_references: bool,
+}
+
+/// What to plan for.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanOptions<'a> {
+    /// How the profile is to be taken.
+    pub mode: Mode,
+    /// Make do without a backtrace of the run's end: see [`Plan::standalone`].
+    pub standalone: bool,
+    /// Counts of an earlier run of the same program.
+    pub feedback: Option<&'a Counts>,
+    /// The host will count the calls of each imported function.
+    pub host_counts_import_calls: bool,
+    /// The host may call the program's functions through tables or references instead of by
+    /// export, or put functions of its own into tables.
+    pub host_uses_references: bool,
+    /// What an increment on an edge costs.
+    pub split_cost: SplitCost,
+}
+
+impl PlanOptions<'_> {
+    /// The usual options: a backtrace is there, the host counts import calls and knows
+    /// the program's functions by its exports only.
+    pub fn new(mode: Mode) -> Self {
+        Self {
+            mode,
+            standalone: false,
+            feedback: None,
+            host_counts_import_calls: true,
+            host_uses_references: false,
+            split_cost: SplitCost::default(),
+        }
+    }
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// [`Mode::Feedback`] without counts.
+    #[error("feedback mode needs the counts of an earlier run")]
+    NoFeedback,
+    /// The earlier run was not one of this program.
+    #[error("the counts are not of this program: {0} has a different number of edges or blocks")]
+    FeedbackOfAnotherFunction(FuncId),
+    /// The earlier run was not one of this program.
+    #[error(
+        "the counts are not of this program: it defines {expected} functions, the counts have {found}"
+    )]
+    FeedbackOfAnotherProgram {
+        /// Functions of the program.
+        expected: usize,
+        /// Functions of the counts.
+        found: usize,
+    },
+    /// The mode relies on facts that only the host has.
+    #[error("a standalone plan is possible in the modes quick and feedback only")]
+    StandaloneUnsupported,
+    /// More than 2^32 − 1 counters.
+    #[error("the program needs more counters than can be numbered")]
+    TooManyCounters,
+}

@@ -1,0 +1,130 @@
+//! Why counters are refused.
+
+use std::fmt;
+
+use afterimage_ids::{BlockId, CounterId, EdgeId, FuncId};
+
+/// What a count is the count of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Activations of the function.
+    Entry,
+    /// Executions of an edge.
+    Edge(EdgeId),
+    /// Executions of a block.
+    Block(BlockId),
+    /// Activations that never left a block.
+    Open(BlockId),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entry => write!(f, "its entries"),
+            Self::Edge(e) => write!(f, "{e}"),
+            Self::Block(v) => write!(f, "{v}"),
+            Self::Open(v) => write!(f, "activations that ended in {v}"),
+        }
+    }
+}
+
+/// Why counters have no, or no unique, meaning.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SolveError {
+    /// The plan is for another program.
+    #[error(
+        "the plan is not for this program: it defines {expected} functions, the plan has {found}"
+    )]
+    ForeignProgram {
+        /// Functions of the program.
+        expected: usize,
+        /// Functions of the plan.
+        found: usize,
+    },
+    /// The plan is for another program.
+    #[error("the plan is not for this program: {function} has no {place}")]
+    ForeignPlan {
+        /// The function.
+        function: FuncId,
+        /// What it has not.
+        place: Place,
+    },
+    /// Not as many counters as the plan placed.
+    #[error("the plan has {expected} counters, {found} are given")]
+    CounterCount {
+        /// Counters of the plan.
+        expected: usize,
+        /// Counters given.
+        found: usize,
+    },
+    /// A probe names a counter that the plan does not have.
+    #[error("the plan has no {0}")]
+    MissingCounter(CounterId),
+    /// The placement leaves something open.
+    #[error("the counters of {function} do not determine {place}")]
+    Undetermined {
+        /// The function.
+        function: FuncId,
+        /// What remains unknown.
+        place: Place,
+    },
+    /// A flow equation does not hold.
+    #[error(
+        "the counters contradict each other: {function} enters {block} more or less often than it leaves it"
+    )]
+    Unbalanced {
+        /// The function.
+        function: FuncId,
+        /// The block whose equation is violated.
+        block: BlockId,
+    },
+    /// A count that no run can have.
+    #[error(
+        "the counters contradict each other: in {function} the count of {place} would be {value}"
+    )]
+    Impossible {
+        /// The function.
+        function: FuncId,
+        /// What was counted.
+        place: Place,
+        /// The derived count: negative, or beyond 64 bits.
+        value: i128,
+    },
+    /// Entries do not equal calls.
+    #[error(
+        "the counters contradict each other: {0}, or those of its type, are entered more or less often than called"
+    )]
+    Uncoupled(FuncId),
+    /// Indirect calls of a type that no function has reached something.
+    #[error(
+        "the counters contradict each other: an indirect call reached a function of a type that none has"
+    )]
+    UncalledType,
+    /// The run's end names a frame that cannot be.
+    #[error("no activation can have ended in {block} of {function}")]
+    BadFrame {
+        /// The function.
+        function: FuncId,
+        /// The block.
+        block: BlockId,
+    },
+    /// A standalone plan derives these frames itself.
+    #[error(
+        "the plan is standalone: it derives the activations in {block} of {function} itself, none may be given"
+    )]
+    UnexpectedFrame {
+        /// The function.
+        function: FuncId,
+        /// The block.
+        block: BlockId,
+    },
+    /// The host cannot have started this function.
+    #[error("the host started {0}, which the program does not define")]
+    BadHostEntry(FuncId),
+    /// The plan relies on the calls of imported functions.
+    #[error("the plan needs the calls of {expected} imported functions, as the host counted them")]
+    NoImportCalls {
+        /// Imported functions of the program.
+        expected: usize,
+    },
+}

@@ -1,0 +1,69 @@
+//! What a counter on an edge costs beyond its increments.
+
+use afterimage_ids::EdgeId;
+use afterimage_program::{Cfg, EdgeKind};
+
+/// How much dearer than an increment in the middle of a block an increment on an edge is.
+///
+/// An edge has a place of its own if it is the only one that leaves its source or the only one that
+/// enters its target. Any other edge is *critical*: code on it needs a jump or a landing block (Samples 1991). The
+/// factors multiply the weight of an edge; 1 means an increment and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SplitCost {
+    /// A critical branch taken.
+    pub taken: f64,
+    /// A critical `else` where the source has none.
+    pub else_arm: f64,
+    /// A critical `br_table` target.
+    pub table: f64,
+    /// From a call to its handlers: a landing pad for this call alone.
+    pub call_throw: f64,
+    /// From a dispatch vertex to a handler that has other predecessors, or outwards.
+    pub catch: f64,
+}
+
+impl Default for SplitCost {
+    /// Estimates: a taken branch becomes a not-taken one around a jump; a `br_table` target becomes a jump to a jump.
+    fn default() -> Self {
+        Self {
+            taken: 1.3,
+            else_arm: 1.1,
+            table: 2.0,
+            call_throw: 16.0,
+            catch: 1.5,
+        }
+    }
+}
+
+impl SplitCost {
+    /// Charges nothing for splitting: the cost measure of Ball and Larus 1992.
+    pub const FREE: Self = Self {
+        taken: 1.0,
+        else_arm: 1.0,
+        table: 1.0,
+        call_throw: 1.0,
+        catch: 1.0,
+    };
+
+    /// The factor for one edge.
+    pub fn factor(&self, cfg: &Cfg, edge: EdgeId) -> f64 {
+        let graph = &cfg.graph;
+        let has_own_place = graph.in_edges(graph.to(edge)).len() == 1
+            || graph.out_edges(graph.from(edge)).len() == 1;
+        match cfg.edges[edge].kind {
+            EdgeKind::CallThrow => self.call_throw,
+            _ if has_own_place => 1.0,
+            EdgeKind::Taken => self.taken,
+            EdgeKind::Else => self.else_arm,
+            EdgeKind::Table(_) => self.table,
+            EdgeKind::Catch(_) | EdgeKind::Unwind => self.catch,
+            EdgeKind::Fall
+            | EdgeKind::Jump
+            | EdgeKind::NotTaken
+            | EdgeKind::Then
+            | EdgeKind::CallReturn
+            | EdgeKind::Throw
+            | EdgeKind::Return => 1.0,
+        }
+    }
+}

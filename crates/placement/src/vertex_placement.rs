@@ -1,0 +1,67 @@
+//! The vertex frequency problem, with counters on vertices (Knuth and Stevenson 1973).
+
+use afterimage_graph::{FlowGraph, UnionFind};
+use afterimage_ids::{BlockId, EntityRef};
+
+use crate::Weights;
+
+/// The graph G' in which the vertices of G are the edges.
+///
+/// If an edge leads from `a` to `b` in G, then whatever leaves `a` or another predecessor of `b`
+/// arrives where `b` and its siblings begin: the out-side of `a` and the in-side of `b` are one vertex of G', and
+/// the frequencies of G's vertices are a flow on G'. EXIT→root is one of the edges.
+struct Reduced {
+    sides: UnionFind,
+    vertices: usize,
+}
+
+impl Reduced {
+    fn new(graph: &FlowGraph) -> Self {
+        let vertices = graph.vertex_count();
+        let mut sides = UnionFind::new(2 * vertices);
+        let edges = graph.edges().map(|e| (graph.from(e), graph.to(e)));
+        for (a, b) in edges.chain([(graph.exit(), graph.root())]) {
+            sides.union(vertices + a.index(), b.index());
+        }
+        Self { sides, vertices }
+    }
+
+    /// Adds `v` to the set of unmeasured vertices; whether the set stays free of cycles.
+    ///
+    /// A vertex that nothing enters or nothing leaves has a side of its own. What flows there is known
+    /// (nothing, or what stays in the vertex), so such a vertex never closes a cycle.
+    fn join(&mut self, v: BlockId) -> bool {
+        self.sides.union(v.index(), self.vertices + v.index())
+    }
+}
+
+/// The cheapest set of vertices whose counts determine the counts of all vertices: the complement of a
+/// maximum spanning tree of G'. Ascending. O(E + V log V).
+pub fn optimal_vertices(graph: &FlowGraph, weights: &Weights) -> Vec<BlockId> {
+    let mut reduced = Reduced::new(graph);
+    let mut order: Vec<(f64, BlockId)> = graph
+        .vertices()
+        .map(|v| (weights.vertex(graph, v), v))
+        .collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut measured: Vec<BlockId> = order
+        .into_iter()
+        .map(|(_, v)| v)
+        .filter(|&v| !reduced.join(v))
+        .collect();
+    measured.sort_unstable();
+    measured
+}
+
+/// Whether counts of these vertices determine the counts of all vertices. Near-linear.
+pub fn determines_vertices(graph: &FlowGraph, vertices: &[BlockId]) -> bool {
+    let mut measured = vec![false; graph.vertex_count()];
+    for v in vertices {
+        measured[v.index()] = true;
+    }
+    let mut reduced = Reduced::new(graph);
+    graph
+        .vertices()
+        .filter(|v| !measured[v.index()])
+        .all(|v| reduced.join(v))
+}

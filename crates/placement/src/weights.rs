@@ -1,0 +1,100 @@
+//! How often edges are expected to run.
+
+mod heuristic;
+mod likelihood;
+mod no_return;
+
+use afterimage_graph::FlowGraph;
+use afterimage_ids::{BlockId, EdgeId, EntityRef, FunctionCounts};
+
+pub use likelihood::Likelihood;
+pub(crate) use likelihood::program_likelihoods;
+use no_return::returning_functions;
+
+/// A weighting of a graph: nonnegative and conserving flow (Ball and Larus 1992, section 2).
+///
+/// At every vertex the weights of the incoming edges, and at the root [`Weights::entry`], add up to
+/// the weights of the outgoing edges and what [`Weights::leak`] says stays there for ever.
+/// At EXIT they add up to `entry` minus all leaks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
+    entry: f64,
+    edges: Vec<f64>,
+    leaks: Vec<f64>,
+}
+
+impl Weights {
+    /// Weights as they are given, one per edge, without leaks. The caller answers for their
+    /// conserving flow.
+    pub fn given(graph: &FlowGraph, entry: f64, edges: Vec<f64>) -> Self {
+        Self {
+            entry,
+            edges,
+            leaks: vec![0.0; graph.vertex_count()],
+        }
+    }
+
+    /// The weights that the structure of the graph suggests, for one activation.
+    ///
+    /// The heuristic is that of Ball and Larus 1992, section 5.1: a loop that is entered N times goes round
+    /// 10·N times; each of its E exit edges has weight N/E; predicates are equally likely to take any
+    /// other branch. Where the three cannot all hold, branches keep their shares and the number of
+    /// iterations gives way. Beyond the paper:
+    /// - an edge that leaves several loops at once gets a share 11 times smaller per further loop;
+    /// - edges that `likelihood` calls unlikely get next to nothing;
+    /// - a loop without a likely exit, and a vertex without successors, leak what enters them;
+    /// - what enters an irreducible loop elsewhere than at its header is first led there.
+    ///
+    /// O(E + Σ over edges of the loops that the edge leaves), and for every irreducible loop its size.
+    pub fn heuristic(graph: &FlowGraph, likelihood: impl Fn(EdgeId) -> Likelihood) -> Self {
+        heuristic::weights(graph, &likelihood)
+    }
+
+    /// The weights of an earlier run. Where it says nothing, because edges ran equally often, the
+    /// order of `otherwise` decides: it is added, scaled down to far less than one execution.
+    pub fn feedback(counts: &FunctionCounts, otherwise: &Weights) -> Self {
+        let largest = otherwise.edges.iter().fold(1.0, |a: f64, &b| a.max(b));
+        let scale = 1.0 / (largest * f64::from(1 << 20));
+        let mut leaks: Vec<f64> = otherwise.leaks.iter().map(|leak| leak * scale).collect();
+        for &(v, open) in &counts.open {
+            leaks[v.index()] += open as f64;
+        }
+        let edges = counts.edges.iter().zip(&otherwise.edges);
+        Self {
+            entry: counts.entries as f64 + otherwise.entry * scale,
+            edges: edges
+                .map(|(&count, other)| count as f64 + other * scale)
+                .collect(),
+            leaks,
+        }
+    }
+
+    /// Multiplies everything, for so many activations.
+    pub(crate) fn scale(&mut self, factor: f64) {
+        self.entry *= factor;
+        for weight in self.edges.iter_mut().chain(&mut self.leaks) {
+            *weight *= factor;
+        }
+    }
+
+    /// The weight of EXIT→root.
+    pub fn entry(&self) -> f64 {
+        self.entry
+    }
+
+    /// The weight of an edge.
+    pub fn edge(&self, edge: EdgeId) -> f64 {
+        self.edges[edge.index()]
+    }
+
+    /// How much of what enters a vertex never leaves it.
+    pub fn leak(&self, v: BlockId) -> f64 {
+        self.leaks[v.index()]
+    }
+
+    /// The weight of a vertex: that of its incoming edges, EXIT→root included.
+    pub fn vertex(&self, graph: &FlowGraph, v: BlockId) -> f64 {
+        let entry = if v == graph.root() { self.entry } else { 0.0 };
+        entry + graph.in_edges(v).iter().map(|&e| self.edge(e)).sum::<f64>()
+    }
+}

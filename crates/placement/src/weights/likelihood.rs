@@ -1,0 +1,150 @@
+//! Which edges hardly ever run.
+
+use std::collections::VecDeque;
+
+use afterimage_graph::FlowGraph;
+use afterimage_ids::{BlockId, EdgeId, EntityRef};
+use afterimage_program::{BlockEnd, Callee, Cfg, EdgeKind, Program};
+
+/// How likely an edge is to be taken, beyond what loops and the number of branches say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likelihood {
+    /// Nothing is known.
+    Normal,
+    /// An exception: rare, but it may be part of how a program works.
+    Exceptional,
+    /// It leads to the program's end, so that it runs about once in a run, or never.
+    Cold,
+}
+
+impl Likelihood {
+    /// The share of an unlikely edge in what its source executes.
+    pub(super) fn share(self) -> Option<f64> {
+        match self {
+            Self::Normal => None,
+            Self::Exceptional => Some(1.0 / 1024.0),
+            Self::Cold => Some(1.0 / f64::from(1 << 30)),
+        }
+    }
+}
+
+/// How a vertex can go on, from the best it can hope for downwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Prospect {
+    /// It inevitably runs into `unreachable` or a call that does not return.
+    Doomed,
+    /// It can stay in the function for ever, and never leaves it.
+    Endless,
+    /// It leaves the function, or comes back to normal, by an exception only.
+    Throws,
+    /// It reaches EXIT without an exception.
+    Returns,
+}
+
+/// The likelihood of every edge of a function. `returns` says which functions can return, by index. O(V + E).
+///
+/// An edge is unlikely if it goes from better prospects to worse, if it is a call's exception, and if it
+/// is the return from a function that does not return.
+pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
+    let never: Vec<bool> = cfg
+        .edges
+        .keys()
+        .map(|e| never_taken(cfg, e, returns))
+        .collect();
+    let prospects = prospects(cfg, &never);
+    let of = |v: BlockId| prospects[v.index()];
+    let edges = cfg.edges.iter();
+    edges
+        .map(|(id, edge)| {
+            let (before, after) = (of(edge.from), of(edge.to));
+            if never[id.index()] {
+                Likelihood::Cold
+            } else if after < before && after < Prospect::Throws {
+                Likelihood::Cold
+            } else if after < before || edge.kind == EdgeKind::CallThrow {
+                Likelihood::Exceptional
+            } else {
+                Likelihood::Normal
+            }
+        })
+        .collect()
+}
+
+/// Whether an edge is what would follow the return of a function that does not return.
+fn never_taken(cfg: &Cfg, e: EdgeId, returns: &[bool]) -> bool {
+    let edge = &cfg.edges[e];
+    let follows_return = match cfg.blocks[edge.from].end {
+        BlockEnd::Call(callee) => (edge.kind == EdgeKind::CallReturn).then_some(callee),
+        BlockEnd::TailCall(callee) => (edge.kind == EdgeKind::Return).then_some(callee),
+        _ => None,
+    };
+    match follows_return {
+        Some(Callee::Direct(callee)) => !returns[callee.index()],
+        _ => false,
+    }
+}
+
+fn prospects(cfg: &Cfg, never: &[bool]) -> Vec<Prospect> {
+    let graph = &cfg.graph;
+    let possible = |e: EdgeId| !never[e.index()];
+    let exceptional =
+        |e: EdgeId| matches!(cfg.edges[e].kind, EdgeKind::CallThrow | EdgeKind::Throw);
+    let mut prospects = vec![Prospect::Doomed; graph.vertex_count()];
+    for v in endless(graph, possible) {
+        prospects[v.index()] = Prospect::Endless;
+    }
+    mark_reaching_exit(graph, possible, &mut prospects, Prospect::Throws);
+    mark_reaching_exit(
+        graph,
+        |e| possible(e) && !exceptional(e),
+        &mut prospects,
+        Prospect::Returns,
+    );
+    prospects
+}
+
+/// The vertices from which a path can go on for ever.
+fn endless(graph: &FlowGraph, possible: impl Fn(EdgeId) -> bool) -> Vec<BlockId> {
+    let possible_out = |v: &BlockId| graph.out_edges(*v).iter().filter(|&&e| possible(e)).count();
+    let mut out: Vec<usize> = graph.vertices().map(|v| possible_out(&v)).collect();
+    let mut ending: Vec<BlockId> = graph.vertices().filter(|v| out[v.index()] == 0).collect();
+    while let Some(v) = ending.pop() {
+        for &e in graph.in_edges(v).iter().filter(|&&e| possible(e)) {
+            let from = graph.from(e);
+            out[from.index()] -= 1;
+            if out[from.index()] == 0 {
+                ending.push(from);
+            }
+        }
+    }
+    graph.vertices().filter(|v| out[v.index()] > 0).collect()
+}
+
+fn mark_reaching_exit(
+    graph: &FlowGraph,
+    possible: impl Fn(EdgeId) -> bool,
+    prospects: &mut [Prospect],
+    mark: Prospect,
+) {
+    let mut queue = VecDeque::from([graph.exit()]);
+    prospects[graph.exit().index()] = mark;
+    while let Some(v) = queue.pop_front() {
+        for &e in graph.in_edges(v).iter().filter(|&&e| possible(e)) {
+            let from = graph.from(e).index();
+            if prospects[from] != mark {
+                prospects[from] = mark;
+                queue.push_back(graph.from(e));
+            }
+        }
+    }
+}
+
+/// The likelihoods of all functions of a program.
+pub(crate) fn program_likelihoods(program: &Program) -> Vec<Vec<Likelihood>> {
+    let returns = super::returning_functions(program);
+    program
+        .functions
+        .iter()
+        .map(|f| likelihoods(&f.cfg, &returns))
+        .collect()
+}

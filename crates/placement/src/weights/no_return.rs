@@ -1,0 +1,89 @@
+//! Which functions can return.
+
+use afterimage_ids::{BlockId, EntityRef, FuncId};
+use afterimage_program::{BlockEnd, Callee, EdgeKind, Program};
+
+/// By function index, imports included: whether the function may return, normally or by an exception.
+///
+/// `proc_exit` of WASI does not. A defined function may if its EXIT can be reached from its root without returning from
+/// a function that does not: the least solution, so that recursion without a way out does not
+/// return. Compilers mark only some of these functions themselves. O(program).
+pub(crate) fn returning_functions(program: &Program) -> Vec<bool> {
+    let imports = program.imports.len();
+    let mut state = Search {
+        program,
+        returns: program
+            .imports
+            .iter()
+            .map(|i| !(i.name == "proc_exit" && i.module.starts_with("wasi_")))
+            .collect(),
+        reached: program
+            .functions
+            .iter()
+            .map(|f| vec![false; f.cfg.blocks.len()])
+            .collect(),
+        waiting: vec![Vec::new(); imports + program.functions.len()],
+        work: Vec::new(),
+    };
+    state
+        .returns
+        .resize(imports + program.functions.len(), false);
+    for (f, function) in program.functions.iter().enumerate() {
+        state.reach(f, function.cfg.graph.root());
+    }
+    while let Some((f, v)) = state.work.pop() {
+        state.visit(f, v);
+    }
+    state.returns
+}
+
+struct Search<'a> {
+    program: &'a Program,
+    returns: Vec<bool>,
+    reached: Vec<Vec<bool>>,
+    /// By function: the blocks that wait for it to return.
+    waiting: Vec<Vec<(usize, BlockId)>>,
+    work: Vec<(usize, BlockId)>,
+}
+
+impl Search<'_> {
+    fn reach(&mut self, f: usize, v: BlockId) {
+        if !std::mem::replace(&mut self.reached[f][v.index()], true) {
+            self.work.push((f, v));
+        }
+    }
+
+    fn visit(&mut self, f: usize, v: BlockId) {
+        let cfg = &self.program.functions[f].cfg;
+        if v == cfg.graph.exit() {
+            let id = self.program.imports.len() + f;
+            self.returns[id] = true;
+            for (caller, block) in std::mem::take(&mut self.waiting[id]) {
+                self.leave(caller, block, |_| true);
+            }
+            return;
+        }
+        match cfg.blocks[v].end {
+            BlockEnd::Call(Callee::Direct(callee)) | BlockEnd::TailCall(Callee::Direct(callee))
+                if !self.may_return(callee) =>
+            {
+                self.waiting[callee.index()].push((f, v));
+                self.leave(f, v, |kind| kind == EdgeKind::CallThrow);
+            }
+            _ => self.leave(f, v, |_| true),
+        }
+    }
+
+    fn may_return(&self, callee: FuncId) -> bool {
+        self.returns[callee.index()]
+    }
+
+    fn leave(&mut self, f: usize, v: BlockId, allowed: impl Fn(EdgeKind) -> bool) {
+        let cfg = &self.program.functions[f].cfg;
+        for &e in cfg.graph.out_edges(v) {
+            if allowed(cfg.edges[e].kind) {
+                self.reach(f, cfg.graph.to(e));
+            }
+        }
+    }
+}

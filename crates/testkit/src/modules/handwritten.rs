@@ -1,0 +1,158 @@
+//! Small modules that each show something. Every export named `run…` takes nothing, or
+//! `i32`s, and returns at most an `i32`.
+
+/// Names and texts.
+pub const HANDWRITTEN: &[(&str, &str)] = &[
+    ("fibonacci", FIBONACCI),
+    ("collatz", COLLATZ),
+    ("sieve", SIEVE),
+    ("interpreter", INTERPRETER),
+    ("exceptions", EXCEPTIONS),
+    ("tail_calls", TAIL_CALLS),
+    ("traps", TRAPS),
+    ("multi_value", MULTI_VALUE),
+];
+
+/// Recursion: most blocks run in activations that are open at once.
+const FIBONACCI: &str = r#"(module
+  (func $fib (export "run") (param $n i32) (result i32)
+    (if (i32.lt_u (local.get $n) (i32.const 2)) (then (return (local.get $n))))
+    (i32.add
+      (call $fib (i32.sub (local.get $n) (i32.const 1)))
+      (call $fib (i32.sub (local.get $n) (i32.const 2))))))"#;
+
+/// A loop whose length nobody can foretell.
+const COLLATZ: &str = r#"(module
+  (func $collatz (export "run") (param $n i32) (result i32)
+    (local $steps i32)
+    (loop $again
+      (if (i32.gt_u (local.get $n) (i32.const 1))
+        (then
+          (local.set $steps (i32.add (local.get $steps) (i32.const 1)))
+          (if (i32.and (local.get $n) (i32.const 1))
+            (then (local.set $n
+              (i32.add (i32.mul (local.get $n) (i32.const 3)) (i32.const 1))))
+            (else (local.set $n (i32.shr_u (local.get $n) (i32.const 1)))))
+          (br $again))))
+    (local.get $steps)))"#;
+
+/// Nested loops over memory: how many primes are there below n?
+const SIEVE: &str = r#"(module
+  (memory 1)
+  (func $sieve (export "run") (param $n i32) (result i32)
+    (local $i i32) (local $j i32) (local $primes i32)
+    (local.set $i (i32.const 2))
+    (block $done
+      (loop $outer
+        (br_if $done (i32.ge_u (local.get $i) (local.get $n)))
+        (if (i32.eqz (i32.load8_u (local.get $i)))
+          (then
+            (local.set $primes (i32.add (local.get $primes) (i32.const 1)))
+            (local.set $j (i32.mul (local.get $i) (local.get $i)))
+            (block $marked
+              (loop $inner
+                (br_if $marked (i32.ge_u (local.get $j) (local.get $n)))
+                (i32.store8 (local.get $j) (i32.const 1))
+                (local.set $j (i32.add (local.get $j) (local.get $i)))
+                (br $inner)))))
+        (local.set $i (i32.add (local.get $i) (i32.const 1)))
+        (br $outer)))
+    (local.get $primes)))"#;
+
+/// `br_table` with repeated targets, a loop label among them: bytes 0 to 3 are instructions.
+const INTERPRETER: &str = r#"(module
+  (memory 1)
+  (data (i32.const 0) "\00\01\00\00\02\01\07\00\03")
+  (func $run (export "run") (result i32)
+    (local $pc i32) (local $acc i32)
+    (loop $next
+      (block $stop (block $double (block $skip (block $increment
+        (i32.load8_u (local.get $pc))
+        (local.set $pc (i32.add (local.get $pc) (i32.const 1)))
+        (br_table $increment $skip $double $stop $next $next $next $skip))
+        (local.set $acc (i32.add (local.get $acc) (i32.const 1)))
+        (br $next))
+        (local.set $pc (i32.add (local.get $pc) (i32.const 1)))
+        (br $next))
+        (local.set $acc (i32.mul (local.get $acc) (i32.const 2)))
+        (br $next)))
+    (local.get $acc)))"#;
+
+/// Exceptions caught, passed on, caught by reference and thrown again, and missed.
+const EXCEPTIONS: &str = r#"(module
+  (tag $odd (param i32))
+  (tag $big)
+  (func $check (param $n i32)
+    (if (i32.gt_u (local.get $n) (i32.const 100)) (then (throw $big)))
+    (if (i32.and (local.get $n) (i32.const 1)) (then (throw $odd (local.get $n)))))
+  (func $again (param $n i32)
+    (block $caught (result exnref)
+      (try_table (catch_all_ref $caught)
+        (call $check (local.get $n)))
+      (return))
+    throw_ref)
+  (func (export "run") (param $n i32) (result i32)
+    (local $sum i32)
+    (loop $count
+      (block $next
+        (block $odd (result i32)
+          (try_table (catch $odd $odd)
+            (call $again (local.get $n))
+            (call $check (i32.const 2)))
+          (br $next))
+        (local.set $sum (i32.add (local.get $sum))))
+      (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+      (br_if $count (i32.gt_s (local.get $n) (i32.const 0))))
+    (local.get $sum))
+  (func (export "run_missed") (result i32)
+    (block $odd (result i32)
+      (try_table (result i32) (catch $odd $odd)
+        (call $check (i32.const 200))
+        (i32.const 0)))))"#;
+
+/// Two functions that call each other without growing the stack, one through a table.
+const TAIL_CALLS: &str = r#"(module
+  (type $step (func (param i32) (result i32)))
+  (table funcref (elem $even $odd))
+  (func $even (export "run") (param $n i32) (result i32)
+    (if (i32.eqz (local.get $n)) (then (return (i32.const 1))))
+    (return_call $odd (i32.sub (local.get $n) (i32.const 1))))
+  (func $odd (param $n i32) (result i32)
+    (if (i32.eqz (local.get $n)) (then (return (i32.const 0))))
+    (return_call_indirect (type $step)
+      (i32.sub (local.get $n) (i32.const 1)) (i32.const 0))))"#;
+
+/// Traps of several kinds, some frames down: the parameter says which.
+const TRAPS: &str = r#"(module
+  (memory 1)
+  (table 1 funcref)
+  (type $none (func))
+  (func $trap (param $kind i32)
+    (block $default (block $table (block $memory (block $divide (block $unreachable
+      (br_table $unreachable $divide $memory $table $default (local.get $kind)))
+      unreachable)
+      (drop (i32.div_u (i32.const 1) (i32.const 0))) (return))
+      (drop (i32.load (i32.const -1))) (return))
+      (call_indirect (type $none) (i32.const 0)) (return)))
+  (func $down (param $kind i32) (param $depth i32)
+    (if (local.get $depth)
+      (then (call $down (local.get $kind) (i32.sub (local.get $depth) (i32.const 1))))
+      (else (call $trap (local.get $kind)))))
+  (func (export "run") (param $kind i32)
+    (call $down (local.get $kind) (i32.const 3))
+    (call $down (local.get $kind) (i32.const 0)))
+  (func $forever (export "run_overflow") (call $forever)))"#;
+
+/// Blocks and loops with parameters and several results; branches that carry values.
+const MULTI_VALUE: &str = r#"(module
+  (func $swap (param i32 i32) (result i32 i32) (local.get 1) (local.get 0))
+  (func (export "run") (param $n i32) (result i32)
+    (i32.const 0) (i32.const 1)
+    (loop $again (param i32 i32) (result i32 i32)
+      (call $swap)
+      (block $keep (param i32 i32) (result i32 i32)
+        (br_if $keep (i32.and (local.get $n) (i32.const 3)))
+        (i32.add (i32.const 5)))
+      (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+      (br_if $again (i32.gt_s (local.get $n) (i32.const 0))))
+    (i32.mul (i32.const 100)) i32.add))"#;
