@@ -16,7 +16,7 @@ pub use handwritten::HANDWRITTEN;
 pub struct ModuleConfig {
     /// How many random bytes a module is grown from: a rough measure of its size.
     pub entropy: usize,
-    /// The most functions that it defines.
+    /// The most functions that it has; at least half as many.
     pub max_functions: usize,
     /// The most instructions in a function, before those for `fuel`.
     pub max_instructions: usize,
@@ -89,12 +89,11 @@ fn smith(config: &ModuleConfig) -> Config {
         max_imports: if config.imports { 4 } else { 0 },
         export_everything: true,
         allow_start_export: false,
-        min_funcs: 2.min(config.max_functions),
+        min_funcs: config.max_functions.div_ceil(2),
         max_funcs: config.max_functions,
         max_instructions: config.max_instructions,
         min_types: 4,
         max_types: 20,
-        max_type_size: 100,
         min_memories: 1,
         max_memories: 2,
         max_memory32_bytes: 1024 * KIB,
@@ -106,7 +105,6 @@ fn smith(config: &ModuleConfig) -> Config {
         table_max_size_required: true,
         min_element_segments: 1,
         max_element_segments: 4,
-        min_elements: 2,
         max_elements: 8,
         max_globals: 6,
         max_data_segments: 3,
