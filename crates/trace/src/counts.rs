@@ -2,12 +2,10 @@
 
 use afterimage_ids::{BlockId, Counts, FunctionCounts};
 
+use crate::Result;
 use crate::event::entity;
+use crate::limits::{MAX_EDGES, MAX_FUNCTIONS, MAX_OPEN, check};
 use crate::wire::{Bytes, Fault, put_bytes, put_varint};
-use crate::{Result, TraceError};
-
-/// All functions together have at most this many edges: a gibibyte of counts.
-pub(crate) const MAX_EDGES: usize = 1 << 27;
 
 /// Exact counts of a recorded execution, and how they were made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,25 +23,19 @@ pub struct CountsLens {
 /// Zeros are written out, one byte each, so that no length in the file is larger
 /// than the bytes behind it; compression makes functions that never ran cost next to nothing.
 pub(crate) fn encode(lens: &CountsLens) -> Result<Vec<u8>> {
-    let edges: usize = lens
-        .counts
-        .functions
-        .iter()
-        .map(|function| function.edges.len())
-        .sum();
-    if edges > MAX_EDGES {
-        return Err(TraceError::TooLarge {
-            what: "the number of edges",
-            limit: MAX_EDGES as u64,
-        });
-    }
+    let functions = &lens.counts.functions;
+    check("the number of functions", functions.len(), MAX_FUNCTIONS)?;
+    let edges = functions.iter().map(|function| function.edges.len()).sum();
+    check("the number of edges", edges, MAX_EDGES)?;
+    let open = functions.iter().map(|function| function.open.len()).sum();
+    check("the number of open blocks", open, MAX_OPEN)?;
     let mut bytes = Vec::new();
     let out = &mut bytes;
     put_bytes(out, lens.mode.as_bytes());
     put_varint(out, lens.counters);
     put_varint(out, lens.increments);
-    put_varint(out, lens.counts.functions.len() as u64);
-    for function in &lens.counts.functions {
+    put_varint(out, functions.len() as u64);
+    for function in functions {
         put_varint(out, function.entries);
         put_varint(out, function.edges.len() as u64);
         for &count in &function.edges {
@@ -63,30 +55,22 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<CountsLens, Fault> {
     let mode = bytes.text()?;
     let counters = bytes.varint()?;
     let increments = bytes.varint()?;
-    let functions = bytes.count(3)?;
-    let mut total = 0;
-    let functions = (0..functions)
-        .map(|_| {
-            let entries = bytes.varint()?;
-            let edges = bytes.count(1)?;
-            total += edges;
-            if total > MAX_EDGES {
-                return bytes.fault("too many edges");
-            }
-            let edges = (0..edges)
-                .map(|_| bytes.varint())
-                .collect::<Result<_, Fault>>()?;
-            let open = bytes.count(2)?;
-            let open = (0..open)
-                .map(|_| Ok((BlockId::from_u32(entity(bytes)?), bytes.varint()?)))
-                .collect::<Result<_, Fault>>()?;
-            Ok(FunctionCounts {
-                entries,
-                edges,
-                open,
-            })
+    // The lists of all functions share the limits.
+    let (mut edges_left, mut open_left) = (MAX_EDGES, MAX_OPEN);
+    let functions = bytes.list(3, MAX_FUNCTIONS, |bytes| {
+        let entries = bytes.varint()?;
+        let edges = bytes.list(1, edges_left, Bytes::varint)?;
+        let open = bytes.list(2, open_left, |bytes| {
+            Ok((BlockId::from_u32(entity(bytes)?), bytes.varint()?))
+        })?;
+        edges_left -= edges.len() as u64;
+        open_left -= open.len() as u64;
+        Ok(FunctionCounts {
+            entries,
+            edges,
+            open,
         })
-        .collect::<Result<_, Fault>>()?;
+    })?;
     bytes.end()?;
     Ok(CountsLens {
         counts: Counts { functions },

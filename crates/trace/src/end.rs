@@ -4,7 +4,9 @@ use std::fmt;
 
 use afterimage_ids::{FuncId, OrigOffset};
 
+use crate::Result;
 use crate::event::entity;
+use crate::limits::{MAX_END, MAX_FUNCTIONS, check};
 use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
 
 /// How a run ended, and what was on the stack.
@@ -162,10 +164,40 @@ trap_codes! {
 pub struct Frame {
     /// Its function.
     pub function: FuncId,
-    /// The operator that it stands at, in the original module.
+    /// The operator that it stands at, in the original module; the function's body where it stands at its entry.
     pub offset: OrigOffset,
-    /// Whether its entry was counted; false only for a frame whose entry overflowed the stack.
-    pub entered: bool,
+    /// What has happened there.
+    pub standing: Standing,
+}
+
+/// How an activation stands at its operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The operator began: it trapped, or is a call under way.
+    At,
+    /// The operator is the next one: the run was stopped before it.
+    Before,
+    /// The activation never began: its entry overflowed the stack.
+    NotEntered,
+}
+
+impl Standing {
+    fn code(self) -> u8 {
+        match self {
+            Standing::At => 0,
+            Standing::Before => 1,
+            Standing::NotEntered => 2,
+        }
+    }
+
+    fn read(bytes: &mut Bytes<'_>) -> Result<Self, Fault> {
+        match bytes.byte()? {
+            0 => Ok(Standing::At),
+            1 => Ok(Standing::Before),
+            2 => Ok(Standing::NotEntered),
+            _ => bytes.fault("an unknown standing of a frame"),
+        }
+    }
 }
 
 const RETURNED: u8 = 0;
@@ -176,7 +208,12 @@ const STACK_OVERFLOW: u8 = 4;
 const INTERRUPTED: u8 = 5;
 const HOST_ERROR: u8 = 6;
 
-pub(crate) fn encode(end: &End) -> Vec<u8> {
+pub(crate) fn encode(end: &End) -> Result<Vec<u8>> {
+    check(
+        "the number of imports",
+        end.host_call_counts.len(),
+        MAX_FUNCTIONS,
+    )?;
     let mut bytes = Vec::new();
     let out = &mut bytes;
     match &end.ending {
@@ -213,9 +250,9 @@ pub(crate) fn encode(end: &End) -> Vec<u8> {
     for frame in &end.frames {
         put_varint(out, frame.function.as_u32().into());
         put_varint(out, frame.offset.0.into());
-        out.push(frame.entered.into());
+        out.push(frame.standing.code());
     }
-    bytes
+    Ok(bytes)
 }
 
 pub(crate) fn decode(bytes: &[u8]) -> Result<End, Fault> {
@@ -253,20 +290,16 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<End, Fault> {
         None
     };
     let events = bytes.varint()?;
-    let imports = bytes.count(1)?;
-    let host_call_counts = (0..imports)
-        .map(|_| bytes.varint())
-        .collect::<Result<_, Fault>>()?;
-    let depth = bytes.count(3)?;
-    let frames = (0..depth)
-        .map(|_| {
-            Ok(Frame {
-                function: FuncId::from_u32(entity(bytes)?),
-                offset: OrigOffset(bytes.varint32()?),
-                entered: bytes.flag()?,
-            })
+    let host_call_counts = bytes.list(1, MAX_FUNCTIONS, Bytes::varint)?;
+    let frames = bytes.list(3, MAX_END, |bytes| {
+        let function = FuncId::from_u32(entity(bytes)?);
+        let offset = OrigOffset(bytes.varint32()?);
+        Ok(Frame {
+            function,
+            offset,
+            standing: Standing::read(bytes)?,
         })
-        .collect::<Result<_, Fault>>()?;
+    })?;
     bytes.end()?;
     Ok(End {
         ending,

@@ -5,6 +5,8 @@
 
 use afterimage_ids::{FuncId, ImportId};
 
+use crate::Result;
+use crate::limits::{MAX_RANGES, MAX_VALUES, check};
 use crate::wire::{Bytes, Fault, put_bytes, put_signed, put_varint};
 
 /// What crossed the boundary between guest and host, in order.
@@ -160,16 +162,19 @@ const MEMORY_GROW: u8 = 4;
 const TABLE_GROW: u8 = 5;
 
 /// Appends an event's bytes, without their length.
-pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) {
+///
+/// # Errors
+/// [`crate::TraceError::TooLarge`]; some bytes may have been appended.
+pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) -> Result<()> {
     match event {
         Event::Enter { function, args } => {
             out.push(ENTER);
             put_varint(out, function.as_u32().into());
-            put_values(out, args);
+            put_values(out, args)?;
         }
         Event::Leave { results } => {
             out.push(LEAVE);
-            put_values(out, results);
+            put_values(out, results)?;
         }
         Event::HostCall {
             import,
@@ -180,7 +185,7 @@ pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) {
             read_digest,
         } => {
             let writes = writes.iter().map(HostWriteRef::from);
-            put_host_call(out, *import, args, results, writes, reads, *read_digest);
+            put_host_call(out, *import, args, results, writes, reads, *read_digest)?;
         }
         Event::HostStop {
             import,
@@ -191,8 +196,8 @@ pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) {
         } => {
             out.push(HOST_STOP);
             put_varint(out, import.as_u32().into());
-            put_values(out, args);
-            put_reads(out, reads, *read_digest);
+            put_values(out, args)?;
+            put_reads(out, reads, *read_digest)?;
             match outcome {
                 HostStop::Exit(code) => {
                     out.push(0);
@@ -208,10 +213,11 @@ pub(crate) fn encode(event: &Event, out: &mut Vec<u8>) {
         Event::MemoryGrow { granted } => out.extend([MEMORY_GROW, u8::from(*granted)]),
         Event::TableGrow { granted } => out.extend([TABLE_GROW, u8::from(*granted)]),
     }
+    Ok(())
 }
 
 /// Appends the bytes of a host call that returned.
-pub(crate) fn encode_host_call(call: &HostCallRef<'_>, out: &mut Vec<u8>) {
+pub(crate) fn encode_host_call(call: &HostCallRef<'_>, out: &mut Vec<u8>) -> Result<()> {
     let writes = call.writes.iter().copied();
     put_host_call(
         out,
@@ -221,7 +227,7 @@ pub(crate) fn encode_host_call(call: &HostCallRef<'_>, out: &mut Vec<u8>) {
         writes,
         call.reads,
         call.read_digest,
-    );
+    )
 }
 
 fn put_host_call<'a>(
@@ -232,21 +238,24 @@ fn put_host_call<'a>(
     writes: impl ExactSizeIterator<Item = HostWriteRef<'a>>,
     reads: &[HostRead],
     read_digest: u32,
-) {
+) -> Result<()> {
     out.push(HOST_CALL);
     put_varint(out, import.as_u32().into());
-    put_values(out, args);
-    put_reads(out, reads, read_digest);
-    put_values(out, results);
+    put_values(out, args)?;
+    put_reads(out, reads, read_digest)?;
+    put_values(out, results)?;
+    check("the number of ranges written", writes.len(), MAX_RANGES)?;
     put_varint(out, writes.len() as u64);
     for write in writes {
         put_varint(out, write.memory.into());
         put_varint(out, write.address);
         put_bytes(out, write.bytes);
     }
+    Ok(())
 }
 
-fn put_reads(out: &mut Vec<u8>, reads: &[HostRead], digest: u32) {
+fn put_reads(out: &mut Vec<u8>, reads: &[HostRead], digest: u32) -> Result<()> {
+    check("the number of ranges read", reads.len(), MAX_RANGES)?;
     put_varint(out, reads.len() as u64);
     for read in reads {
         put_varint(out, read.memory.into());
@@ -254,9 +263,11 @@ fn put_reads(out: &mut Vec<u8>, reads: &[HostRead], digest: u32) {
         put_varint(out, read.length);
     }
     put_varint(out, digest.into());
+    Ok(())
 }
 
-fn put_values(out: &mut Vec<u8>, values: &[RawValue]) {
+fn put_values(out: &mut Vec<u8>, values: &[RawValue]) -> Result<()> {
+    check("the number of values", values.len(), MAX_VALUES)?;
     put_varint(out, values.len() as u64);
     for value in values {
         match *value {
@@ -284,6 +295,7 @@ fn put_values(out: &mut Vec<u8>, values: &[RawValue]) {
             RawValue::OpaqueRef => out.push(6),
         }
     }
+    Ok(())
 }
 
 /// The event that all of `bytes` encode.
@@ -351,8 +363,7 @@ pub(crate) fn entity(bytes: &mut Bytes<'_>) -> Result<u32, Fault> {
 }
 
 fn values(bytes: &mut Bytes<'_>) -> Result<Vec<RawValue>, Fault> {
-    let count = bytes.count(1)?;
-    (0..count).map(|_| value(bytes)).collect()
+    bytes.list(1, MAX_VALUES, value)
 }
 
 fn value(bytes: &mut Bytes<'_>) -> Result<RawValue, Fault> {
@@ -369,28 +380,24 @@ fn value(bytes: &mut Bytes<'_>) -> Result<RawValue, Fault> {
 }
 
 fn host_reads(bytes: &mut Bytes<'_>) -> Result<(Vec<HostRead>, u32), Fault> {
-    let count = bytes.count(3)?;
-    let reads = (0..count)
-        .map(|_| {
-            Ok(HostRead {
-                memory: bytes.varint32()?,
-                address: bytes.varint()?,
-                length: bytes.varint()?,
-            })
+    let reads = bytes.list(3, MAX_RANGES, |bytes| {
+        let (memory, address) = (bytes.varint32()?, bytes.varint()?);
+        Ok(HostRead {
+            memory,
+            address,
+            length: bytes.varint()?,
         })
-        .collect::<Result<_, Fault>>()?;
+    })?;
     Ok((reads, bytes.varint32()?))
 }
 
 fn host_writes(bytes: &mut Bytes<'_>) -> Result<Vec<HostWrite>, Fault> {
-    let count = bytes.count(3)?;
-    (0..count)
-        .map(|_| {
-            Ok(HostWrite {
-                memory: bytes.varint32()?,
-                address: bytes.varint()?,
-                bytes: bytes.bytes()?.to_vec(),
-            })
+    bytes.list(3, MAX_RANGES, |bytes| {
+        let (memory, address) = (bytes.varint32()?, bytes.varint()?);
+        Ok(HostWrite {
+            memory,
+            address,
+            bytes: bytes.bytes()?.to_vec(),
         })
-        .collect()
+    })
 }

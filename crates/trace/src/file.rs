@@ -8,20 +8,13 @@ use std::sync::Arc;
 use memmap2::{Mmap, MmapOptions};
 
 use crate::layout::CHUNK_HEADER_LEN;
+use crate::limits::{MAX_COUNTS, MAX_END, MAX_META, MAX_MODULE};
 use crate::open::{ChunkEntry, State, find_state};
 use crate::place::open_regular;
 use crate::wire::Fault;
-use crate::writer::MAX_MODULE;
 use crate::{
     CountsLens, End, Kind, LogReader, Meta, Result, SectionReader, TraceError, counts, end,
 };
-
-/// The description of the run is at most this long, in bytes of JSON.
-pub(crate) const MAX_META: u64 = 1 << 26;
-/// The END section: tens of millions of frames.
-pub(crate) const MAX_END: u64 = 1 << 28;
-/// The COUNTS section.
-pub(crate) const MAX_COUNTS: u64 = 1 << 29;
 
 /// A trace file's last complete state, open for reading. Cheap to clone.
 ///
@@ -106,7 +99,7 @@ impl TraceFile {
     pub fn meta(&self) -> Result<Meta> {
         let whole = self
             .single(Kind::META)?
-            .whole("the description of the run", MAX_META)?;
+            .whole("the length of META", MAX_META)?;
         serde_json::from_slice(&whole.bytes).map_err(|error| {
             // serde_json gives a line and a column; the writer makes one line.
             let at = error.column().saturating_sub(1);
@@ -120,7 +113,7 @@ impl TraceFile {
     /// The original module's bytes.
     pub fn module(&self) -> Result<Vec<u8>> {
         let reader = self.single(Kind::MODULE)?;
-        Ok(reader.whole("the module's length", MAX_MODULE)?.bytes)
+        Ok(reader.whole("the length of MODULE", MAX_MODULE)?.bytes)
     }
 
     /// The boundary log, from its first event.
@@ -137,7 +130,7 @@ impl TraceFile {
         if !reader.is_complete() {
             return Ok(None);
         }
-        let whole = reader.whole("the length of the run's end", MAX_END)?;
+        let whole = reader.whole("the length of END", MAX_END)?;
         end::decode(&whole.bytes)
             .map(Some)
             .map_err(|fault| whole.malformed(fault))
@@ -152,7 +145,7 @@ impl TraceFile {
             return Ok(None);
         };
         let reader = self.reader(position);
-        let whole = reader.whole("the length of the counts", MAX_COUNTS)?;
+        let whole = reader.whole("the length of COUNTS", MAX_COUNTS)?;
         counts::decode(&whole.bytes)
             .map(Some)
             .map_err(|fault| whole.malformed(fault))

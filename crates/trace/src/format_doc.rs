@@ -5,8 +5,8 @@ use crate::layout::{
     CHUNK_HEADER_LEN, ChunkHeader, FOOTER_LEN, Footer, HEADER_LEN, MAX_NAME, MAX_RAW, MAX_STORED,
     RECORD_LEN, file_header,
 };
-use crate::{Ending, Event, HostStop, Interrupter, Kind, RawValue};
-use afterimage_ids::{FuncId, ImportId};
+use crate::{End, Ending, Event, Frame, HostStop, Interrupter, Kind, RawValue, Standing, limits};
+use afterimage_ids::{FuncId, ImportId, OrigOffset};
 
 const DOC: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FORMAT.md"));
 
@@ -161,12 +161,16 @@ fn limits() {
         ("MAX_RAW", MAX_RAW.into()),
         ("MAX_STORED", MAX_STORED.into()),
         ("MAX_NAME", MAX_NAME as u64),
-        ("MAX_META", crate::file::MAX_META),
-        ("MAX_MODULE", crate::writer::MAX_MODULE),
-        ("MAX_EVENT", crate::log::MAX_EVENT),
-        ("MAX_END", crate::file::MAX_END),
-        ("MAX_COUNTS", crate::file::MAX_COUNTS),
-        ("MAX_EDGES", crate::counts::MAX_EDGES as u64),
+        ("MAX_META", limits::MAX_META),
+        ("MAX_MODULE", limits::MAX_MODULE),
+        ("MAX_EVENT", limits::MAX_EVENT),
+        ("MAX_END", limits::MAX_END),
+        ("MAX_COUNTS", limits::MAX_COUNTS),
+        ("MAX_VALUES", limits::MAX_VALUES),
+        ("MAX_RANGES", limits::MAX_RANGES),
+        ("MAX_FUNCTIONS", limits::MAX_FUNCTIONS),
+        ("MAX_EDGES", limits::MAX_EDGES),
+        ("MAX_OPEN", limits::MAX_OPEN),
     ];
     for (name, value) in limits {
         assert_row(format!("`{name}`"), &value.to_string());
@@ -180,7 +184,7 @@ fn kinds_and_tags() {
     }
     let event = |event: Event| {
         let mut bytes = Vec::new();
-        crate::event::encode(&event, &mut bytes);
+        crate::event::encode(&event, &mut bytes).unwrap();
         bytes
     };
     let (import, args, reads) = (ImportId::from_u32(0), Vec::new(), Vec::new());
@@ -208,17 +212,27 @@ fn kinds_and_tags() {
         event(call)[0],
         "HostCall: an import was called and returned",
     );
-    let stop = Event::HostStop {
-        import,
-        args,
-        reads,
-        read_digest: 0,
-        outcome: HostStop::Exit(0),
-    };
-    assert_row(
-        event(stop)[0],
-        "HostStop: an import was called and did not return",
-    );
+    let outcomes = [
+        (HostStop::Exit(0), "Exit"),
+        (HostStop::Error(String::new()), "Error"),
+        (
+            HostStop::Interrupted,
+            "Interrupted: the run was stopped from outside",
+        ),
+    ];
+    for (outcome, name) in outcomes {
+        let (args, reads) = (args.clone(), reads.clone());
+        let stop = event(Event::HostStop {
+            import,
+            args,
+            reads,
+            read_digest: 0,
+            outcome,
+        });
+        assert_row(stop[0], "HostStop: an import was called and did not return");
+        // After tag, import, no arguments, no reads and their digest.
+        assert_row(stop[5], name);
+    }
     assert_row(event(Event::MemoryGrow { granted: true })[0], "MemoryGrow");
     assert_row(event(Event::TableGrow { granted: true })[0], "TableGrow");
     let values = [
@@ -264,24 +278,62 @@ fn endings() {
         ),
         (Ending::HostError { message: message() }, "HostError"),
     ];
-    let encode = |ending| {
-        let (frames, host_call_counts) = (Vec::new(), Vec::new());
-        crate::end::encode(&crate::End {
+    let encode = |ending, frames| {
+        let host_call_counts = Vec::new();
+        let end = End {
             ending,
             frames,
             clock: None,
             events: 0,
             host_call_counts,
-        })
+        };
+        crate::end::encode(&end).unwrap()
     };
     for (ending, name) in endings {
-        assert_row(encode(ending)[0], name);
+        assert_row(encode(ending, vec![])[0], name);
     }
     for &code in TrapCode::ALL {
-        let bytes = encode(Ending::Trapped {
-            code,
-            message: message(),
-        });
+        let bytes = encode(
+            Ending::Trapped {
+                code,
+                message: message(),
+            },
+            vec![],
+        );
         assert_row(bytes[1], &code.to_string());
+    }
+    let standings = [
+        (
+            Standing::At,
+            "At: it began. It trapped, or is a call under way",
+        ),
+        (
+            Standing::Before,
+            "Before: it is the next one. The run was stopped before it",
+        ),
+        (
+            Standing::NotEntered,
+            "NotEntered: the activation never began. Its entry overflowed the stack",
+        ),
+    ];
+    for (standing, name) in standings {
+        let (function, offset) = (FuncId::from_u32(0), OrigOffset(0));
+        let bytes = encode(
+            Ending::Returned,
+            vec![Frame {
+                function,
+                offset,
+                standing,
+            }],
+        );
+        assert_row(bytes[bytes.len() - 1], name);
+    }
+    for (by, name) in [
+        (Interrupter::CtrlC, "Ctrl-C"),
+        (Interrupter::Terminate, "termination"),
+        (Interrupter::Timeout, "timeout"),
+    ] {
+        let said = format!("{} {name}", encode(Ending::Interrupted { by }, vec![])[1]);
+        assert!(DOC.contains(&said), "FORMAT.md lacks {said:?}");
     }
 }

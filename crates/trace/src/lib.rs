@@ -24,6 +24,7 @@ mod file;
 #[cfg(test)]
 mod format_doc;
 mod layout;
+mod limits;
 mod log;
 mod meta;
 mod open;
@@ -34,7 +35,7 @@ mod wire;
 mod writer;
 
 pub use counts::CountsLens;
-pub use end::{End, Ending, Frame, Interrupter, TrapCode};
+pub use end::{End, Ending, Frame, Interrupter, Standing, TrapCode};
 pub use error::{Result, TraceError};
 pub use event::{Event, HostCallRef, HostRead, HostStop, HostWrite, HostWriteRef, RawValue};
 pub use file::{SectionInfo, TraceFile};

@@ -4,6 +4,7 @@
 //! chunk continues in the next ones; its length never does.
 
 use crate::event::{self, HostCallRef};
+use crate::limits::{MAX_EVENT, check};
 use crate::wire::{Bytes, Fault, put_varint};
 use crate::{Event, Kind, Result, SectionReader, SectionWriter, TraceError};
 
@@ -11,8 +12,6 @@ use crate::{Event, Kind, Result, SectionReader, SectionWriter, TraceError};
 const FLUSH: usize = 128 << 10;
 /// A long event is cut into chunks of this length.
 const PIECE: usize = 1 << 20;
-/// An event is at most this long.
-pub(crate) const MAX_EVENT: u64 = 1 << 30;
 
 /// Writes the boundary log. Events reach the file in chunks of 128 KiB before compression.
 #[derive(Debug)]
@@ -42,10 +41,10 @@ impl LogWriter {
     /// Appends an event.
     ///
     /// # Errors
-    /// [`TraceError::TooLarge`] beyond 1 GiB, [`TraceError::Write`], [`TraceError::Failed`].
+    /// [`TraceError::TooLarge`] beyond 1 GiB, 1,000 values or 2²⁰ ranges, [`TraceError::Write`], [`TraceError::Failed`].
     pub fn event(&mut self, event: &Event) -> Result<()> {
         self.event.clear();
-        event::encode(event, &mut self.event);
+        event::encode(event, &mut self.event)?;
         self.append()
     }
 
@@ -55,7 +54,7 @@ impl LogWriter {
     /// Those of [`LogWriter::event`].
     pub fn host_call(&mut self, call: &HostCallRef<'_>) -> Result<()> {
         self.event.clear();
-        event::encode_host_call(call, &mut self.event);
+        event::encode_host_call(call, &mut self.event)?;
         self.append()
     }
 
@@ -94,12 +93,7 @@ impl LogWriter {
     }
 
     fn append(&mut self) -> Result<()> {
-        if self.event.len() as u64 > MAX_EVENT {
-            return Err(TraceError::TooLarge {
-                what: "an event's length",
-                limit: MAX_EVENT,
-            });
-        }
+        check("an event's length", self.event.len(), MAX_EVENT)?;
         put_varint(&mut self.raw, self.event.len() as u64);
         self.raw.extend_from_slice(&self.event);
         self.events += 1;

@@ -109,20 +109,35 @@ impl<'a> Bytes<'a> {
         Ok((value >> 1) as i32 ^ -((value & 1) as i32))
     }
 
-    /// A number of items that follow, each at least `least` bytes long: never more
-    /// than the remaining bytes can hold, so it is safe to reserve memory for them.
-    pub fn count(&mut self, least: usize) -> Result<usize, Fault> {
+    /// A list: at most `limit` items of at least `least` bytes each. The announced number is held against
+    /// the limit and the remaining bytes before memory is reserved.
+    pub fn list<T>(
+        &mut self,
+        least: usize,
+        limit: u64,
+        mut item: impl FnMut(&mut Self) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, Fault> {
         let start = *self;
         let count = self.varint()?;
-        match usize::try_from(count) {
-            Ok(count) if count <= (self.data.len() - self.at) / least => Ok(count),
-            _ => start.fault("more items announced than there are bytes"),
+        if count > limit {
+            return start.fault("a list that exceeds the format's limit");
         }
+        if count > ((self.data.len() - self.at) / least) as u64 {
+            return start.fault("more items announced than there are bytes");
+        }
+        let mut items = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        Ok(items)
     }
 
     pub fn bytes(&mut self) -> Result<&'a [u8], Fault> {
-        let length = self.count(1)?;
-        self.take(length)
+        let start = *self;
+        match usize::try_from(self.varint()?) {
+            Ok(length) => self.take(length),
+            Err(_) => start.fault("more bytes announced than there are"),
+        }
     }
 
     pub fn text(&mut self) -> Result<String, Fault> {

@@ -13,14 +13,13 @@ use crate::layout::{
     CHUNK_HEADER_LEN, ChunkHeader, FLAG_LAST, FLAG_NAMED, Footer, Kind, MAX_NAME, MAX_RAW,
     RECORD_LEN, file_header,
 };
+use crate::limits::{MAX_COUNTS, MAX_END, MAX_META, MAX_MODULE, check};
 use crate::open::{ChunkEntry, find_state};
 use crate::place::Place;
 use crate::{CountsLens, End, LogWriter, Meta, Result, TraceError, codec, counts, end};
 
 /// Sections that are written at once are cut into chunks of this length.
 const CHUNK: usize = 1 << 20;
-/// A module is at most this long: the limit of the engines.
-pub(crate) const MAX_MODULE: u64 = 1 << 30;
 
 /// Writes a trace file, or appends to one. Sections may be written from several threads.
 ///
@@ -102,25 +101,18 @@ impl TraceWriter {
     /// Writes what was run and how.
     ///
     /// # Errors
-    /// [`TraceError::Duplicate`], [`TraceError::Write`], [`TraceError::Failed`]; so do the
-    /// other methods that write a section.
+    /// [`TraceError::Duplicate`], [`TraceError::TooLarge`], [`TraceError::Write`], [`TraceError::Failed`]; so
+    /// do the other methods that write a section.
     pub fn meta(&self, meta: &Meta) -> Result<()> {
         let json = serde_json::to_vec(meta)
             .map_err(|error| TraceError::io("encode the description of the run")(error.into()))?;
+        check("the length of META", json.len(), MAX_META)?;
         self.whole(Kind::META, &json)
     }
 
-    /// Writes the original module.
-    ///
-    /// # Errors
-    /// Also [`TraceError::TooLarge`] beyond 1 GiB.
+    /// Writes the original module, of at most 1 GiB.
     pub fn module(&self, wasm: &[u8]) -> Result<()> {
-        if wasm.len() as u64 > MAX_MODULE {
-            return Err(TraceError::TooLarge {
-                what: "the module's length",
-                limit: MAX_MODULE,
-            });
-        }
+        check("the length of MODULE", wasm.len(), MAX_MODULE)?;
         self.whole(Kind::MODULE, wasm)
     }
 
@@ -131,21 +123,20 @@ impl TraceWriter {
 
     /// Writes how the run ended.
     pub fn end(&self, end: &End) -> Result<()> {
-        self.whole(Kind::END, &end::encode(end))
+        let bytes = end::encode(end)?;
+        check("the length of END", bytes.len(), MAX_END)?;
+        self.whole(Kind::END, &bytes)
     }
 
-    /// Writes exact edge counts. They take the place of earlier ones.
-    ///
-    /// # Errors
-    /// Also [`TraceError::TooLarge`] beyond 2²⁷ edges.
+    /// Writes exact edge counts, of at most 2²⁷ edges. They take the place of earlier ones.
     pub fn counts(&self, lens: &CountsLens) -> Result<()> {
-        self.whole(Kind::COUNTS, &counts::encode(lens)?)
+        let bytes = counts::encode(lens)?;
+        check("the length of COUNTS", bytes.len(), MAX_COUNTS)?;
+        self.whole(Kind::COUNTS, &bytes)
     }
 
-    /// Begins a section of any kind. Its chunks may interleave with those of other sections.
-    ///
-    /// # Errors
-    /// Also [`TraceError::TooLarge`] for a name of more than 255 bytes.
+    /// Begins a section of any kind, with a name of at most 255 bytes. Its chunks may interleave with those
+    /// of other sections.
     pub fn section(&self, kind: Kind, name: Option<&str>) -> Result<SectionWriter> {
         self.begin(kind, name, codec::NORMAL)
     }
@@ -187,12 +178,11 @@ impl TraceWriter {
     }
 
     fn begin(&self, kind: Kind, name: Option<&str>, level: i32) -> Result<SectionWriter> {
-        if name.is_some_and(|name| name.len() > MAX_NAME) {
-            return Err(TraceError::TooLarge {
-                what: "a section name's length",
-                limit: MAX_NAME as u64,
-            });
-        }
+        check(
+            "a section name's length",
+            name.map_or(0, str::len),
+            MAX_NAME as u64,
+        )?;
         let compressor = compressor(level)?;
         let number = lock(&self.core).begin(kind)?;
         Ok(SectionWriter {
@@ -238,12 +228,7 @@ impl SectionWriter {
     }
 
     fn chunk(&mut self, first: u64, raw: &[u8], mut flags: u8) -> Result<()> {
-        if raw.len() > MAX_RAW as usize {
-            return Err(TraceError::TooLarge {
-                what: "a chunk's length",
-                limit: MAX_RAW.into(),
-            });
-        }
+        check("a chunk's length", raw.len(), MAX_RAW.into())?;
         self.chunk.clear();
         self.chunk.resize(CHUNK_HEADER_LEN, 0);
         if self.sequence == 0

@@ -7,7 +7,7 @@ use afterimage_ids::ImportId;
 use sha2::{Digest, Sha256};
 
 use super::{Report, Rule};
-use crate::{CountsLens, End, Ending, Event, HostStop, RawValue, TraceFile};
+use crate::{CountsLens, End, Ending, Event, HostStop, RawValue, Standing, TraceFile};
 
 pub(super) fn verify(file: &TraceFile, report: &mut Report) {
     let meta = report.check(file.meta());
@@ -184,7 +184,11 @@ fn open(lens: &CountsLens, end: Option<&End>, report: &mut Report) {
             .fold(total, |total, open| total.saturating_add(open.1));
     }
     let Some(end) = end else { return };
-    let frames = end.frames.iter().filter(|frame| frame.entered).count() as u64;
+    let frames = end
+        .frames
+        .iter()
+        .filter(|frame| frame.standing != Standing::NotEntered)
+        .count() as u64;
     if total != frames {
         let text = format!("COUNTS has {total} open activations, END {frames} frames entered");
         report.find(Rule::Open, text);

@@ -2,7 +2,11 @@
 
 use std::fs;
 
-use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
+use afterimage_ids::ImportId;
+use afterimage_trace::{
+    Event, HostCallRef, HostRead, HostWriteRef, Kind, Meta, RawValue, TraceError, TraceFile,
+    TraceWriter,
+};
 
 use crate::sample;
 
@@ -138,6 +142,8 @@ fn announced_lengths_allocate_nothing() {
         b"\x80\x80\x80\x80\x04",
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
         b"\x0c\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x00",
+        // LOG: a return with 1,001 results.
+        &[b"\xec\x07\x01\xe9\x07", &[5; 1001][..]].concat(),
         // COUNTS: no mode, counters, increments; 2^28 functions, or one with 2^35 edges.
         b"\x00\x00\x00\x80\x80\x80\x80\x01",
         b"\x00\x00\x00\x01\x00\x80\x80\x80\x80\x80\x01",
@@ -216,4 +222,86 @@ fn a_frame_that_holds_more_or_less_than_declared_is_damage() {
             })
         ));
     }
+}
+
+#[test]
+fn a_writer_refuses_what_no_reader_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = TraceWriter::create(&dir.path().join("a.aft"), false).unwrap();
+    let refused = |result, expected: u64| match result {
+        Err(TraceError::TooLarge { limit, .. }) => assert_eq!(limit, expected),
+        other => panic!("{other:?}"),
+    };
+    let mut log = writer.log().unwrap();
+    let values = |count| Event::Leave {
+        results: vec![RawValue::NullRef; count],
+    };
+    refused(log.event(&values(1001)), 1000);
+    let read = HostRead {
+        memory: 0,
+        address: 0,
+        length: 0,
+    };
+    let write = HostWriteRef {
+        memory: 0,
+        address: 0,
+        bytes: &[],
+    };
+    let call = HostCallRef {
+        import: ImportId::from_u32(0),
+        args: &[],
+        results: &[],
+        writes: &[],
+        reads: &[],
+        read_digest: 0,
+    };
+    let many = (vec![read; (1 << 20) + 1], vec![write; (1 << 20) + 1]);
+    refused(
+        log.host_call(&HostCallRef {
+            reads: &many.0,
+            ..call
+        }),
+        1 << 20,
+    );
+    refused(
+        log.host_call(&HostCallRef {
+            writes: &many.1,
+            ..call
+        }),
+        1 << 20,
+    );
+    let (reads, writes) = (&many.0[1..], &many.1[1..]);
+    log.host_call(&HostCallRef {
+        reads,
+        writes,
+        ..call
+    })
+    .unwrap();
+    log.event(&values(1000)).unwrap();
+    assert_eq!(log.finish().unwrap(), 2, "what was refused left no trace");
+
+    refused(
+        writer.section(Kind(9), Some(&"x".repeat(256))).map(drop),
+        255,
+    );
+    let mut section = writer.section(Kind(9), Some(&"x".repeat(255))).unwrap();
+    refused(section.put(0, &vec![0; (1 << 24) + 1]), 1 << 24);
+    let mut end = sample::end();
+    end.host_call_counts = vec![0; 1_000_001];
+    refused(writer.end(&end), 1_000_000);
+    let mut lens = sample::counts();
+    lens.counts.functions[0].edges = vec![0; (1 << 27) + 1];
+    refused(writer.counts(&lens), 1 << 27);
+    let program_name = "x".repeat(1 << 24);
+    refused(
+        writer.meta(&Meta {
+            program_name,
+            ..sample::meta()
+        }),
+        1 << 24,
+    );
+
+    writer.commit().unwrap();
+    let file = TraceFile::open(&dir.path().join("a.aft")).unwrap();
+    assert_eq!(file.log().unwrap().filter(Result::is_ok).count(), 2);
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, ImportId, OrigOffset};
 use afterimage_trace::{
     CountsLens, End, Ending, Event, Frame, HostCallRef, HostRead, HostStop, HostWrite,
-    HostWriteRef, Interrupter, Kind, Meta, RawValue, Stdin, TraceFile, TraceWriter, TrapCode,
+    HostWriteRef, Interrupter, Kind, Meta, RawValue, Standing, Stdin, TraceFile, TraceWriter,
+    TrapCode,
 };
 use proptest::prelude::*;
 
@@ -117,12 +118,20 @@ fn ending() -> impl Strategy<Value = Ending> {
     ]
 }
 
+fn standing() -> impl Strategy<Value = Standing> {
+    prop_oneof![
+        Just(Standing::At),
+        Just(Standing::Before),
+        Just(Standing::NotEntered)
+    ]
+}
+
 fn end() -> impl Strategy<Value = End> {
     let frame =
-        (index(), any::<u32>(), any::<bool>()).prop_map(|(function, offset, entered)| Frame {
+        (index(), any::<u32>(), standing()).prop_map(|(function, offset, standing)| Frame {
             function: FuncId::from_u32(function),
             offset: OrigOffset(offset),
-            entered,
+            standing,
         });
     (
         ending(),
@@ -399,7 +408,11 @@ fn a_million_frames() {
     let frame = |i: u32| Frame {
         function: FuncId::from_u32(i % 7),
         offset: OrigOffset(i),
-        entered: i != 0,
+        standing: if i == 0 {
+            Standing::NotEntered
+        } else {
+            Standing::At
+        },
     };
     let end = End {
         ending: Ending::StackOverflow,

@@ -6,7 +6,7 @@ use std::path::Path;
 use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, ImportId, OrigOffset};
 use afterimage_trace::{
     CountsLens, End, Ending, Event, Frame, HostRead, HostStop, HostWrite, Meta, RawValue, Result,
-    Stdin, TraceFile, TraceWriter,
+    Standing, Stdin, TraceFile, TraceWriter,
 };
 use sha2::{Digest, Sha256};
 
@@ -77,14 +77,20 @@ pub fn events() -> Vec<Event> {
 }
 
 pub fn end() -> End {
-    let frame = |function, offset, entered| Frame {
+    let frame = |function, offset, standing| Frame {
         function: FuncId::from_u32(function),
         offset: OrigOffset(offset),
-        entered,
+        standing,
     };
+    // No run ends like this; the file holds it all the same.
+    let frames = vec![
+        frame(302, 0x2345, Standing::NotEntered),
+        frame(301, 0x1234, Standing::Before),
+        frame(300, 0x56, Standing::At),
+    ];
     End {
         ending: Ending::Exited { code: 3 },
-        frames: vec![frame(301, 0x1234, true), frame(300, 0x56, true)],
+        frames,
         clock: Some(12_345),
         events: 7,
         host_call_counts: vec![1, 1],

@@ -2,7 +2,8 @@
 
 use afterimage_ids::{BlockId, ImportId};
 use afterimage_trace::{
-    CountsLens, End, Ending, Event, HostStop, Kind, Meta, RawValue, Rule, TraceFile, TraceWriter,
+    CountsLens, End, Ending, Event, HostStop, Kind, Meta, RawValue, Rule, Standing, TraceFile,
+    TraceWriter,
 };
 
 use crate::sample;
@@ -304,7 +305,7 @@ fn ending() {
 #[test]
 fn open() {
     assert_eq!(
-        mutated(|parts| parts.end.frames[0].entered = false),
+        mutated(|parts| parts.end.frames[1].standing = Standing::NotEntered),
         [Rule::Open]
     );
     assert_eq!(
@@ -320,7 +321,7 @@ fn open() {
     let descending = |parts: &mut Parts| {
         let open = &mut parts.counts.counts.functions[0].open;
         open.push((BlockId::from_u32(1), 1));
-        let frame = parts.end.frames[0];
+        let frame = parts.end.frames[2];
         parts.end.frames.push(frame);
     };
     assert_eq!(mutated(descending), [Rule::Open]);

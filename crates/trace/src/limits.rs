@@ -1,0 +1,33 @@
+//! Limits of the format. They bound what a hostile file can make a reader allocate, and a
+//! writer refuses what no reader would take.
+
+use crate::{Result, TraceError};
+
+/// Decoded bytes of META.
+pub(crate) const MAX_META: u64 = 1 << 24;
+/// Decoded bytes of MODULE: the engines' limit.
+pub(crate) const MAX_MODULE: u64 = 1 << 30;
+/// Bytes of an event.
+pub(crate) const MAX_EVENT: u64 = 1 << 30;
+/// Decoded bytes of END: tens of millions of frames.
+pub(crate) const MAX_END: u64 = 1 << 28;
+/// Decoded bytes of COUNTS.
+pub(crate) const MAX_COUNTS: u64 = 1 << 29;
+/// Arguments, or results, of one call: the engines' limit.
+pub(crate) const MAX_VALUES: u64 = 1000;
+/// Ranges that one host call reads, or writes.
+pub(crate) const MAX_RANGES: u64 = 1 << 20;
+/// Imports, or defined functions: the engines' limit.
+pub(crate) const MAX_FUNCTIONS: u64 = 1_000_000;
+/// Edges in COUNTS, of all functions together.
+pub(crate) const MAX_EDGES: u64 = 1 << 27;
+/// Open blocks in COUNTS, of all functions together.
+pub(crate) const MAX_OPEN: u64 = 1 << 24;
+
+/// Refuses what exceeds a limit.
+pub(crate) fn check(what: &'static str, value: usize, limit: u64) -> Result<()> {
+    if value as u64 > limit {
+        return Err(TraceError::TooLarge { what, limit });
+    }
+    Ok(())
+}
