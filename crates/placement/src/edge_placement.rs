@@ -24,7 +24,7 @@ pub fn determines_edges(graph: &FlowGraph, edges: &[EdgeId]) -> bool {
 }
 
 /// What a placement of counters on edges and vertices costs: the sum of their weights.
-pub fn cost(weights: &Weights, graph: &FlowGraph, edges: &[EdgeId], vertices: &[BlockId]) -> f64 {
+pub fn cost(graph: &FlowGraph, weights: &Weights, edges: &[EdgeId], vertices: &[BlockId]) -> f64 {
     let edges = edges.iter().map(|&e| weights.edge(e));
     let vertices = vertices.iter().map(|&v| weights.vertex(graph, v));
     edges.chain(vertices).sum()

@@ -116,10 +116,8 @@ mod tests {
             solve(&ends, &mut [Some(3), Some(4)], &[0, 0]),
             Err(FlowError::Unbalanced(0))
         );
-        assert_eq!(
-            solve(&ends, &mut [None, Some(4)], &[0, 1]),
-            Err(FlowError::Unbalanced(1)).map(|()| ())
-        );
+        let wrong = solve(&ends, &mut [None, Some(4)], &[0, 1]);
+        assert!(matches!(wrong, Err(FlowError::Unbalanced(_))));
     }
 
     #[test]

@@ -1,1 +1,164 @@
+//! Random programs without bytes: functions that call each other, recursion included.
 
+use afterimage_graph::FlowGraph;
+use afterimage_ids::{
+    BlockId, EdgeId, EntityRef, EntitySet, FuncId, OpId, OrigOffset, PrimaryMap, TypeId,
+};
+use afterimage_program::{
+    Block, BlockEnd, BlockKind, Callee, Cfg, Edge, EdgeKind, Function, FunctionType, Import,
+    Program,
+};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use wasmparser::ValType;
+
+use super::{Shape, edge_lists};
+
+/// What the graphs of a random program look like.
+const FUNCTION: Shape = Shape {
+    max_vertices: 8,
+    max_extra_edges: 6,
+    ..Shape::FUNCTION
+};
+
+/// A function in the making: its graph, how each block ends, and what it is.
+type Recipe = (
+    (usize, Vec<(usize, usize)>),
+    Vec<(u8, Index)>,
+    (Index, bool),
+);
+
+/// Random programs of up to six functions and two imports. Calls go anywhere, indirectly too; two of the three function
+/// types are equal; blocks end in every way that a graph allows.
+pub fn programs() -> impl Strategy<Value = Program> {
+    let recipe = (
+        edge_lists(FUNCTION),
+        proptest::collection::vec(any::<(u8, Index)>(), FUNCTION.max_vertices),
+        any::<(Index, bool)>(),
+    );
+    let imports = proptest::collection::vec(any::<(Index, bool)>(), 0..=2);
+    (imports, proptest::collection::vec(recipe, 1..=6)).prop_map(|(i, f)| program(&i, &f))
+}
+
+fn program(imports: &[(Index, bool)], recipes: &[Recipe]) -> Program {
+    let mut types = PrimaryMap::new();
+    for results in [vec![], vec![ValType::I32], vec![]] {
+        types.push(FunctionType {
+            params: Box::new([]),
+            results: results.into(),
+        });
+    }
+    let type_of = |index: &Index| TypeId::new(index.index(types.len()));
+    let callables = imports.len() + recipes.len();
+    let mut address_taken = EntitySet::new();
+    let taken = imports.iter().chain(recipes.iter().map(|r| &r.2));
+    for (f, _) in taken.enumerate().filter(|(_, (_, taken))| *taken) {
+        address_taken.insert(FuncId::new(f));
+    }
+    let functions = recipes
+        .iter()
+        .enumerate()
+        .map(|(i, ((n, edges), ends, (ty, _)))| Function {
+            id: FuncId::new(imports.len() + i),
+            ty: type_of(ty),
+            body: OrigOffset(0)..OrigOffset(0),
+            operators: 0,
+            may_throw: false,
+            cfg: cfg(*n, edges, ends, callables, types.len()),
+        });
+    let functions = functions.collect();
+    let imports = imports.iter().map(|(ty, _)| Import {
+        module: "env".into(),
+        name: "f".into(),
+        ty: type_of(ty),
+    });
+    let imports = imports.collect();
+    Program::assemble(types, imports, functions, address_taken)
+}
+
+/// Gives the blocks of a digraph ends, and the edges the kinds that go with them.
+fn cfg(
+    n: usize,
+    edges: &[(usize, usize)],
+    choices: &[(u8, Index)],
+    callables: usize,
+    types: usize,
+) -> Cfg {
+    let mut sorted = edges.to_vec();
+    sorted.sort_by_key(|&(from, _)| from);
+    let block = |v: usize| BlockId::new(v);
+    let ends = sorted.iter().map(|&(a, b)| (block(a), block(b)));
+    let graph = FlowGraph::new(n, block(0), block(n - 1), ends);
+    let mut kinds: Vec<EdgeKind> = vec![EdgeKind::Fall; graph.edge_count()];
+    let mut blocks = PrimaryMap::new();
+    for v in graph.vertices() {
+        let (choice, callee) = choices[v.index()];
+        let callee = match callee.index(callables + types) {
+            f if f < callables => Callee::Direct(FuncId::new(f)),
+            t => Callee::Indirect {
+                table: 0,
+                ty: TypeId::new(t - callables),
+            },
+        };
+        let is_thrown_to = |e: &EdgeId| {
+            graph.from(*e) < v && matches!(kinds[e.index()], EdgeKind::Throw | EdgeKind::CallThrow)
+        };
+        let into = graph.in_edges(v);
+        let out = graph.out_edges(v);
+        let is_dispatch = !into.is_empty() && !out.is_empty() && into.iter().all(is_thrown_to);
+        let (kind, end, out_kinds) = if v == graph.exit() {
+            (BlockKind::Exit, BlockEnd::Exit, vec![])
+        } else if is_dispatch {
+            let catches = (0..out.len() as u32).map(EdgeKind::Catch).collect();
+            (BlockKind::Dispatch(None), BlockEnd::Dispatch, catches)
+        } else {
+            let to_exit = out.first().is_some_and(|&e| graph.to(e) == graph.exit());
+            let (end, kinds) = end(out.len(), to_exit, choice, callee);
+            (BlockKind::Code, end, kinds)
+        };
+        for (e, kind) in out.iter().zip(out_kinds) {
+            kinds[e.index()] = kind;
+        }
+        blocks.push(Block {
+            kind,
+            ops: OpId::new(0)..OpId::new(0),
+            offsets: OrigOffset(0)..OrigOffset(0),
+            end,
+        });
+    }
+    let edges = graph.edges().map(|e| Edge {
+        from: graph.from(e),
+        to: graph.to(e),
+        kind: kinds[e.index()],
+        back: false,
+        op: None,
+    });
+    Cfg {
+        blocks,
+        edges: edges.collect(),
+        graph,
+    }
+}
+
+/// A way to end for a block with so many ways out.
+fn end(out: usize, to_exit: bool, choice: u8, callee: Callee) -> (BlockEnd, Vec<EdgeKind>) {
+    match (out, to_exit, choice % 8) {
+        (0, _, _) => (BlockEnd::Unreachable, vec![]),
+        (1, _, 0..=3) => (BlockEnd::Call(callee), vec![EdgeKind::CallReturn]),
+        (1, true, 4 | 5) => (BlockEnd::TailCall(callee), vec![EdgeKind::Return]),
+        (1, true, 6) => (BlockEnd::Return, vec![EdgeKind::Return]),
+        (1, _, 6) => (BlockEnd::Throw, vec![EdgeKind::Throw]),
+        (1, false, 4) => (BlockEnd::Jump, vec![EdgeKind::Jump]),
+        (1, _, _) => (BlockEnd::Fall, vec![EdgeKind::Fall]),
+        (2, _, 0..=3) => (
+            BlockEnd::Call(callee),
+            vec![EdgeKind::CallReturn, EdgeKind::CallThrow],
+        ),
+        (2, _, 4 | 5) => (BlockEnd::Branch, vec![EdgeKind::NotTaken, EdgeKind::Taken]),
+        (2, _, _) => (BlockEnd::Branch, vec![EdgeKind::Then, EdgeKind::Else]),
+        (n, _, _) => (
+            BlockEnd::Table,
+            (0..n as u32).map(EdgeKind::Table).collect(),
+        ),
+    }
+}
