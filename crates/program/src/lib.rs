@@ -14,6 +14,7 @@ mod nearest;
 mod program;
 mod sections;
 mod source;
+mod ssa;
 
 pub use cfg::{Block, BlockEnd, BlockKind, Callee, Cfg, Edge, EdgeKind};
 pub use error::ParseError;
@@ -21,3 +22,4 @@ pub use names::{NameError, Names};
 pub use operators::{OperatorIndex, Operators};
 pub use program::{Function, FunctionType, Import, Program};
 pub use source::{FileId, InlinedFrame, LineError, Location, Row, SourceMap};
+pub use ssa::{Effect, Phi, Ssa, Statement, Value, ValueDef};

@@ -1,0 +1,137 @@
+//! Statements in static single assignment form.
+//!
+//! A statement is an operator that yields a value or has an effect. `local.get`,
+//! `local.set`, `local.tee`, `drop`, `nop`, the markers (`block`, `loop`, `else`, `end`,
+//! `try_table`) and constants are not: the first four only name or forget values, which this
+//! form does away with, and a constant is a value without being a statement.
+//!
+//! Locals and the slots of the operand stack are the variables. A φ stands where
+//! different values of a variable meet; it is not a statement either. A value that
+//! a branch carries is not its operand, but flows to the φ at its target.
+
+use std::ops::Range;
+
+use afterimage_ids::{BlockId, EdgeId, OpId, PrimaryMap, StmtId, ValueId};
+use wasmparser::ValType;
+
+mod build;
+mod effect;
+mod minimize;
+mod resolve;
+
+pub use effect::Effect;
+
+/// The statements and values of one function, unreachable code left out.
+#[derive(Clone, Debug)]
+pub struct Ssa {
+    /// The values.
+    pub values: PrimaryMap<ValueId, Value>,
+    /// The statements, in layout order.
+    pub statements: PrimaryMap<StmtId, Statement>,
+    /// The φs, ascending by block.
+    phis: Vec<Phi>,
+    /// The operands of all statements.
+    operands: Vec<ValueId>,
+    /// Per edge into EXIT, ascending: the values that the function returns there.
+    returns: Vec<(EdgeId, Box<[ValueId]>)>,
+}
+
+/// A value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// Its type. References are nullable and of the most general type of their kind.
+    pub ty: ValType,
+    /// Where it comes from.
+    pub def: ValueDef,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueDef {
+    /// The function's parameter with this index.
+    Param(u32),
+    /// What the local with this index holds at first: zero or null.
+    Initial(u32),
+    /// The constant that this operator pushes.
+    Constant(OpId),
+    /// A result of a statement.
+    Result {
+        /// The statement.
+        statement: StmtId,
+        /// Which of its results.
+        index: u32,
+    },
+    /// A φ of this block.
+    Phi(BlockId),
+    /// What a handler receives: defined by this edge, which is a
+    /// [`Catch`](crate::EdgeKind::Catch).
+    Caught {
+        /// The edge.
+        edge: EdgeId,
+        /// Which of the values.
+        index: u32,
+    },
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The operator.
+    pub op: OpId,
+    /// The block that it is in.
+    pub block: BlockId,
+    /// What it does besides yielding values.
+    pub effect: Effect,
+    /// The values that it yields, the last one topmost on the stack. Those of a tail call are
+    /// what the function returns.
+    pub results: Range<ValueId>,
+    /// Positions in the list of all operands.
+    operands: Range<u32>,
+}
+
+/// Where values meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phi {
+    /// The block at whose start it stands.
+    pub block: BlockId,
+    /// The value that it defines.
+    pub value: ValueId,
+    /// One value per edge into the block, in the order of
+    /// [`FlowGraph::in_edges`](afterimage_graph::FlowGraph::in_edges).
+    pub operands: Box<[ValueId]>,
+}
+
+impl Ssa {
+    /// The values that a statement takes from the stack, the last one topmost. A branch
+    /// takes its condition or index, not the values that it carries.
+    pub fn operands(&self, statement: StmtId) -> &[ValueId] {
+        let range = &self.statements[statement].operands;
+        &self.operands[range.start as usize..range.end as usize]
+    }
+
+    /// All φs, ascending by block.
+    pub fn all_phis(&self) -> &[Phi] {
+        &self.phis
+    }
+
+    /// The φs of a block. O(log φs).
+    pub fn phis(&self, block: BlockId) -> &[Phi] {
+        let start = self.phis.partition_point(|phi| phi.block < block);
+        let count = self.phis[start..].partition_point(|phi| phi.block == block);
+        &self.phis[start..start + count]
+    }
+
+    /// The statement that an operator is, if it is one and can be reached. O(log statements).
+    pub fn statement_at(&self, op: OpId) -> Option<StmtId> {
+        let statements = self.statements.as_values_slice();
+        let found = statements.binary_search_by_key(&op, |statement| statement.op);
+        found.ok().map(|i| StmtId::from_u32(i as u32))
+    }
+
+    /// The values that the function returns over an edge into EXIT. None for a tail call, whose
+    /// results are returned, and for an exception.
+    pub fn returned(&self, edge: EdgeId) -> &[ValueId] {
+        let found = self.returns.binary_search_by_key(&edge, |(edge, _)| *edge);
+        found.map_or(&[], |i| &self.returns[i].1)
+    }
+}
