@@ -2,3 +2,4 @@
 
 pub mod graphs;
 pub mod modules;
+pub mod ssa;
