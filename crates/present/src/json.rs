@@ -134,7 +134,8 @@ struct Row<'r> {
 struct FunctionObject<'r> {
     index: u32,
     name: &'r str,
-    raw_name: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw_name: Option<Option<&'r str>>,
 }
 
 #[derive(Serialize)]
@@ -157,7 +158,7 @@ impl Serialize for RowList<'_> {
             Rows::Functions(rows) => {
                 for row in rows {
                     list.serialize_element(&Row {
-                        function: self.function(row.function),
+                        function: self.whole_function(row.function),
                         offset: Some(Some(row.offset.0)),
                         entries: Some(row.entries),
                         blocks: Some(row.blocks),
@@ -238,7 +239,16 @@ impl<'r> RowList<'r> {
         Some(FunctionObject {
             index: id.as_u32(),
             name: names.function(id),
-            raw_name: names.raw(id),
+            raw_name: None,
+        })
+    }
+
+    /// With the name as the module holds it, which only rows of functions repeat.
+    fn whole_function(&self, id: FuncId) -> Option<FunctionObject<'r>> {
+        let raw_name = Some(self.profile.names().raw(id));
+        self.function(id).map(|function| FunctionObject {
+            raw_name,
+            ..function
         })
     }
 

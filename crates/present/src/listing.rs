@@ -33,7 +33,7 @@ pub(crate) fn listing(
     let texts = if offsets.is_empty() {
         Vec::new()
     } else {
-        profile.texts(offsets.clone())?
+        profile.texts(&offsets)?
     };
     let text_of = |operator: &OperatorCount| {
         let text = offsets

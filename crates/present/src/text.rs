@@ -86,17 +86,13 @@ impl Shown<'_> {
         plain(self.profile.names().function(function))
     }
 
-    /// The file without its folders, the line: enough for the eye.
+    /// The file with its last folder, and the line: enough for the eye.
     fn place(&self, position: Option<Location>) -> String {
         let Some(position) = position else {
             return "-".into();
         };
-        let path = self.profile.file(position.file);
-        plain(&format!(
-            "{}:{}",
-            path.rsplit(['/', '\\']).next().unwrap_or(path),
-            position.line
-        ))
+        let path = short(self.profile.file(position.file));
+        plain(&format!("{path}:{}", position.line))
     }
 
     fn share(&self, instructions: u64) -> String {
@@ -143,7 +139,7 @@ impl Shown<'_> {
             let text = cache
                 .line(path, row.line.number)
                 .map(|text| plain(text.trim()));
-            let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+            let name = short(path);
             table.row([
                 self.share(row.instructions),
                 grouped(row.instructions),
@@ -228,5 +224,28 @@ impl Shown<'_> {
             ]);
         }
         (table, rows.iter().map(|row| row.count).collect())
+    }
+}
+
+/// The last two parts of a path: many files are called `mod.rs`.
+fn short(path: &str) -> &str {
+    let separators = path.rmatch_indices(['/', '\\']);
+    separators
+        .map(|(at, _)| &path[at + 1..])
+        .nth(1)
+        .unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn paths_keep_two_parts() {
+        assert_eq!(short("/a/b/fmt/mod.rs"), "fmt/mod.rs");
+        assert_eq!(short("C:\\x\\src\\a.c"), "src\\a.c");
+        assert_eq!(short("src/a.c"), "src/a.c");
+        assert_eq!(short("/a.c"), "/a.c");
+        assert_eq!(short("a.c"), "a.c");
     }
 }

@@ -149,7 +149,7 @@ impl Profile<'_> {
                 block: operator.block,
                 count: operator.count,
                 position: operator.position,
-                text: String::new(),
+                text: Box::default(),
             }));
             Ok(())
         })?;

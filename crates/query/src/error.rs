@@ -1,6 +1,6 @@
 //! What can be wrong with the material of a profile.
 
-use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use thiserror::Error;
 
 /// Why counts and module do not make a profile. Nothing is ever clamped or
@@ -60,6 +60,16 @@ pub enum ProfileError {
         block: BlockId,
         /// The operator.
         op: OpId,
+    },
+    /// A frame of the run's end is at no operator of its function.
+    #[error(
+        "the recording says that {function} stood at offset {offset}, where it has no operator"
+    )]
+    NoSuchFrame {
+        /// The function.
+        function: FuncId,
+        /// The offset in the module.
+        offset: OrigOffset,
     },
     /// A sum does not fit into 64 bits.
     #[error("a sum of the counts of {function} does not fit into 64 bits")]

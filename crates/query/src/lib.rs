@@ -16,6 +16,7 @@ mod report;
 mod resolve;
 mod rows;
 mod source;
+mod stops;
 mod text;
 mod walk;
 
@@ -28,4 +29,5 @@ pub use report::{By, Options, Report, Sort};
 pub use resolve::Resolver;
 pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
 pub use source::{Line, Source};
+pub use stops::stops;
 pub use walk::OperatorCount;

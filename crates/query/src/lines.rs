@@ -7,6 +7,9 @@
 //! through a vertex that executes nothing (the root of a function that begins with a
 //! loop; the dispatch of an exception to its handler).
 //!
+//! An edge that was taken leads to an arrival even if the run was stopped right before the
+//! instruction that it leads to.
+//!
 //! Every arrival happens at a fixed place: between two neighbours in a block,
 //! or at a block's entry over a fixed edge. So the counts of operators and edges give
 //! the number exactly: the sum of the counts of these places. A call on a line

@@ -7,16 +7,18 @@ use crate::body::decode;
 use crate::frequency::executed_blocks;
 use crate::{OperatorCount, ProfileError, Source, block_counts, text, walk};
 
-/// Where an activation stood when the run ended: the operator that trapped or was
-/// executing a call. It counts as executed; what follows it in its block does not.
+/// Where an activation stood when the run ended.
+///
+/// An operator that trapped or was executing a call counts as executed; what follows it in its block does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stop {
     /// The function.
     pub function: FuncId,
     /// The block that it was in.
     pub block: BlockId,
-    /// The operator that it was at, in that block.
-    pub op: OpId,
+    /// The first operator of the block that was not executed: the end of the block's
+    /// range where all of them were.
+    pub next: OpId,
 }
 
 /// What a program did, in numbers.
@@ -130,7 +132,7 @@ impl<'a> Profile<'a> {
             return Err(ProfileError::NoSuchStop {
                 function: stop.function,
                 block: stop.block,
-                op: stop.op,
+                op: stop.next,
             });
         }
         Ok(Self {
@@ -220,7 +222,7 @@ impl<'a> Profile<'a> {
     ///
     /// # Errors
     /// If the module cannot be written as text.
-    pub fn texts(&self, offsets: Vec<OrigOffset>) -> Result<Vec<String>, ProfileError> {
+    pub fn texts(&self, offsets: &[OrigOffset]) -> Result<Vec<String>, ProfileError> {
         text::texts(self.module, offsets)
     }
 }
@@ -259,13 +261,14 @@ fn checked_stops(
     }
     for stop in stops {
         let block = &function.cfg.blocks[stop.block];
-        if block.kind != BlockKind::Code || !block.ops.contains(&stop.op) {
+        if block.kind != BlockKind::Code || stop.next < block.ops.start || stop.next > block.ops.end
+        {
             return Err(ProfileError::NoSuchStop {
                 function: function.id,
                 block: stop.block,
-                op: stop.op,
+                op: stop.next,
             });
         }
     }
-    Ok(stops.iter().map(|stop| (stop.block, stop.op)).collect())
+    Ok(stops.iter().map(|stop| (stop.block, stop.next)).collect())
 }

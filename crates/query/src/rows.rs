@@ -93,7 +93,7 @@ pub struct InstructionRow {
     /// Where it comes from.
     pub position: Option<Location>,
     /// Its text in the WebAssembly text format.
-    pub text: String,
+    pub text: Box<str>,
 }
 
 /// A branch with the counts of its ways: a predicate that ends in `br_if` and the like, `if`, or `br_table`.

@@ -9,64 +9,86 @@ use crate::{InstructionRow, ProfileError};
 
 /// Sets the texts of rows. O(size of the module + rows × log rows).
 pub(crate) fn fill(module: &[u8], rows: &mut [InstructionRow]) -> Result<(), ProfileError> {
-    if rows.is_empty() {
-        return Ok(());
-    }
     let mut by_offset: Vec<usize> = (0..rows.len()).collect();
     by_offset.sort_unstable_by_key(|&i| rows[i].offset);
-    let wanted = by_offset.iter().map(|&i| rows[i].offset).collect();
-    for (&row, text) in by_offset.iter().zip(texts(module, wanted)?) {
-        if text.is_empty() {
-            let offset = rows[row].offset;
-            return Err(ProfileError::Text(format!(
-                "there is no operator at {offset}"
-            )));
-        }
-        rows[row].text = text.trim_start().to_owned();
+    let wanted: Vec<_> = by_offset.iter().map(|&i| rows[i].offset).collect();
+    each_text(module, &wanted, |i, text| {
+        rows[by_offset[i]].text = text.trim_start().into();
+    })?;
+    match rows.iter().find(|row| row.text.is_empty()) {
+        Some(row) => Err(ProfileError::Text(format!(
+            "there is no operator at {}",
+            row.offset
+        ))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-/// See [`Profile::texts`](crate::Profile::texts). The module is written as text once, and
-/// the lines that are not wanted are dropped as they come.
-pub(crate) fn texts(module: &[u8], wanted: Vec<OrigOffset>) -> Result<Vec<String>, ProfileError> {
-    let texts = vec![String::new(); wanted.len()];
+/// See [`Profile::texts`](crate::Profile::texts).
+pub(crate) fn texts(module: &[u8], wanted: &[OrigOffset]) -> Result<Vec<String>, ProfileError> {
+    let mut texts = vec![String::new(); wanted.len()];
+    each_text(module, wanted, |i, text| texts[i] = text.to_owned())?;
+    Ok(texts)
+}
+
+/// Hands on the line of the module's text for each of these offsets, which ascend, with
+/// the offset's position. The module is written as text once; lines that are not
+/// wanted are dropped as they come.
+fn each_text(
+    module: &[u8],
+    wanted: &[OrigOffset],
+    each: impl FnMut(usize, &str),
+) -> Result<(), ProfileError> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
     let mut lines = Lines {
         wanted,
-        texts,
+        each,
         current: None,
+        text: String::new(),
     };
     Config::new()
         .print(module, &mut lines)
         .map_err(|error| ProfileError::Text(format!("{error:#}")))?;
-    Ok(lines.texts)
+    lines.finish_line();
+    Ok(())
 }
 
-/// Keeps the lines that are wanted.
-struct Lines {
-    wanted: Vec<OrigOffset>,
-    texts: Vec<String>,
-    /// Which text the line being written belongs to.
+/// Takes the module's text line by line.
+struct Lines<'w, F> {
+    wanted: &'w [OrigOffset],
+    each: F,
+    /// Which of the offsets the line being written belongs to, and its text so far.
     current: Option<usize>,
+    text: String,
 }
 
-impl Print for Lines {
+impl<F: FnMut(usize, &str)> Lines<'_, F> {
+    fn finish_line(&mut self) {
+        if let Some(current) = self.current.take() {
+            (self.each)(current, &self.text);
+            self.text.clear();
+        }
+    }
+}
+
+impl<F: FnMut(usize, &str)> Print for Lines<'_, F> {
     fn write_str(&mut self, s: &str) -> io::Result<()> {
-        if let Some(current) = self.current {
-            self.texts[current].push_str(s);
+        if self.current.is_some() {
+            self.text.push_str(s);
         }
         Ok(())
     }
 
     fn newline(&mut self) -> io::Result<()> {
-        self.current = None;
+        self.finish_line();
         Ok(())
     }
 
     fn start_line(&mut self, offset: Option<usize>) {
         let offset = offset.and_then(|offset| u32::try_from(offset).ok());
-        self.current = offset
-            .and_then(|offset| self.wanted.binary_search(&OrigOffset(offset)).ok())
-            .filter(|&line| self.texts[line].is_empty());
+        self.current =
+            offset.and_then(|offset| self.wanted.binary_search(&OrigOffset(offset)).ok());
     }
 }

@@ -54,10 +54,7 @@ pub(crate) fn instructions(
         // Deep recursion lists the same stop over and over.
         let missed = match known {
             Some((same, missed)) if same == stop => missed,
-            _ => in_range(
-                stop.1.index() + 1,
-                function.cfg.blocks[stop.0].ops.end.index(),
-            ),
+            _ => in_range(stop.1.index(), function.cfg.blocks[stop.0].ops.end.index()),
         };
         known = Some((stop, missed));
         sum = sum.checked_sub(missed).ok_or_else(overflow)?;
@@ -81,11 +78,11 @@ pub(crate) fn operators(
         stops = rest;
         let mut count = profile.blocks[id];
         for operator in &mut into[block.ops.start.index()..block.ops.end.index()] {
-            operator.block = Some(id);
-            operator.count = count;
             let ended = own.partition_point(|stop| stop.1 <= operator.op);
             count -= ended as u64;
             own = &own[ended..];
+            operator.block = Some(id);
+            operator.count = count;
         }
     }
 }

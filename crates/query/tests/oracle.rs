@@ -118,12 +118,13 @@ fn line_table(program: &Program, bytes: &[u8], choices: &mut Choices<'_>) -> Lin
     LineTable(rows)
 }
 
-/// One executed instruction. `arrives`: at the activation's start, over a back edge, or
+/// An instruction that control reached, and executed unless the run stopped before it. `arrives`: at the activation's start, over a back edge, or
 /// through a vertex that executes nothing.
-struct Executed {
+struct Reached {
     offset: OrigOffset,
     line: Option<Line>,
     arrives: bool,
+    executed: bool,
 }
 
 /// What the naive walk sees of one function.
@@ -131,7 +132,7 @@ struct Executed {
 struct Naive {
     counts: FunctionCounts,
     stops: Vec<Stop>,
-    trace: Vec<Executed>,
+    trace: Vec<Reached>,
 }
 
 impl Naive {
@@ -149,21 +150,25 @@ impl Naive {
             let vertex = &function.cfg.blocks[block];
             let own: Vec<_> = instructions.range(vertex.ops.clone()).collect();
             let stuck = graph.out_edges(block).is_empty() || fuel == 0 || choices.below(20) == 19;
-            let stop = (stuck && !own.is_empty()).then(|| choices.below(own.len()));
-            for (_, (offset, line)) in &own[..stop.map_or(own.len(), |last| last + 1)] {
-                self.trace.push(Executed {
+            let stop = (stuck && !own.is_empty()).then(|| choices.below(own.len() + 1));
+            let executed = stop.unwrap_or(own.len());
+            // The first instruction of a block is reached even if the run stops right before it.
+            for (i, (_, (offset, line))) in own.iter().take(executed.max(1)).enumerate() {
+                self.trace.push(Reached {
                     offset: *offset,
                     line: *line,
                     arrives,
+                    executed: i < executed,
                 });
                 arrives = false;
             }
-            if let Some(stop) = stop {
-                let op = *own[stop].0;
+            if stop.is_some() {
+                let last = executed.checked_sub(1).map(|last| own[last].0.as_u32() + 1);
+                let next = last.map_or(vertex.ops.start, OpId::from_u32);
                 self.stops.push(Stop {
                     function: function.id,
                     block,
-                    op,
+                    next,
                 });
                 let open = &mut self.counts.open;
                 match open.binary_search_by_key(&block, |open| open.0) {
@@ -189,7 +194,7 @@ impl Naive {
             if let Some(line) = now.line {
                 let sum = sums.entry(line).or_default();
                 sum.0 += u64::from(now.arrives || before != Some(line));
-                sum.1 += 1;
+                sum.1 += u64::from(now.executed);
             }
             before = now.line;
         }
@@ -245,10 +250,9 @@ fn check(bytes_of_choices: &[u8]) {
             naive.activation(function, &own, &mut choices);
         }
         naive.lines(&mut lines);
-        naive
-            .trace
-            .iter()
-            .for_each(|step| *executed.entry(step.offset).or_default() += 1);
+        for step in &naive.trace {
+            *executed.entry(step.offset).or_default() += u64::from(step.executed);
+        }
         stops.append(&mut naive.stops);
         counts.functions.push(naive.counts);
     }
@@ -281,9 +285,10 @@ fn check(bytes_of_choices: &[u8]) {
         .sum();
     assert_eq!(by_block, total);
     for branch in profile.branch_rows(&Scope::All).unwrap() {
+        let at = (branch.function, branch.block, branch.op.as_u32() + 1);
         let open = stops
             .iter()
-            .filter(|s| (s.function, s.op) == (branch.function, branch.op));
+            .filter(|s| (s.function, s.block, s.next.as_u32()) == at);
         let out: u64 = branch.ways.iter().map(|way| way.1).sum();
         assert_eq!(branch.count, out + open.count() as u64);
     }

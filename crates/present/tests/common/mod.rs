@@ -70,14 +70,14 @@ fn walk(function: &Function, run: Run, stops: &mut Vec<Stop>) -> FunctionCounts 
     counts.entries = 1;
     let (mut block, mut ways) = (graph.root(), ways.iter());
     while block != graph.exit() {
-        let stop = stop.map(|op| OpId::from_u32(op));
+        let stop = stop.map(OpId::from_u32);
         let here = stop.filter(|op| function.cfg.blocks[block].ops.contains(op));
         if let Some(op) = here.filter(|_| ways.len() == 0) {
             counts.open.push((block, 1));
             stops.push(Stop {
                 function: function.id,
                 block,
-                op,
+                next: OpId::from_u32(op.as_u32() + 1),
             });
             break;
         }
