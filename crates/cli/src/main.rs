@@ -1,2 +1,56 @@
-//! To be written.
-fn main() {}
+//! The command line: one file per command, the only place that prints and chooses exit codes.
+
+mod arguments;
+mod cfg;
+mod exit;
+mod info;
+mod input;
+mod instrument;
+mod output;
+mod profile;
+mod progress;
+mod record;
+mod verify;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Exit;
+
+/// Record a WebAssembly program's run once, then ask exactly what it did.
+#[derive(Parser)]
+#[command(name = "afterimage", version, max_term_width = 100, after_help = "\
+Exit codes: the guest's own for `record`; 134 if it trapped, 130 if it was interrupted, 124 after --timeout.
+Failures of afterimage itself: 125; 126 if the program cannot be run; 127 if it is not there.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Record(record::Arguments),
+    Profile(profile::Arguments),
+    Info(info::Arguments),
+    Verify(verify::Arguments),
+    Cfg(cfg::Arguments),
+    Instrument(instrument::Arguments),
+}
+
+fn main() -> std::process::ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Failure } else { Exit::Success }.into();
+        }
+    };
+    let result = match cli.command {
+        Command::Record(arguments) => record::run(arguments),
+        Command::Profile(arguments) => profile::run(arguments),
+        Command::Info(arguments) => info::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
+        Command::Cfg(arguments) => cfg::run(arguments),
+        Command::Instrument(arguments) => instrument::run(arguments),
+    };
+    exit::report(result).into()
+}

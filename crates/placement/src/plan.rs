@@ -1,5 +1,7 @@
 //! What to count.
 
+use std::fmt;
+
 use afterimage_ids::{BlockId, CounterId, Counts, EdgeId, FuncId};
 
 use crate::SplitCost;
@@ -18,6 +20,18 @@ pub enum Mode {
     /// Counters for the whole program at once: some of the chords follow from the
     /// calls. Weights of an earlier run are used if they are given.
     Program,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Slow => "slow",
+            Mode::Edges => "edges",
+            Mode::Quick => "quick",
+            Mode::Feedback => "feedback",
+            Mode::Program => "program",
+        })
+    }
 }
 
 /// Where a counter is incremented.

@@ -58,7 +58,7 @@ pub struct Profile<'a> {
 pub struct FunctionProfile {
     /// Executions of each vertex of its graph.
     pub blocks: SecondaryMap<BlockId, u64>,
-    /// Where its open activations stood, ascending by block, then operator.
+    /// Where its open activations stood: the block, and its first operator that was not executed. Ascending.
     pub stops: Vec<(BlockId, OpId)>,
     /// Basic blocks executed.
     pub executed_blocks: u64,

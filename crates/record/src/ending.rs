@@ -4,7 +4,7 @@ use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 use afterimage_placement::OpenFrame;
 use afterimage_program::{BlockEnd, OperatorIndex, Program};
 use afterimage_rewrite::{OffsetMap, Place};
-use afterimage_trace::{Ending, Frame, Interrupter, TrapCode};
+use afterimage_trace::{Ending, Frame, Interrupter, Standing as FrameStanding, TrapCode};
 use wasmtime::{ThrownException, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
@@ -144,20 +144,19 @@ pub(crate) fn frames(program: &Program, standing: &[Standing]) -> Result<Vec<Fra
         .map(|s| {
             let function =
                 program.function(s.function).ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
-            let (offset, entered) = match s.place {
-                Place::Operator(offset) => (offset, true),
-                Place::Poll(block) => (block_start(function, block), true),
-                Place::Prologue => (function.body.start, false),
+            let (offset, standing) = match s.place {
+                Place::Operator(offset) => (offset, FrameStanding::At),
+                Place::Poll(block) => (block_start(function, block), FrameStanding::Before),
+                Place::Prologue => (function.body.start, FrameStanding::NotEntered),
             };
-            Ok(Frame { function: s.function, offset, entered })
+            Ok(Frame { function: s.function, offset, standing })
         })
         .collect()
 }
 
-/// Where a block begins; an empty root begins where the function does.
+/// Where a block begins; the root begins where the function does.
 fn block_start(function: &afterimage_program::Function, block: BlockId) -> OrigOffset {
-    let range = &function.cfg.blocks[block].offsets;
-    if range.is_empty() { function.body.start } else { range.start }
+    if block == function.cfg.graph.root() { function.body.start } else { function.cfg.blocks[block].offsets.start }
 }
 
 /// The units of flow that the activations on the stack stand for.

@@ -80,6 +80,18 @@ pub enum RecordError {
     /// The counters do not determine the counts.
     #[error("the counters do not agree with each other, so no count can be trusted: {0}")]
     Solve(#[from] afterimage_placement::SolveError),
+    /// A counter of its own in a block shows something else than the counts of edges say.
+    #[error("function {function}, block {block}: its own counter shows {measured}, but {derived} follows from the other counters")]
+    BlockDiffers {
+        /// The function's index.
+        function: u32,
+        /// The block.
+        block: u32,
+        /// What its own counter shows.
+        measured: u64,
+        /// What the counts of edges say.
+        derived: u64,
+    },
     /// A re-execution did something that the recording did not.
     #[error("the re-execution differs from the recording at event {event}: {what}")]
     Diverged {

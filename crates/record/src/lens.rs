@@ -1,9 +1,9 @@
 //! The counts lens: exact counts of a recorded execution, made by re-executing it.
 
-use afterimage_ids::{Counts, FuncId};
-use afterimage_placement::{OpenFrame, Plan, PlanOptions, RunFacts, plan, solve};
+use afterimage_ids::{Counts, EntityRef, FuncId};
+use afterimage_placement::{Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve};
 use afterimage_program::{OperatorIndex, Program};
-use afterimage_rewrite::{Options, rewrite};
+use afterimage_rewrite::{Options, Place, rewrite};
 use afterimage_trace::{CountsLens, End, Ending, Frame, TraceFile};
 
 use crate::ending::{Outcome, Standing, frames, open_frames};
@@ -56,6 +56,49 @@ pub fn check(
 ) -> Result<(), RecordError> {
     let Some(end) = file.end()? else { return Err(RecordError::Cut) };
     repeat(file, bytes, program, &end, None, false, cache, progress).map(|_| ())
+}
+
+/// Re-executes a recording with a counter in every block, and compares each with what the counts say.
+/// Returns how many blocks were compared.
+///
+/// # Errors
+/// As [`count`], and [`RecordError::BlockDiffers`].
+pub fn check_blocks(
+    file: &TraceFile,
+    bytes: &[u8],
+    program: &Program,
+    counts: &Counts,
+    cache: &Cache,
+    progress: &Progress,
+) -> Result<u64, RecordError> {
+    let Some(end) = file.end()? else { return Err(RecordError::Cut) };
+    let the_plan = plan(program, &PlanOptions::new(Mode::Slow))?;
+    let (repeated, standing) = repeat(file, bytes, program, &end, Some(&the_plan), false, cache, progress)?;
+    let mut measured = measured_blocks(program, &the_plan, &repeated.counters)?;
+    if let Some(Standing { function, place: Place::Poll(block) }) = standing.first() {
+        // The run was stopped in this block before its counter.
+        let i = function.as_u32() as usize - program.imports.len();
+        if let Some(Some(count)) = measured.get_mut(i).and_then(|f| f.get_mut(block.index())) {
+            *count += 1;
+        }
+    }
+    let derived = block_counts(program, counts)?;
+    let mut compared = 0;
+    for (function, (measured, derived)) in program.functions.iter().zip(measured.iter().zip(&derived)) {
+        for (block, (measured, derived)) in measured.iter().zip(derived).enumerate() {
+            let Some(measured) = measured else { continue };
+            if measured != derived {
+                return Err(RecordError::BlockDiffers {
+                    function: function.id.as_u32(),
+                    block: block as u32,
+                    measured: *measured,
+                    derived: *derived,
+                });
+            }
+            compared += 1;
+        }
+    }
+    Ok(compared)
 }
 
 /// A re-execution that ended where the recording did.

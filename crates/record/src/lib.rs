@@ -21,6 +21,6 @@ pub use cache::Cache;
 pub use engine::{RECORD_STACK, engine_description};
 pub use error::RecordError;
 pub use interrupt::Interrupt;
-pub use lens::{CountOptions, check, count};
+pub use lens::{CountOptions, check, check_blocks, count};
 pub use live::{Command, RecordOptions, Recorded, record};
 pub use replay::Progress;

@@ -54,6 +54,8 @@ pub struct RecordOptions {
     pub check_effects: bool,
     /// Throw the guest's output away: for measurements.
     pub silent: bool,
+    /// Send what the guest writes to its standard output to our standard error.
+    pub output_to_stderr: bool,
     /// Version of the calling tool, for the file.
     pub tool_version: String,
 }
@@ -67,6 +69,7 @@ impl Default for RecordOptions {
             stack: RECORD_STACK,
             check_effects: false,
             silent: false,
+            output_to_stderr: false,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
@@ -375,6 +378,9 @@ impl Run<'_> {
         builder.allow_blocking_current_thread(true).args(&arguments).envs(&command.env);
         if !self.options.silent {
             builder.inherit_stdout().inherit_stderr();
+        }
+        if self.options.output_to_stderr {
+            builder.stdout(wasmtime_wasi::cli::stderr());
         }
         match &command.stdin {
             None => {

@@ -88,6 +88,64 @@ impl Layout {
     }
 }
 
+/// What the memory of a module for other engines says about itself, read from a dump of its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dump {
+    /// The plan's mode, as the maker of the module numbered it.
+    pub mode: u16,
+    /// The maker's flags.
+    pub flags: u16,
+    /// Digest of the original module and the plan.
+    pub digest: [u8; 32],
+    /// How many counters there are.
+    pub counters: u64,
+    /// Activations started from outside that had not returned.
+    pub running: u32,
+    /// Whether the innermost activation was in a call of an import.
+    pub in_host_call: bool,
+}
+
+impl Dump {
+    /// Reads the header of a dump.
+    ///
+    /// # Errors
+    /// If the bytes are no dump, or one of another version.
+    pub fn read(bytes: &[u8]) -> Result<Self, DumpError> {
+        let header = bytes.get(..HEADER as usize).ok_or(DumpError::NoDump)?;
+        if header[..8] != LABEL {
+            return Err(DumpError::NoDump);
+        }
+        let u16_at = |at: u64| u16::from_le_bytes([header[at as usize], header[at as usize + 1]]);
+        let u32_at = |at: u64| u32::from(u16_at(at)) | u32::from(u16_at(at + 2)) << 16;
+        let u64_at = |at: u64| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
+        let version = u32_at(VERSION_AT);
+        if version != LAYOUT_VERSION {
+            return Err(DumpError::Version(version));
+        }
+        let mut digest = [0; 32];
+        digest.copy_from_slice(&header[VERSION_AT as usize + 8..COUNT_AT as usize]);
+        Ok(Self {
+            mode: u16_at(VERSION_AT + 4),
+            flags: u16_at(VERSION_AT + 6),
+            digest,
+            counters: u64_at(COUNT_AT),
+            running: u32_at(RUNNING_AT),
+            in_host_call: u32_at(IN_HOST_AT) != 0,
+        })
+    }
+}
+
+/// Why bytes are no dump of counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DumpError {
+    /// They do not begin as one.
+    #[error("this is no dump of an instrumented module's counters")]
+    NoDump,
+    /// The layout is of another version.
+    #[error("the dump has layout version {0}; this version of afterimage reads version {LAYOUT_VERSION}")]
+    Version(u32),
+}
+
 fn words(memory: &[u8], at: u64, count: u32) -> Option<Vec<u64>> {
     let start = usize::try_from(at).ok()?;
     let bytes = memory.get(start..start.checked_add(8 * count as usize)?)?;

@@ -1,0 +1,128 @@
+//! `afterimage cfg`
+
+use std::path::PathBuf;
+
+use afterimage_program::{Function, dump};
+use anyhow::{Result, anyhow};
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::input::{self, Kind};
+use crate::output::write;
+
+/// Show the control-flow graph of a function
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The function, by index, name or demangled name
+    #[arg(long, value_name = "F")]
+    function: String,
+    /// The format of the graph
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// A program, or a recording of one
+    #[arg(value_name = "PROGRAM")]
+    program: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    Text,
+    Dot,
+    Json,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    function: u32,
+    name: &'a str,
+    root: u32,
+    exit: u32,
+    blocks: Vec<BlockRow>,
+    edges: Vec<EdgeRow>,
+}
+
+#[derive(Serialize)]
+struct BlockRow {
+    block: u32,
+    kind: String,
+    first_op: u32,
+    end_op: u32,
+    offset: u32,
+    end: String,
+}
+
+#[derive(Serialize)]
+struct EdgeRow {
+    edge: u32,
+    from: u32,
+    to: u32,
+    kind: String,
+    back: bool,
+    op: Option<u32>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let loaded = match input::kind(&arguments.program)? {
+        Kind::Program => input::program(&arguments.program)?,
+        Kind::Recording => {
+            let file = input::recording(&arguments.program)?;
+            input::recorded_program(&arguments.program, &file)?
+        }
+    };
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let id = names.find(&arguments.function)?;
+    let function = loaded
+        .program
+        .function(id)
+        .ok_or_else(|| anyhow!("{} is imported, so it has no graph", names.function(id)))?;
+    let name = names.function(id);
+    write(None, false, |out| {
+        match arguments.format {
+            Format::Text => write!(out, "{}", dump::text(&function.cfg))?,
+            Format::Dot => write!(out, "{}", dump::dot(&function.cfg, name))?,
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut *out, &document(function, name))?;
+                writeln!(out)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Exit::Success)
+}
+
+fn document<'a>(function: &Function, name: &'a str) -> Document<'a> {
+    let cfg = &function.cfg;
+    Document {
+        schema: "afterimage/cfg/1",
+        function: function.id.as_u32(),
+        name,
+        root: cfg.graph.root().as_u32(),
+        exit: cfg.graph.exit().as_u32(),
+        blocks: cfg
+            .blocks
+            .iter()
+            .map(|(id, block)| BlockRow {
+                block: id.as_u32(),
+                kind: format!("{:?}", block.kind),
+                first_op: block.ops.start.as_u32(),
+                end_op: block.ops.end.as_u32(),
+                offset: block.offsets.start.0,
+                end: format!("{:?}", block.end),
+            })
+            .collect(),
+        edges: cfg
+            .edges
+            .iter()
+            .map(|(id, edge)| EdgeRow {
+                edge: id.as_u32(),
+                from: edge.from.as_u32(),
+                to: edge.to.as_u32(),
+                kind: format!("{:?}", edge.kind),
+                back: edge.back,
+                op: edge.op.map(|op| op.as_u32()),
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,106 @@
+//! Exit codes.
+
+use std::process::ExitCode;
+
+use afterimage_trace::{End, Ending, Interrupter};
+
+/// How the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All went well.
+    Success,
+    /// The guest's own exit code.
+    Guest(u8),
+    /// `--timeout` ended the guest, as `timeout` reports it.
+    TimedOut,
+    /// Something that we were asked to check does not hold.
+    Unsound,
+    /// afterimage failed.
+    Failure,
+    /// The program cannot be run.
+    CannotRun,
+    /// The file is not there.
+    NotFound,
+    /// Interrupted, as a shell reports SIGINT.
+    Interrupted,
+    /// The guest trapped, as a shell reports SIGABRT.
+    Trapped,
+}
+
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Guest(code) => code,
+            Exit::Unsound => 1,
+            Exit::TimedOut => 124,
+            Exit::Failure => 125,
+            Exit::CannotRun => 126,
+            Exit::NotFound => 127,
+            Exit::Interrupted => 130,
+            Exit::Trapped => 134,
+        }
+    }
+
+    /// The exit code that stands for how a guest ended.
+    pub(crate) fn of_guest(end: &End) -> Self {
+        match &end.ending {
+            Ending::Returned => Exit::Success,
+            // Exit codes of processes have eight bits.
+            Ending::Exited { code } => Exit::Guest((*code & 0xff) as u8),
+            Ending::Interrupted { by: Interrupter::Timeout } => Exit::TimedOut,
+            Ending::Interrupted { .. } => Exit::Interrupted,
+            Ending::Trapped { .. } | Ending::Exception { .. } | Ending::StackOverflow => Exit::Trapped,
+            Ending::HostError { .. } => Exit::Failure,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// An error with the exit code that it leads to.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub(crate) struct Failed {
+    pub exit: Exit,
+    #[source]
+    pub error: anyhow::Error,
+}
+
+/// Prints the error, if there is one, as one sentence.
+pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
+    let error = match result {
+        Ok(exit) => return exit,
+        Err(error) => error,
+    };
+    // Whoever read our output has gone: there is nobody to tell.
+    if error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)) {
+        return Exit::Success;
+    }
+    let (exit, error) = match error.downcast::<Failed>() {
+        Ok(failed) => (failed.exit, failed.error),
+        Err(error) => (Exit::Failure, error),
+    };
+    eprintln!("afterimage: {}", sentence(&error));
+    exit
+}
+
+/// The causes in one line, outermost first, without saying anything twice.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if text.contains(&cause) {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&cause);
+    }
+    text
+}

@@ -1,0 +1,192 @@
+//! `afterimage info`
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use afterimage_trace::{Frame, TraceFile};
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::input::{self, Loaded};
+use crate::output::write;
+use crate::record::bytes;
+
+/// Show what a recording holds: what was run, how it ended, what has been made of it
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Also show how many bytes each part takes
+    #[arg(long)]
+    sizes: bool,
+    /// The format of the report
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// A recording
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Frames shown of a deep stack.
+const FRAMES: usize = 20;
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    program: String,
+    args: Vec<String>,
+    invoke: Option<String>,
+    dirs: Vec<String>,
+    env: Vec<String>,
+    module_sha256: String,
+    recorded_unix: u64,
+    engine: String,
+    tool_version: String,
+    /// In words; `null` if the recording was cut off.
+    ending: Option<String>,
+    frames: Vec<FrameRow>,
+    frames_total: usize,
+    clock: Option<u64>,
+    events: Option<u64>,
+    host_calls: Option<u64>,
+    lenses: Vec<&'static str>,
+    length: u64,
+    ignored_bytes: u64,
+    sections: Vec<SectionRow>,
+}
+
+#[derive(Serialize)]
+struct FrameRow {
+    function: u32,
+    name: String,
+    offset: u32,
+    location: Option<String>,
+}
+
+#[derive(Serialize)]
+struct SectionRow {
+    kind: String,
+    name: Option<String>,
+    stored_bytes: u64,
+    raw_bytes: u64,
+    chunks: u64,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let file = input::recording(&arguments.file)?;
+    let loaded = input::recorded_program(&arguments.file, &file)?;
+    let document = document(&file, &loaded)?;
+    write(None, false, |out| match arguments.format {
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, &document)?;
+            writeln!(out)?;
+            Ok(())
+        }
+        Format::Text => text(out, &document, arguments.sizes),
+    })?;
+    Ok(Exit::Success)
+}
+
+fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
+    let meta = file.meta()?;
+    let end = file.end()?;
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let frames: &[Frame] = end.as_ref().map_or(&[], |e| &e.frames);
+    let rows = frames
+        .iter()
+        .take(FRAMES)
+        .map(|frame| FrameRow {
+            function: frame.function.as_u32(),
+            name: names.function(frame.function).to_owned(),
+            offset: frame.offset.0,
+            location: source.locate(frame.offset).map(|l| format!("{}:{}", source.path(l.file), l.line)),
+        })
+        .collect();
+    let sections = file
+        .sections()?
+        .iter()
+        .map(|s| SectionRow {
+            kind: s.kind.to_string(),
+            name: s.name.clone(),
+            stored_bytes: s.stored,
+            raw_bytes: s.raw,
+            chunks: s.chunks,
+        })
+        .collect();
+    Ok(Document {
+        schema: "afterimage/info/1",
+        program: meta.program_name,
+        args: meta.args,
+        invoke: meta.invoke,
+        dirs: meta.dirs,
+        env: meta.env.into_iter().map(|e| e.0).collect(),
+        module_sha256: meta.module_sha256.iter().map(|b| format!("{b:02x}")).collect(),
+        recorded_unix: meta.created_unix,
+        engine: meta.engine,
+        tool_version: meta.tool_version,
+        ending: end.as_ref().map(|e| e.ending.to_string()),
+        frames: rows,
+        frames_total: frames.len(),
+        clock: end.as_ref().and_then(|e| e.clock),
+        events: end.as_ref().map(|e| e.events),
+        host_calls: end.as_ref().map(|e| e.host_call_counts.iter().sum()),
+        lenses: if file.counts()?.is_some() { vec!["counts"] } else { Vec::new() },
+        length: file.length(),
+        ignored_bytes: file.ignored_bytes(),
+        sections,
+    })
+}
+
+fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
+    let mut command = vec![d.program.clone()];
+    command.extend(d.args.iter().cloned());
+    writeln!(out, "program   {}", command.join(" "))?;
+    if let Some(export) = &d.invoke {
+        writeln!(out, "invoked   {export}")?;
+    }
+    match &d.ending {
+        Some(ending) => writeln!(out, "ending    {ending}")?,
+        None => writeln!(out, "ending    unknown: the recording was cut off")?,
+    }
+    for frame in &d.frames {
+        let place = frame.location.clone().unwrap_or_else(|| format!("@0x{:x}", frame.offset));
+        writeln!(out, "          in {} at {place}", frame.name)?;
+    }
+    if d.frames_total > d.frames.len() {
+        writeln!(out, "          and {} more frames", d.frames_total - d.frames.len())?;
+    }
+    if let (Some(events), Some(calls)) = (d.events, d.host_calls) {
+        writeln!(out, "boundary  {calls} host calls in {events} events")?;
+    }
+    for dir in &d.dirs {
+        writeln!(out, "folder    {dir}")?;
+    }
+    if !d.env.is_empty() {
+        writeln!(out, "env       {}", d.env.join(" "))?;
+    }
+    writeln!(out, "module    sha256 {}", d.module_sha256)?;
+    writeln!(out, "engine    {}", d.engine)?;
+    let lenses = if d.lenses.is_empty() { "none yet".to_owned() } else { d.lenses.join(", ") };
+    writeln!(out, "lenses    {lenses}")?;
+    writeln!(out, "size      {}", bytes(d.length))?;
+    if d.ignored_bytes > 0 {
+        writeln!(out, "damage    {} behind the last complete state are ignored", bytes(d.ignored_bytes))?;
+    }
+    if sizes {
+        writeln!(out)?;
+        writeln!(out, "{:<12} {:>14} {:>14} {:>8}", "section", "stored", "unpacked", "chunks")?;
+        for s in &d.sections {
+            let name = s.name.as_ref().map_or_else(|| s.kind.clone(), |n| format!("{} {n}", s.kind));
+            writeln!(out, "{name:<12} {:>14} {:>14} {:>8}", s.stored_bytes, s.raw_bytes, s.chunks)?;
+        }
+    }
+    writeln!(out)?;
+    writeln!(out, "A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.")?;
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! `afterimage verify`
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use afterimage_placement::block_counts;
+use afterimage_record::{Cache, check};
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::input;
+use crate::output::write;
+use crate::progress::Bar;
+
+/// Check a recording: every byte, every invariant, and that it repeats
+///
+/// Exits with 1 if something does not hold.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Read the file only; do not re-execute the recording
+    #[arg(long)]
+    no_execute: bool,
+    /// The format of the report
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// A recording
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    sound: bool,
+    bytes: u64,
+    chunks: u64,
+    sections: u64,
+    events: u64,
+    ended: bool,
+    ignored_bytes: u64,
+    /// `null`: not tried.
+    repeats: Option<bool>,
+    findings: Vec<String>,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let file = input::recording(&arguments.file)?;
+    let report = file.verify();
+    let mut findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    let mut repeats = None;
+    if findings.is_empty() {
+        let loaded = input::recorded_program(&arguments.file, &file)?;
+        if let Some(lens) = file.counts()?
+            && let Err(error) = block_counts(&loaded.program, &lens.counts)
+        {
+            findings.push(format!("Conservation: {error}"));
+        }
+        if report.ended && !arguments.no_execute {
+            let bar = Bar::start("re-executing", Some(report.events));
+            let outcome = check(&file, &loaded.bytes, &loaded.program, &Cache::of_user(), &bar.progress());
+            drop(bar);
+            repeats = Some(outcome.is_ok());
+            findings.extend(outcome.err().map(|e| format!("Repetition: {e}")));
+        }
+    }
+    let document = Document {
+        schema: "afterimage/verify/1",
+        sound: findings.is_empty(),
+        bytes: report.bytes,
+        chunks: report.chunks,
+        sections: report.sections,
+        events: report.events,
+        ended: report.ended,
+        ignored_bytes: file.ignored_bytes(),
+        repeats,
+        findings,
+    };
+    write(None, false, |out| match arguments.format {
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, &document)?;
+            writeln!(out)?;
+            Ok(())
+        }
+        Format::Text => text(out, &document),
+    })?;
+    Ok(if document.sound { Exit::Success } else { Exit::Unsound })
+}
+
+fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
+    for finding in &d.findings {
+        writeln!(out, "{finding}")?;
+    }
+    let verdict = if d.sound { "sound" } else { "NOT sound" };
+    writeln!(out, "{verdict}: {} bytes, {} chunks in {} sections, {} events", d.bytes, d.chunks, d.sections, d.events)?;
+    match (d.ended, d.repeats) {
+        (false, _) => writeln!(out, "the recording was cut off: how the run ended is not in it, so it cannot be repeated")?,
+        (true, Some(true)) => writeln!(out, "re-executed: the same calls, the same results, the same ending")?,
+        (true, Some(false)) => {}
+        (true, None) => writeln!(out, "not re-executed")?,
+    }
+    if d.ignored_bytes > 0 {
+        writeln!(out, "{} bytes behind the last complete state are ignored", d.ignored_bytes)?;
+    }
+    Ok(())
+}
