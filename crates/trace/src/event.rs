@@ -401,3 +401,36 @@ fn host_writes(bytes: &mut Bytes<'_>) -> Result<Vec<HostWrite>, Fault> {
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_all_of_its_bytes() {
+        let event = Event::Leave {
+            results: vec![RawValue::I32(-1)],
+        };
+        let mut bytes = Vec::new();
+        encode(&event, &mut bytes).unwrap();
+        assert_eq!(decode(&bytes), Ok(event));
+        bytes.push(0);
+        assert_eq!(
+            decode(&bytes).map_err(|fault| fault.what),
+            Err("bytes after the end")
+        );
+        bytes.truncate(bytes.len() - 2);
+        assert!(decode(&bytes).is_err());
+    }
+
+    #[test]
+    fn the_greatest_index_is_not_an_entity() {
+        let mut bytes = vec![ENTER];
+        put_varint(&mut bytes, u32::MAX.into());
+        bytes.push(0);
+        assert_eq!(
+            decode(&bytes).map_err(|fault| fault.what),
+            Err("an index out of range")
+        );
+    }
+}

@@ -9,8 +9,9 @@ use memmap2::{Mmap, MmapOptions};
 
 use crate::layout::CHUNK_HEADER_LEN;
 use crate::limits::{MAX_COUNTS, MAX_END, MAX_META, MAX_MODULE};
-use crate::open::{ChunkEntry, State, find_state};
+use crate::open::find_state;
 use crate::place::open_regular;
+use crate::state::{ChunkEntry, State};
 use crate::wire::Fault;
 use crate::{
     CountsLens, End, Kind, LogReader, Meta, Result, SectionReader, TraceError, counts, end,

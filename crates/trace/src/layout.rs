@@ -247,3 +247,61 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, at))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: ChunkHeader = ChunkHeader {
+        kind: Kind::LOG,
+        codec: CODEC_ZSTD,
+        flags: FLAG_LAST,
+        section: 1,
+        sequence: 2,
+        first: 3,
+        stored: MAX_STORED,
+        raw: MAX_RAW,
+        crc: 4,
+    };
+
+    #[test]
+    fn a_chunk_header_is_read_back_up_to_the_limits() {
+        assert_eq!(ChunkHeader::decode(&HEADER.encode()), Some(HEADER));
+        for header in [
+            ChunkHeader {
+                stored: MAX_STORED + 1,
+                ..HEADER
+            },
+            ChunkHeader {
+                raw: MAX_RAW + 1,
+                ..HEADER
+            },
+        ] {
+            assert_eq!(ChunkHeader::decode(&header.encode()), None);
+        }
+        assert_eq!(ChunkHeader::decode(&HEADER.encode()[1..]), None);
+    }
+
+    #[test]
+    fn a_footer_belongs_to_its_place() {
+        let footer = Footer {
+            index: 100,
+            length: 50,
+            state: 1,
+        };
+        assert_eq!(Footer::decode(&footer.encode(), 150), Some(footer));
+        assert_eq!(Footer::decode(&footer.encode(), 151), None);
+        let before_the_chunks = Footer {
+            index: 15,
+            length: 85,
+            state: 1,
+        };
+        assert_eq!(Footer::decode(&before_the_chunks.encode(), 100), None);
+        let overflowing = Footer {
+            index: u64::MAX,
+            length: 101,
+            state: 1,
+        };
+        assert_eq!(Footer::decode(&overflowing.encode(), 100), None);
+    }
+}

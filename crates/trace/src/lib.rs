@@ -30,6 +30,7 @@ mod meta;
 mod open;
 mod place;
 mod section;
+mod state;
 mod verify;
 mod wire;
 mod writer;

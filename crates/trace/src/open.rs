@@ -8,162 +8,14 @@
 //! All of this reads, and maps nothing, because a writer may be changing the bytes after
 //! the last complete state at this moment. The state itself no writer ever changes.
 
-use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use afterimage_ids::FileOffset;
-
 use crate::layout::{
-    CHUNK_HEADER_LEN, ChunkHeader, FLAG_LAST, FLAG_NAMED, FOOTER_LEN, Footer, HEADER_LEN, Kind,
-    RECORD_LEN, check_file_header, u64_at,
+    CHUNK_HEADER_LEN, ChunkHeader, FOOTER_LEN, Footer, HEADER_LEN, Kind, RECORD_LEN,
+    check_file_header, u64_at,
 };
+use crate::state::{ChunkEntry, State};
 use crate::{Result, TraceError, codec};
-
-/// A chunk and where it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ChunkEntry {
-    pub offset: u64,
-    pub header: ChunkHeader,
-}
-
-impl ChunkEntry {
-    /// Where the chunk ends in the file. Cannot overflow: see [`State::push`].
-    pub fn end(&self) -> u64 {
-        self.offset + CHUNK_HEADER_LEN as u64 + u64::from(self.header.stored)
-    }
-
-    pub fn damaged(&self, what: &'static str) -> TraceError {
-        TraceError::Damaged {
-            kind: self.header.kind,
-            sequence: self.header.sequence,
-            offset: FileOffset(self.offset),
-            what,
-        }
-    }
-}
-
-/// The chunks of one section, in order.
-#[derive(Clone, Debug)]
-pub(crate) struct Section {
-    pub kind: Kind,
-    pub chunks: Vec<ChunkEntry>,
-}
-
-impl Section {
-    /// Whether the section's last chunk is there.
-    pub fn is_complete(&self) -> bool {
-        self.chunks
-            .last()
-            .is_some_and(|chunk| chunk.header.is_last())
-    }
-
-    /// Length of the section before compression.
-    pub fn raw_len(&self) -> u64 {
-        self.chunks
-            .iter()
-            .map(|chunk| u64::from(chunk.header.raw))
-            .sum()
-    }
-}
-
-/// A complete state of a file.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct State {
-    /// By first chunk.
-    pub sections: Vec<Section>,
-    /// The footer that ends it; `None` in a first recording that was not committed yet.
-    pub footer: Option<Footer>,
-    /// Where it ends in the file.
-    pub end: u64,
-    /// How many bytes follow it that are no part of it.
-    pub ignored: u64,
-    /// Position in `sections` by section number.
-    numbers: HashMap<u32, usize>,
-    /// Where the last chunk ends.
-    chunks_end: u64,
-}
-
-impl State {
-    /// The state of a file that holds nothing but its header.
-    pub fn new() -> State {
-        State {
-            end: HEADER_LEN as u64,
-            chunks_end: HEADER_LEN as u64,
-            ..State::default()
-        }
-    }
-
-    /// All chunks, in file order.
-    pub fn chunks(&self) -> Vec<ChunkEntry> {
-        let mut chunks: Vec<_> = self
-            .sections
-            .iter()
-            .flat_map(|section| &section.chunks)
-            .copied()
-            .collect();
-        chunks.sort_unstable_by_key(|chunk| chunk.offset);
-        chunks
-    }
-
-    /// A section number that is not in use.
-    pub fn next_section(&self) -> u32 {
-        self.numbers
-            .keys()
-            .max()
-            .map_or(0, |number| number.saturating_add(1))
-    }
-
-    /// Adds a chunk that lies after all others and before `limit`. The checks make a chunk's
-    /// place in its section certain whatever the file says.
-    pub fn push(&mut self, chunk: ChunkEntry, limit: u64) -> Result<(), &'static str> {
-        let header = &chunk.header;
-        if chunk.offset < self.chunks_end || chunk.offset > limit || chunk.end() > limit {
-            return Err("it lies outside the chunks' place");
-        }
-        if header.kind == Kind::INDEX {
-            return Err("an index lists itself");
-        }
-        if header.flags & !(FLAG_LAST | FLAG_NAMED) != 0 {
-            return Err("it has unknown flags");
-        }
-        if header.is_named() && header.sequence != 0 {
-            return Err("a name stands on a later chunk");
-        }
-        match self.numbers.get(&header.section) {
-            None => {
-                if header.sequence != 0 {
-                    return Err("its section's first chunk is missing");
-                }
-                self.numbers.insert(header.section, self.sections.len());
-                self.sections.push(Section {
-                    kind: header.kind,
-                    chunks: vec![chunk],
-                });
-            }
-            Some(&position) => {
-                let section = &mut self.sections[position];
-                let Some(before) = section.chunks.last().map(|before| before.header) else {
-                    return Err("its section is empty");
-                };
-                if before.kind != header.kind {
-                    return Err("its section is of another kind");
-                }
-                if before.is_last() {
-                    return Err("its section has ended");
-                }
-                if before.sequence.checked_add(1) != Some(header.sequence) {
-                    return Err("the chunk before it is missing");
-                }
-                if before.first > header.first {
-                    return Err("its items begin before those of the chunk before it");
-                }
-                section.chunks.push(chunk);
-            }
-        }
-        self.chunks_end = chunk.end();
-        Ok(())
-    }
-}
 
 /// Finds the last complete state of a file of `length` bytes.
 pub(crate) fn find_state<R: Read + Seek>(file: &mut R, length: u64) -> Result<State> {
@@ -239,14 +91,10 @@ impl<R: Read + Seek> Source<'_, R> {
         let Some(footer) = self.footer_at(at)? else {
             return Ok(None);
         };
-        let end = at + FOOTER_LEN as u64;
-        let ignored = self.length - end;
-        let mut state = State {
-            footer: Some(footer),
-            end,
-            ignored,
-            ..State::new()
-        };
+        let mut state = State::new();
+        state.footer = Some(footer);
+        state.end = at + FOOTER_LEN as u64;
+        state.ignored = self.length - state.end;
         let (mut offset, mut sequence, mut raw) = (footer.index, 0, Vec::new());
         // More records than there is room for chunks are not worth decompressing.
         let mut room = footer.index / CHUNK_HEADER_LEN as u64 * RECORD_LEN as u64;

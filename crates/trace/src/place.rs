@@ -155,3 +155,34 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 fn is_at(_file: &File, _path: &Path) -> io::Result<bool> {
     Ok(true)
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Between opening and locking a file another writer may rename its own over it.
+    #[test]
+    fn a_file_that_was_replaced_meanwhile_is_not_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("a"), dir.path().join("b"));
+        fs::write(&path, "old").unwrap();
+        fs::write(&other, "new").unwrap();
+        let file = open_regular(&path, OpenOptions::new().read(true)).unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert!(matches!(
+            lock_at(&file, &path),
+            Err(TraceError::BeingWritten)
+        ));
+    }
+
+    #[test]
+    fn a_leftover_of_the_same_name_is_stepped_around() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.aft");
+        let first = part_path(&target);
+        fs::write(&first, "leftover").unwrap();
+        let second = part_path(&target);
+        assert_ne!(first, second);
+        assert_eq!(second.extension().unwrap(), "part");
+    }
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::file::Inner;
-use crate::open::Section;
+use crate::state::{ChunkEntry, Section};
 use crate::wire::Fault;
 use crate::{Kind, Result, TraceError, codec};
 
@@ -86,7 +86,7 @@ impl SectionReader {
     }
 
     /// The current chunk: the one read last.
-    pub(crate) fn current(&self) -> Option<&crate::open::ChunkEntry> {
+    pub(crate) fn current(&self) -> Option<&ChunkEntry> {
         self.section().chunks.get(self.read.saturating_sub(1))
     }
 

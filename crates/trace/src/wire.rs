@@ -156,3 +156,93 @@ impl<'a> Bytes<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_of_every_length() {
+        for shift in 0..64 {
+            for value in [1u64 << shift, (1 << shift) - 1, !0 >> shift] {
+                let mut out = Vec::new();
+                put_varint(&mut out, value);
+                assert_eq!(
+                    out.len(),
+                    (64 - value.leading_zeros()).div_ceil(7).max(1) as usize
+                );
+                assert_eq!(Bytes::new(&out).varint(), Ok(value));
+                assert!(Bytes::new(&out[..out.len() - 1]).varint().is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn a_varint_of_more_than_64_bits_is_a_fault() {
+        let mut bytes = [0xff; 10];
+        bytes[9] = 1;
+        assert_eq!(Bytes::new(&bytes).varint(), Ok(u64::MAX));
+        for last in [2, 0x7f, 0x80, 0x81] {
+            bytes[9] = last;
+            assert!(Bytes::new(&bytes).varint().is_err());
+        }
+        let mut out = Vec::new();
+        put_varint(&mut out, 1 << 32);
+        assert_eq!(
+            Bytes::new(&out).varint32().map_err(|fault| fault.at),
+            Err(0)
+        );
+    }
+
+    #[test]
+    fn signed_integers_of_small_magnitude_are_short() {
+        for (value, length) in [
+            (0, 1),
+            (-1, 1),
+            (1, 1),
+            (-64, 1),
+            (64, 2),
+            (i32::MIN, 5),
+            (i32::MAX, 5),
+        ] {
+            let mut out = Vec::new();
+            put_signed(&mut out, value);
+            assert_eq!((out.len(), Bytes::new(&out).signed()), (length, Ok(value)));
+        }
+    }
+
+    #[test]
+    fn a_list_is_held_against_its_limit_and_its_bytes_before_it_is_read() {
+        let list = |bytes: &[u8], least, limit| Bytes::new(bytes).list(least, limit, Bytes::byte);
+        assert_eq!(list(&[2, 7, 8], 1, 2), Ok(vec![7, 8]));
+        let announced = "more items announced than there are bytes";
+        assert_eq!(
+            list(&[3, 7, 8], 1, 9),
+            Err(Fault {
+                at: 0,
+                what: announced
+            })
+        );
+        assert_eq!(
+            list(&[2, 7, 8, 9], 2, 9),
+            Err(Fault {
+                at: 0,
+                what: announced
+            })
+        );
+        let limit = "a list that exceeds the format's limit";
+        assert_eq!(list(&[2, 7, 8], 1, 1), Err(Fault { at: 0, what: limit }));
+    }
+
+    #[test]
+    fn faults_name_the_byte() {
+        let mut bytes = Bytes::new(&[1, 2, 3]);
+        assert_eq!(bytes.flag(), Ok(true));
+        assert_eq!(bytes.flag().map_err(|fault| fault.at), Err(2));
+        assert_eq!(bytes.end().map_err(|fault| fault.at), Err(2));
+        assert_eq!(bytes.take(2).map_err(|fault| fault.at), Err(2));
+        assert_eq!(bytes.byte(), Ok(3));
+        assert_eq!(bytes.end(), Ok(()));
+        assert!(Bytes::new(&[1, 0xff]).text().is_err());
+    }
+}

@@ -14,8 +14,9 @@ use crate::layout::{
     RECORD_LEN, file_header,
 };
 use crate::limits::{MAX_COUNTS, MAX_END, MAX_META, MAX_MODULE, check};
-use crate::open::{ChunkEntry, find_state};
+use crate::open::find_state;
 use crate::place::Place;
+use crate::state::ChunkEntry;
 use crate::{CountsLens, End, LogWriter, Meta, Result, TraceError, codec, counts, end};
 
 /// Sections that are written at once are cut into chunks of this length.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Report, Rule};
 use crate::layout::{CHUNK_HEADER_LEN, ChunkHeader, FOOTER_LEN, Footer, HEADER_LEN};
-use crate::open::ChunkEntry;
+use crate::state::ChunkEntry;
 use crate::{Kind, TraceFile, codec};
 
 pub(super) fn verify(file: &TraceFile, report: &mut Report) {

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
+use afterimage_ids::ImportId;
+use afterimage_trace::{Event, HostWrite, Kind, Rule, TraceError, TraceFile, TraceWriter};
 
 use crate::sample;
 
@@ -62,6 +63,67 @@ fn every_flipped_bit_is_an_error_or_harmless_and_verify_sees_it() {
             assert!(!file.verify().is_sound(), "bit {bit}");
         }
     }
+}
+
+#[test]
+fn a_flipped_bit_in_a_recording_without_a_footer_ends_its_state_there() {
+    let (bytes, first) = sample::two_states();
+    // Up to the index of the first state.
+    let index = u64::from_le_bytes(bytes[first - 24..first - 16].try_into().unwrap()) as usize;
+    for bit in 16 * 8..index * 8 {
+        let mut bytes = bytes[..index].to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let file = TraceFile::from_bytes(bytes).unwrap();
+        sample::assert_never_wrong(&file);
+        assert!(
+            file.length() as usize <= bit / 8,
+            "what is left of the state is intact"
+        );
+        let rules: Vec<_> = file.verify().findings.iter().map(|it| it.rule).collect();
+        assert!(
+            rules.contains(&Rule::Tail) && !rules.contains(&Rule::Chunk),
+            "{rules:?}"
+        );
+    }
+}
+
+/// An event of several chunks, cut in its middle.
+#[test]
+fn a_recording_cut_inside_a_long_event_ends_before_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    let writer = TraceWriter::create(&path, false).unwrap();
+    let mut log = writer.log().unwrap();
+    let long = HostWrite {
+        memory: 0,
+        address: 0,
+        bytes: vec![7; 5 << 20],
+    };
+    let call = Event::HostCall {
+        import: ImportId::from_u32(0),
+        args: vec![],
+        results: vec![],
+        writes: vec![long],
+        reads: vec![],
+        read_digest: 0,
+    };
+    let growth = Event::MemoryGrow { granted: true };
+    log.event(&growth).unwrap();
+    log.event(&call).unwrap();
+    log.event(&growth).unwrap();
+    log.finish().unwrap();
+    drop(writer);
+    let bytes = fs::read(&path).unwrap();
+    let mut seen = Vec::new();
+    for length in 16..=bytes.len() {
+        let file = TraceFile::from_bytes(bytes[..length].to_vec()).unwrap();
+        let Ok(log) = file.log() else { continue };
+        let events: Vec<_> = log.map(|event| event.unwrap()).collect();
+        assert!([growth.clone(), call.clone(), growth.clone()].starts_with(&events));
+        seen.push(events.len());
+    }
+    seen.dedup();
+    assert_eq!(seen, [1, 2, 3]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Files made to do harm, their checksums right.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use afterimage_ids::ImportId;
 use afterimage_trace::{
@@ -304,4 +305,94 @@ fn a_writer_refuses_what_no_reader_takes() {
     writer.commit().unwrap();
     let file = TraceFile::open(&dir.path().join("a.aft")).unwrap();
     assert_eq!(file.log().unwrap().filter(Result::is_ok).count(), 2);
+}
+
+/// The bytes of a raw chunk.
+fn chunk(kind: Kind, sequence: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; CHUNK_HEADER];
+    bytes[..4].copy_from_slice(b"AFTC");
+    bytes[4..6].copy_from_slice(&kind.0.to_le_bytes());
+    bytes[7] = flags;
+    bytes[12..16].copy_from_slice(&sequence.to_le_bytes());
+    bytes[24..28].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    bytes[28..32].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    bytes[32..36].copy_from_slice(&crc32fast::hash(payload).to_le_bytes());
+    seal(&mut bytes);
+    bytes.extend(payload);
+    bytes
+}
+
+/// The bytes of a footer at `at` whose index begins at `index`.
+fn footer(index: usize, at: usize) -> Vec<u8> {
+    let mut bytes = b"AFTEND\r\n".to_vec();
+    bytes.extend((index as u64).to_le_bytes());
+    bytes.extend(((at - index) as u64).to_le_bytes());
+    bytes.extend([1, 0, 0, 0, 0, 0, 0, 0]);
+    seal(&mut bytes);
+    bytes
+}
+
+/// Indexes that are not sound, each before a footer that is.
+#[test]
+fn an_unsound_index_makes_no_state() {
+    let (sound, first) = sample::two_states();
+    let header = &sound[..16];
+    let with_index = |index: &[Vec<u8>]| {
+        let chunk = chunk(Kind::LOG, 0, 1, b"");
+        let start = 16 + chunk.len();
+        let bytes = [header, &chunk, &index.concat()].concat();
+        let footer = footer(start, bytes.len());
+        TraceFile::from_bytes([bytes, footer].concat()).unwrap()
+    };
+    let index = |sequence, flags, payload: &[u8]| chunk(Kind::INDEX, sequence, flags, payload);
+    let mut record = 16u64.to_le_bytes().to_vec();
+    record.extend(&chunk(Kind::LOG, 0, 1, b"")[..CHUNK_HEADER]);
+
+    let accepted = with_index(&[index(0, 0, b""), index(1, 1, &record)]);
+    assert_eq!((accepted.state(), accepted.ignored_bytes()), (Some(1), 0));
+    let mut beyond = record.clone();
+    beyond[..8].copy_from_slice(&(first as u64).to_le_bytes());
+    let unsound: &[&[Vec<u8>]] = &[
+        // Not an index; not its first or next chunk; no last chunk; chunks after the last.
+        &[chunk(Kind::LOG, 0, 1, &record)],
+        &[index(1, 1, &record)],
+        &[index(0, 0, &record), index(2, 1, b"")],
+        &[index(0, 0, &record)],
+        &[index(0, 1, &record), index(1, 1, b"")],
+        // Half a record; a record that is none; a chunk beyond; a chunk twice.
+        &[index(0, 1, &record[..24])],
+        &[index(0, 1, &[0; 48])],
+        &[index(0, 1, &beyond)],
+        &[index(0, 1, &[&record[..], &record[..]].concat())],
+        &[],
+    ];
+    for (i, chunks) in unsound.iter().enumerate() {
+        assert_eq!(with_index(chunks).state(), None, "case {i}");
+    }
+}
+
+/// Footers that all name one large index: each must not be looked at anew.
+#[test]
+fn a_file_stuffed_with_footers_opens_in_linear_time() {
+    let (sound, _) = sample::two_states();
+    let mut bytes = sound[..16].to_vec();
+    for sequence in 0..16 {
+        bytes.extend(chunk(Kind::INDEX, sequence, 0, &[]));
+        bytes.extend(chunk(Kind::LOG, sequence, 0, &[7; 60_000]));
+    }
+    let index = bytes.len();
+    for sequence in 0..16 {
+        bytes.extend(chunk(Kind::INDEX, sequence, 0, &[0; 48_000]));
+    }
+    for _ in 0..20_000 {
+        bytes.extend(footer(index, bytes.len()));
+    }
+    bytes.push(0);
+    let start = Instant::now();
+    TraceFile::from_bytes(bytes).unwrap();
+    assert!(
+        start.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        start.elapsed()
+    );
 }
