@@ -1,27 +1,10 @@
 //! Names and lines of a guest that the Rust compiler makes, with addr2line as second opinion.
 
-use std::path::Path;
-use std::process::Command;
-use std::sync::OnceLock;
+mod guests;
 
 use afterimage_program::{LineError, Location, NameError, Names, Program, SourceMap};
 
-fn guest() -> &'static [u8] {
-    static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
-    GUEST.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let out = folder.path().join("guest.wasm");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guest/lines.rs");
-        let status = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
-            .args(["--target", "wasm32-wasip1", "--edition", "2021", "-C", "opt-level=1", "-g", "-o"])
-            .arg(&out)
-            .arg(source)
-            .status()
-            .expect("rustc runs");
-        assert!(status.success(), "the guest compiles; is the target wasm32-wasip1 installed?");
-        std::fs::read(out).unwrap()
-    })
-}
+use guests::with_debug_information as guest;
 
 #[test]
 fn functions_are_found_by_index_name_and_end_of_path() {
@@ -49,8 +32,8 @@ fn functions_are_found_by_index_name_and_end_of_path() {
 #[test]
 fn lines_lead_to_code_and_back() {
     let source = SourceMap::build(guest());
-    let file = source.find_file("guest/lines.rs").unwrap();
-    assert!(source.path(file).ends_with("tests/guest/lines.rs"));
+    let file = source.find_file("guests/lines.rs").unwrap();
+    assert!(source.path(file).ends_with("tests/guests/lines.rs"));
     for line in [6, 11, 17, 25, 32] {
         let code = source.code_of_line(file, line, None).unwrap_or_else(|error| panic!("{error}"));
         for range in code {
@@ -62,7 +45,7 @@ fn lines_lead_to_code_and_back() {
         source.code_of_line(file, 20, None),
         Err(LineError::NoCode { path: source.path(file).into(), line: 20, nearest: Some(18) })
     );
-    assert!(matches!(source.find_file("guest/liens.rs"), Err(LineError::UnknownFile { nearest, .. }) if nearest == ["lines.rs"]));
+    assert!(matches!(source.find_file("guests/liens.rs"), Err(LineError::UnknownFile { nearest, .. }) if nearest == ["lines.rs"]));
     assert!(matches!(source.find_file("mod.rs"), Err(LineError::AmbiguousFile { .. })));
 }
 

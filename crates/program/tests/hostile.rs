@@ -1,0 +1,160 @@
+//! Bytes that are not modules, and modules that are not supported.
+
+mod guests;
+
+use std::time::{Duration, Instant};
+
+use afterimage_ids::OrigOffset;
+use afterimage_program::{ParseError, Program};
+use afterimage_testkit::fuzz::{damaged, module_parser};
+use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
+
+fn refused(text: &str) -> (&'static str, u32) {
+    match Program::parse(&wat::parse_str(text).unwrap()) {
+        Err(ParseError::Unsupported { feature, offset }) => (feature, offset.0),
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn what_is_not_a_module_is_told_apart() {
+    assert_eq!(Program::parse(b"").unwrap_err(), ParseError::Empty);
+    assert_eq!(Program::parse(b"\x7fELF\x02").unwrap_err(), ParseError::NotWasm);
+    assert_eq!(Program::parse(b"\0as").unwrap_err(), ParseError::NotWasm);
+    let component = wat::parse_str("(component)").unwrap();
+    assert_eq!(Program::parse(&component).unwrap_err(), ParseError::Component);
+    let header = b"\0asm\x01\0\0";
+    assert!(matches!(Program::parse(header), Err(ParseError::Malformed { .. })));
+    let version = b"\0asm\x02\0\0\0";
+    let Err(ParseError::Malformed { message, offset }) = Program::parse(version) else { panic!() };
+    assert_eq!(offset, OrigOffset(4));
+    assert!(message.contains("version"), "{message}");
+}
+
+#[test]
+fn what_is_not_supported_is_refused_by_name_and_place() {
+    let cases = [
+        ("(module (memory 1 1 shared))", "threads (shared memory and atomics)"),
+        (
+            "(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))",
+            "threads (shared memory and atomics)",
+        ),
+        ("(module (type (struct (field i32))))", "garbage collection"),
+        ("(module (type (array i8)))", "garbage collection"),
+        ("(module (func (param anyref)))", "garbage collection"),
+        ("(module (rec (type (func)) (type (func))))", "garbage collection"),
+        ("(module (func (drop (ref.i31 (i32.const 1)))))", "garbage collection"),
+        ("(module (type $t (func)) (func (param (ref $t))))", "typed function references"),
+        (
+            "(module (type $t (func)) (func (call_ref $t (ref.null $t))))",
+            "typed function references",
+        ),
+        ("(module (func (block (br_on_null 0 (ref.null func)) drop)))", "typed function references"),
+        (
+            "(module (tag $e) (func try nop catch $e end))",
+            "the legacy encoding of exception handling",
+        ),
+        (
+            "(module (func try nop catch_all rethrow 0 end))",
+            "the legacy encoding of exception handling",
+        ),
+        ("(module (type $f (func)) (type $c (cont $f)))", "stack switching"),
+        ("(module (memory 1 (pagesize 1)))", "custom page sizes"),
+        (
+            "(module (func (i64.const 1) (i64.const 1) (i64.mul_wide_s) drop drop))",
+            "wide arithmetic",
+        ),
+        ("(module (import \"env\" \"m\" (memory 1)))", "an imported memory"),
+        ("(module (import \"env\" \"t\" (table 1 funcref)))", "an imported table"),
+        ("(module (import \"env\" \"g\" (global i32)))", "an imported global"),
+        ("(module (import \"env\" \"e\" (tag)))", "an imported tag"),
+    ];
+    for (text, feature) in cases {
+        let (named, offset) = refused(text);
+        assert_eq!(named, feature, "{text}");
+        assert!(offset >= 8, "{text}: at {offset}");
+    }
+    let (_, offset) = refused("(module (func nop) (func (drop (ref.i31 (i32.const 1)))))");
+    // Magic and version 8, types 6, functions 5, code 3 + 4, size and locals 2, i32.const 2.
+    assert_eq!(offset, 30);
+}
+
+#[test]
+fn everything_supported_is_accepted() {
+    let text = r#"(module
+      (type $f (func (param i32 i64) (result f32 f64)))
+      (memory 1) (memory $big i64 1 2)
+      (table 1 funcref) (table 1 externref)
+      (tag $e (param i32))
+      (global $g (mut i32) (i32.add (i32.const 1) (i32.const 2)))
+      (global $r exnref (ref.null exn))
+      (elem declare func $g)
+      (func $g (export "g") (param v128) (result v128)
+        (i32x4.relaxed_trunc_f32x4_s (local.get 0)))
+      (func (result exnref) (block $h (result exnref)
+        (try_table (catch_all_ref $h) (throw $e (i32.const 1))) unreachable))
+      (func (drop (i64.load $big (i64.const 0))) (memory.copy $big 0 (i64.const 0) (i32.const 0) (i32.const 0))
+        (drop (i32.extend8_s (i32.trunc_sat_f32_s (f32.const 1)))) (drop (ref.func $g))
+        (return_call 2)))"#;
+    let program = Program::parse(&wat::parse_str(text).unwrap()).unwrap();
+    assert_eq!((program.memories, program.tables, program.functions.len()), (2, 2, 3));
+}
+
+#[test]
+fn damaged_modules_never_panic() {
+    let mut random = SplitMix64(3);
+    let mut seeds: Vec<Vec<u8>> =
+        HANDWRITTEN.iter().map(|(_, text)| wat::parse_str(text).unwrap()).collect();
+    let config = ModuleConfig { entropy: 1024, ..ModuleConfig::default() };
+    seeds.extend((0..50).map(|seed| module_from_seed(seed, &config)));
+    seeds.iter().for_each(|module| module_parser(module));
+    let start = Instant::now();
+    let mut rounds = 0;
+    while start.elapsed() < Duration::from_secs(1) {
+        module_parser(&damaged(&seeds[rounds % seeds.len()], &mut random));
+        rounds += 1;
+    }
+    assert!(rounds > 100, "{rounds}");
+}
+
+#[test]
+fn truncation_anywhere_never_panics() {
+    let module = module_from_seed(7, &ModuleConfig { entropy: 512, ..ModuleConfig::default() });
+    for length in 0..module.len() {
+        assert!(Program::parse(&module[..length]).is_err() || length >= 8);
+        module_parser(&module[..length]);
+    }
+}
+
+#[test]
+fn damaged_debug_information_never_panics() {
+    let guest = guests::with_debug_information();
+    let mut random = SplitMix64(4);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(2) {
+        let mut copy = guest.to_vec();
+        // The debug sections are most of the module; the code stays valid most of the time.
+        for _ in 0..=random.below(200) {
+            let at = guest.len() / 4 + random.below(guest.len() * 3 / 4);
+            copy[at] ^= 1 << random.below(8);
+        }
+        let source = afterimage_program::SourceMap::build(&copy);
+        for row in source.rows().iter().step_by(500) {
+            let _ = source.inlined_frames(row.range.start);
+        }
+    }
+}
+
+#[test]
+fn deep_nesting_needs_no_stack() {
+    let depth = 100_000;
+    let body: String = "block ".repeat(depth) + &"br 0 end ".repeat(depth);
+    let module = wat::parse_str(format!("(module (func {body}))")).unwrap();
+    module_parser(&module);
+    let mut text = String::from("(module (func $f0)");
+    for i in 1..20_000 {
+        text.push_str(&format!("(func $f{i} (call $f{}))", i - 1));
+    }
+    text.push(')');
+    module_parser(&wat::parse_str(text).unwrap());
+}
