@@ -38,11 +38,6 @@ impl UnionFind {
         self.name[root] as usize
     }
 
-    /// Whether two elements are in one set.
-    pub fn same(&mut self, a: usize, b: usize) -> bool {
-        self.root(a) == self.root(b)
-    }
-
     /// Joins the set of `a` with that of `b` under `b`'s name; whether they were apart.
     pub fn union(&mut self, a: usize, b: usize) -> bool {
         let name = self.find(b) as u32;

@@ -145,3 +145,49 @@ fn recur(members: &[u32], calls: &[(u32, u32, f64)], frequency: &mut [f64]) {
         wave = next;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Likelihood;
+    use afterimage_testkit::graphs::programs::{Ending, regular};
+
+    /// Functions with a loop around a call; function 1 is exported.
+    fn frequencies(functions: usize, callee: impl Fn(usize) -> usize) -> Vec<f64> {
+        let edges = [(0, 1), (1, 1), (1, 2)];
+        let ending = |f, v| {
+            if v == 1 {
+                Ending::Call(callee(f))
+            } else {
+                Ending::Plain
+            }
+        };
+        let mut program = regular(functions, |_| (3, edges.to_vec()), ending);
+        program.exports.push(("run".into(), FuncId::new(1)));
+        let weigh = |f: &afterimage_program::Function| {
+            Weights::heuristic(&f.cfg.graph, |_| Likelihood::Normal)
+        };
+        let weights: Vec<Weights> = program.functions.iter().map(weigh).collect();
+        call_frequencies(&program, &weights)
+    }
+
+    #[test]
+    fn calls_in_loops_multiply() {
+        let found = frequencies(3, |f| if f == 3 { 0 } else { f + 1 });
+        let expected = [1.0, 11.0, 121.0];
+        assert!(
+            found
+                .iter()
+                .zip(expected)
+                .all(|(f, e)| (f / e - 1.0).abs() < 1e-6),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn recursion_is_about_ten_deep() {
+        let found = frequencies(2, |f| 3 - f);
+        let total: f64 = found.iter().sum();
+        assert!((8.0..=11.0).contains(&total), "{found:?}");
+    }
+}

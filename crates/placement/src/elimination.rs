@@ -203,8 +203,9 @@ mod tests {
             rows.swap(rank, pivot);
             for i in rank + 1..rows.len() {
                 let (a, b) = (rows[rank][k], rows[i][k]);
-                for j in 0..6 {
-                    rows[i][j] = rows[i][j] * a - rows[rank][j] * b;
+                let pivot = rows[rank].clone();
+                for (x, p) in rows[i].iter_mut().zip(pivot) {
+                    *x = *x * a - p * b;
                 }
             }
             rank += 1;

@@ -9,7 +9,7 @@ pub struct RunFacts {
     /// may occur several times. Needed for [`Mode::Program`](crate::Mode::Program).
     pub host_entries: Vec<(FuncId, u64)>,
     /// How often each imported function was called, as the host counted. Needed if
-    /// [`Plan::needs_import_calls`](crate::Plan::needs_import_calls).
+    /// [`Plan::needs_import_calls`](crate::Plan::needs_import_calls) and there are any.
     pub import_calls: Option<Vec<u64>>,
     /// The activations that were on the stack when the run, or a part of it that the host
     /// started, ended without returning, in any order.

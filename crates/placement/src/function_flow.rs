@@ -129,10 +129,8 @@ impl<'a> FunctionFlow<'a> {
                 FlowError::Unbalanced(v) => {
                     // A second half is where the measured edge of its block leads.
                     let split = self.ends[graph.edge_count() + 1..].iter();
-                    let block = split
-                        .filter(|e| e.1 as usize == v)
-                        .map(|e| e.0 as usize)
-                        .last();
+                    let mut split = split.filter(|e| e.1 as usize == v);
+                    let block = split.next().map(|e| e.0 as usize);
                     let v = if v < graph.vertex_count() {
                         v
                     } else {
@@ -155,12 +153,8 @@ impl<'a> FunctionFlow<'a> {
             e if e < edges => Place::Edge(EdgeId::new(e)),
             e if e == edges => Place::Entry,
             e => {
-                let exits = self.virtual_exits.iter();
-                exits
-                    .filter(|x| x.1 == e)
-                    .map(|x| Place::Open(x.0))
-                    .last()
-                    .unwrap_or(Place::Entry)
+                let exit = self.virtual_exits.iter().find(|x| x.1 == e);
+                exit.map_or(Place::Entry, |x| Place::Open(x.0))
             }
         }
     }

@@ -72,10 +72,10 @@ impl<'a> Interprocedural<'a> {
     }
 
     fn add_import_calls(&mut self, facts: &RunFacts) -> Result<(), SolveError> {
-        if !self.plan.needs_import_calls {
+        let expected = self.program.imports.len();
+        if !self.plan.needs_import_calls || expected == 0 {
             return Ok(());
         }
-        let expected = self.program.imports.len();
         let calls = facts
             .import_calls
             .as_ref()

@@ -3,10 +3,12 @@
 use afterimage_graph::{FlowGraph, SpanningForest};
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use afterimage_placement::{
-    Likelihood, Weights, cost, determines_edges, determines_vertices, optimal_edges,
-    optimal_vertices,
+    Likelihood, Mode, OpenFrame, PlanOptions, RunFacts, SolveError, Weights, cost,
+    determines_edges, determines_vertices, optimal_edges, optimal_vertices, plan, solve,
 };
-use afterimage_testkit::graphs::paths::in_g_star;
+use afterimage_testkit::graphs::naive::has_directed_cycle;
+use afterimage_testkit::graphs::paths::{has_diamond, in_g_star};
+use afterimage_testkit::graphs::programs::call_chain;
 use afterimage_testkit::graphs::subsets::cheapest_subset;
 use afterimage_testkit::graphs::{flow_graph, linear};
 
@@ -116,4 +118,81 @@ fn section_3_2_flow_equations() {
     assert_eq!(w("Q"), w("A") + w("B"));
     assert_eq!(w("R"), w("A") + w("B"));
     assert_eq!(w("EXIT"), (w("P") + w("R")) - (w("C") + w("Q")));
+}
+
+/// A graph like that of Figure 5, whose text did not survive: the smallest that a random search found. Vertices 1, 2
+/// and 3 are entered and left at both ends of 1 ⇄ 2 ⇄ 3.
+#[test]
+fn figure_5_vertices_alone_can_be_cheaper() {
+    let edges = [
+        (0, 1),
+        (0, 3),
+        (1, 2),
+        (1, 4),
+        (2, 1),
+        (2, 3),
+        (3, 2),
+        (3, 4),
+    ];
+    let graph = flow_graph(5, &edges);
+    // Five activations.
+    let weights = Weights::given(&graph, 5.0, vec![1.0, 4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 4.0]);
+    let for_edges = optimal_edges(&graph, &weights);
+    assert_eq!(cost(&graph, &weights, &for_edges, &[]), 8.0);
+
+    let for_vertices: Vec<EdgeId> = [0, 1, 4, 5].map(EdgeId::new).to_vec();
+    assert_eq!(cost(&graph, &weights, &for_vertices, &[]), 7.0);
+    assert!(linear::determines_vertices(&graph, &for_vertices, &[]));
+    assert!(!linear::determines_edges(&graph, &for_vertices, &[]));
+    // What is left is a cycle, but neither a directed one nor a diamond.
+    let unmeasured = |e: EdgeId| !for_vertices.contains(&e);
+    assert!(!determines_edges(&graph, &for_vertices));
+    assert!(!has_directed_cycle(&graph, unmeasured) && !has_diamond(&graph, unmeasured));
+    assert!(!in_g_star(&graph));
+
+    let each: Vec<f64> = graph.edges().map(|e| weights.edge(e)).collect();
+    let best = cheapest_subset(&each, |chosen| {
+        let chosen: Vec<EdgeId> = chosen.iter().map(|&i| EdgeId::new(i)).collect();
+        linear::determines_vertices(&graph, &chosen, &[])
+    });
+    assert_eq!(best.map(|b| b.0), Some(7.0));
+}
+
+/// Three functions deep, the innermost call ends the program: without the edges "call → EXIT" the counts
+/// come out wrong, with them right.
+#[test]
+fn figure_4_a_call_that_never_returns() {
+    // Each function branches over a call of the next; the last one calls the import that exits.
+    let program = call_chain(3);
+    let quick = plan(&program, &PlanOptions::new(Mode::Quick)).expect("a plan");
+    let frames = program.functions.iter().map(|f| OpenFrame {
+        function: f.id,
+        block: BlockId::new(1),
+        callee_entered: true,
+    });
+    let facts = RunFacts {
+        open: frames.collect(),
+        ..RunFacts::default()
+    };
+    // Edges of each function: 0→1 (the call), 0→2, 1→2, 2→EXIT. One activation goes around the call, one into it.
+    let truth = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 1, 0, 1]];
+    let mut counters = vec![0; quick.counters as usize];
+    for (f, function) in quick.functions.iter().enumerate() {
+        for probe in &function.probes {
+            let afterimage_placement::Site::Edge(e) = probe.site else {
+                panic!("edges only")
+            };
+            counters[probe.counter.index()] = truth[f][e.index()];
+        }
+    }
+    let counts = solve(&program, &quick, &counters, &facts).expect("exact counts");
+    for (f, counts) in counts.functions.iter().enumerate() {
+        assert_eq!((counts.entries, &counts.edges[..]), (2, &truth[f][..]));
+        assert_eq!(counts.open, [(BlockId::new(1), 1)]);
+    }
+    // Blind to the frames, the solver either notices or is wrong.
+    match solve(&program, &quick, &counters, &RunFacts::default()) {
+        Ok(wrong) => assert_ne!(wrong, counts),
+        Err(error) => assert!(matches!(error, SolveError::Impossible { .. })),
+    }
 }

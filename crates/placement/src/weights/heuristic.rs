@@ -87,6 +87,8 @@ struct Heuristic<'a> {
     exits: Vec<Vec<EdgeId>>,
     /// By edge: what flows over it per entry of the outermost loop that it leaves, so far.
     exit_flow: Vec<f64>,
+    /// By loop: how much of an entry leaks, in the loop itself and in loops inside.
+    loop_leaks: Vec<f64>,
     edges: Vec<f64>,
     leaks: Vec<f64>,
     /// What flows into each vertex and each loop at its level.
@@ -121,6 +123,7 @@ impl<'a> Heuristic<'a> {
             items,
             exits: vec![Vec::new(); loops + 1],
             exit_flow: vec![0.0; graph.edge_count()],
+            loop_leaks: vec![0.0; loops],
             edges: vec![0.0; graph.edge_count()],
             leaks: vec![0.0; graph.vertex_count()],
             into_vertex: vec![0.0; graph.vertex_count()],
@@ -142,7 +145,7 @@ impl<'a> Heuristic<'a> {
         let items = std::mem::take(&mut self.items[level]);
         let share = self.exit_share(l, &items);
         let start = if l.is_some() { TURNS } else { 1.0 };
-        let mut leaving = 0.0;
+        let (mut leaving, mut leaking) = (0.0, 0.0);
         for (position, &item) in items.iter().enumerate() {
             let amount = match item {
                 _ if position == 0 => start,
@@ -155,13 +158,14 @@ impl<'a> Heuristic<'a> {
                     let mut amount = amount;
                     if position == 0 && l.is_some() && share.is_none() {
                         self.leaks[v.index()] = 1.0;
-                        leaving += 1.0;
+                        leaking += 1.0;
                         amount -= 1.0;
                     }
                     self.branch(l, v, amount, share.unwrap_or(0.0), &mut leaving);
                 }
                 Item::Loop(inner) => {
                     self.into_loop[inner.index()] = amount;
+                    leaking += self.loop_leaks[inner.index()] * amount;
                     for e in std::mem::take(&mut self.exits[inner.index()]) {
                         let flow = self.exit_flow[e.index()] * amount;
                         self.flow(l, e, flow, &mut leaving);
@@ -169,8 +173,10 @@ impl<'a> Heuristic<'a> {
                 }
             }
         }
-        if l.is_some() {
-            self.normalise(l, &items, leaving);
+        if let Some(l) = l {
+            let scale = 1.0 / (leaving + leaking);
+            self.loop_leaks[l.index()] = leaking * scale;
+            self.normalise(l, &items, scale);
         }
         self.items[level] = items;
     }
@@ -261,10 +267,9 @@ impl<'a> Heuristic<'a> {
         }
     }
 
-    /// Scales a loop so that what leaves it is one entry. Its header is then visited
-    /// `TURNS / leaving` times, of which all but one over back edges.
-    fn normalise(&mut self, l: Option<LoopId>, items: &[Item], leaving: f64) {
-        let scale = 1.0 / leaving;
+    /// Scales a loop so that what leaves it, or leaks, is one entry. Its header is then visited
+    /// `TURNS · scale` times, of which all but one over back edges.
+    fn normalise(&mut self, l: LoopId, items: &[Item], scale: f64) {
         for &item in items {
             match item {
                 Item::Vertex(v) => {
@@ -276,7 +281,7 @@ impl<'a> Heuristic<'a> {
                 Item::Loop(inner) => self.into_loop[inner.index()] *= scale,
             }
         }
-        for &e in &self.exits[self.level(l)] {
+        for &e in &self.exits[l.index()] {
             self.exit_flow[e.index()] *= scale;
         }
     }

@@ -57,11 +57,10 @@ pub(crate) fn likelihoods(cfg: &Cfg, returns: &[bool]) -> Vec<Likelihood> {
     edges
         .map(|(id, edge)| {
             let (before, after) = (of(edge.from), of(edge.to));
-            if never[id.index()] {
+            let is_worse = after < before;
+            if never[id.index()] || is_worse && after < Prospect::Throws {
                 Likelihood::Cold
-            } else if after < before && after < Prospect::Throws {
-                Likelihood::Cold
-            } else if after < before || edge.kind == EdgeKind::CallThrow {
+            } else if is_worse || edge.kind == EdgeKind::CallThrow {
                 Likelihood::Exceptional
             } else {
                 Likelihood::Normal
@@ -147,4 +146,46 @@ pub(crate) fn program_likelihoods(program: &Program) -> Vec<Vec<Likelihood>> {
         .iter()
         .map(|f| likelihoods(&f.cfg, &returns))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afterimage_testkit::graphs::programs::{Ending, regular, without_calls};
+
+    fn likelihoods_of(program: &Program) -> Vec<Likelihood> {
+        program_likelihoods(program).remove(0)
+    }
+
+    #[test]
+    fn the_way_into_unreachable_is_cold() {
+        // Block 2 is a dead end.
+        let program = without_calls(4, &[(0, 1), (0, 2), (1, 3)]);
+        let expected = [Likelihood::Normal, Likelihood::Cold, Likelihood::Normal];
+        assert_eq!(likelihoods_of(&program), expected);
+    }
+
+    #[test]
+    fn the_way_to_a_call_that_never_returns_is_cold() {
+        // Block 2 calls `proc_exit`.
+        let edges = vec![(0, 1), (0, 2), (1, 3), (2, 3)];
+        let ending = |_, v| {
+            if v == 2 {
+                Ending::Call(0)
+            } else {
+                Ending::Plain
+            }
+        };
+        let program = regular(1, |_| (4, edges.clone()), ending);
+        let (normal, cold) = (Likelihood::Normal, Likelihood::Cold);
+        assert_eq!(likelihoods_of(&program), [normal, cold, normal, cold]);
+    }
+
+    #[test]
+    fn leaving_a_main_loop_for_the_end_is_cold_where_nothing_returns() {
+        // 1 ⇄ 2 for ever, or 3, a dead end.
+        let program = without_calls(5, &[(0, 1), (1, 2), (2, 1), (2, 3)]);
+        let (normal, cold) = (Likelihood::Normal, Likelihood::Cold);
+        assert_eq!(likelihoods_of(&program), [normal, normal, normal, cold]);
+    }
 }

@@ -87,3 +87,41 @@ impl Search<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use afterimage_testkit::graphs::programs::{Ending, call_chain, regular};
+
+    /// Functions that call straight on: each does nothing but its call.
+    fn straight(functions: usize, callee: impl Fn(usize) -> usize) -> Program {
+        let ending = |f, v| {
+            if v == 0 {
+                Ending::Call(callee(f))
+            } else {
+                Ending::Plain
+            }
+        };
+        regular(functions, |_| (3, vec![(0, 1), (1, 2)]), ending)
+    }
+
+    #[test]
+    fn what_always_exits_does_not_return() {
+        let program = straight(3, |f| if f == 3 { 0 } else { f + 1 });
+        assert_eq!(returning_functions(&program), [false; 4]);
+    }
+
+    #[test]
+    fn recursion_without_a_way_out_does_not_return() {
+        let program = straight(2, |f| 3 - f);
+        assert_eq!(returning_functions(&program), [false; 3]);
+    }
+
+    #[test]
+    fn what_can_go_past_the_exit_returns() {
+        assert_eq!(
+            returning_functions(&call_chain(3)),
+            [false, true, true, true]
+        );
+    }
+}

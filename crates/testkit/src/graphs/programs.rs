@@ -40,6 +40,81 @@ pub fn programs() -> impl Strategy<Value = Program> {
     (imports, proptest::collection::vec(recipe, 1..=6)).prop_map(|(i, f)| program(&i, &f))
 }
 
+/// A graph by its size and edges.
+pub type Edges = (usize, Vec<(usize, usize)>);
+
+/// How blocks end where [`regular`] says "call", "tail call" and "anything else".
+#[derive(Clone, Copy, Debug)]
+pub enum Ending {
+    /// A call of the function with this index, the only import being 0.
+    Call(usize),
+    /// A tail call of the function with this index; the block must lead to EXIT.
+    TailCall(usize),
+    /// No call.
+    Plain,
+}
+
+/// A program with the one import `proc_exit` and defined functions 1, 2, … of one type, none of
+/// which has its address taken.
+pub fn regular(
+    functions: usize,
+    graph: impl Fn(usize) -> Edges,
+    ending: impl Fn(usize, usize) -> Ending,
+) -> Program {
+    let mut types = PrimaryMap::new();
+    let ty = types.push(FunctionType {
+        params: Box::new([]),
+        results: Box::new([]),
+    });
+    let import = Import {
+        module: "wasi_snapshot_preview1".into(),
+        name: "proc_exit".into(),
+        ty,
+    };
+    let function = |f: usize| {
+        let (n, edges) = graph(f);
+        let choice = |v| match ending(f, v) {
+            Ending::Call(callee) => (0, Callee::Direct(FuncId::new(callee))),
+            Ending::TailCall(callee) => (4, Callee::Direct(FuncId::new(callee))),
+            Ending::Plain => (7, Callee::Direct(FuncId::new(0))),
+        };
+        Function {
+            id: FuncId::new(f),
+            ty,
+            body: OrigOffset(0)..OrigOffset(0),
+            operators: 0,
+            may_throw: false,
+            cfg: cfg(n, &edges, choice),
+        }
+    };
+    let functions = (1..=functions).map(function).collect();
+    Program::assemble(types, vec![import], functions, EntitySet::new())
+}
+
+/// Functions that call each other in a row, the last one the import: block 0 branches to block 1, which
+/// calls, or past it to block 2, which returns.
+pub fn call_chain(functions: usize) -> Program {
+    regular(
+        functions,
+        |_| (4, vec![(0, 1), (0, 2), (1, 2), (2, 3)]),
+        |f, v| match v {
+            1 if f == functions => Ending::Call(0),
+            1 => Ending::Call(f + 1),
+            _ => Ending::Plain,
+        },
+    )
+}
+
+/// One function whose only block ends in a tail call of the function itself.
+pub fn tail_call() -> Program {
+    regular(1, |_| (2, vec![(0, 1)]), |_, _| Ending::TailCall(1))
+}
+
+/// One function of this graph, without calls.
+pub fn without_calls(n: usize, edges: &[(usize, usize)]) -> Program {
+    regular(1, |_| (n, edges.to_vec()), |_, _| Ending::Plain)
+}
+
 fn program(imports: &[(Index, bool)], recipes: &[Recipe]) -> Program {
     let mut types = PrimaryMap::new();
     for results in [vec![], vec![ValType::I32], vec![]] {
@@ -64,7 +139,13 @@ fn program(imports: &[(Index, bool)], recipes: &[Recipe]) -> Program {
             body: OrigOffset(0)..OrigOffset(0),
             operators: 0,
             may_throw: false,
-            cfg: cfg(*n, edges, ends, callables, types.len()),
+            cfg: cfg(*n, edges, |v| {
+                let (choice, callee) = ends[v];
+                (
+                    choice,
+                    callee_at(callee.index(callables + types.len()), callables),
+                )
+            }),
         });
     let functions = functions.collect();
     let imports = imports.iter().map(|(ty, _)| Import {
@@ -76,14 +157,18 @@ fn program(imports: &[(Index, bool)], recipes: &[Recipe]) -> Program {
     Program::assemble(types, imports, functions, address_taken)
 }
 
+fn callee_at(position: usize, callables: usize) -> Callee {
+    match position.checked_sub(callables) {
+        None => Callee::Direct(FuncId::new(position)),
+        Some(ty) => Callee::Indirect {
+            table: 0,
+            ty: TypeId::new(ty),
+        },
+    }
+}
+
 /// Gives the blocks of a digraph ends, and the edges the kinds that go with them.
-fn cfg(
-    n: usize,
-    edges: &[(usize, usize)],
-    choices: &[(u8, Index)],
-    callables: usize,
-    types: usize,
-) -> Cfg {
+fn cfg(n: usize, edges: &[(usize, usize)], choose: impl Fn(usize) -> (u8, Callee)) -> Cfg {
     let mut sorted = edges.to_vec();
     sorted.sort_by_key(|&(from, _)| from);
     let block = |v: usize| BlockId::new(v);
@@ -92,14 +177,7 @@ fn cfg(
     let mut kinds: Vec<EdgeKind> = vec![EdgeKind::Fall; graph.edge_count()];
     let mut blocks = PrimaryMap::new();
     for v in graph.vertices() {
-        let (choice, callee) = choices[v.index()];
-        let callee = match callee.index(callables + types) {
-            f if f < callables => Callee::Direct(FuncId::new(f)),
-            t => Callee::Indirect {
-                table: 0,
-                ty: TypeId::new(t - callables),
-            },
-        };
+        let (choice, callee) = choose(v.index());
         let is_thrown_to = |e: &EdgeId| {
             graph.from(*e) < v && matches!(kinds[e.index()], EdgeKind::Throw | EdgeKind::CallThrow)
         };
