@@ -1,19 +1,44 @@
 //! Bytes that are not modules, and modules that are not supported.
 
+#[path = "../../../fuzz/bodies/module_parser.rs"]
+mod body;
 mod guests;
 
 use std::time::{Duration, Instant};
 
 use afterimage_ids::OrigOffset;
 use afterimage_program::{ParseError, Program};
-use afterimage_testkit::fuzz::{damaged, module_parser};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
+use body::read_everything;
 
 fn refused(text: &str) -> (&'static str, u32) {
     match Program::parse(&wat::parse_str(text).unwrap()) {
         Err(ParseError::Unsupported { feature, offset }) => (feature, offset.0),
         other => panic!("{text}: {other:?}"),
     }
+}
+
+/// A damaged copy: cut off, with some bits flipped, or with a part of it repeated elsewhere.
+fn damaged(bytes: &[u8], random: &mut SplitMix64) -> Vec<u8> {
+    let mut copy = bytes.to_vec();
+    if copy.is_empty() {
+        return copy;
+    }
+    match random.below(4) {
+        0 => copy.truncate(random.below(bytes.len())),
+        1 => {
+            let (from, to) = (random.below(bytes.len()), random.below(bytes.len()));
+            let count = random.below(64).min(bytes.len() - from.max(to));
+            copy[to..to + count].copy_from_slice(&bytes[from..from + count]);
+        }
+        _ => {
+            for _ in 0..=random.below(8) {
+                let at = random.below(copy.len());
+                copy[at] ^= 1 << random.below(8);
+            }
+        }
+    }
+    copy
 }
 
 #[test]
@@ -107,11 +132,11 @@ fn damaged_modules_never_panic() {
         HANDWRITTEN.iter().map(|(_, text)| wat::parse_str(text).unwrap()).collect();
     let config = ModuleConfig { entropy: 1024, ..ModuleConfig::default() };
     seeds.extend((0..50).map(|seed| module_from_seed(seed, &config)));
-    seeds.iter().for_each(|module| module_parser(module));
+    seeds.iter().for_each(|module| read_everything(module));
     let start = Instant::now();
     let mut rounds = 0;
     while start.elapsed() < Duration::from_secs(1) {
-        module_parser(&damaged(&seeds[rounds % seeds.len()], &mut random));
+        read_everything(&damaged(&seeds[rounds % seeds.len()], &mut random));
         rounds += 1;
     }
     assert!(rounds > 100, "{rounds}");
@@ -122,7 +147,7 @@ fn truncation_anywhere_never_panics() {
     let module = module_from_seed(7, &ModuleConfig { entropy: 512, ..ModuleConfig::default() });
     for length in 0..module.len() {
         assert!(Program::parse(&module[..length]).is_err() || length >= 8);
-        module_parser(&module[..length]);
+        read_everything(&module[..length]);
     }
 }
 
@@ -150,11 +175,11 @@ fn deep_nesting_needs_no_stack() {
     let depth = 100_000;
     let body: String = "block ".repeat(depth) + &"br 0 end ".repeat(depth);
     let module = wat::parse_str(format!("(module (func {body}))")).unwrap();
-    module_parser(&module);
+    read_everything(&module);
     let mut text = String::from("(module (func $f0)");
     for i in 1..20_000 {
         text.push_str(&format!("(func $f{i} (call $f{}))", i - 1));
     }
     text.push(')');
-    module_parser(&wat::parse_str(text).unwrap());
+    read_everything(&wat::parse_str(text).unwrap());
 }

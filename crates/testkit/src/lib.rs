@@ -1,6 +1,5 @@
 //! Generators, oracles and naive references that the tests of the other crates share.
 
-pub mod fuzz;
 pub mod graphs;
 pub mod modules;
 pub mod ssa;
