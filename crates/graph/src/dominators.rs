@@ -73,6 +73,12 @@ impl DominatorTree {
         self.first[b] <= self.last[b] && (self.first[a]..=self.last[a]).contains(&self.first[b])
     }
 
+    /// The preorder numbers, in the dominator tree, of a reachable vertex and of the last vertex that
+    /// it dominates: it dominates those whose numbers lie between.
+    pub fn preorder_interval(&self, v: BlockId) -> (u32, u32) {
+        (self.first[v.index()], self.last[v.index()])
+    }
+
     /// Whether the root reaches `v`.
     pub fn is_reachable(&self, v: BlockId) -> bool {
         self.first[v.index()] <= self.last[v.index()]

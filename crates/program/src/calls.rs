@@ -79,16 +79,21 @@ impl Transfer {
     /// The call that an operator makes, if it makes one.
     pub(crate) fn of(operator: &Operator<'_>) -> Option<Self> {
         let direct = |index: u32| Callee::Direct(FuncId::from_u32(index));
-        let indirect = |table, ty: u32| Callee::Indirect { table, ty: TypeId::from_u32(ty) };
+        let indirect = |table, ty: u32| Callee::Indirect {
+            table,
+            ty: TypeId::from_u32(ty),
+        };
         Some(match *operator {
             Operator::Call { function_index } => Self::Call(direct(function_index)),
-            Operator::CallIndirect { type_index, table_index } => {
-                Self::Call(indirect(table_index, type_index))
-            }
+            Operator::CallIndirect {
+                type_index,
+                table_index,
+            } => Self::Call(indirect(table_index, type_index)),
             Operator::ReturnCall { function_index } => Self::Tail(direct(function_index)),
-            Operator::ReturnCallIndirect { type_index, table_index } => {
-                Self::Tail(indirect(table_index, type_index))
-            }
+            Operator::ReturnCallIndirect {
+                type_index,
+                table_index,
+            } => Self::Tail(indirect(table_index, type_index)),
             _ => return None,
         })
     }
@@ -125,8 +130,10 @@ impl MayThrow {
         }
         // Function types are structural: equal ones share the first one's vertex.
         let mut classes = HashMap::new();
-        let class: PrimaryMap<TypeId, usize> =
-            types.iter().map(|(id, ty)| *classes.entry(ty).or_insert(id.index())).collect();
+        let class: PrimaryMap<TypeId, usize> = types
+            .iter()
+            .map(|(id, ty)| *classes.entry(ty).or_insert(id.index()))
+            .collect();
         let vertices = functions + types.len();
 
         let callee = |callee: &Callee| match *callee {
@@ -158,9 +165,15 @@ impl MayThrow {
                 }
             }
         }
-        let types = class.values().map(|&class| throws[functions + class]).collect();
+        let types = class
+            .values()
+            .map(|&class| throws[functions + class])
+            .collect();
         throws.truncate(functions);
-        Self { functions: throws, types }
+        Self {
+            functions: throws,
+            types,
+        }
     }
 
     /// Whether an exception can leave a function.

@@ -115,7 +115,10 @@ impl<'a> CfgBuilder<'a> {
         };
         Self {
             may_throw,
-            frames: vec![Frame { kind: FrameKind::Function, join: Vec::new() }],
+            frames: vec![Frame {
+                kind: FrameKind::Function,
+                join: Vec::new(),
+            }],
             tries: Vec::new(),
             headerless: Vec::new(),
             code: vec![root],
@@ -129,7 +132,12 @@ impl<'a> CfgBuilder<'a> {
     }
 
     /// Takes the next operator and the bytes that it occupies.
-    pub(crate) fn operator(&mut self, op: OpId, offsets: Range<OrigOffset>, operator: &Operator<'_>) {
+    pub(crate) fn operator(
+        &mut self,
+        op: OpId,
+        offsets: Range<OrigOffset>,
+        operator: &Operator<'_>,
+    ) {
         self.end = offsets.end;
         match operator {
             Operator::Block { .. } => self.push(FrameKind::Block),
@@ -141,7 +149,12 @@ impl<'a> CfgBuilder<'a> {
                 self.tries.push(self.frames.len());
                 let catches = try_table.catches.clone();
                 let offset = offsets.start;
-                self.push(FrameKind::Try { op, offset, catches, dispatch: None });
+                self.push(FrameKind::Try {
+                    op,
+                    offset,
+                    catches,
+                    dispatch: None,
+                });
             }
             Operator::Else => self.otherwise(),
             Operator::End => self.end(),
@@ -157,13 +170,19 @@ impl<'a> CfgBuilder<'a> {
 
     /// The operators that end a block, in reachable code.
     fn execute(&mut self, block: u32, op: OpId, operator: &Operator<'_>) {
-        let origin =
-            |kind, slot| Pending { from: Vertex::Code(block), kind, op: Some(op), slot };
+        let origin = |kind, slot| Pending {
+            from: Vertex::Code(block),
+            kind,
+            op: Some(op),
+            slot,
+        };
         match operator {
             Operator::If { .. } => {
                 self.close(BlockEnd::Branch);
                 self.pending.push(origin(EdgeKind::Then, 0));
-                self.push(FrameKind::If { otherwise: Some(origin(EdgeKind::Else, 1)) });
+                self.push(FrameKind::If {
+                    otherwise: Some(origin(EdgeKind::Else, 1)),
+                });
             }
             Operator::Br { relative_depth } => {
                 self.close(BlockEnd::Jump);
@@ -231,14 +250,26 @@ impl<'a> CfgBuilder<'a> {
             return None;
         }
         let block = self.code.len() as u32;
-        self.code.push(Block { kind: BlockKind::Code, ops, offsets, end: BlockEnd::Fall });
+        self.code.push(Block {
+            kind: BlockKind::Code,
+            ops,
+            offsets,
+            end: BlockEnd::Fall,
+        });
         self.current = Some(block);
         for origin in self.pending.drain(..) {
             let to = Vertex::Code(block);
-            self.edges.push(RawEdge { origin, to, back: false, splits_for_loop });
+            self.edges.push(RawEdge {
+                origin,
+                to,
+                back: false,
+                splits_for_loop,
+            });
         }
         for frame in self.headerless.drain(..) {
-            self.frames[frame].kind = FrameKind::Loop { header: Some(block) };
+            self.frames[frame].kind = FrameKind::Loop {
+                header: Some(block),
+            };
         }
         self.current
     }
@@ -256,12 +287,20 @@ impl<'a> CfgBuilder<'a> {
             let ops = &self.code[block as usize].ops;
             let op = (!ops.is_empty()).then(|| OpId::new(ops.end.index() - 1));
             let from = Vertex::Code(block);
-            self.pending.push(Pending { from, kind: EdgeKind::Fall, op, slot: 0 });
+            self.pending.push(Pending {
+                from,
+                kind: EdgeKind::Fall,
+                op,
+                slot: 0,
+            });
         }
     }
 
     fn push(&mut self, kind: FrameKind) {
-        self.frames.push(Frame { kind, join: Vec::new() });
+        self.frames.push(Frame {
+            kind,
+            join: Vec::new(),
+        });
     }
 
     /// `else`: the then-arm goes on behind the else-arm.
@@ -278,7 +317,9 @@ impl<'a> CfgBuilder<'a> {
 
     /// `end` of any frame.
     fn end(&mut self) {
-        let Some(mut frame) = self.frames.pop() else { return };
+        let Some(mut frame) = self.frames.pop() else {
+            return;
+        };
         match frame.kind {
             FrameKind::Function => {
                 self.fall();
@@ -312,8 +353,14 @@ impl<'a> CfgBuilder<'a> {
     /// Lets an edge lead to the label of a frame.
     fn branch(&mut self, origin: Pending, frame: usize) {
         match &mut self.frames[frame] {
-            Frame { kind: FrameKind::Function, .. } => self.edge(origin, Vertex::Exit, false),
-            Frame { kind: FrameKind::Loop { header }, .. } => {
+            Frame {
+                kind: FrameKind::Function,
+                ..
+            } => self.edge(origin, Vertex::Exit, false),
+            Frame {
+                kind: FrameKind::Loop { header },
+                ..
+            } => {
                 let header = header.expect("the operator that branches is in the loop");
                 self.edge(origin, Vertex::Code(header), true);
             }
@@ -322,7 +369,12 @@ impl<'a> CfgBuilder<'a> {
     }
 
     fn edge(&mut self, origin: Pending, to: Vertex, back: bool) {
-        self.edges.push(RawEdge { origin, to, back, splits_for_loop: false });
+        self.edges.push(RawEdge {
+            origin,
+            to,
+            back,
+            splits_for_loop: false,
+        });
     }
 
     /// Lets an exceptional edge lead to the dispatch vertex of the innermost open
@@ -330,7 +382,13 @@ impl<'a> CfgBuilder<'a> {
     fn raise(&mut self, mut origin: Pending) {
         for position in (0..self.tries.len()).rev() {
             let at = self.tries[position];
-            let FrameKind::Try { op, offset, catches, dispatch } = &mut self.frames[at].kind else {
+            let FrameKind::Try {
+                op,
+                offset,
+                catches,
+                dispatch,
+            } = &mut self.frames[at].kind
+            else {
                 unreachable!("`tries` holds positions of try_tables");
             };
             if let Some(dispatch) = *dispatch {
@@ -343,7 +401,12 @@ impl<'a> CfgBuilder<'a> {
             let vertex = Vertex::Dispatch(vertex);
             self.edge(origin, vertex, false);
 
-            let from = |kind, slot| Pending { from: vertex, kind, op: Some(op), slot };
+            let from = |kind, slot| Pending {
+                from: vertex,
+                kind,
+                op: Some(op),
+                slot,
+            };
             let mut caught = HashSet::new();
             for (i, catch) in catches.iter().enumerate() {
                 let (tag, label) = match *catch {
@@ -365,7 +428,12 @@ impl<'a> CfgBuilder<'a> {
         self.edge(origin, Vertex::OwnDispatch, false);
         if !std::mem::replace(&mut self.own_dispatch, true) {
             let from = Vertex::OwnDispatch;
-            let unwind = Pending { from, kind: EdgeKind::Unwind, op: None, slot: 0 };
+            let unwind = Pending {
+                from,
+                kind: EdgeKind::Unwind,
+                op: None,
+                slot: 0,
+            };
             self.edge(unwind, Vertex::Exit, false);
         }
     }

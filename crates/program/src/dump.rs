@@ -54,7 +54,10 @@ pub fn dot(cfg: &Cfg, name: &str) -> String {
 
 /// A string literal of DOT.
 fn quoted(text: &str) -> String {
-    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let escaped = text
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n");
     format!("\"{escaped}\"")
 }
 
@@ -63,7 +66,11 @@ impl fmt::Display for Block {
         match self.kind {
             BlockKind::Code => {
                 let (ops, offsets) = (&self.ops, &self.offsets);
-                write!(f, "{}..{} {}..{} ", ops.start, ops.end, offsets.start, offsets.end)?;
+                write!(
+                    f,
+                    "{}..{} {}..{} ",
+                    ops.start, ops.end, offsets.start, offsets.end
+                )?;
                 write!(f, "{}", self.end)
             }
             BlockKind::Dispatch(Some(op)) => write!(f, "dispatch of {op}"),
@@ -106,7 +113,11 @@ impl fmt::Display for Edge {
         if let Some(op) = self.op {
             write!(f, " {op}")?;
         }
-        if self.back { f.write_str(" back") } else { Ok(()) }
+        if self.back {
+            f.write_str(" back")
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -44,8 +44,14 @@ impl From<wasmparser::Error> for ParseError {
     fn from(error: wasmparser::Error) -> Self {
         let offset = offset(error.offset());
         match error.missing_wasm_feature() {
-            Some(missing) => Self::Unsupported { feature: feature_name(missing), offset },
-            None => Self::Malformed { message: error.message().to_string(), offset },
+            Some(missing) => Self::Unsupported {
+                feature: feature_name(missing),
+                offset,
+            },
+            None => Self::Malformed {
+                message: error.message().to_string(),
+                offset,
+            },
         }
     }
 }
@@ -70,9 +76,18 @@ fn feature_name(missing: WasmFeatures) -> &'static str {
     const NAMES: [(WasmFeatures, &str); 11] = [
         (WasmFeatures::GC, "garbage collection"),
         (WasmFeatures::THREADS, "threads (shared memory and atomics)"),
-        (WasmFeatures::SHARED_EVERYTHING_THREADS, "shared-everything threads"),
-        (WasmFeatures::FUNCTION_REFERENCES, "typed function references"),
-        (WasmFeatures::LEGACY_EXCEPTIONS, "the legacy encoding of exception handling"),
+        (
+            WasmFeatures::SHARED_EVERYTHING_THREADS,
+            "shared-everything threads",
+        ),
+        (
+            WasmFeatures::FUNCTION_REFERENCES,
+            "typed function references",
+        ),
+        (
+            WasmFeatures::LEGACY_EXCEPTIONS,
+            "the legacy encoding of exception handling",
+        ),
         (WasmFeatures::STACK_SWITCHING, "stack switching"),
         (WasmFeatures::MEMORY_CONTROL, "memory control"),
         (WasmFeatures::CUSTOM_PAGE_SIZES, "custom page sizes"),
@@ -83,5 +98,8 @@ fn feature_name(missing: WasmFeatures) -> &'static str {
     NAMES
         .iter()
         .find(|(feature, _)| missing.intersects(*feature))
-        .map_or("a WebAssembly proposal that this version does not know", |(_, name)| name)
+        .map_or(
+            "a WebAssembly proposal that this version does not know",
+            |(_, name)| name,
+        )
 }

@@ -27,7 +27,11 @@ impl<'a> Operators<'a> {
             FunctionBody::new(reader).get_operators_reader().ok()
         });
         let position = reader.as_ref().map_or(body.end, position);
-        Self { reader, next: 0, position }
+        Self {
+            reader,
+            next: 0,
+            position,
+        }
     }
 
     /// The offset right after the last operator that was returned.
@@ -93,7 +97,11 @@ impl<'a> OperatorIndex<'a> {
     /// An index of a program. `bytes` is the module that it was parsed from.
     pub fn new(program: &'a Program, bytes: &'a [u8]) -> Self {
         let offsets = program.functions.iter().map(|_| OnceCell::new()).collect();
-        Self { program, bytes, offsets }
+        Self {
+            program,
+            bytes,
+            offsets,
+        }
     }
 
     /// The operator that begins at this offset, or `None` if none does.
@@ -106,14 +114,19 @@ impl<'a> OperatorIndex<'a> {
     /// The operator whose bytes include this offset, or `None` if none's do.
     pub fn enclosing(&self, offset: OrigOffset) -> Option<(FuncId, OpId)> {
         let function = self.program.function_at(offset)?;
-        let after = self.offsets(function).partition_point(|&start| start <= offset);
+        let after = self
+            .offsets(function)
+            .partition_point(|&start| start <= offset);
         Some((function.id, OpId::new(after.checked_sub(1)?)))
     }
 
     /// Where the operators of a function begin, indexed by [`OpId`]. The function is one of the program's.
     pub fn offsets(&self, function: &Function) -> &[OrigOffset] {
         self.offsets[function.id.index() - self.program.imports.len()].get_or_init(|| {
-            self.program.operators(self.bytes, function).map(|(_, offset, _)| offset).collect()
+            self.program
+                .operators(self.bytes, function)
+                .map(|(_, offset, _)| offset)
+                .collect()
         })
     }
 }

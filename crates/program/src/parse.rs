@@ -40,7 +40,9 @@ impl Program {
             return Err(ParseError::Component);
         }
         if u32::try_from(bytes.len()).is_err() {
-            return Err(ParseError::TooLarge { bytes: bytes.len() as u64 });
+            return Err(ParseError::TooLarge {
+                bytes: bytes.len() as u64,
+            });
         }
 
         let mut module = Module::default();
@@ -49,7 +51,9 @@ impl Program {
             let payload = payload?;
             match validator.payload(&payload)? {
                 ValidPayload::Func(function, body) => {
-                    module.resources.get_or_insert_with(|| function.resources.clone());
+                    module
+                        .resources
+                        .get_or_insert_with(|| function.resources.clone());
                     module.body(function, &body)?;
                 }
                 _ => module.section(payload)?,
@@ -96,7 +100,10 @@ impl Module {
                     for (at, ty) in group?.into_types_and_offsets() {
                         let CompositeInnerType::Func(ty) = ty.composite_type.inner else {
                             let feature = "garbage collection";
-                            return Err(ParseError::Unsupported { feature, offset: offset(at) });
+                            return Err(ParseError::Unsupported {
+                                feature,
+                                offset: offset(at),
+                            });
                         };
                         self.types.push(FunctionType {
                             params: ty.params().into(),
@@ -232,12 +239,16 @@ impl Module {
         while !reader.eof() {
             let (operator, at) = reader.read_with_offset()?;
             validator.op(at, &operator)?;
-            self.scan.operator(&operator, &mut facts, &mut self.address_taken);
+            self.scan
+                .operator(&operator, &mut facts, &mut self.address_taken);
             operators += 1;
         }
         reader.finish()?;
         let range = body.range();
-        self.bodies.push(Body { range: offset(range.start)..offset(range.end), operators });
+        self.bodies.push(Body {
+            range: offset(range.start)..offset(range.end),
+            operators,
+        });
         self.facts.push(facts);
         self.allocations = validator.into_allocations();
         Ok(())
@@ -246,7 +257,8 @@ impl Module {
     /// Builds the graphs.
     fn finish(mut self, bytes: &[u8]) -> Program {
         if self.exports_table || self.exports_reference || self.imports_yield_references() {
-            self.address_taken.extend(self.exports.iter().map(|(_, function)| *function));
+            self.address_taken
+                .extend(self.exports.iter().map(|(_, function)| *function));
         }
         let imports = self.imports.len();
         let may_throw = MayThrow::compute(
@@ -290,7 +302,9 @@ impl Module {
     /// Whether a call of an import can hand over a reference that the module did not make itself.
     fn imports_yield_references(&self) -> bool {
         let is_reference = |ty: &ValType| matches!(ty, ValType::Ref(_));
-        self.imports.iter().any(|import| self.types[import.ty].results.iter().any(is_reference))
+        self.imports
+            .iter()
+            .any(|import| self.types[import.ty].results.iter().any(is_reference))
     }
 }
 

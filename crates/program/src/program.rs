@@ -82,6 +82,8 @@ impl Program {
     /// The defined function with this index, or `None` for an import or an index beyond the last.
     pub fn function(&self, id: FuncId) -> Option<&Function> {
         let first = self.imports.len();
-        (id.as_u32() as usize).checked_sub(first).and_then(|i| self.functions.get(i))
+        (id.as_u32() as usize)
+            .checked_sub(first)
+            .and_then(|i| self.functions.get(i))
     }
 }

@@ -29,7 +29,9 @@ impl<'a> Sections<'a> {
                 Ok(Payload::CodeSectionStart { range: code, .. }) => sections.code = range(code),
                 Ok(Payload::CodeSectionEntry(body)) => sections.bodies.push(range(body.range())),
                 Ok(Payload::CustomSection(custom)) => {
-                    sections.custom.push((custom.name(), custom.data(), custom.data_offset()));
+                    sections
+                        .custom
+                        .push((custom.name(), custom.data(), custom.data_offset()));
                 }
                 Ok(_) => {}
                 Err(error) => {
@@ -43,7 +45,10 @@ impl<'a> Sections<'a> {
 
     /// The contents of the custom section with this name, the first if there are several.
     pub(crate) fn custom(&self, name: &str) -> Option<(&'a [u8], usize)> {
-        self.custom.iter().find(|(n, ..)| *n == name).map(|&(_, data, at)| (data, at))
+        self.custom
+            .iter()
+            .find(|(n, ..)| *n == name)
+            .map(|&(_, data, at)| (data, at))
     }
 
     /// The body that an address of DWARF lies in. Addresses outside all bodies stand for code that
@@ -56,7 +61,9 @@ impl<'a> Sections<'a> {
 
     /// The offset in the module of an address of DWARF, if the code section reaches so far.
     pub(crate) fn offset(&self, address: u64) -> Option<OrigOffset> {
-        let at = u32::try_from(address).ok()?.checked_add(self.code.start.0)?;
+        let at = u32::try_from(address)
+            .ok()?
+            .checked_add(self.code.start.0)?;
         (at <= self.code.end.0).then_some(OrigOffset(at))
     }
 }

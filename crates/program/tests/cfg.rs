@@ -22,7 +22,13 @@ fn graphs_are_as_written_down() {
         let mut actual = String::new();
         for function in &program.functions {
             let throws = if function.may_throw { " may throw" } else { "" };
-            writeln!(actual, "{}{throws}\n{}", function.id, dump::text(&function.cfg)).unwrap();
+            writeln!(
+                actual,
+                "{}{throws}\n{}",
+                function.id,
+                dump::text(&function.cfg)
+            )
+            .unwrap();
         }
         let expected = case.with_extension("txt");
         if std::env::var_os("BLESS").is_some() {

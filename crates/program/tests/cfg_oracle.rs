@@ -13,10 +13,18 @@ use oracle::{Body, Graph, call_throws, throwing};
 /// Compares the graphs of a module, and returns how many edges they have.
 fn check(name: &str, bytes: &[u8]) -> usize {
     let program = Program::parse(bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let bodies: Vec<_> = program.functions.iter().map(|f| Body::new(&program, bytes, f)).collect();
+    let bodies: Vec<_> = program
+        .functions
+        .iter()
+        .map(|f| Body::new(&program, bytes, f))
+        .collect();
     let expected = throwing(&program, &bodies);
-    let actual: BTreeSet<FuncId> =
-        program.functions.iter().filter(|f| f.may_throw).map(|f| f.id).collect();
+    let actual: BTreeSet<FuncId> = program
+        .functions
+        .iter()
+        .filter(|f| f.may_throw)
+        .map(|f| f.id)
+        .collect();
     assert_eq!(actual, expected, "{name}: functions that may throw");
 
     let throws = |op: &wasmparser::Operator<'_>| call_throws(&program, &expected, op);
@@ -32,7 +40,12 @@ fn check(name: &str, bytes: &[u8]) -> usize {
 }
 
 /// What the documentation of `Cfg` promises beyond the shape of the graph.
-fn invariants(name: &str, program: &Program, bytes: &[u8], function: &afterimage_program::Function) {
+fn invariants(
+    name: &str,
+    program: &Program,
+    bytes: &[u8],
+    function: &afterimage_program::Function,
+) {
     let cfg = &function.cfg;
     let rank = |kind| match kind {
         BlockKind::Code => (0, None),
@@ -41,10 +54,15 @@ fn invariants(name: &str, program: &Program, bytes: &[u8], function: &afterimage
         BlockKind::Exit => (3, None),
     };
     let blocks: Vec<_> = cfg.blocks.values().collect();
-    assert!(blocks.is_sorted_by_key(|block| rank(block.kind)), "{name}: order of vertices");
-    assert!(blocks.windows(2).all(|w| {
-        w[1].kind != BlockKind::Code || w[0].ops.end <= w[1].ops.start
-    }));
+    assert!(
+        blocks.is_sorted_by_key(|block| rank(block.kind)),
+        "{name}: order of vertices"
+    );
+    assert!(
+        blocks
+            .windows(2)
+            .all(|w| { w[1].kind != BlockKind::Code || w[0].ops.end <= w[1].ops.start })
+    );
     assert!(cfg.graph.in_edges(cfg.graph.root()).is_empty());
     assert_eq!(cfg.graph.exit().as_u32() as usize, blocks.len() - 1);
     assert!(cfg.edges.values().is_sorted_by_key(|edge| edge.from));
@@ -52,7 +70,11 @@ fn invariants(name: &str, program: &Program, bytes: &[u8], function: &afterimage
         assert_eq!((cfg.graph.from(id), cfg.graph.to(id)), (edge.from, edge.to));
         let from = &cfg.blocks[edge.from];
         if let (BlockKind::Code, Some(op)) = (from.kind, edge.op) {
-            assert_eq!(op.as_u32() + 1, from.ops.end.as_u32(), "the last operator transfers control");
+            assert_eq!(
+                op.as_u32() + 1,
+                from.ops.end.as_u32(),
+                "the last operator transfers control"
+            );
         }
         if edge.kind == EdgeKind::Fall && edge.to == cfg.graph.exit() {
             assert_eq!(from.end, BlockEnd::Return);
@@ -63,7 +85,9 @@ fn invariants(name: &str, program: &Program, bytes: &[u8], function: &afterimage
     for (op, offset, _) in program.operators(bytes, function) {
         assert_eq!(index.find(offset), Some((function.id, op)));
         assert_eq!(index.enclosing(offset), Some((function.id, op)));
-        let naive = blocks.iter().position(|b| b.kind == BlockKind::Code && b.ops.contains(&op));
+        let naive = blocks
+            .iter()
+            .position(|b| b.kind == BlockKind::Code && b.ops.contains(&op));
         assert_eq!(function.block_of(op).map(|b| b.as_u32() as usize), naive);
         for block in blocks.iter().filter(|block| !block.ops.is_empty()) {
             assert_eq!(block.ops.start == op, block.offsets.start == offset);
@@ -98,7 +122,10 @@ fn graphs_of_handwritten_modules() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|ext| ext == "wat") {
-            check(&path.display().to_string(), &wat::parse_file(&path).unwrap());
+            check(
+                &path.display().to_string(),
+                &wat::parse_file(&path).unwrap(),
+            );
         }
     }
 }

@@ -13,20 +13,33 @@ fn functions_are_found_by_index_name_and_end_of_path() {
     let names = Names::build(&program, guest(), &source);
     let exported = names.find("exported").unwrap();
     assert_eq!(names.raw(exported), Some("exported"));
-    assert_eq!(names.find(&format!("func[{}]", exported.as_u32())), Ok(exported));
+    assert_eq!(
+        names.find(&format!("func[{}]", exported.as_u32())),
+        Ok(exported)
+    );
     assert_eq!(names.find(&exported.as_u32().to_string()), Ok(exported));
 
     let area = names.find("Circle::area").unwrap();
     assert_eq!(names.find("area"), Ok(area));
-    assert!(names.function(area).ends_with("shapes::Circle>::area") || names.function(area).ends_with("shapes::Circle::area"), "{}", names.function(area));
+    assert!(
+        names.function(area).ends_with("shapes::Circle>::area")
+            || names.function(area).ends_with("shapes::Circle::area"),
+        "{}",
+        names.function(area)
+    );
     assert_eq!(names.find(names.raw(area).unwrap()), Ok(area));
 
     match names.find("exproted") {
         Err(NameError::Unknown { nearest, .. }) => assert_eq!(nearest[0], "exported"),
         other => panic!("{other:?}"),
     }
-    assert!(matches!(names.find("fmt"), Err(NameError::Ambiguous { candidates, .. }) if candidates.len() > 1));
-    assert!(matches!(names.find("999999"), Err(NameError::NoIndex { .. })));
+    assert!(
+        matches!(names.find("fmt"), Err(NameError::Ambiguous { candidates, .. }) if candidates.len() > 1)
+    );
+    assert!(matches!(
+        names.find("999999"),
+        Err(NameError::NoIndex { .. })
+    ));
 }
 
 #[test]
@@ -35,7 +48,9 @@ fn lines_lead_to_code_and_back() {
     let file = source.find_file("guests/lines.rs").unwrap();
     assert!(source.path(file).ends_with("tests/guests/lines.rs"));
     for line in [6, 11, 17, 25, 32] {
-        let code = source.code_of_line(file, line, None).unwrap_or_else(|error| panic!("{error}"));
+        let code = source
+            .code_of_line(file, line, None)
+            .unwrap_or_else(|error| panic!("{error}"));
         for range in code {
             let there = source.locate(range.start).unwrap();
             assert_eq!((there.file, there.line), (file, line));
@@ -43,10 +58,19 @@ fn lines_lead_to_code_and_back() {
     }
     assert_eq!(
         source.code_of_line(file, 20, None),
-        Err(LineError::NoCode { path: source.path(file).into(), line: 20, nearest: Some(18) })
+        Err(LineError::NoCode {
+            path: source.path(file).into(),
+            line: 20,
+            nearest: Some(18)
+        })
     );
-    assert!(matches!(source.find_file("guests/liens.rs"), Err(LineError::UnknownFile { nearest, .. }) if nearest == ["lines.rs"]));
-    assert!(matches!(source.find_file("mod.rs"), Err(LineError::AmbiguousFile { .. })));
+    assert!(
+        matches!(source.find_file("guests/liens.rs"), Err(LineError::UnknownFile { nearest, .. }) if nearest == ["lines.rs"])
+    );
+    assert!(matches!(
+        source.find_file("mod.rs"),
+        Err(LineError::AmbiguousFile { .. })
+    ));
 }
 
 #[test]
@@ -56,8 +80,14 @@ fn a_function_is_declared_where_the_source_says() {
     let names = Names::build(&program, guest(), &source);
     let exported = program.function(names.find("exported").unwrap()).unwrap();
     let declared = source.declared(exported.body.start).unwrap();
-    assert_eq!((source.path(declared.file).rsplit('/').next(), declared.line), (Some("lines.rs"), 16));
-    assert_eq!(source.linkage_name(exported.body.start).as_deref(), Some("exported"));
+    assert_eq!(
+        (source.path(declared.file).rsplit('/').next(), declared.line),
+        (Some("lines.rs"), 16)
+    );
+    assert_eq!(
+        source.linkage_name(exported.body.start).as_deref(),
+        Some("exported")
+    );
 }
 
 #[test]
@@ -65,8 +95,18 @@ fn rows_ascend_and_lie_in_functions() {
     let program = Program::parse(guest()).unwrap();
     let source = SourceMap::build(guest());
     assert!(source.rows().len() > 1000);
-    assert!(source.rows().windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
-    assert!(source.rows().iter().all(|row| program.function_at(row.range.start).is_some()));
+    assert!(
+        source
+            .rows()
+            .windows(2)
+            .all(|pair| pair[0].range.end <= pair[1].range.start)
+    );
+    assert!(
+        source
+            .rows()
+            .iter()
+            .all(|row| program.function_at(row.range.start).is_some())
+    );
 }
 
 /// Every operator of every function: our frames are addr2line's.
@@ -74,7 +114,10 @@ fn rows_ascend_and_lie_in_functions() {
 fn inlined_frames_are_those_of_addr2line() {
     let program = Program::parse(guest()).unwrap();
     let source = SourceMap::build(guest());
-    let sections: Vec<_> = wasmparser::Parser::new(0).parse_all(guest()).map(Result::unwrap).collect();
+    let sections: Vec<_> = wasmparser::Parser::new(0)
+        .parse_all(guest())
+        .map(Result::unwrap)
+        .collect();
     let code = sections.iter().find_map(|payload| match payload {
         wasmparser::Payload::CodeSectionStart { range, .. } => Some(range.start as u64),
         _ => None,
@@ -84,7 +127,10 @@ fn inlined_frames_are_those_of_addr2line() {
             wasmparser::Payload::CustomSection(s) if s.name() == id.name() => Some(s.data()),
             _ => None,
         });
-        Ok::<_, gimli::Error>(gimli::EndianSlice::new(data.unwrap_or_default(), gimli::LittleEndian))
+        Ok::<_, gimli::Error>(gimli::EndianSlice::new(
+            data.unwrap_or_default(),
+            gimli::LittleEndian,
+        ))
     };
     let context = addr2line::Context::from_dwarf(gimli::Dwarf::load(section).unwrap()).unwrap();
 
@@ -100,8 +146,10 @@ fn inlined_frames_are_those_of_addr2line() {
                 .map(|frame| (frame.function, place(frame.location)))
                 .collect();
             let mut theirs = Vec::new();
-            let mut frames =
-                context.find_frames(u64::from(offset.0) - code.unwrap()).skip_all_loads().unwrap();
+            let mut frames = context
+                .find_frames(u64::from(offset.0) - code.unwrap())
+                .skip_all_loads()
+                .unwrap();
             while let Some(frame) = frames.next().unwrap() {
                 let name = frame.function.map(|f| f.raw_name().unwrap().into_owned());
                 let location = frame.location.and_then(|l| {
@@ -117,5 +165,8 @@ fn inlined_frames_are_those_of_addr2line() {
             assert_eq!(ours, theirs, "at {offset} in {}", function.id);
         }
     }
-    assert!(checked > 10_000 && deepest > 3, "{checked} operators, {deepest} frames");
+    assert!(
+        checked > 10_000 && deepest > 3,
+        "{checked} operators, {deepest} frames"
+    );
 }

@@ -44,14 +44,25 @@ fn damaged(bytes: &[u8], random: &mut SplitMix64) -> Vec<u8> {
 #[test]
 fn what_is_not_a_module_is_told_apart() {
     assert_eq!(Program::parse(b"").unwrap_err(), ParseError::Empty);
-    assert_eq!(Program::parse(b"\x7fELF\x02").unwrap_err(), ParseError::NotWasm);
+    assert_eq!(
+        Program::parse(b"\x7fELF\x02").unwrap_err(),
+        ParseError::NotWasm
+    );
     assert_eq!(Program::parse(b"\0as").unwrap_err(), ParseError::NotWasm);
     let component = wat::parse_str("(component)").unwrap();
-    assert_eq!(Program::parse(&component).unwrap_err(), ParseError::Component);
+    assert_eq!(
+        Program::parse(&component).unwrap_err(),
+        ParseError::Component
+    );
     let header = b"\0asm\x01\0\0";
-    assert!(matches!(Program::parse(header), Err(ParseError::Malformed { .. })));
+    assert!(matches!(
+        Program::parse(header),
+        Err(ParseError::Malformed { .. })
+    ));
     let version = b"\0asm\x02\0\0\0";
-    let Err(ParseError::Malformed { message, offset }) = Program::parse(version) else { panic!() };
+    let Err(ParseError::Malformed { message, offset }) = Program::parse(version) else {
+        panic!()
+    };
     assert_eq!(offset, OrigOffset(4));
     assert!(message.contains("version"), "{message}");
 }
@@ -59,7 +70,10 @@ fn what_is_not_a_module_is_told_apart() {
 #[test]
 fn what_is_not_supported_is_refused_by_name_and_place() {
     let cases = [
-        ("(module (memory 1 1 shared))", "threads (shared memory and atomics)"),
+        (
+            "(module (memory 1 1 shared))",
+            "threads (shared memory and atomics)",
+        ),
         (
             "(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))",
             "threads (shared memory and atomics)",
@@ -67,14 +81,26 @@ fn what_is_not_supported_is_refused_by_name_and_place() {
         ("(module (type (struct (field i32))))", "garbage collection"),
         ("(module (type (array i8)))", "garbage collection"),
         ("(module (func (param anyref)))", "garbage collection"),
-        ("(module (rec (type (func)) (type (func))))", "garbage collection"),
-        ("(module (func (drop (ref.i31 (i32.const 1)))))", "garbage collection"),
-        ("(module (type $t (func)) (func (param (ref $t))))", "typed function references"),
+        (
+            "(module (rec (type (func)) (type (func))))",
+            "garbage collection",
+        ),
+        (
+            "(module (func (drop (ref.i31 (i32.const 1)))))",
+            "garbage collection",
+        ),
+        (
+            "(module (type $t (func)) (func (param (ref $t))))",
+            "typed function references",
+        ),
         (
             "(module (type $t (func)) (func (call_ref $t (ref.null $t))))",
             "typed function references",
         ),
-        ("(module (func (block (br_on_null 0 (ref.null func)) drop)))", "typed function references"),
+        (
+            "(module (func (block (br_on_null 0 (ref.null func)) drop)))",
+            "typed function references",
+        ),
         (
             "(module (tag $e) (func try nop catch $e end))",
             "the legacy encoding of exception handling",
@@ -83,15 +109,27 @@ fn what_is_not_supported_is_refused_by_name_and_place() {
             "(module (func try nop catch_all rethrow 0 end))",
             "the legacy encoding of exception handling",
         ),
-        ("(module (type $f (func)) (type $c (cont $f)))", "stack switching"),
+        (
+            "(module (type $f (func)) (type $c (cont $f)))",
+            "stack switching",
+        ),
         ("(module (memory 1 (pagesize 1)))", "custom page sizes"),
         (
             "(module (func (i64.const 1) (i64.const 1) (i64.mul_wide_s) drop drop))",
             "wide arithmetic",
         ),
-        ("(module (import \"env\" \"m\" (memory 1)))", "an imported memory"),
-        ("(module (import \"env\" \"t\" (table 1 funcref)))", "an imported table"),
-        ("(module (import \"env\" \"g\" (global i32)))", "an imported global"),
+        (
+            "(module (import \"env\" \"m\" (memory 1)))",
+            "an imported memory",
+        ),
+        (
+            "(module (import \"env\" \"t\" (table 1 funcref)))",
+            "an imported table",
+        ),
+        (
+            "(module (import \"env\" \"g\" (global i32)))",
+            "an imported global",
+        ),
         ("(module (import \"env\" \"e\" (tag)))", "an imported tag"),
     ];
     for (text, feature) in cases {
@@ -122,15 +160,23 @@ fn everything_supported_is_accepted() {
         (drop (i32.extend8_s (i32.trunc_sat_f32_s (f32.const 1)))) (drop (ref.func $g))
         (return_call 2)))"#;
     let program = Program::parse(&wat::parse_str(text).unwrap()).unwrap();
-    assert_eq!((program.memories, program.tables, program.functions.len()), (2, 2, 3));
+    assert_eq!(
+        (program.memories, program.tables, program.functions.len()),
+        (2, 2, 3)
+    );
 }
 
 #[test]
 fn damaged_modules_never_panic() {
     let mut random = SplitMix64(3);
-    let mut seeds: Vec<Vec<u8>> =
-        HANDWRITTEN.iter().map(|(_, text)| wat::parse_str(text).unwrap()).collect();
-    let config = ModuleConfig { entropy: 1024, ..ModuleConfig::default() };
+    let mut seeds: Vec<Vec<u8>> = HANDWRITTEN
+        .iter()
+        .map(|(_, text)| wat::parse_str(text).unwrap())
+        .collect();
+    let config = ModuleConfig {
+        entropy: 1024,
+        ..ModuleConfig::default()
+    };
     seeds.extend((0..50).map(|seed| module_from_seed(seed, &config)));
     seeds.iter().for_each(|module| read_everything(module));
     let start = Instant::now();
@@ -144,7 +190,13 @@ fn damaged_modules_never_panic() {
 
 #[test]
 fn truncation_anywhere_never_panics() {
-    let module = module_from_seed(7, &ModuleConfig { entropy: 512, ..ModuleConfig::default() });
+    let module = module_from_seed(
+        7,
+        &ModuleConfig {
+            entropy: 512,
+            ..ModuleConfig::default()
+        },
+    );
     for length in 0..module.len() {
         assert!(Program::parse(&module[..length]).is_err() || length >= 8);
         read_everything(&module[..length]);

@@ -35,9 +35,16 @@ fn statements_of_generated_modules() {
             fuel: (seed % 3 == 0).then_some(100),
             ..ModuleConfig::default()
         };
-        compared += check(&format!("seed {seed}"), &module_from_seed(seed, &config), &mut random);
+        compared += check(
+            &format!("seed {seed}"),
+            &module_from_seed(seed, &config),
+            &mut random,
+        );
     }
-    assert!(compared > 100_000, "{compared} operands are too few to mean much");
+    assert!(
+        compared > 100_000,
+        "{compared} operands are too few to mean much"
+    );
 }
 
 #[test]
@@ -60,7 +67,8 @@ fn statements_of_handwritten_modules() {
 
 #[test]
 fn another_modules_bytes_are_refused() {
-    let bytes = wat::parse_str("(module (func (param i32) (drop (i32.eqz (local.get 0)))))").unwrap();
+    let bytes =
+        wat::parse_str("(module (func (param i32) (drop (i32.eqz (local.get 0)))))").unwrap();
     let program = Program::parse(&bytes).unwrap();
     let function = &program.functions[0];
     assert!(Ssa::build(&program, &bytes[..bytes.len() - 1], function).is_err());

@@ -10,9 +10,19 @@ use crate::{Block, BlockEnd, BlockKind, Cfg, Edge};
 /// which nothing branches back to.
 pub(super) fn finish(mut builder: CfgBuilder<'_>) -> Cfg {
     let number = Numbering::of(&mut builder);
-    let CfgBuilder { code, mut edges, mut dispatches, own_dispatch, end, .. } = builder;
+    let CfgBuilder {
+        code,
+        mut edges,
+        mut dispatches,
+        own_dispatch,
+        end,
+        ..
+    } = builder;
 
-    let kept = code.into_iter().zip(&number.absorbed).filter(|(_, absorbed)| !**absorbed);
+    let kept = code
+        .into_iter()
+        .zip(&number.absorbed)
+        .filter(|(_, absorbed)| !**absorbed);
     let mut blocks: PrimaryMap<BlockId, Block> = kept.map(|(block, _)| block).collect();
     dispatches.sort_unstable();
     for (op, offset) in dispatches {
@@ -23,9 +33,17 @@ pub(super) fn finish(mut builder: CfgBuilder<'_>) -> Cfg {
             end: BlockEnd::Dispatch,
         });
     }
-    let last = blocks.values().map(|block| block.ops.end).max().unwrap_or(OpId::new(0));
-    let virtual_block =
-        |kind, block_end| Block { kind, ops: last..last, offsets: end..end, end: block_end };
+    let last = blocks
+        .values()
+        .map(|block| block.ops.end)
+        .max()
+        .unwrap_or(OpId::new(0));
+    let virtual_block = |kind, block_end| Block {
+        kind,
+        ops: last..last,
+        offsets: end..end,
+        end: block_end,
+    };
     if own_dispatch {
         blocks.push(virtual_block(BlockKind::Dispatch(None), BlockEnd::Dispatch));
     }
@@ -45,7 +63,11 @@ pub(super) fn finish(mut builder: CfgBuilder<'_>) -> Cfg {
         .collect();
     let ends = edges.values().map(|edge| (edge.from, edge.to));
     let graph = FlowGraph::new(blocks.len(), BlockId::new(0), exit, ends);
-    Cfg { blocks, edges, graph }
+    Cfg {
+        blocks,
+        edges,
+        graph,
+    }
 }
 
 /// The final numbers of the builder's vertices.
@@ -102,7 +124,13 @@ impl Numbering {
         }
         let own_dispatch = next + dispatch.len();
         let exit = BlockId::new(own_dispatch + usize::from(builder.own_dispatch));
-        Self { absorbed, code, dispatch, own_dispatch: BlockId::new(own_dispatch), exit }
+        Self {
+            absorbed,
+            code,
+            dispatch,
+            own_dispatch: BlockId::new(own_dispatch),
+            exit,
+        }
     }
 
     fn contracted(&self, edge: &RawEdge) -> bool {

@@ -12,12 +12,17 @@ pub(super) fn demangle(raw: &str) -> Option<String> {
         return Some(out.0);
     }
     // On some platforms symbols have one more underscore.
-    let symbol = raw.strip_prefix('_').filter(|rest| rest.starts_with("_Z")).unwrap_or(raw);
+    let symbol = raw
+        .strip_prefix('_')
+        .filter(|rest| rest.starts_with("_Z"))
+        .unwrap_or(raw);
     if !symbol.starts_with("_Z") {
         return None;
     }
     let symbol = cpp_demangle::Symbol::new(symbol).ok()?;
-    symbol.structured_demangle(&mut out, &cpp_demangle::DemangleOptions::default()).ok()?;
+    symbol
+        .structured_demangle(&mut out, &cpp_demangle::DemangleOptions::default())
+        .ok()?;
     Some(out.0)
 }
 
@@ -41,7 +46,10 @@ mod tests {
     #[test]
     fn rust_and_cpp_symbols() {
         let cases = [
-            ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", Some("core::fmt::Formatter::pad")),
+            (
+                "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
+                Some("core::fmt::Formatter::pad"),
+            ),
             ("_RNvC6_123foo3bar", Some("123foo::bar")),
             ("_ZN5space3fooEibc", Some("space::foo(int, bool, char)")),
             ("__ZN5space3fooEibc", Some("space::foo(int, bool, char)")),

@@ -78,7 +78,9 @@ impl Names {
     /// If no function, or more than one, is called so.
     pub fn find(&self, query: &str) -> Result<FuncId, NameError> {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
-        let bracketed = query.strip_prefix("func[").and_then(|rest| rest.strip_suffix(']'));
+        let bracketed = query
+            .strip_prefix("func[")
+            .and_then(|rest| rest.strip_suffix(']'));
         if let Some(index) = decimal(bracketed.unwrap_or(query)) {
             return self.index(index);
         }
@@ -91,7 +93,11 @@ impl Names {
             return self.index(index);
         }
         let segments = path(query);
-        let same_end = lookup.last_segment.get(last_segment(segments)).into_iter().flatten();
+        let same_end = lookup
+            .last_segment
+            .get(last_segment(segments))
+            .into_iter()
+            .flatten();
         let matching: Vec<FuncId> = same_end
             .copied()
             .filter(|&function| {
@@ -105,8 +111,14 @@ impl Names {
         let names = lookup.shown.keys().chain(lookup.last_segment.keys());
         let mut names: Vec<&str> = names.map(|name| &**name).collect();
         names.sort_unstable();
-        let nearest = nearest(query, names).into_iter().map(str::to_string).collect();
-        Err(NameError::Unknown { query: query.to_string(), nearest })
+        let nearest = nearest(query, names)
+            .into_iter()
+            .map(str::to_string)
+            .collect();
+        Err(NameError::Unknown {
+            query: query.to_string(),
+            nearest,
+        })
     }
 
     fn index(&self, index: u64) -> Result<FuncId, NameError> {
@@ -114,7 +126,10 @@ impl Names {
         if index < count {
             return Ok(FuncId::new(index as usize));
         }
-        Err(NameError::NoIndex { index, last: count.saturating_sub(1) })
+        Err(NameError::NoIndex {
+            index,
+            last: count.saturating_sub(1),
+        })
     }
 
     fn only(&self, query: &str, functions: Vec<FuncId>) -> Result<FuncId, NameError> {
@@ -123,7 +138,10 @@ impl Names {
         }
         let named = |id: FuncId| (id, self.function(id).to_string());
         let candidates = functions.into_iter().map(named).collect();
-        Err(NameError::Ambiguous { query: query.to_string(), candidates })
+        Err(NameError::Ambiguous {
+            query: query.to_string(),
+            candidates,
+        })
     }
 }
 
@@ -141,7 +159,11 @@ impl Lookup {
             let shown = names.function(function);
             if let Some(raw) = names.raw(function) {
                 insert(&mut lookup.raw, raw, function);
-                insert(&mut lookup.last_segment, last_segment(path(shown)), function);
+                insert(
+                    &mut lookup.last_segment,
+                    last_segment(path(shown)),
+                    function,
+                );
             }
             insert(&mut lookup.shown, shown, function);
         }
@@ -150,13 +172,19 @@ impl Lookup {
 }
 
 fn decimal(text: &str) -> Option<u64> {
-    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+    text.bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| text.parse().ok())
+        .flatten()
 }
 
 /// The path of a shown name: a C++ function's without its parameters and what follows them.
 fn path(name: &str) -> &str {
     let end = name.rfind(')').filter(|&end| {
-        matches!(name[end + 1..].trim_start().split(' ').next(), Some("" | "const" | "volatile" | "&"))
+        matches!(
+            name[end + 1..].trim_start().split(' ').next(),
+            Some("" | "const" | "volatile" | "&")
+        )
     });
     let Some(end) = end else { return name };
     let mut depth = 0;
@@ -168,7 +196,11 @@ fn path(name: &str) -> &str {
         }
         if depth == 0 {
             // `operator()` and Rust's `(a, b)` types have nothing before the parenthesis to keep.
-            return if i == 0 || name[..i].ends_with("operator") { name } else { &name[..i] };
+            return if i == 0 || name[..i].ends_with("operator") {
+                name
+            } else {
+                &name[..i]
+            };
         }
     }
     name

@@ -71,8 +71,13 @@ impl Names {
                 *slot = source.linkage_name(function.body.start).map(Into::into);
             }
         }
-        names.functions =
-            raw.into_iter().map(|raw| FunctionName { raw, shown: OnceLock::new() }).collect();
+        names.functions = raw
+            .into_iter()
+            .map(|raw| FunctionName {
+                raw,
+                shown: OnceLock::new(),
+            })
+            .collect();
         names
     }
 
@@ -115,7 +120,9 @@ impl Names {
     /// The name to show for a function: demangled if it is mangled, `func[12]` if it has none.
     pub fn function(&self, function: FuncId) -> &str {
         let fallback = || format!("func[{}]", function.as_u32());
-        let Some(name) = self.functions.get(function.index()) else { return "func[?]" };
+        let Some(name) = self.functions.get(function.index()) else {
+            return "func[?]";
+        };
         name.shown.get_or_init(|| match &name.raw {
             Some(raw) => demangle::demangle(raw).map_or_else(|| raw.clone(), Into::into),
             None => fallback().into(),

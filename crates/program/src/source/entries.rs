@@ -28,7 +28,11 @@ impl Description {
 
     /// Where the function is declared.
     pub(super) fn declared(&self) -> Option<Location> {
-        Some(Location { file: self.file?, line: self.line.filter(|line| *line > 0)?, column: 0 })
+        Some(Location {
+            file: self.file?,
+            line: self.line.filter(|line| *line > 0)?,
+            column: 0,
+        })
     }
 }
 
@@ -44,7 +48,10 @@ impl<'a> SourceMap<'a> {
         if index == 0 && unit.dwarf.header.version() < 5 {
             return None;
         }
-        unit.files.get(usize::try_from(index).ok()?).copied().flatten()
+        unit.files
+            .get(usize::try_from(index).ok()?)
+            .copied()
+            .flatten()
     }
 
     /// Describes a function, following its origin and specification. An entry nearer
@@ -64,7 +71,9 @@ impl<'a> SourceMap<'a> {
     fn describe_one(&self, id: EntryId, into: &mut Description) -> gimli::Result<Option<EntryId>> {
         let unit = self.unit(id.unit);
         let mut entries = unit.entries_raw(Some(id.offset))?;
-        let Some(abbreviation) = entries.read_abbreviation()? else { return Ok(None) };
+        let Some(abbreviation) = entries.read_abbreviation()? else {
+            return Ok(None);
+        };
         let mut origin = None;
         let text = |value| {
             let text = unit.attr_string(value).ok()?.to_string_lossy().into_owned();
@@ -83,7 +92,9 @@ impl<'a> SourceMap<'a> {
                     into.file = into.file.or(file);
                 }
                 gimli::DW_AT_decl_line => {
-                    let line = value.udata_value().and_then(|line| u32::try_from(line).ok());
+                    let line = value
+                        .udata_value()
+                        .and_then(|line| u32::try_from(line).ok());
                     into.line = into.line.or(line);
                 }
                 gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => {
@@ -105,10 +116,15 @@ impl<'a> SourceMap<'a> {
     }
 
     fn entry_at(&self, at: DebugInfoOffset) -> Option<EntryId> {
-        let after = self.units.partition_point(|unit| unit.dwarf.header.offset().0 <= at.0);
+        let after = self
+            .units
+            .partition_point(|unit| unit.dwarf.header.offset().0 <= at.0);
         let unit = after.checked_sub(1)?;
         let offset = at.to_unit_offset(&self.units[unit].dwarf.header)?;
-        Some(EntryId { unit: unit as u32, offset })
+        Some(EntryId {
+            unit: unit as u32,
+            offset,
+        })
     }
 }
 

@@ -47,21 +47,29 @@ fn full_path<'a>(
     header: &LineProgramHeader<Slice<'a>>,
     file: &FileEntry<Slice<'a>>,
 ) -> gimli::Result<String> {
-    let mut path = unit.comp_dir.map_or(Cow::Borrowed(""), |dir| dir.to_string_lossy()).into_owned();
+    let mut path = unit
+        .comp_dir
+        .map_or(Cow::Borrowed(""), |dir| dir.to_string_lossy())
+        .into_owned();
     // Directory 0 is the working directory.
     if file.directory_index() != 0
         && let Some(directory) = file.directory(header)
     {
         join(&mut path, &unit.attr_string(directory)?.to_string_lossy());
     }
-    join(&mut path, &unit.attr_string(file.path_name())?.to_string_lossy());
+    join(
+        &mut path,
+        &unit.attr_string(file.path_name())?.to_string_lossy(),
+    );
     Ok(path)
 }
 
 /// Appends a path, which replaces all if it is absolute. Windows paths and addresses (`scheme://…`) occur too.
 fn join(path: &mut String, part: &str) {
     let drive = part.get(1..3).is_some_and(|p| p == ":\\" || p == ":/");
-    let address = part.split_once("://").is_some_and(|(scheme, _)| !scheme.contains('/'));
+    let address = part
+        .split_once("://")
+        .is_some_and(|(scheme, _)| !scheme.contains('/'));
     if path.is_empty() || drive || address || part.starts_with(['/', '\\']) {
         path.clear();
     } else if !path.ends_with(['/', '\\']) {
@@ -83,11 +91,17 @@ mod tests {
             path
         };
         assert_eq!(joined(&["/home/me", "src", "a.c"]), "/home/me/src/a.c");
-        assert_eq!(joined(&["/home/me", "/usr/include", "a.h"]), "/usr/include/a.h");
+        assert_eq!(
+            joined(&["/home/me", "/usr/include", "a.h"]),
+            "/usr/include/a.h"
+        );
         assert_eq!(joined(&["/home/me/", "./a.c"]), "/home/me/a.c");
         assert_eq!(joined(&["C:\\x", "src", "a.c"]), "C:\\x\\src\\a.c");
         assert_eq!(joined(&["/x", "C:/y", "a.c"]), "C:/y/a.c");
         assert_eq!(joined(&["", "a.c"]), "a.c");
-        assert_eq!(joined(&["/build", "sdk://v1/src", "a.c"]), "sdk://v1/src/a.c");
+        assert_eq!(
+            joined(&["/build", "sdk://v1/src", "a.c"]),
+            "sdk://v1/src/a.c"
+        );
     }
 }

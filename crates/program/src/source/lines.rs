@@ -34,7 +34,9 @@ struct Sequence {
 impl<'s, 'a> LineReader<'s, 'a> {
     pub(super) fn new(sections: &'s Sections<'a>, dwarf: &'s gimli::Dwarf<Slice<'a>>) -> Self {
         // An entry takes at least two bytes, and a unit rarely shares its table.
-        let lines = sections.custom(".debug_line").map_or(0, |(data, _)| data.len());
+        let lines = sections
+            .custom(".debug_line")
+            .map_or(0, |(data, _)| data.len());
         Self {
             sections,
             dwarf,
@@ -73,7 +75,9 @@ impl<'s, 'a> LineReader<'s, 'a> {
             if self.seen.insert(program.header().offset().0)
                 && let Err(error) = self.program(program, &files)
             {
-                self.warn(format!("line table of the unit at 0x{at:x} of .debug_info: {error}"));
+                self.warn(format!(
+                    "line table of the unit at 0x{at:x} of .debug_info: {error}"
+                ));
             }
         }
         Some(Unit { dwarf: unit, files })
@@ -96,17 +100,23 @@ impl<'s, 'a> LineReader<'s, 'a> {
             });
             sequence.advance(address, self.sections);
             if row.end_sequence() {
-                self.sequences.extend(open.take().and_then(|open| open.close(address, self.sections)));
+                self.sequences.extend(
+                    open.take()
+                        .and_then(|open| open.close(address, self.sections)),
+                );
                 continue;
             }
             let file = files.get(row.file_index() as usize).copied().flatten();
             let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
-            self.rows_without_file += usize::from(sequence.kept && line.is_some() && file.is_none());
+            self.rows_without_file +=
+                usize::from(sequence.kept && line.is_some() && file.is_none());
             let column = match row.column() {
                 ColumnType::LeftEdge => 0,
                 ColumnType::Column(column) => u32::try_from(column.get()).unwrap_or(0),
             };
-            let location = file.zip(line).map(|(file, line)| Location { file, line, column });
+            let location = file
+                .zip(line)
+                .map(|(file, line)| Location { file, line, column });
             sequence.last = location.map(|location| (address, location, row.is_stmt()));
         }
         Ok(())
@@ -135,9 +145,14 @@ impl<'s, 'a> LineReader<'s, 'a> {
         }
         if self.rows_without_file > 0 {
             let rows = self.rows_without_file;
-            self.warn(format!("{rows} rows of the line tables name a file that does not exist"));
+            self.warn(format!(
+                "{rows} rows of the line tables name a file that does not exist"
+            ));
         }
-        let rows = chosen.into_values().flat_map(|sequence| sequence.rows).collect();
+        let rows = chosen
+            .into_values()
+            .flat_map(|sequence| sequence.rows)
+            .collect();
         (self.files, rows, self.warnings)
     }
 }
@@ -155,7 +170,9 @@ struct OpenSequence {
 impl OpenSequence {
     /// Ends the last row where the next one begins. Addresses that go back make a row empty.
     fn advance(&mut self, address: u64, sections: &Sections<'_>) {
-        let Some((start, location, is_statement)) = self.last.take() else { return };
+        let Some((start, location, is_statement)) = self.last.take() else {
+            return;
+        };
         let floor = self.rows.last().map(|row| row.range.end);
         let range = sections.offset(start).zip(sections.offset(address));
         if let Some((from, to)) = range
@@ -163,7 +180,11 @@ impl OpenSequence {
             && from < to
             && floor.is_none_or(|floor| floor <= from)
         {
-            self.rows.push(Row { range: from..to, location, is_statement });
+            self.rows.push(Row {
+                range: from..to,
+                location,
+                is_statement,
+            });
         }
     }
 
@@ -172,7 +193,13 @@ impl OpenSequence {
         let (start, end) = (sections.offset(self.start)?, sections.offset(end)?);
         let rows = self.rows;
         // Whatever the rows claim, they stay within the sequence.
-        let within = rows.iter().all(|row| start <= row.range.start && row.range.end <= end);
-        (start < end && within).then_some(Sequence { range: start..end, rows, fits: end == body.end })
+        let within = rows
+            .iter()
+            .all(|row| start <= row.range.start && row.range.end <= end);
+        (start < end && within).then_some(Sequence {
+            range: start..end,
+            rows,
+            fits: end == body.end,
+        })
     }
 }

@@ -41,7 +41,10 @@ pub enum LineError {
         nearest: Option<u32>,
     },
     /// Code comes from that line, but not from that column.
-    #[error("no code comes from column {column} of {path}:{line}; there is some from {}", columns(found))]
+    #[error(
+        "no code comes from column {column} of {path}:{line}; there is some from {}",
+        columns(found)
+    )]
     NoColumn {
         /// The file's path.
         path: String,
@@ -62,12 +65,18 @@ fn suggestion(nearest: &[String]) -> String {
 }
 
 fn nearest_line(line: Option<u32>) -> String {
-    line.map_or_else(String::new, |line| format!("; the nearest line with code is {line}"))
+    line.map_or_else(String::new, |line| {
+        format!("; the nearest line with code is {line}")
+    })
 }
 
 fn columns(found: &[u32]) -> String {
     let list: Vec<_> = found.iter().map(u32::to_string).collect();
-    let noun = if found.len() == 1 { "column" } else { "columns" };
+    let noun = if found.len() == 1 {
+        "column"
+    } else {
+        "columns"
+    };
     format!("{noun} {}", list.join(", "))
 }
 
@@ -97,13 +106,18 @@ impl SourceMap<'_> {
             [file] => Ok(file),
             [] => {
                 let base = |path: &'_ str| path.rfind(['/', '\\']).map_or(0, |slash| slash + 1);
-                let names = files.iter().map(|file| &self.path(*file)[base(self.path(*file))..]);
+                let names = files
+                    .iter()
+                    .map(|file| &self.path(*file)[base(self.path(*file))..]);
                 let nearest = nearest(&query[base(&query)..], names);
                 let nearest = nearest.into_iter().map(str::to_string).collect();
                 Err(LineError::UnknownFile { query, nearest })
             }
             _ => {
-                let candidates = found.iter().map(|file| self.path(*file).to_string()).collect();
+                let candidates = found
+                    .iter()
+                    .map(|file| self.path(*file).to_string())
+                    .collect();
                 Err(LineError::AmbiguousFile { query, candidates })
             }
         }
@@ -128,25 +142,45 @@ impl SourceMap<'_> {
         let path = || self.path(file).to_string();
         if count == 0 {
             let near = |entry: Option<&(Location, u32)>| {
-                entry.filter(|(location, _)| location.file == file).map(|(location, _)| location.line)
+                entry
+                    .filter(|(location, _)| location.file == file)
+                    .map(|(location, _)| location.line)
             };
             let before = near(start.checked_sub(1).and_then(|i| by_line.get(i)));
             let after = near(by_line.get(start));
             let candidates = [after, before].into_iter().flatten();
             let nearest = candidates.min_by_key(|candidate| candidate.abs_diff(line));
-            return Err(LineError::NoCode { path: path(), line, nearest });
+            return Err(LineError::NoCode {
+                path: path(),
+                line,
+                nearest,
+            });
         }
         let on_line = &by_line[start..start + count];
         let wanted = |location: &Location| column.is_none_or(|column| location.column == column);
-        let mut rows: Vec<u32> =
-            on_line.iter().filter(|(location, _)| wanted(location)).map(|&(_, row)| row).collect();
+        let mut rows: Vec<u32> = on_line
+            .iter()
+            .filter(|(location, _)| wanted(location))
+            .map(|&(_, row)| row)
+            .collect();
         if let (true, Some(column)) = (rows.is_empty(), column) {
-            let mut found: Vec<u32> = on_line.iter().map(|(location, _)| location.column).collect();
+            let mut found: Vec<u32> = on_line
+                .iter()
+                .map(|(location, _)| location.column)
+                .collect();
             found.dedup();
-            return Err(LineError::NoColumn { path: path(), line, column, found });
+            return Err(LineError::NoColumn {
+                path: path(),
+                line,
+                column,
+                found,
+            });
         }
         rows.sort_unstable();
-        Ok(rows.into_iter().map(|row| self.rows[row as usize].range.clone()).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| self.rows[row as usize].range.clone())
+            .collect())
     }
 
     /// The places that code comes from, ascending, with the positions of their rows.

@@ -102,7 +102,16 @@ impl<'a> SourceMap<'a> {
         let (files, rows, mut warnings) = reader.finish();
         warnings.splice(0..0, sections.warnings.iter().cloned());
         let (by_line, subprograms) = (OnceLock::new(), OnceLock::new());
-        Self { sections, dwarf, units, files, rows, warnings, by_line, subprograms }
+        Self {
+            sections,
+            dwarf,
+            units,
+            files,
+            rows,
+            warnings,
+            by_line,
+            subprograms,
+        }
     }
 
     /// The stretches of code whose source is known, ascending, without overlaps.
@@ -130,7 +139,11 @@ impl<'a> SourceMap<'a> {
 
     /// What could not be read so far.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
-        let later = self.subprograms.get().into_iter().flat_map(|s| s.warnings());
+        let later = self
+            .subprograms
+            .get()
+            .into_iter()
+            .flat_map(|s| s.warnings());
         self.warnings.iter().chain(later).map(String::as_str)
     }
 }

@@ -57,7 +57,10 @@ impl SourceMap<'_> {
         let mut location = self.locate(offset);
         let subprograms = self.subprograms();
         let Some(function) = subprograms.at(offset) else {
-            let frame = |location| InlinedFrame { function: None, location: Some(location) };
+            let frame = |location| InlinedFrame {
+                function: None,
+                location: Some(location),
+            };
             return location.map(frame).into_iter().collect();
         };
         let calls = &subprograms.calls[function.calls.start as usize..function.calls.end as usize];
@@ -73,19 +76,24 @@ impl SourceMap<'_> {
             .rev()
             .map(|(entry, call)| {
                 let function = self.describe(entry).into_name();
-                InlinedFrame { function, location: std::mem::replace(&mut location, call) }
+                InlinedFrame {
+                    function,
+                    location: std::mem::replace(&mut location, call),
+                }
             })
             .collect()
     }
 
     /// The linkage name of the function whose body holds an offset.
     pub fn linkage_name(&self, offset: OrigOffset) -> Option<String> {
-        self.describe(self.subprograms().at(offset)?.entry).into_name()
+        self.describe(self.subprograms().at(offset)?.entry)
+            .into_name()
     }
 
     /// Where the function whose body holds an offset is declared.
     pub fn declared(&self, offset: OrigOffset) -> Option<Location> {
-        self.describe(self.subprograms().at(offset)?.entry).declared()
+        self.describe(self.subprograms().at(offset)?.entry)
+            .declared()
     }
 
     fn subprograms(&self) -> &Subprograms {
@@ -94,18 +102,28 @@ impl SourceMap<'_> {
             for unit in 0..self.units.len() as u32 {
                 if let Err(error) = walk::scan(self, unit, &mut subprograms) {
                     let at = self.unit(unit).header.offset().0;
-                    let warning = format!("entries of the unit at 0x{at:x} of .debug_info: {error}");
+                    let warning =
+                        format!("entries of the unit at 0x{at:x} of .debug_info: {error}");
                     subprograms.warnings.push(warning);
                 }
             }
             // Where the linker chose one of several definitions, all entries point to it. The entry
             // that ends where the function ends is taken, and of equals the first.
             let fits = |function: &Subprogram| {
-                let after = self.sections.bodies.partition_point(|b| b.start <= function.range.start);
-                self.sections.bodies[..after].last().is_some_and(|b| b.end == function.range.end)
+                let after = self
+                    .sections
+                    .bodies
+                    .partition_point(|b| b.start <= function.range.start);
+                self.sections.bodies[..after]
+                    .last()
+                    .is_some_and(|b| b.end == function.range.end)
             };
-            subprograms.functions.sort_by_key(|f| (f.range.start, !fits(f)));
-            subprograms.functions.dedup_by_key(|function| function.range.start);
+            subprograms
+                .functions
+                .sort_by_key(|f| (f.range.start, !fits(f)));
+            subprograms
+                .functions
+                .dedup_by_key(|function| function.range.start);
             subprograms
         })
     }
@@ -117,7 +135,11 @@ impl Subprograms {
     }
 
     fn at(&self, offset: OrigOffset) -> Option<&Subprogram> {
-        let after = self.functions.partition_point(|function| function.range.start <= offset);
-        self.functions[..after].last().filter(|function| offset < function.range.end)
+        let after = self
+            .functions
+            .partition_point(|function| function.range.start <= offset);
+        self.functions[..after]
+            .last()
+            .filter(|function| offset < function.range.end)
     }
 }

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef, OpId, PrimaryMap, StmtId, ValueId};
 use wasmparser::{
-    AbstractHeapType, BinaryReader, BlockType, Catch, FrameKind, FuncToValidate,
-    FuncValidator, FuncValidatorAllocations, FunctionBody, HeapType, Operator, OperatorsReader,
-    RefType, ValType, ValidatorResources,
+    AbstractHeapType, BinaryReader, BlockType, Catch, FrameKind, FuncToValidate, FuncValidator,
+    FuncValidatorAllocations, FunctionBody, HeapType, Operator, OperatorsReader, RefType, ValType,
+    ValidatorResources,
 };
 
 use super::{Effect, Ssa, Statement, Value, ValueDef};
@@ -19,14 +19,21 @@ use crate::{BlockKind, Cfg, EdgeKind, Function, ParseError, Program};
 /// A local, or a slot of the operand stack: locals come first.
 pub(super) type Variable = u32;
 
-/// Where the operand stack's slots from `base` up come from, on an edge that moves them.
+/// What an edge puts into the slots of the operand stack from `base` up, if it moves them.
 /// The slots below stay where they are.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Carried {
-    /// From the slots from this one up, at the end of the block that the edge leaves.
-    Slots { base: u32, from: u32 },
-    /// They are made by the edge: what a handler receives.
-    Caught { base: u32 },
+pub(super) struct Carried {
+    pub(super) base: u32,
+    pub(super) count: u32,
+    pub(super) source: Source,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    /// The slots from this one up, at the end of the block that the edge leaves.
+    Slots(u32),
+    /// The edge makes them: what a handler receives.
+    Caught,
 }
 
 /// What the walk found out.
@@ -38,7 +45,7 @@ pub(super) struct Walked<'a> {
     pub(super) operands: Vec<ValueId>,
     /// The entry values made so far.
     pub(super) entries: HashMap<(BlockId, Variable), ValueId>,
-    /// Per block what it writes, ascending by variable, with the last value written.
+    /// Per block what it leaves written, ascending by variable, with the last value.
     pub(super) writes: PrimaryMap<BlockId, Vec<(Variable, ValueId)>>,
     pub(super) carried: HashMap<EdgeId, Carried>,
     /// The types of the function's results.
@@ -49,7 +56,7 @@ impl Ssa {
     /// Builds the statements of a function of a program. `bytes` is the module that the
     /// program was parsed from.
     ///
-    /// O((operators + pairs of a block and a variable that is live at its start) · log).
+    /// O((operators + φs + size of the dominance frontiers) · log), which is near-linear unless loops nest deeply.
     ///
     /// # Errors
     /// If `bytes` is not that module.
@@ -77,7 +84,8 @@ impl Ssa {
         let mut op = 0;
         while !reader.eof() {
             let (operator, at) = reader.read_with_offset()?;
-            walk.operator(OpId::from_u32(op), at, &operator).ok_or_else(mismatch)??;
+            walk.operator(OpId::from_u32(op), at, &operator)
+                .ok_or_else(mismatch)??;
             op += 1;
         }
         if op != function.operators {
@@ -117,7 +125,11 @@ struct Frame {
 impl Frame {
     /// How many values a branch to the label carries.
     fn arity(&self) -> u32 {
-        if self.kind == FrameKind::Loop { self.params } else { self.results }
+        if self.kind == FrameKind::Loop {
+            self.params
+        } else {
+            self.results
+        }
     }
 }
 
@@ -141,19 +153,30 @@ impl<'a> Walk<'a> {
             results: ty.results.clone(),
         };
         for (i, ty) in ty.params.iter().enumerate() {
-            let value = Value { ty: general(*ty), def: ValueDef::Param(i as u32) };
+            let value = Value {
+                ty: general(*ty),
+                def: ValueDef::Param(i as u32),
+            };
             let value = walked.values.push(value);
             walked.entries.insert((cfg.graph.root(), i as u32), value);
         }
-        let dispatches = cfg.blocks.iter().filter_map(|(id, block)| match block.kind {
-            BlockKind::Dispatch(Some(op)) => Some((op, id)),
-            _ => None,
-        });
+        let dispatches = cfg
+            .blocks
+            .iter()
+            .filter_map(|(id, block)| match block.kind {
+                BlockKind::Dispatch(Some(op)) => Some((op, id)),
+                _ => None,
+            });
         let results = ty.results.len() as u32;
         Self {
             program,
             dispatches: dispatches.collect(),
-            frames: vec![Frame { base: 0, params: 0, results, kind: FrameKind::Block }],
+            frames: vec![Frame {
+                base: 0,
+                params: 0,
+                results,
+                kind: FrameKind::Block,
+            }],
             height: 0,
             block: cfg.graph.root(),
             next_block: BlockId::new(0),
@@ -181,7 +204,11 @@ impl<'a> Walk<'a> {
         }
         let reachable = cfg.blocks[self.block].ops.contains(&op);
         let marker = self.marker(op, operator)?;
-        let before = if reachable && !marker { self.take(operator)? } else { Taken::Nothing };
+        let before = if reachable && !marker {
+            self.take(operator)?
+        } else {
+            Taken::Nothing
+        };
         if let Err(error) = self.validator.op(at, operator) {
             return Some(Err(error.into()));
         }
@@ -205,7 +232,15 @@ impl<'a> Walk<'a> {
             Operator::Block { blockty } | Operator::Loop { blockty } => {
                 let (params, results) = self.signature(*blockty)?;
                 let loops = matches!(operator, Operator::Loop { .. });
-                self.open(params, results, if loops { FrameKind::Loop } else { FrameKind::Block });
+                self.open(
+                    params,
+                    results,
+                    if loops {
+                        FrameKind::Loop
+                    } else {
+                        FrameKind::Block
+                    },
+                );
             }
             Operator::TryTable { try_table } => {
                 self.catches(op, &try_table.catches)?;
@@ -228,7 +263,12 @@ impl<'a> Walk<'a> {
     fn open(&mut self, params: u32, results: u32, kind: FrameKind) {
         // In unreachable code the stack may hold fewer values than are taken.
         let base = self.height.saturating_sub(params);
-        self.frames.push(Frame { base, params, results, kind });
+        self.frames.push(Frame {
+            base,
+            params,
+            results,
+            kind,
+        });
     }
 
     fn signature(&self, ty: BlockType) -> Option<(u32, u32)> {
@@ -236,19 +276,25 @@ impl<'a> Walk<'a> {
             BlockType::Empty => (0, 0),
             BlockType::Type(_) => (0, 1),
             BlockType::FuncType(ty) => {
-                let ty = self.program.types.get(afterimage_ids::TypeId::from_u32(ty))?;
+                let ty = self
+                    .program
+                    .types
+                    .get(afterimage_ids::TypeId::from_u32(ty))?;
                 (ty.params.len() as u32, ty.results.len() as u32)
             }
         })
     }
 
     fn label(&self, depth: u32) -> Option<&Frame> {
-        self.frames.get(self.frames.len().checked_sub(1 + depth as usize)?)
+        self.frames
+            .get(self.frames.len().checked_sub(1 + depth as usize)?)
     }
 
     /// Notes what the edges to the handlers of a `try_table` carry, if anything reaches them.
     fn catches(&mut self, op: OpId, catches: &[Catch]) -> Option<()> {
-        let Some(&dispatch) = self.dispatches.get(&op) else { return Some(()) };
+        let Some(&dispatch) = self.dispatches.get(&op) else {
+            return Some(());
+        };
         let cfg = self.walked.cfg;
         for &edge in cfg.graph.out_edges(dispatch) {
             if let EdgeKind::Catch(clause) = cfg.edges[edge].kind {
@@ -256,8 +302,16 @@ impl<'a> Walk<'a> {
                 | Catch::OneRef { label, .. }
                 | Catch::All { label }
                 | Catch::AllRef { label }) = *catches.get(clause as usize)?;
-                let base = self.label(label)?.base;
-                self.walked.carried.insert(edge, Carried::Caught { base });
+                let label = self.label(label)?;
+                let (base, count) = (label.base, label.arity());
+                self.walked.carried.insert(
+                    edge,
+                    Carried {
+                        base,
+                        count,
+                        source: Source::Caught,
+                    },
+                );
             }
         }
         Some(())
@@ -265,7 +319,10 @@ impl<'a> Walk<'a> {
 
     /// Notes what the edges of a branch carry.
     fn carry(&mut self, op: OpId, operator: &Operator<'_>) -> Option<()> {
-        if !matches!(operator, Operator::Br { .. } | Operator::BrIf { .. } | Operator::BrTable { .. }) {
+        if !matches!(
+            operator,
+            Operator::Br { .. } | Operator::BrIf { .. } | Operator::BrTable { .. }
+        ) {
             return Some(());
         }
         let cfg = self.walked.cfg;
@@ -278,8 +335,19 @@ impl<'a> Walk<'a> {
             };
             debug_assert_eq!(cfg.edges[edge].op, Some(op));
             let label = self.label(depth)?;
-            let from = self.height.checked_sub(label.arity())?;
-            self.walked.carried.insert(edge, Carried::Slots { base: label.base, from });
+            let (base, count) = (label.base, label.arity());
+            let from = self.height.checked_sub(count)?;
+            if from != base {
+                let source = Source::Slots(from);
+                self.walked.carried.insert(
+                    edge,
+                    Carried {
+                        base,
+                        count,
+                        source,
+                    },
+                );
+            }
         }
         Some(())
     }
@@ -334,7 +402,10 @@ impl<'a> Walk<'a> {
             (_, Taken::Copy(value)) => self.push(value),
             (_, Taken::Nothing) if is_constant(operator) => {
                 let ty = self.operand_type(0)?;
-                let value = Value { ty, def: ValueDef::Constant(op) };
+                let value = Value {
+                    ty,
+                    def: ValueDef::Constant(op),
+                };
                 let value = self.walked.values.push(value);
                 self.push(value);
             }
@@ -354,7 +425,10 @@ impl<'a> Walk<'a> {
         let statement = self.walked.statements.next_key();
         let first = self.walked.values.next_key();
         let define = |walked: &mut Walked<'_>, ty, index| {
-            walked.values.push(Value { ty, def: ValueDef::Result { statement, index } })
+            walked.values.push(Value {
+                ty,
+                def: ValueDef::Result { statement, index },
+            })
         };
         if let Effect::TailCall(_) = effect {
             // The callee has this function's results.
@@ -363,7 +437,10 @@ impl<'a> Walk<'a> {
             }
         } else if !matches!(effect, Effect::Control | Effect::Throw | Effect::Trap) {
             // The validator's stack is ours, with the results on top.
-            let given = self.validator.operand_stack_height().checked_sub(self.height)?;
+            let given = self
+                .validator
+                .operand_stack_height()
+                .checked_sub(self.height)?;
             for index in 0..given {
                 let ty = self.operand_type(given - 1 - index)?;
                 let value = define(&mut self.walked, ty, index);
@@ -372,7 +449,13 @@ impl<'a> Walk<'a> {
         }
         let results = first..self.walked.values.next_key();
         let block = self.block;
-        self.walked.statements.push(Statement { op, block, effect, results, operands });
+        self.walked.statements.push(Statement {
+            op,
+            block,
+            effect,
+            results,
+            operands,
+        });
         Some(())
     }
 
@@ -443,9 +526,16 @@ impl Walked<'_> {
     /// The value of a variable at the start of a block.
     pub(super) fn entry(&mut self, block: BlockId, variable: Variable, ty: ValType) -> ValueId {
         let initial = block == self.cfg.graph.root();
-        let def = if initial { ValueDef::Initial(variable) } else { ValueDef::Phi(block) };
+        let def = if initial {
+            ValueDef::Initial(variable)
+        } else {
+            ValueDef::Phi(block)
+        };
         let values = &mut self.values;
-        *self.entries.entry((block, variable)).or_insert_with(|| values.push(Value { ty, def }))
+        *self
+            .entries
+            .entry((block, variable))
+            .or_insert_with(|| values.push(Value { ty, def }))
     }
 }
 
@@ -475,14 +565,18 @@ fn is_constant(operator: &Operator<'_>) -> bool {
 /// A type without what only the validator cares about: whether a reference may be null, and to
 /// what exactly it refers.
 pub(super) fn general(ty: ValType) -> ValType {
-    let ValType::Ref(reference) = ty else { return ty };
+    let ValType::Ref(reference) = ty else {
+        return ty;
+    };
     match reference.heap_type() {
-        HeapType::Abstract { ty: AbstractHeapType::Extern | AbstractHeapType::NoExtern, .. } => {
-            ValType::EXTERNREF
-        }
-        HeapType::Abstract { ty: AbstractHeapType::Exn | AbstractHeapType::NoExn, .. } => {
-            ValType::Ref(RefType::EXNREF)
-        }
+        HeapType::Abstract {
+            ty: AbstractHeapType::Extern | AbstractHeapType::NoExtern,
+            ..
+        } => ValType::EXTERNREF,
+        HeapType::Abstract {
+            ty: AbstractHeapType::Exn | AbstractHeapType::NoExn,
+            ..
+        } => ValType::Ref(RefType::EXNREF),
         _ => ValType::FUNCREF,
     }
 }

@@ -78,13 +78,15 @@ impl Effect {
     /// The effect of an operator.
     pub(super) fn of(operator: &Operator<'_>) -> Self {
         match *operator {
-            Operator::MemoryCopy { dst_mem, src_mem } => {
-                Self::MemoryCopy { to: dst_mem, from: src_mem }
-            }
+            Operator::MemoryCopy { dst_mem, src_mem } => Self::MemoryCopy {
+                to: dst_mem,
+                from: src_mem,
+            },
             Operator::MemoryFill { mem } => Self::MemoryWrite(mem),
-            Operator::MemoryInit { data_index, mem } => {
-                Self::MemoryInit { memory: mem, segment: data_index }
-            }
+            Operator::MemoryInit { data_index, mem } => Self::MemoryInit {
+                memory: mem,
+                segment: data_index,
+            },
             Operator::MemorySize { mem } => Self::MemorySize(mem),
             Operator::MemoryGrow { mem } => Self::MemoryGrow(mem),
             Operator::DataDrop { data_index } => Self::DataDrop(data_index),
@@ -92,12 +94,17 @@ impl Effect {
             Operator::GlobalSet { global_index } => Self::GlobalWrite(global_index),
             Operator::TableGet { table } => Self::TableRead(table),
             Operator::TableSet { table } | Operator::TableFill { table } => Self::TableWrite(table),
-            Operator::TableCopy { dst_table, src_table } => {
-                Self::TableCopy { to: dst_table, from: src_table }
-            }
-            Operator::TableInit { elem_index, table } => {
-                Self::TableInit { table, segment: elem_index }
-            }
+            Operator::TableCopy {
+                dst_table,
+                src_table,
+            } => Self::TableCopy {
+                to: dst_table,
+                from: src_table,
+            },
+            Operator::TableInit { elem_index, table } => Self::TableInit {
+                table,
+                segment: elem_index,
+            },
             Operator::TableSize { table } => Self::TableSize(table),
             Operator::TableGrow { table } => Self::TableGrow(table),
             Operator::ElemDrop { elem_index } => Self::ElementDrop(elem_index),

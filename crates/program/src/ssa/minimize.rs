@@ -4,12 +4,11 @@ use afterimage_ids::{EntityRef, PrimaryMap, ValueId};
 
 use super::{Phi, Ssa, ValueDef};
 
-/// Removes φs whose operands are one value and themselves at most, until there are
-/// none (Braun et al. 2013, algorithm 3), then values that no statement uses.
-///
-/// On a reducible graph, and WebAssembly's are, the result is minimal.
-pub(super) fn minimize(mut ssa: Ssa) -> Ssa {
-    let mut same = Same::new(&ssa);
+/// Replaces the first by the second of each pair in `copies`; removes φs whose operands are
+/// one value and themselves at most, until there are none (Braun et al. 2013, "Simple and efficient construction
+/// of static single assignment form", algorithm 3); then values that no statement uses.
+pub(super) fn minimize(mut ssa: Ssa, copies: &[(ValueId, ValueId)]) -> Ssa {
+    let mut same = Same::new(&ssa, copies);
     let mut work: Vec<usize> = (0..ssa.phis.len()).rev().collect();
     while let Some(i) = work.pop() {
         let phi = &ssa.phis[i];
@@ -31,11 +30,15 @@ pub(super) fn minimize(mut ssa: Ssa) -> Ssa {
         *operand = same.find(*operand);
     }
     for (_, values) in &mut ssa.returns {
-        values.iter_mut().for_each(|value| *value = same.find(*value));
+        values
+            .iter_mut()
+            .for_each(|value| *value = same.find(*value));
     }
     ssa.phis.retain(|phi| same.find(phi.value) == phi.value);
     for phi in &mut ssa.phis {
-        phi.operands.iter_mut().for_each(|operand| *operand = same.find(*operand));
+        phi.operands
+            .iter_mut()
+            .for_each(|operand| *operand = same.find(*operand));
     }
     renumber(ssa)
 }
@@ -49,14 +52,22 @@ struct Same {
 }
 
 impl Same {
-    fn new(ssa: &Ssa) -> Self {
-        let mut users = vec![Vec::new(); ssa.values.len()];
+    fn new(ssa: &Ssa, copies: &[(ValueId, ValueId)]) -> Self {
+        let users = vec![Vec::new(); ssa.values.len()];
+        let mut same = Self {
+            parent: ssa.values.keys().collect(),
+            users,
+        };
+        for &(copy, value) in copies {
+            same.parent[copy.index()] = value;
+        }
         for (i, phi) in ssa.phis.iter().enumerate() {
-            for operand in &phi.operands {
-                users[operand.index()].push(i as u32);
+            for &operand in &phi.operands {
+                let operand = same.find(operand);
+                same.users[operand.index()].push(i as u32);
             }
         }
-        Self { parent: ssa.values.keys().collect(), users }
+        same
     }
 
     /// The representative, halving the path to it on the way.
@@ -125,8 +136,13 @@ fn renumber(mut ssa: Ssa) -> Ssa {
 
     let renumber = |value: &mut ValueId| *value = number[value.index()];
     ssa.operands.iter_mut().for_each(renumber);
-    ssa.returns.iter_mut().for_each(|(_, values)| values.iter_mut().for_each(renumber));
-    for Phi { value, operands, .. } in &mut ssa.phis {
+    ssa.returns
+        .iter_mut()
+        .for_each(|(_, values)| values.iter_mut().for_each(renumber));
+    for Phi {
+        value, operands, ..
+    } in &mut ssa.phis
+    {
         renumber(value);
         operands.iter_mut().for_each(renumber);
     }

@@ -18,6 +18,7 @@ mod build;
 mod effect;
 mod minimize;
 mod resolve;
+mod sites;
 
 pub use effect::Effect;
 

@@ -1,56 +1,92 @@
 //! Where entry values come from.
 //!
-//! An entry value is a φ of the variable's values at the ends of the blocks before,
-//! which may be entry values of those in turn (Braun et al. 2013, "Simple and
-//! efficient construction of static single assignment form", algorithm 2, with a
-//! list of work in place of recursion). Only what some statement needs is looked up, so
-//! that no φ is made for a variable that is dead.
+//! Looked up from their uses, so that no φ is made for a variable that is dead: the
+//! pruned form of Choi, Cytron and Ferrante (1991), "Automatic construction of sparse
+//! data flow evaluation graphs".
 
 use std::collections::HashMap;
 
 use afterimage_ids::{BlockId, EdgeId, ValueId};
 use wasmparser::ValType;
 
-use super::build::{Carried, Variable, Walked};
-use super::minimize;
+use super::build::{Source, Variable, Walked, general};
+use super::minimize::minimize;
+use super::sites::Sites;
 use super::{Phi, Ssa, Value, ValueDef};
 use crate::{BlockEnd, EdgeKind};
 
 /// Completes the statements. `None` if the code is not the graph's.
-pub(super) fn resolve(walked: Walked<'_>) -> Option<Ssa> {
-    let waiting = walked.entries.iter().map(|(&(block, variable), &value)| (block, variable, value));
-    let mut waiting: Vec<_> = waiting.collect();
+pub(super) fn resolve(mut walked: Walked<'_>) -> Option<Ssa> {
+    let cfg = walked.cfg;
+    let mut sites = Sites::new(&walked);
+    let mut entries: Vec<_> = std::mem::take(&mut walked.entries).into_iter().collect();
     // The map's order is random; the result's must not be.
-    waiting.sort_unstable();
-    let mut resolver = Resolver { walked, waiting, caught: HashMap::new() };
+    entries.sort_unstable();
+    // Entry values at a φ's place are that φ; the others are values from above.
+    let root = cfg.graph.root();
+    let (at_phis, copies): (Vec<_>, Vec<_>) = entries
+        .into_iter()
+        .partition(|&((block, variable), _)| block == root || sites.is_phi(block, variable));
+    let waiting = at_phis
+        .iter()
+        .map(|&((block, variable), value)| (block, variable, value));
+    let waiting: Vec<_> = waiting.filter(|(block, ..)| *block != root).collect();
+    walked.entries = at_phis.into_iter().collect();
+    let mut resolver = Resolver {
+        walked,
+        sites,
+        waiting,
+        caught: HashMap::new(),
+    };
 
+    let mut same = Vec::with_capacity(copies.len());
+    for ((block, variable), value) in copies {
+        let above = resolver.sites.dominators.immediate_dominator(block)?;
+        let ty = resolver.walked.values[value].ty;
+        same.push((value, resolver.at_end(above, variable, ty)?));
+    }
     let mut returns = Vec::new();
-    let cfg = resolver.walked.cfg;
     for &edge in cfg.graph.in_edges(cfg.graph.exit()) {
         let tail_call = matches!(cfg.blocks[cfg.graph.from(edge)].end, BlockEnd::TailCall(_));
         if cfg.edges[edge].kind != EdgeKind::Unwind && !tail_call {
-            let values = resolver.returned(edge)?;
-            returns.push((edge, values));
+            returns.push((edge, resolver.returned(edge)?));
         }
     }
     let mut phis = Vec::new();
     while let Some((block, variable, value)) = resolver.waiting.pop() {
-        if block != cfg.graph.root() {
-            let ty = resolver.walked.values[value].ty;
-            let edges = cfg.graph.in_edges(block).iter();
-            let operands = edges.map(|&edge| resolver.along(edge, variable, ty)).collect::<Option<_>>()?;
-            phis.push(Phi { block, value, operands });
-        } else if variable >= resolver.walked.locals {
-            return None;
-        }
+        let ty = resolver.walked.values[value].ty;
+        let edges = cfg.graph.in_edges(block).iter();
+        let operands = edges
+            .map(|&edge| resolver.along(edge, variable, ty))
+            .collect::<Option<_>>()?;
+        phis.push(Phi {
+            block,
+            value,
+            operands,
+        });
     }
-    let Walked { values, statements, operands, .. } = resolver.walked;
-    Some(minimize::minimize(Ssa { values, statements, phis, operands, returns }))
+    let Walked {
+        values,
+        statements,
+        operands,
+        ..
+    } = resolver.walked;
+    Some(minimize(
+        Ssa {
+            values,
+            statements,
+            phis,
+            operands,
+            returns,
+        },
+        &same,
+    ))
 }
 
 struct Resolver<'a> {
     walked: Walked<'a>,
-    /// The entry values whose φs were not made yet.
+    sites: Sites,
+    /// The φs whose operands were not looked up yet.
     waiting: Vec<(BlockId, Variable, ValueId)>,
     caught: HashMap<(EdgeId, u32), ValueId>,
 }
@@ -58,45 +94,64 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     /// The values that are returned over an edge into EXIT.
     fn returned(&mut self, edge: EdgeId) -> Option<Box<[ValueId]>> {
-        let (locals, results) = (self.walked.locals, self.walked.results.clone());
-        // `return` leaves its results where they are, and takes them as operands.
+        // `return` takes its results as operands.
         if let EdgeKind::Return = self.walked.cfg.edges[edge].kind {
             let op = self.walked.cfg.edges[edge].op?;
             let statements = self.walked.statements.as_values_slice();
-            let i = statements.binary_search_by_key(&op, |statement| statement.op).ok()?;
+            let i = statements
+                .binary_search_by_key(&op, |statement| statement.op)
+                .ok()?;
             let operands = &statements[i].operands;
-            return Some(self.walked.operands[operands.start as usize..operands.end as usize].into());
+            return Some(
+                self.walked.operands[operands.start as usize..operands.end as usize].into(),
+            );
         }
-        let types = results.iter().zip(locals..);
-        types.map(|(&ty, slot)| self.along(edge, slot, super::build::general(ty))).collect()
+        let results = self.walked.results.clone();
+        let types = results.iter().zip(self.walked.locals..);
+        types
+            .map(|(&ty, slot)| self.along(edge, slot, general(ty)))
+            .collect()
     }
 
     /// The value of a variable where an edge arrives.
     fn along(&mut self, edge: EdgeId, variable: Variable, ty: ValType) -> Option<ValueId> {
-        let locals = self.walked.locals;
         let from = self.walked.cfg.edges[edge].from;
-        let slot = variable.checked_sub(locals);
-        let source = match (slot, self.walked.carried.get(&edge)) {
-            (Some(slot), Some(&Carried::Slots { base, from })) if slot >= base => {
-                locals + from + (slot - base)
-            }
-            (Some(slot), Some(&Carried::Caught { base })) if slot >= base => {
-                let index = slot - base;
-                let def = ValueDef::Caught { edge, index };
-                let values = &mut self.walked.values;
-                let value = || values.push(Value { ty, def });
-                return Some(*self.caught.entry((edge, index)).or_insert_with(value));
-            }
-            _ => variable,
+        let Some(carried) = self.walked.carried.get(&edge) else {
+            return self.at_end(from, variable, ty);
         };
-        let writes = &self.walked.writes[from];
-        if let Ok(i) = writes.binary_search_by_key(&source, |(variable, _)| *variable) {
+        let Some(index) = variable.checked_sub(self.walked.locals + carried.base) else {
+            return self.at_end(from, variable, ty);
+        };
+        match carried.source {
+            Source::Slots(slot) => self.at_end(from, self.walked.locals + slot + index, ty),
+            Source::Caught => {
+                let values = &mut self.walked.values;
+                let value = || {
+                    values.push(Value {
+                        ty,
+                        def: ValueDef::Caught { edge, index },
+                    })
+                };
+                Some(*self.caught.entry((edge, index)).or_insert_with(value))
+            }
+        }
+    }
+
+    /// The value of a variable at the end of a block.
+    fn at_end(&mut self, block: BlockId, variable: Variable, ty: ValType) -> Option<ValueId> {
+        let site = self.sites.nearest(block, variable)?;
+        let writes = &self.walked.writes[site];
+        if let Ok(i) = writes.binary_search_by_key(&variable, |(variable, _)| *variable) {
             return Some(writes[i].1);
         }
+        let root = self.walked.cfg.graph.root();
+        if site == root && variable >= self.walked.locals {
+            return None;
+        }
         let known = self.walked.entries.len();
-        let value = self.walked.entry(from, source, ty);
-        if self.walked.entries.len() > known {
-            self.waiting.push((from, source, value));
+        let value = self.walked.entry(site, variable, ty);
+        if self.walked.entries.len() > known && site != root {
+            self.waiting.push((site, variable, value));
         }
         Some(value)
     }

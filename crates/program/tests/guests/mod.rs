@@ -11,12 +11,24 @@ pub fn with_debug_information() -> &'static [u8] {
         let out = folder.path().join("guest.wasm");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guests/lines.rs");
         let status = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
-            .args(["--target", "wasm32-wasip1", "--edition", "2021", "-C", "opt-level=1", "-g", "-o"])
+            .args([
+                "--target",
+                "wasm32-wasip1",
+                "--edition",
+                "2021",
+                "-C",
+                "opt-level=1",
+                "-g",
+                "-o",
+            ])
             .arg(&out)
             .arg(source)
             .status()
             .expect("rustc runs");
-        assert!(status.success(), "the guest compiles; is the target wasm32-wasip1 installed?");
+        assert!(
+            status.success(),
+            "the guest compiles; is the target wasm32-wasip1 installed?"
+        );
         std::fs::read(out).unwrap()
     })
 }

@@ -69,7 +69,10 @@ pub fn walk(
 
 impl<'a> Machine<'a> {
     fn new(program: &'a Program, bytes: &'a [u8], function: &'a Function, ssa: &'a Ssa) -> Self {
-        let ops: Vec<_> = program.operators(bytes, function).map(|(_, _, op)| op).collect();
+        let ops: Vec<_> = program
+            .operators(bytes, function)
+            .map(|(_, _, op)| op)
+            .collect();
         let (mut end, mut otherwise, mut open) = (HashMap::new(), HashMap::new(), vec![]);
         for (i, op) in ops.iter().enumerate() {
             match op {
@@ -112,7 +115,12 @@ impl<'a> Machine<'a> {
             otherwise,
             locals: (0..count).map(token).collect(),
             stack: vec![],
-            frames: vec![Frame { height: 0, arity: results, target: Target::Return, try_table: None }],
+            frames: vec![Frame {
+                height: 0,
+                arity: results,
+                target: Target::Return,
+                try_table: None,
+            }],
             env,
             block: function.cfg.graph.root(),
             came_by: None,
@@ -295,7 +303,9 @@ impl<'a> Machine<'a> {
         let tag = random.below(tags + 1) as u32;
         while let Some(frame) = self.frames.pop() {
             let Some(at) = frame.try_table else { continue };
-            let Operator::TryTable { try_table } = self.ops[at].clone() else { unreachable!() };
+            let Operator::TryTable { try_table } = self.ops[at].clone() else {
+                unreachable!()
+            };
             let op = OpId::from_u32(at as u32);
             let clause = try_table.catches.iter().position(|catch| match *catch {
                 Catch::One { tag: t, .. } | Catch::OneRef { tag: t, .. } => t == tag,
@@ -306,7 +316,9 @@ impl<'a> Machine<'a> {
                 continue;
             };
             let params = |tag: u32| {
-                self.program.types[self.program.tags[tag as usize]].params.len()
+                self.program.types[self.program.tags[tag as usize]]
+                    .params
+                    .len()
             };
             let (caught, label) = match try_table.catches[clause] {
                 Catch::One { tag, label } => (params(tag), label),
@@ -315,9 +327,12 @@ impl<'a> Machine<'a> {
                 Catch::AllRef { label } => (1, label),
             };
             let kind = EdgeKind::Catch(clause as u32);
-            let edge = self.edge(kind, op).ok_or_else(|| format!("no edge for {kind:?} of {op}"))?;
-            let tokens: Vec<Token> =
-                (0..caught).map(|i| (format!("caught {edge} {i}"), self.clock)).collect();
+            let edge = self
+                .edge(kind, op)
+                .ok_or_else(|| format!("no edge for {kind:?} of {op}"))?;
+            let tokens: Vec<Token> = (0..caught)
+                .map(|i| (format!("caught {edge} {i}"), self.clock))
+                .collect();
             for (id, value) in &self.ssa.values {
                 if let ValueDef::Caught { edge: e, index } = value.def
                     && e == edge
@@ -331,7 +346,12 @@ impl<'a> Machine<'a> {
         Ok(None)
     }
 
-    fn take_branch(&mut self, kind: EdgeKind, op: OpId, depth: u32) -> Result<Option<usize>, String> {
+    fn take_branch(
+        &mut self,
+        kind: EdgeKind,
+        op: OpId,
+        depth: u32,
+    ) -> Result<Option<usize>, String> {
         let frame = self.frames.len() - 1 - depth as usize;
         if let Target::Return = self.frames[frame].target {
             return self.returns_over(self.edge(kind, op));
@@ -368,8 +388,17 @@ impl<'a> Machine<'a> {
                 (ty.params.len(), ty.results.len())
             }
         };
-        let arity = if let Target::Loop(_) = target { params } else { results };
-        self.frames.push(Frame { height: self.stack.len() - params, arity, target, try_table });
+        let arity = if let Target::Loop(_) = target {
+            params
+        } else {
+            results
+        };
+        self.frames.push(Frame {
+            height: self.stack.len() - params,
+            arity,
+            target,
+            try_table,
+        });
     }
 
     fn popn(&mut self, count: usize) -> Vec<Token> {
@@ -396,7 +425,11 @@ impl<'a> Machine<'a> {
 
     fn returns_over(&mut self, edge: Option<EdgeId>) -> Result<Option<usize>, String> {
         let edge = edge.ok_or("no edge to EXIT")?;
-        self.compare(self.ssa.returned(edge), &self.results(), &format!("returned over {edge}"))?;
+        self.compare(
+            self.ssa.returned(edge),
+            &self.results(),
+            &format!("returned over {edge}"),
+        )?;
         Ok(None)
     }
 
@@ -411,7 +444,12 @@ impl<'a> Machine<'a> {
     fn follow(&mut self, edge: EdgeId) {
         let cfg = &self.function.cfg;
         let to = cfg.graph.to(edge);
-        let position = cfg.graph.in_edges(to).iter().position(|&e| e == edge).unwrap();
+        let position = cfg
+            .graph
+            .in_edges(to)
+            .iter()
+            .position(|&e| e == edge)
+            .unwrap();
         let values: Vec<_> = self
             .ssa
             .phis(to)
@@ -419,23 +457,31 @@ impl<'a> Machine<'a> {
             .map(|phi| (phi.value, self.env.get(&phi.operands[position]).cloned()))
             .collect();
         for (value, token) in values {
-            self.env.insert(value, token.unwrap_or_else(|| ("undefined".into(), 0)));
+            self.env
+                .insert(value, token.unwrap_or_else(|| ("undefined".into(), 0)));
         }
         (self.block, self.came_by) = (to, Some(edge));
     }
 
     fn leave(&mut self, kind: EdgeKind, op: OpId) {
-        let edge = self.edge(kind, op).unwrap_or_else(|| panic!("no edge {kind:?} of {op}"));
+        let edge = self
+            .edge(kind, op)
+            .unwrap_or_else(|| panic!("no edge {kind:?} of {op}"));
         self.follow(edge);
     }
 
     /// Falls into the operator's block, if it is not there already.
     fn arrive(&mut self, op: OpId) -> Result<(), String> {
-        let block = self.function.block_of(op).ok_or_else(|| format!("{op} is in no block"))?;
+        let block = self
+            .function
+            .block_of(op)
+            .ok_or_else(|| format!("{op} is in no block"))?;
         let cfg = &self.function.cfg;
         if block != self.block {
             let out = cfg.graph.out_edges(self.block);
-            let [edge] = *out else { return Err(format!("{} does not lead to {op}", self.block)) };
+            let [edge] = *out else {
+                return Err(format!("{} does not lead to {op}", self.block));
+            };
             if cfg.edges[edge].kind != EdgeKind::Fall || cfg.edges[edge].to != block {
                 return Err(format!("{edge} does not lead to {op}"));
             }
@@ -451,7 +497,11 @@ impl<'a> Machine<'a> {
     ) -> Result<(), String> {
         let statement = statement.ok_or("no statement")?;
         let tokens: Vec<_> = tokens.into_iter().collect();
-        self.compare(self.ssa.operands(statement), &tokens, &format!("operands of {statement}"))
+        self.compare(
+            self.ssa.operands(statement),
+            &tokens,
+            &format!("operands of {statement}"),
+        )
     }
 
     fn compare(&mut self, values: &[ValueId], tokens: &[Token], what: &str) -> Result<(), String> {
@@ -461,6 +511,8 @@ impl<'a> Machine<'a> {
         if seen == expected {
             return Ok(());
         }
-        Err(format!("{what}: {values:?} are {seen:?}, the stack has {expected:?}"))
+        Err(format!(
+            "{what}: {values:?} are {seen:?}, the stack has {expected:?}"
+        ))
     }
 }

@@ -47,7 +47,11 @@ impl Graph {
         for edge in cfg.edges.values() {
             let op = edge.op.map(OpId::as_u32);
             let described = (edge.kind.to_string(), op, edge.back, node(edge.to));
-            graph.edges.entry(node(edge.from)).or_default().push(described);
+            graph
+                .edges
+                .entry(node(edge.from))
+                .or_default()
+                .push(described);
         }
         graph
     }
@@ -86,7 +90,10 @@ pub struct Body<'a> {
 
 impl<'a> Body<'a> {
     pub fn new(program: &Program, bytes: &'a [u8], function: &Function) -> Self {
-        let ops: Vec<_> = program.operators(bytes, function).map(|(_, _, op)| op).collect();
+        let ops: Vec<_> = program
+            .operators(bytes, function)
+            .map(|(_, _, op)| op)
+            .collect();
         assert_eq!(ops.len(), function.operators as usize);
         let (mut enclosing, mut end, mut otherwise) = (vec![], BTreeMap::new(), BTreeMap::new());
         let mut open: Vec<usize> = vec![];
@@ -108,7 +115,12 @@ impl<'a> Body<'a> {
                 open.push(i);
             }
         }
-        Self { ops, enclosing, end, otherwise }
+        Self {
+            ops,
+            enclosing,
+            end,
+            otherwise,
+        }
     }
 
     /// What runs when control stands before an operator.
@@ -117,7 +129,9 @@ impl<'a> Body<'a> {
             match self.ops[at] {
                 Operator::End if at + 1 == self.ops.len() => return Target::Exit,
                 Operator::Else => at = self.end[self.enclosing[at].last().unwrap()],
-                Operator::Block { .. } | Operator::Loop { .. } | Operator::TryTable { .. } => at += 1,
+                Operator::Block { .. } | Operator::Loop { .. } | Operator::TryTable { .. } => {
+                    at += 1
+                }
                 Operator::End => at += 1,
                 _ => return Target::Op(at),
             }
@@ -130,7 +144,9 @@ impl<'a> Body<'a> {
             match self.ops[at] {
                 Operator::Else => return true,
                 Operator::End if at + 1 == self.ops.len() => return false,
-                Operator::Block { .. } | Operator::Loop { .. } | Operator::TryTable { .. } => at += 1,
+                Operator::Block { .. } | Operator::Loop { .. } | Operator::TryTable { .. } => {
+                    at += 1
+                }
                 Operator::End => at += 1,
                 _ => return false,
             }
@@ -138,26 +154,44 @@ impl<'a> Body<'a> {
     }
 
     fn branch(&self, frames: &[usize], depth: u32, kind: EdgeKind) -> Step {
-        let frame = frames.len().checked_sub(1 + depth as usize).map(|i| frames[i]);
+        let frame = frames
+            .len()
+            .checked_sub(1 + depth as usize)
+            .map(|i| frames[i]);
         let back = frame.is_some_and(|frame| matches!(self.ops[frame], Operator::Loop { .. }));
         let target = match frame {
             None => Target::Exit,
             Some(frame) if back => self.arrive(frame + 1),
             Some(frame) => self.arrive(self.end[&frame] + 1),
         };
-        Step { kind, back, to: To::Code(target), plain: false }
+        Step {
+            kind,
+            back,
+            to: To::Code(target),
+            plain: false,
+        }
     }
 
     /// The dispatch vertex that an exception raised inside these frames gets to.
     fn raised(&self, frames: &[usize], kind: EdgeKind) -> Step {
         let mut tries = frames.iter().rev();
         let innermost = tries.find(|&&f| matches!(self.ops[f], Operator::TryTable { .. }));
-        Step { kind, back: false, to: To::Dispatch(innermost.copied()), plain: false }
+        Step {
+            kind,
+            back: false,
+            to: To::Dispatch(innermost.copied()),
+            plain: false,
+        }
     }
 
     fn steps(&self, at: usize, throws: &dyn Fn(&Operator<'_>) -> bool) -> Vec<Step> {
         let frames = &self.enclosing[at];
-        let next = |kind, to| Step { kind, back: false, to: To::Code(to), plain: false };
+        let next = |kind, to| Step {
+            kind,
+            back: false,
+            to: To::Code(to),
+            plain: false,
+        };
         match &self.ops[at] {
             Operator::If { .. } => {
                 let no = self.otherwise.get(&at).unwrap_or(&self.end[&at]) + 1;
@@ -175,14 +209,23 @@ impl<'a> Body<'a> {
             ],
             Operator::BrTable { targets } => {
                 let mut depths: Vec<u32> = vec![];
-                for depth in targets.targets().map(Result::unwrap).chain([targets.default()]) {
+                for depth in targets
+                    .targets()
+                    .map(Result::unwrap)
+                    .chain([targets.default()])
+                {
                     if !depths.contains(&depth) {
                         depths.push(depth);
                     }
                 }
-                depths.iter().map(|&d| self.branch(frames, d, EdgeKind::Table(d))).collect()
+                depths
+                    .iter()
+                    .map(|&d| self.branch(frames, d, EdgeKind::Table(d)))
+                    .collect()
             }
-            Operator::Return | Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } => {
+            Operator::Return
+            | Operator::ReturnCall { .. }
+            | Operator::ReturnCallIndirect { .. } => {
                 vec![next(EdgeKind::Return, Target::Exit)]
             }
             Operator::Unreachable => vec![],
@@ -198,7 +241,10 @@ impl<'a> Body<'a> {
             }
             _ => {
                 let plain = !self.passes_else(at + 1);
-                vec![Step { plain, ..next(EdgeKind::Fall, self.arrive(at + 1)) }]
+                vec![Step {
+                    plain,
+                    ..next(EdgeKind::Fall, self.arrive(at + 1))
+                }]
             }
         }
     }
@@ -214,7 +260,9 @@ impl<'a> Body<'a> {
                 plain: false,
             }];
         };
-        let Operator::TryTable { try_table } = &self.ops[at] else { unreachable!() };
+        let Operator::TryTable { try_table } = &self.ops[at] else {
+            unreachable!()
+        };
         let outside = &self.enclosing[at];
         let mut chosen = BTreeSet::new();
         for thrown in 0..=tags {
@@ -232,7 +280,11 @@ impl<'a> Body<'a> {
             | Catch::AllRef { label }) = try_table.catches[clause];
             steps.push(self.branch(outside, label, EdgeKind::Catch(clause as u32)));
         }
-        steps.extend(uncaught.iter().map(|_| self.raised(outside, EdgeKind::Unwind)));
+        steps.extend(
+            uncaught
+                .iter()
+                .map(|_| self.raised(outside, EdgeKind::Unwind)),
+        );
         steps
     }
 
@@ -264,16 +316,19 @@ impl<'a> Body<'a> {
                 *plain &= step.plain;
             }
         }
-        let begins = |op: usize| {
-            Target::Op(op) == entry || arrivals.get(&op) != Some(&(1, true))
-        };
+        let begins = |op: usize| Target::Op(op) == entry || arrivals.get(&op) != Some(&(1, true));
         let node = |to: To| match to {
             To::Code(Target::Op(op)) => Node::Block(op as u32),
             To::Code(Target::Exit) => Node::Exit,
             To::Dispatch(at) => Node::Dispatch(at.map(|op| op as u32)),
         };
         let describe = |step: &Step, op: Option<usize>| {
-            (step.kind.to_string(), op.map(|op| op as u32), step.back, node(step.to))
+            (
+                step.kind.to_string(),
+                op.map(|op| op as u32),
+                step.back,
+                node(step.to),
+            )
         };
 
         let mut graph = Graph::default();
@@ -281,19 +336,33 @@ impl<'a> Body<'a> {
         let is_target = |op| arrivals.contains_key(&op);
         if !matches!(entry, Target::Op(op) if !is_target(op)) {
             graph.blocks.insert(Node::EmptyRoot, None);
-            let fall = (EdgeKind::Fall.to_string(), None, false, node(To::Code(entry)));
+            let fall = (
+                EdgeKind::Fall.to_string(),
+                None,
+                false,
+                node(To::Code(entry)),
+            );
             graph.edges.insert(Node::EmptyRoot, vec![fall]);
         }
         for &first in steps.keys().filter(|&&op| begins(op)) {
             let mut last = first;
-            while let [Step { plain: true, to: To::Code(Target::Op(next)), .. }] = steps[&last][..]
+            while let [
+                Step {
+                    plain: true,
+                    to: To::Code(Target::Op(next)),
+                    ..
+                },
+            ] = steps[&last][..]
                 && !begins(next)
             {
                 last = next;
             }
             let block = Node::Block(first as u32);
             graph.blocks.insert(block, Some(last as u32));
-            let out: Vec<Edge> = steps[&last].iter().map(|step| describe(step, Some(last))).collect();
+            let out: Vec<Edge> = steps[&last]
+                .iter()
+                .map(|step| describe(step, Some(last)))
+                .collect();
             if !out.is_empty() {
                 graph.edges.insert(block, out);
             }
@@ -301,7 +370,10 @@ impl<'a> Body<'a> {
         for (&at, steps) in &dispatches {
             let vertex = node(To::Dispatch(at));
             graph.blocks.insert(vertex, None);
-            graph.edges.insert(vertex, steps.iter().map(|step| describe(step, at)).collect());
+            graph.edges.insert(
+                vertex,
+                steps.iter().map(|step| describe(step, at)).collect(),
+            );
         }
         graph
     }
@@ -309,13 +381,15 @@ impl<'a> Body<'a> {
     /// Whether a `throw`, or a call that `throws`, has no catch-all clause around it, or a tail call throws.
     fn lets_out(&self, throws: &dyn Fn(&Operator<'_>) -> bool) -> bool {
         let protected = |at: usize| {
-            self.enclosing[at].iter().any(|&frame| match &self.ops[frame] {
-                Operator::TryTable { try_table } => try_table
-                    .catches
-                    .iter()
-                    .any(|catch| matches!(catch, Catch::All { .. } | Catch::AllRef { .. })),
-                _ => false,
-            })
+            self.enclosing[at]
+                .iter()
+                .any(|&frame| match &self.ops[frame] {
+                    Operator::TryTable { try_table } => try_table
+                        .catches
+                        .iter()
+                        .any(|catch| matches!(catch, Catch::All { .. } | Catch::AllRef { .. })),
+                    _ => false,
+                })
         };
         self.ops.iter().enumerate().any(|(at, op)| match op {
             Operator::Throw { .. } | Operator::ThrowRef => !protected(at),

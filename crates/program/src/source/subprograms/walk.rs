@@ -11,7 +11,13 @@ use crate::source::{Location, Slice, SourceMap};
 
 /// Adds the functions of a unit. Those before an error are kept.
 pub(super) fn scan(map: &SourceMap<'_>, unit: u32, into: &mut Subprograms) -> gimli::Result<()> {
-    let mut walk = Walk { map, unit, into, open: Vec::new(), calls: Vec::new() };
+    let mut walk = Walk {
+        map,
+        unit,
+        into,
+        open: Vec::new(),
+        calls: Vec::new(),
+    };
     let result = walk.entries();
     walk.close_to(isize::MIN);
     result
@@ -54,7 +60,9 @@ impl<'a> Walk<'_, 'a> {
         while !entries.is_empty() {
             let (depth, offset) = (entries.next_depth(), entries.next_offset());
             self.close_to(depth);
-            let Some(abbreviation) = entries.read_abbreviation()? else { continue };
+            let Some(abbreviation) = entries.read_abbreviation()? else {
+                continue;
+            };
             match abbreviation.tag() {
                 gimli::DW_TAG_subprogram => {
                     let entry = self.entry(&mut entries, offset, abbreviation)?;
@@ -93,34 +101,62 @@ impl<'a> Walk<'_, 'a> {
         let mut ranges = Vec::new();
         extent.each(unit, |from, to| {
             let known = from < to && sections.body_at(from).is_some();
-            let range = sections.offset(from).zip(sections.offset(to)).filter(|_| known);
+            let range = sections
+                .offset(from)
+                .zip(sections.offset(to))
+                .filter(|_| known);
             ranges.extend(range.map(|(from, to)| from..to));
         })?;
         let file = file.and_then(|file| self.map.file(self.unit, file));
         let call = file.zip(line.filter(|line| *line > 0));
         let column = column.unwrap_or(0);
         let call = call.map(|(file, line)| Location { file, line, column });
-        Ok(Entry { id: EntryId { unit: self.unit, offset }, ranges, call })
+        Ok(Entry {
+            id: EntryId {
+                unit: self.unit,
+                offset,
+            },
+            ranges,
+            call,
+        })
     }
 
     fn function(&mut self, depth: isize, entry: Entry) {
         let functions = &mut self.into.functions;
         let first = functions.len();
-        let stretch = |range| Subprogram { range, entry: entry.id, calls: 0..0 };
+        let stretch = |range| Subprogram {
+            range,
+            entry: entry.id,
+            calls: 0..0,
+        };
         functions.extend(entry.ranges.into_iter().map(stretch));
-        self.open.push(Open { depth, kind: Kind::Function(first..functions.len()) });
+        self.open.push(Open {
+            depth,
+            kind: Kind::Function(first..functions.len()),
+        });
         self.calls.push(Vec::new());
     }
 
     fn call(&mut self, depth: isize, entry: Entry) {
         let level = match self.open.last() {
-            Some(Open { kind: Kind::Call(level), .. }) => level + 1,
+            Some(Open {
+                kind: Kind::Call(level),
+                ..
+            }) => level + 1,
             _ => 0,
         };
-        self.open.push(Open { depth, kind: Kind::Call(level) });
+        self.open.push(Open {
+            depth,
+            kind: Kind::Call(level),
+        });
         if let Some(calls) = self.calls.last_mut() {
             let Entry { id, ranges, call } = entry;
-            let call = |range| InlinedCall { depth: level, range, entry: id, call };
+            let call = |range| InlinedCall {
+                depth: level,
+                range,
+                entry: id,
+                call,
+            };
             calls.extend(ranges.into_iter().map(call));
         }
     }
