@@ -15,10 +15,12 @@ use std::collections::HashSet;
 use std::ops::Range;
 use wasmparser::{Catch, Operator};
 
-use crate::calls::{MayThrow, Transfer, catches_all};
+use crate::calls::{MayThrow, Transfer};
 use crate::{Block, BlockEnd, BlockKind, Cfg, EdgeKind};
 
+mod exceptions;
 mod finish;
+mod frames;
 
 /// Where a pending edge comes from.
 #[derive(Clone, Copy, Debug)]
@@ -293,148 +295,6 @@ impl<'a> CfgBuilder<'a> {
                 op,
                 slot: 0,
             });
-        }
-    }
-
-    fn push(&mut self, kind: FrameKind) {
-        self.frames.push(Frame {
-            kind,
-            join: Vec::new(),
-        });
-    }
-
-    /// `else`: the then-arm goes on behind the else-arm.
-    fn otherwise(&mut self) {
-        self.fall();
-        if let Some(frame) = self.frames.last_mut() {
-            frame.join.append(&mut self.pending);
-            if let FrameKind::If { otherwise } = frame.kind {
-                self.pending.extend(otherwise);
-            }
-            frame.kind = FrameKind::Else;
-        }
-    }
-
-    /// `end` of any frame.
-    fn end(&mut self) {
-        let Some(mut frame) = self.frames.pop() else {
-            return;
-        };
-        match frame.kind {
-            FrameKind::Function => {
-                self.fall();
-                for origin in std::mem::take(&mut self.pending) {
-                    if let (Vertex::Code(block), EdgeKind::Fall) = (origin.from, origin.kind) {
-                        self.code[block as usize].end = BlockEnd::Return;
-                    }
-                    self.edge(origin, Vertex::Exit, false);
-                }
-            }
-            FrameKind::Loop { .. } => {
-                self.headerless.pop_if(|last| *last == self.frames.len());
-            }
-            FrameKind::If { otherwise } => frame.join.extend(otherwise),
-            FrameKind::Try { .. } => {
-                self.tries.pop();
-            }
-            FrameKind::Block | FrameKind::Else => {}
-        }
-        if !frame.join.is_empty() {
-            self.fall();
-            self.pending.append(&mut frame.join);
-        }
-    }
-
-    /// The position in `frames` of a label.
-    fn label(&self, depth: u32) -> usize {
-        self.frames.len() - 1 - depth as usize
-    }
-
-    /// Lets an edge lead to the label of a frame.
-    fn branch(&mut self, origin: Pending, frame: usize) {
-        match &mut self.frames[frame] {
-            Frame {
-                kind: FrameKind::Function,
-                ..
-            } => self.edge(origin, Vertex::Exit, false),
-            Frame {
-                kind: FrameKind::Loop { header },
-                ..
-            } => {
-                let header = header.expect("the operator that branches is in the loop");
-                self.edge(origin, Vertex::Code(header), true);
-            }
-            Frame { join, .. } => join.push(origin),
-        }
-    }
-
-    fn edge(&mut self, origin: Pending, to: Vertex, back: bool) {
-        self.edges.push(RawEdge {
-            origin,
-            to,
-            back,
-            splits_for_loop: false,
-        });
-    }
-
-    /// Lets an exceptional edge lead to the dispatch vertex of the innermost open
-    /// `try_table`. Dispatch vertices reached for the first time get their own edges.
-    fn raise(&mut self, mut origin: Pending) {
-        for position in (0..self.tries.len()).rev() {
-            let at = self.tries[position];
-            let FrameKind::Try {
-                op,
-                offset,
-                catches,
-                dispatch,
-            } = &mut self.frames[at].kind
-            else {
-                unreachable!("`tries` holds positions of try_tables");
-            };
-            if let Some(dispatch) = *dispatch {
-                return self.edge(origin, Vertex::Dispatch(dispatch), false);
-            }
-            let vertex = self.dispatches.len() as u32;
-            *dispatch = Some(vertex);
-            self.dispatches.push((*op, *offset));
-            let (op, catches) = (*op, std::mem::take(catches));
-            let vertex = Vertex::Dispatch(vertex);
-            self.edge(origin, vertex, false);
-
-            let from = |kind, slot| Pending {
-                from: vertex,
-                kind,
-                op: Some(op),
-                slot,
-            };
-            let mut caught = HashSet::new();
-            for (i, catch) in catches.iter().enumerate() {
-                let (tag, label) = match *catch {
-                    Catch::One { tag, label } | Catch::OneRef { tag, label } => (Some(tag), label),
-                    Catch::All { label } | Catch::AllRef { label } => (None, label),
-                };
-                // A clause for a tag that an earlier one took is never chosen.
-                if tag.is_none_or(|tag| caught.insert(tag)) {
-                    let i = i as u32;
-                    // Labels of clauses are counted from outside the `try_table`.
-                    self.branch(from(EdgeKind::Catch(i), i), at - 1 - label as usize);
-                }
-                if catches_all(catch) {
-                    return;
-                }
-            }
-            origin = from(EdgeKind::Unwind, catches.len() as u32);
-        }
-        self.edge(origin, Vertex::OwnDispatch, false);
-        if !std::mem::replace(&mut self.own_dispatch, true) {
-            let from = Vertex::OwnDispatch;
-            let unwind = Pending {
-                from,
-                kind: EdgeKind::Unwind,
-                op: None,
-                slot: 0,
-            };
-            self.edge(unwind, Vertex::Exit, false);
         }
     }
 

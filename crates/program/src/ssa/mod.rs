@@ -19,6 +19,7 @@ mod effect;
 mod minimize;
 mod resolve;
 mod sites;
+mod walk;
 
 pub use effect::Effect;
 

@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use afterimage_ids::{BlockId, EdgeId, ValueId};
 use wasmparser::ValType;
 
-use super::build::{Source, Variable, Walked, general};
+use super::build::{Source, Variable, Walked};
 use super::minimize::minimize;
 use super::sites::Sites;
+use super::walk::general;
 use super::{Phi, Ssa, Value, ValueDef};
 use crate::{BlockEnd, EdgeKind};
 

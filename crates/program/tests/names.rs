@@ -1,0 +1,125 @@
+//! Where names come from, and what happens where they run out.
+
+mod guests;
+
+use afterimage_ids::FuncId;
+use afterimage_program::{NameError, Names, Program, SourceMap};
+
+fn names(bytes: &[u8]) -> (Program, Names) {
+    let program = Program::parse(bytes).unwrap();
+    let names = Names::build(&program, bytes, &SourceMap::build(bytes));
+    (program, names)
+}
+
+#[test]
+fn name_section_then_exports_then_imports_then_index() {
+    let text = r#"(module
+      (import "env" "f" (func))
+      (import "env" "g" (func $named_import))
+      (func $named (export "exported_too") (param $x i32) (local $y i64)
+        (block $outer (loop $inner (br $inner))))
+      (func (export "exported") (export "again"))
+      (func)
+      (func $_ZN5space3fooEibc)
+      (func $_ZN5space5other3fooEv))"#;
+    let (_, names) = names(&wat::parse_str(text).unwrap());
+    let id = FuncId::from_u32;
+    let shown: Vec<_> = names.functions().map(|f| names.function(f)).collect();
+    assert_eq!(
+        shown,
+        [
+            "env.f",
+            "named_import",
+            "named",
+            "exported",
+            "func[4]",
+            "space::foo(int, bool, char)",
+            "space::other::foo()"
+        ]
+    );
+    assert_eq!(names.raw(id(4)), None);
+    assert_eq!(names.raw(id(5)), Some("_ZN5space3fooEibc"));
+    assert_eq!(names.raw(id(99)), None);
+    assert_eq!(
+        (names.local(id(2), 0), names.local(id(2), 1)),
+        (Some("x"), Some("y"))
+    );
+    assert_eq!(
+        (names.label(id(2), 0), names.label(id(2), 1)),
+        (Some("outer"), Some("inner"))
+    );
+    assert_eq!(names.local(id(3), 0), None);
+
+    for (query, function) in [
+        ("named", 2),
+        ("4", 4),
+        ("func[4]", 4),
+        ("func4", 4),
+        ("_ZN5space3fooEibc", 5),
+        ("space::foo(int, bool, char)", 5),
+        ("space::foo", 5),
+        ("other::foo", 6),
+    ] {
+        assert_eq!(names.find(query), Ok(id(function)), "{query}");
+    }
+    let Err(error @ NameError::Ambiguous { .. }) = names.find("foo") else {
+        panic!()
+    };
+    assert_eq!(
+        error.to_string(),
+        "\"foo\" is ambiguous: func[5] space::foo(int, bool, char), func[6] space::other::foo()"
+    );
+    assert_eq!(
+        names.find("7").unwrap_err().to_string(),
+        "there is no function 7; the last is 6"
+    );
+    let error = names.find("exportd").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no function is called \"exportd\"; did you mean exported?"
+    );
+    assert!(matches!(names.find(""), Err(NameError::Unknown { .. })));
+    assert!(
+        matches!(names.find("oo"), Err(NameError::Unknown { .. })),
+        "only whole segments"
+    );
+}
+
+#[test]
+fn a_broken_name_section_gives_what_came_before_and_a_warning() {
+    let mut bytes = wat::parse_str("(module (func (export \"e\")))").unwrap();
+    // Custom section "name": functions (1), 4 bytes: two names, 0 → "a", then the end is missing.
+    bytes.extend(b"\0\x0b\x04name\x01\x04\x02\0\x01a");
+    let (_, names) = names(&bytes);
+    assert_eq!(names.function(FuncId::from_u32(0)), "a");
+    assert_eq!(names.warnings().len(), 1, "{:?}", names.warnings());
+}
+
+#[test]
+fn without_a_name_section_names_come_from_debug_information() {
+    let guest = guests::with_debug_information();
+    let (program, with) = names(guest);
+    let mut stripped = guest.to_vec();
+    let at = guest
+        .windows(6)
+        .rposition(|w| w == b"\x04name\0" || w == b"\x04name\x01")
+        .unwrap();
+    stripped[at + 1] = b'N';
+    let (_, without) = names(&stripped);
+    let source = SourceMap::build(guest);
+    let mut by_debug_information = 0;
+    for function in &program.functions {
+        let exported = program.exports.iter().any(|(_, id)| *id == function.id);
+        if let Some(name) = source.linkage_name(function.body.start)
+            && !exported
+        {
+            assert_eq!(without.raw(function.id), Some(&*name));
+            by_debug_information += usize::from(with.raw(function.id) == Some(&*name));
+        }
+    }
+    assert!(
+        by_debug_information > 100,
+        "{by_debug_information} of {}",
+        program.functions.len()
+    );
+}
