@@ -85,16 +85,25 @@ pub(crate) struct Standing {
 
 impl Outcome {
     /// The activations on the stack, innermost first.
-    pub(crate) fn standing(&self, map: &OffsetMap) -> Result<Vec<Standing>, RecordError> {
-        let Outcome::Early { stack, .. } = self else { return Ok(Vec::new()) };
-        stack
+    pub(crate) fn standing(
+        &self,
+        program: &Program,
+        index: &OperatorIndex<'_>,
+        map: &OffsetMap,
+    ) -> Result<Vec<Standing>, RecordError> {
+        let Outcome::Early { stack, how } = self else { return Ok(Vec::new()) };
+        let mut standing = stack
             .iter()
             .map(|&offset| {
                 let (function, place) =
                     map.lookup(offset).ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?;
                 Ok(Standing { function, place })
             })
-            .collect()
+            .collect::<Result<Vec<_>, RecordError>>()?;
+        if let (Early::Trap(Trap::UnreachableCodeReached), Some(top)) = (how, standing.first_mut()) {
+            *top = behind_conditional_trap(program, index, *top)?;
+        }
+        Ok(standing)
     }
 
     /// How the run ended. `by` is who asked it to stop, if anybody did.
@@ -119,6 +128,34 @@ impl Outcome {
     /// Whether the innermost activation was inside a host call.
     fn in_host_call(&self) -> bool {
         matches!(self, Outcome::Early { how: Early::Exit(_) | Early::Stopped | Early::Host(_), .. })
+    }
+}
+
+/// A conditional branch to `unreachable` may be compiled to a conditional trap, which stands at the branch. Where
+/// the trap really is follows from the graph, unless both ways lead to `unreachable`.
+fn behind_conditional_trap(
+    program: &Program,
+    index: &OperatorIndex<'_>,
+    at: Standing,
+) -> Result<Standing, RecordError> {
+    let Place::Operator(offset) = at.place else { return Ok(at) };
+    let unknown = || RecordError::UnknownPlace(offset.to_string());
+    let function = program.function(at.function).ok_or_else(unknown)?;
+    let cfg = &function.cfg;
+    let block = index.find(offset).and_then(|(_, op)| function.block_of(op)).ok_or_else(unknown)?;
+    if cfg.blocks[block].end != BlockEnd::Branch {
+        return Ok(at);
+    }
+    let mut traps: Vec<BlockId> =
+        cfg.graph.successors(block).filter(|&to| cfg.blocks[to].end == BlockEnd::Unreachable).collect();
+    traps.dedup();
+    match traps.as_slice() {
+        [trap] => {
+            // `unreachable` is one byte, the last of its block.
+            let offset = OrigOffset(cfg.blocks[*trap].offsets.end.0 - 1);
+            Ok(Standing { function: at.function, place: Place::Operator(offset) })
+        }
+        _ => Err(unknown()),
     }
 }
 

@@ -13,6 +13,10 @@ pub(crate) const REPLAY_STACK: usize = 96 << 20;
 /// Stack beyond the guest's, for host functions.
 const HOST_STACK: usize = 4 << 20;
 
+/// A frame holds a return address and a frame pointer at least, so that no stack has more frames
+/// than this allows. (The engine reserves room for the greatest number of frames, so it must not be larger.)
+const SMALLEST_FRAME: usize = 16;
+
 /// The engine's version, as the lock file has it.
 const WASMTIME: &str = "48.0.8";
 
@@ -43,7 +47,7 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
         .cranelift_nan_canonicalization(settings.deterministic)
         .relaxed_simd_deterministic(settings.deterministic)
         .epoch_interruption(settings.epochs)
-        .wasm_backtrace_max_frames(Some(NonZeroUsize::MAX))
+        .wasm_backtrace_max_frames(NonZeroUsize::new(settings.stack / SMALLEST_FRAME))
         .wasm_tail_call(true)
         .wasm_exceptions(true)
         .wasm_multi_memory(true)

@@ -1,10 +1,10 @@
 //! The counts lens: exact counts of a recorded execution, made by re-executing it.
 
-use afterimage_ids::{Counts, EntityRef, FuncId};
+use afterimage_ids::{BlockId, Counts, EntityRef, FuncId};
 use afterimage_placement::{Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_rewrite::{Options, Place, rewrite};
-use afterimage_trace::{CountsLens, End, Ending, Frame, TraceFile};
+use afterimage_trace::{CountsLens, End, Ending, Event, TraceFile};
 
 use crate::ending::{Outcome, Standing, frames, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
@@ -37,8 +37,9 @@ pub fn count(
 ) -> Result<CountsLens, RecordError> {
     let Some(end) = file.end()? else { return Err(RecordError::Cut) };
     let the_plan = plan(program, &options.plan)?;
-    let (replayed, standing) = repeat(file, bytes, program, &end, Some(&the_plan), options.registers, cache, progress)?;
     let index = OperatorIndex::new(program, bytes);
+    let job = Job { file, bytes, program, index: &index, end: &end, cache, progress };
+    let (replayed, standing) = job.repeat(Some(&the_plan), options.registers)?;
     let open = open_frames(program, &index, &replayed.outcome, &standing)?;
     solve_counts(program, &the_plan, &replayed.counters, &replayed.entered, replayed.calls, open)
 }
@@ -55,7 +56,8 @@ pub fn check(
     progress: &Progress,
 ) -> Result<(), RecordError> {
     let Some(end) = file.end()? else { return Err(RecordError::Cut) };
-    repeat(file, bytes, program, &end, None, false, cache, progress).map(|_| ())
+    let index = OperatorIndex::new(program, bytes);
+    Job { file, bytes, program, index: &index, end: &end, cache, progress }.repeat(None, false).map(|_| ())
 }
 
 /// Re-executes a recording with a counter in every block, and compares each with what the counts say.
@@ -73,7 +75,9 @@ pub fn check_blocks(
 ) -> Result<u64, RecordError> {
     let Some(end) = file.end()? else { return Err(RecordError::Cut) };
     let the_plan = plan(program, &PlanOptions::new(Mode::Slow))?;
-    let (repeated, standing) = repeat(file, bytes, program, &end, Some(&the_plan), false, cache, progress)?;
+    let index = OperatorIndex::new(program, bytes);
+    let job = Job { file, bytes, program, index: &index, end: &end, cache, progress };
+    let (repeated, standing) = job.repeat(Some(&the_plan), false)?;
     let mut measured = measured_blocks(program, &the_plan, &repeated.counters)?;
     if let Some(Standing { function, place: Place::Poll(block) }) = standing.first() {
         // The run was stopped in this block before its counter.
@@ -109,91 +113,104 @@ pub(crate) struct Repeated {
     pub calls: Vec<u64>,
 }
 
-#[allow(clippy::too_many_arguments)]
-fn repeat(
-    file: &TraceFile,
-    bytes: &[u8],
-    program: &Program,
-    end: &End,
-    the_plan: Option<&Plan>,
-    registers: bool,
-    cache: &Cache,
-    progress: &Progress,
-) -> Result<(Repeated, Vec<Standing>), RecordError> {
-    let engine = engine(Settings::with_stack(REPLAY_STACK))?;
-    let mut options = Options { export_start: true, registers, ..Options::default() };
-    let mut stop = Stop::Never;
-    let asynchronous = matches!(end.ending, Ending::Interrupted { .. } | Ending::StackOverflow);
-    if asynchronous && !ended_in_host_call(file)? {
-        let Some(clock) = end.clock else { return Err(RecordError::NoClock(end.ending.to_string())) };
-        options.clock = true;
-        match (&end.ending, end.frames.first()) {
-            (Ending::StackOverflow, Some(Frame { function, .. })) => {
-                options.armed = Some(*function);
-                stop = Stop::AtEntry { clock, skip: 0 };
+/// A recording to re-execute.
+struct Job<'a> {
+    file: &'a TraceFile,
+    bytes: &'a [u8],
+    program: &'a Program,
+    index: &'a OperatorIndex<'a>,
+    end: &'a End,
+    cache: &'a Cache,
+    progress: &'a Progress,
+}
+
+impl Job<'_> {
+    /// Re-executes up to the moment where the recording ended.
+    fn repeat(&self, the_plan: Option<&Plan>, registers: bool) -> Result<(Repeated, Vec<Standing>), RecordError> {
+        let engine = engine(Settings::with_stack(REPLAY_STACK))?;
+        let mut options = Options { export_start: true, registers, ..Options::default() };
+        let mut stop = self.stop(&mut options)?;
+        loop {
+            let rewritten = rewrite(self.bytes, self.program, the_plan, &options)?;
+            let replayed = on_guest_thread(REPLAY_STACK, || {
+                replay(&engine, self.cache, self.program, &rewritten, self.file, stop, self.progress)
+            })?;
+            let Replayed { outcome, memory, calls, entered, .. } = replayed;
+            let standing = outcome.standing(self.program, self.index, &rewritten.map)?;
+            let same_stack = frames(self.program, &standing)? == self.end.frames;
+            if let Stop::AtEntry { clock, skip } = stop
+                && !same_stack
+            {
+                // The same function was entered from elsewhere since the last poll, where it still had room.
+                if skip == OVERFLOW_TRIES || matches!(outcome, Outcome::Returned) {
+                    return Err(RecordError::OverflowNotFound);
+                }
+                stop = Stop::AtEntry { clock, skip: skip + 1 };
+                continue;
             }
-            _ => stop = Stop::AtPoll(clock),
+            let by = match self.end.ending {
+                Ending::Interrupted { by } => Some(by),
+                _ => None,
+            };
+            let ending = outcome.ending(&standing, by);
+            if ending != self.end.ending || !same_stack {
+                let what = if ending == self.end.ending {
+                    "it ended with another stack".to_owned()
+                } else {
+                    format!("the guest {ending}; in the recording it {}", self.end.ending)
+                };
+                return Err(RecordError::Diverged { event: self.end.events, what });
+            }
+            if options.registers && self.lost_counters(&rewritten.pending, &outcome, &standing)? {
+                options.registers = false;
+                continue;
+            }
+            let counters = rewritten.layout.counters(&memory).unwrap_or_default();
+            return Ok((Repeated { outcome, counters, entered, calls }, standing));
         }
     }
-    loop {
-        let rewritten = rewrite(bytes, program, the_plan, &options)?;
-        let replayed = on_guest_thread(REPLAY_STACK, || {
-            replay(&engine, cache, program, &rewritten, file, stop, progress)
-        })?;
-        let Replayed { outcome, memory, calls, entered, .. } = replayed;
-        let standing = outcome.standing(&rewritten.map)?;
-        let same_stack = frames(program, &standing)? == end.frames;
-        if let Stop::AtEntry { clock, skip } = stop
-            && !same_stack
-        {
-            // The same function was entered from elsewhere since the last poll, where it still had room.
-            if skip == OVERFLOW_TRIES || matches!(outcome, Outcome::Returned) {
-                return Err(RecordError::OverflowNotFound);
-            }
-            stop = Stop::AtEntry { clock, skip: skip + 1 };
-            continue;
+
+    /// Where the re-execution has to be stopped, and the instrumentation that this needs.
+    fn stop(&self, options: &mut Options) -> Result<Stop, RecordError> {
+        let asynchronous = matches!(self.end.ending, Ending::Interrupted { .. } | Ending::StackOverflow);
+        if !asynchronous || self.ended_in_host_call()? {
+            return Ok(Stop::Never);
         }
-        let by = match end.ending {
-            Ending::Interrupted { by } => Some(by),
-            _ => None,
+        let Some(clock) = self.end.clock else {
+            return Err(RecordError::NoClock(self.end.ending.to_string()));
         };
-        let ending = outcome.ending(&standing, by);
-        if ending != end.ending || !same_stack {
-            let what = format!("it ended otherwise: {ending}, and not {}", end.ending);
-            return Err(RecordError::Diverged { event: end.events, what });
-        }
-        if options.registers && lost_counters(program, bytes, &rewritten.pending, &outcome, &standing)? {
-            options.registers = false;
-            continue;
-        }
-        let counters = rewritten.layout.counters(&memory).unwrap_or_default();
-        return Ok((Repeated { outcome, counters, entered, calls }, standing));
+        options.clock = true;
+        Ok(match (&self.end.ending, self.end.frames.first()) {
+            (Ending::StackOverflow, Some(top)) => {
+                options.armed = Some(top.function);
+                Stop::AtEntry { clock, skip: 0 }
+            }
+            _ => Stop::AtPoll(clock),
+        })
     }
-}
 
-fn ended_in_host_call(file: &TraceFile) -> Result<bool, RecordError> {
-    let mut last = None;
-    for event in file.log()? {
-        last = Some(event?);
+    fn ended_in_host_call(&self) -> Result<bool, RecordError> {
+        let mut last = None;
+        for event in self.file.log()? {
+            last = Some(event?);
+        }
+        Ok(matches!(last, Some(Event::HostStop { .. })))
     }
-    Ok(matches!(last, Some(afterimage_trace::Event::HostStop { .. })))
-}
 
-/// Whether an activation stands in a loop whose counters were still in locals.
-fn lost_counters(
-    program: &Program,
-    bytes: &[u8],
-    pending: &[Vec<afterimage_ids::BlockId>],
-    outcome: &Outcome,
-    standing: &[Standing],
-) -> Result<bool, RecordError> {
-    let index = OperatorIndex::new(program, bytes);
-    let open = open_frames(program, &index, outcome, standing)?;
-    let imports = program.imports.len();
-    Ok(open.iter().any(|frame| {
-        let function = frame.function.as_u32() as usize - imports;
-        pending.get(function).is_some_and(|blocks| blocks.binary_search(&frame.block).is_ok())
-    }))
+    /// Whether an activation stands in a loop whose counters were still in locals.
+    fn lost_counters(
+        &self,
+        pending: &[Vec<BlockId>],
+        outcome: &Outcome,
+        standing: &[Standing],
+    ) -> Result<bool, RecordError> {
+        let open = open_frames(self.program, self.index, outcome, standing)?;
+        let imports = self.program.imports.len();
+        Ok(open.iter().any(|frame| {
+            let function = frame.function.as_u32() as usize - imports;
+            pending.get(function).is_some_and(|blocks| blocks.binary_search(&frame.block).is_ok())
+        }))
+    }
 }
 
 /// Counters and facts → counts.

@@ -321,7 +321,8 @@ impl Run<'_> {
         let memory = counters.data(&store).to_vec();
         let live = store.into_data();
         live.log.finish()?;
-        let standing = outcome.standing(&self.rewritten.map)?;
+        let index = OperatorIndex::new(self.program, self.bytes);
+        let standing = outcome.standing(self.program, &index, &self.rewritten.map)?;
         let end = End {
             ending: outcome.ending(&standing, interrupt.requested()),
             frames: frames(self.program, &standing)?,
@@ -331,7 +332,6 @@ impl Run<'_> {
         };
         let counts = match self.plan {
             Some(plan) => {
-                let index = OperatorIndex::new(self.program, self.bytes);
                 let open = open_frames(self.program, &index, &outcome, &standing)?;
                 let entered: Vec<FuncId> = self.entries.iter().take(live.entered).map(|e| e.0).collect();
                 let counters = self.rewritten.layout.counters(&memory).unwrap_or_default();

@@ -305,8 +305,15 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I32Const(0));
         self.put(&Instruction::I64Load(limit));
         self.put(&Instruction::I64GeU);
+        self.stop(Place::Poll(block));
+    }
+
+    /// Traps if the condition on the stack holds. The engine may make one conditional trap of it, which stands
+    /// at the `if` and not at the `unreachable`.
+    fn stop(&mut self, place: Place) {
+        self.map.stops.push((self.out.len() as u32, place));
         self.put(&Instruction::If(BlockType::Empty));
-        self.map.stops.push((self.out.len() as u32, Place::Poll(block)));
+        self.map.stops.push((self.out.len() as u32, place));
         self.put(&Instruction::Unreachable);
         self.put(&Instruction::End);
     }
@@ -323,10 +330,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I32Const(0));
         self.put(&Instruction::I64Load(skip));
         self.put(&Instruction::I64Eqz);
-        self.put(&Instruction::If(BlockType::Empty));
-        self.map.stops.push((self.out.len() as u32, Place::Prologue));
-        self.put(&Instruction::Unreachable);
-        self.put(&Instruction::End);
+        self.stop(Place::Prologue);
         self.add_to(ARM_SKIP_AT, &Instruction::I64Const(-1));
         self.put(&Instruction::End);
     }
