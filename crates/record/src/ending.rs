@@ -19,8 +19,8 @@ pub(crate) enum Outcome {
     /// The guest ended early.
     Early {
         how: Early,
-        /// Offsets in the rewritten module, innermost first.
-        stack: Vec<InstrOffset>,
+        /// Functions and offsets in the rewritten module, innermost first. No offset: before the first operator.
+        stack: Vec<(FuncId, Option<InstrOffset>)>,
     },
 }
 
@@ -44,14 +44,11 @@ pub(crate) fn classify(error: wasmtime::Error) -> Result<Outcome, RecordError> {
                 .frames()
                 .iter()
                 .map(|f| {
-                    f.module_offset()
-                        .and_then(|o| u32::try_from(o).ok())
-                        .map(InstrOffset)
-                        .ok_or_else(|| RecordError::UnknownPlace("an unknown offset".to_owned()))
+                    let offset = f.module_offset().and_then(|o| u32::try_from(o).ok()).map(InstrOffset);
+                    (FuncId::from_u32(f.func_index()), offset)
                 })
-                .collect::<Result<Vec<_>, _>>()
+                .collect()
         })
-        .transpose()?
         .unwrap_or_default();
     let how = if let Some(exit) = error.downcast_ref::<I32Exit>() {
         Early::Exit(exit.0)
@@ -94,10 +91,18 @@ impl Outcome {
         let Outcome::Early { stack, how } = self else { return Ok(Vec::new()) };
         let mut standing = stack
             .iter()
-            .map(|&offset| {
-                let (function, place) =
-                    map.lookup(offset).ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?;
-                Ok(Standing { function, place })
+            .enumerate()
+            .map(|(depth, &(function, offset))| match offset {
+                Some(offset) => {
+                    let place = map.lookup(offset).filter(|found| found.0 == function);
+                    let (_, place) = place.ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?;
+                    Ok(Standing { function, place })
+                }
+                // Only a stack overflow stands in front of the code of a function.
+                None if depth == 0 && matches!(how, Early::Trap(Trap::StackOverflow)) => {
+                    Ok(Standing { function, place: Place::Prologue })
+                }
+                None => Err(RecordError::UnknownPlace(function.to_string())),
             })
             .collect::<Result<Vec<_>, RecordError>>()?;
         if let (Early::Trap(Trap::UnreachableCodeReached), Some(top)) = (how, standing.first_mut()) {
