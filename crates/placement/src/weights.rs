@@ -41,7 +41,7 @@ impl Weights {
     /// other branch. Where the three cannot all hold, branches keep their shares and the number of
     /// iterations gives way. Beyond the paper:
     /// - an edge that leaves several loops at once gets a share 11 times smaller per further loop;
-    /// - edges that `likelihood` calls unlikely get next to nothing;
+    /// - edges that `likelihood` calls unlikely get next to nothing, those to calls and returns less than others;
     /// - a loop without a likely exit, and a vertex without successors, leak what enters them;
     /// - what enters an irreducible loop elsewhere than at its header is first led there.
     ///

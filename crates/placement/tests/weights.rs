@@ -97,6 +97,18 @@ fn an_infinite_loop_leaks_at_its_header() {
 }
 
 #[test]
+fn what_leaks_in_an_inner_loop_does_not_come_back_to_the_outer_one() {
+    // Loop 2 inside loop 1 is left by unlikely edges only.
+    let graph = flow_graph(4, &[(0, 1), (1, 2), (2, 2), (2, 1), (1, 3)]);
+    let weights = Weights::heuristic(&graph, |e| match e.index() {
+        3 => Likelihood::Cold,
+        _ => Likelihood::Normal,
+    });
+    conserves_flow(&graph, &weights).expect("flow is conserved");
+    assert!(weights.leak(BlockId::new(2)) > 0.5);
+}
+
+#[test]
 fn what_enters_an_irreducible_loop_in_the_middle_is_led_to_its_header() {
     // 1 ⇄ 2 is entered at both.
     let graph = flow_graph(4, &[(0, 1), (0, 2), (1, 2), (2, 1), (1, 3)]);

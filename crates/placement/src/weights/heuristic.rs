@@ -185,7 +185,7 @@ impl<'a> Heuristic<'a> {
     /// likely exits, those that leave further loops counted less. `None` if there is no likely exit.
     fn exit_share(&self, l: Option<LoopId>, items: &[Item]) -> Option<f64> {
         let count = |e: EdgeId| match self.target(l, e) {
-            Target::Outside(further) if (self.likelihood)(e) == Likelihood::Normal => {
+            Target::Outside(further) if (self.likelihood)(e).share().is_none() => {
                 further_share(further)
             }
             _ => 0.0,
@@ -228,12 +228,14 @@ impl<'a> Heuristic<'a> {
         let rest = amount * (1.0 - unlikely_total * damping);
         let likely = out.iter().copied().filter(|&e| unlikely(e).is_none());
         let likely_count = likely.clone().count() as f64;
-        let (mut exits, mut exit_total) = (0.0, 0.0);
+        let (mut exits, mut exit_total, mut parts) = (0.0, 0.0, 0.0);
         let exit_weight = |further| (share * further_share(further)).min(rest / likely_count);
         for e in likely {
             if let Target::Outside(further) = self.target(l, e) {
                 exits += 1.0;
                 exit_total += exit_weight(further);
+            } else {
+                parts += (self.likelihood)(e).part();
             }
         }
         for i in 0..out.len() {
@@ -244,7 +246,7 @@ impl<'a> Heuristic<'a> {
                     // A vertex from which every likely way leads out of the loop.
                     Target::Outside(_) if exits == likely_count => rest / likely_count,
                     Target::Outside(further) => exit_weight(further),
-                    _ => (rest - exit_total) / (likely_count - exits),
+                    _ => (rest - exit_total) * (self.likelihood)(e).part() / parts,
                 },
             };
             self.edges[e.index()] = flow;
