@@ -1,2 +1,54 @@
-//! To be written.
-fn main() {}
+//! The benchmark: what recording and counting cost on real programs.
+//!
+//! Everything is compared with the plain module (no epochs, no fuel, no NaN canonicalisation) in the same process,
+//! variants in turn, by processor time of the guest's thread.
+
+mod corpus;
+mod machine;
+mod profile;
+mod statistics;
+mod table;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Measure recording and counting on the corpus (build it first: cargo xtask corpus)
+#[derive(Parser)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Exact profiles: run-time and compile-time ratios, counters, increments
+    Profile(Arguments),
+}
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The folder with the corpus
+    #[arg(long, default_value = "target/corpus")]
+    corpus: PathBuf,
+    /// Only these programs
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Leave these programs out
+    #[arg(long, value_delimiter = ',', default_value = "clang")]
+    skip: Vec<String>,
+    /// Runs of each variant
+    #[arg(long, default_value_t = 7)]
+    runs: usize,
+    /// Where the results go; none are kept without it
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().command {
+        Command::Profile(arguments) => profile::run(&arguments),
+    }
+}

@@ -34,6 +34,11 @@ impl Cache {
         Self { folder: None }
     }
 
+    /// A cache in this folder, which is made if need be; no cache if it is not private.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self { folder: Some(folder.to_owned()).filter(|folder| private_folder(folder)) }
+    }
+
     /// The user's cache: `$AFTERIMAGE_CACHE`, else `afterimage` in `$XDG_CACHE_HOME` or in
     /// `~/.cache`. Where that folder cannot be made or is not private, there is no cache.
     pub fn of_user() -> Self {

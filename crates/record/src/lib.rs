@@ -13,6 +13,7 @@ mod error;
 mod interrupt;
 mod lens;
 mod live;
+pub mod measure;
 mod replay;
 mod values;
 mod wasi;

@@ -56,6 +56,8 @@ pub struct RecordOptions {
     pub silent: bool,
     /// Send what the guest writes to its standard output to our standard error.
     pub output_to_stderr: bool,
+    /// Canonicalise NaNs and fix relaxed SIMD, so that the run repeats exactly. Off only for measurements.
+    pub deterministic: bool,
     /// Version of the calling tool, for the file.
     pub tool_version: String,
 }
@@ -70,6 +72,7 @@ impl Default for RecordOptions {
             check_effects: false,
             silent: false,
             output_to_stderr: false,
+            deterministic: true,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
@@ -179,7 +182,8 @@ pub fn record(
     interrupt: &Interrupt,
     out: &TraceWriter,
 ) -> Result<Recorded, RecordError> {
-    let engine = engine(Settings::with_stack(options.stack))?;
+    let settings = Settings { deterministic: options.deterministic, ..Settings::with_stack(options.stack) };
+    let engine = engine(settings)?;
     let the_plan = match &options.counts {
         Some(wanted) => Some(plan(program, wanted)?),
         None => None,
@@ -370,43 +374,15 @@ impl Run<'_> {
 
     fn host(&self, interrupt: &Interrupt, log: LogWriter) -> Result<Live, RecordError> {
         let command = self.command;
-        let mut builder = WasiCtxBuilder::new();
-        let mut arguments = vec![command.name.clone()];
-        if command.invoke.is_none() {
-            arguments.extend(command.args.iter().cloned());
-        }
-        builder.allow_blocking_current_thread(true).args(&arguments).envs(&command.env);
-        if !self.options.silent {
-            builder.inherit_stdout().inherit_stderr();
-        }
-        if self.options.output_to_stderr {
-            builder.stdout(wasmtime_wasi::cli::stderr());
-        }
-        match &command.stdin {
-            None => {
-                builder.inherit_stdin();
-            }
-            Some(path) => {
-                let open = |message: String| RecordError::Open { path: path.display().to_string(), message };
-                let file = std::fs::File::open(path).map_err(|e| open(e.to_string()))?;
-                if file.metadata().is_ok_and(|m| m.is_dir()) {
-                    return Err(open("it is a folder".to_owned()));
-                }
-                builder.stdin(wasmtime_wasi::cli::InputFile::new(file));
-            }
-        }
-        for (host, guest) in &command.dirs {
-            builder
-                .preopened_dir(host, guest, FsPerms::ReadWrite)
-                .map_err(|e| RecordError::Open { path: host.display().to_string(), message: format!("{e:#}") })?;
-        }
+        let arguments = arguments(command);
+        let wasi = wasi_context(command, &arguments, self.options)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(RecordError::Thread)?;
         let environment = command.env.iter().map(|(k, v)| k.len() + 1 + v.len());
         Ok(Live {
-            wasi: builder.build_p1(),
+            wasi,
             runtime,
             interrupt: interrupt.clone(),
             memory: None,
@@ -424,6 +400,50 @@ impl Run<'_> {
             growth: None,
         })
     }
+}
+
+/// `argv` of the guest.
+pub(crate) fn arguments(command: &Command) -> Vec<String> {
+    let mut arguments = vec![command.name.clone()];
+    if command.invoke.is_none() {
+        arguments.extend(command.args.iter().cloned());
+    }
+    arguments
+}
+
+/// What the guest is granted, and nothing else.
+pub(crate) fn wasi_context(
+    command: &Command,
+    arguments: &[String],
+    options: &RecordOptions,
+) -> Result<WasiP1Ctx, RecordError> {
+    let mut builder = WasiCtxBuilder::new();
+    builder.allow_blocking_current_thread(true).args(arguments).envs(&command.env);
+    if !options.silent {
+        builder.inherit_stdout().inherit_stderr();
+    }
+    if options.output_to_stderr {
+        builder.stdout(wasmtime_wasi::cli::stderr());
+    }
+    match &command.stdin {
+        None => {
+            builder.inherit_stdin();
+        }
+        Some(path) => {
+            let open = |message: String| RecordError::Open { path: path.display().to_string(), message };
+            let file = std::fs::File::open(path).map_err(|e| open(e.to_string()))?;
+            if file.metadata().is_ok_and(|m| m.is_dir()) {
+                return Err(open("it is a folder".to_owned()));
+            }
+            builder.stdin(wasmtime_wasi::cli::InputFile::new(file));
+        }
+    }
+    for (host, guest) in &command.dirs {
+        builder
+            .preopened_dir(host, guest, FsPerms::ReadWrite)
+            .map_err(|e| RecordError::Open { path: host.display().to_string(), message: format!("{e:#}") })?;
+    }
+    Ok(builder.build_p1())
 }
 
 /// Processor time of this thread in seconds.

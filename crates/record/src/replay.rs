@@ -10,7 +10,7 @@ use wasmtime::{Engine, Func, Instance, Memory, Module, ResourceLimiter, Store, V
 use wasmtime_wasi::I32Exit;
 
 use crate::ending::{Outcome, classify};
-use crate::live::{Stopped, cpu_time};
+use crate::live::Stopped;
 use crate::values::{raw, val, zero};
 use crate::{Cache, RecordError};
 
@@ -34,7 +34,6 @@ pub(crate) struct Replayed {
     pub calls: Vec<u64>,
     /// What the host called, in order.
     pub entered: Vec<FuncId>,
-    pub cpu_seconds: f64,
 }
 
 /// Told now and then how many events of the log have been repeated.
@@ -140,12 +139,10 @@ pub(crate) fn replay(
             set(ARM_SKIP_AT, skip)?;
         }
     }
-    let start = cpu_time();
     let outcome = run(&mut store, &instance, program)?;
-    let cpu_seconds = cpu_time() - start;
     let memory = probes.data(&store).to_vec();
     let host = store.into_data();
-    Ok(Replayed { outcome, memory, calls: host.calls, entered: host.entered, cpu_seconds })
+    Ok(Replayed { outcome, memory, calls: host.calls, entered: host.entered })
 }
 
 /// Repeats the calls that the host made.
@@ -191,7 +188,10 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Vec<wasmtime::Extern> {
     for (i, import) in module.imports().enumerate() {
         let wasmtime::ExternType::Func(ty) = import.ty() else { continue };
         let id = ImportId::from_u32(i as u32);
+        // The slots for results arrive without a value of their type.
+        let zeros: Vec<Val> = ty.results().map(|ty| zero(&ty)).collect();
         let function = Func::new(&mut *store, ty, move |mut caller, params, results| {
+            results.clone_from_slice(&zeros);
             let memory = caller.data().memory;
             match memory {
                 Some(memory) => {

@@ -4,6 +4,7 @@ use afterimage_ids::ImportId;
 use afterimage_trace::{HostCallRef, HostStop, HostWriteRef, RawValue};
 use wasmtime::{Caller, Func, Store};
 use wasmtime_wasi::I32Exit;
+use wasmtime_wasi::p1::wasi_snapshot_preview1::WasiSnapshotPreview1 as _;
 use wasmtime_wasi::p1::{WasiP1Ctx, wasi_snapshot_preview1 as wasi};
 use wiggle::GuestMemory;
 
@@ -12,6 +13,9 @@ use crate::live::{Live, Stopped};
 
 /// The module name of WASI preview 1.
 pub(crate) const MODULE: &str = "wasi_snapshot_preview1";
+
+/// How many bytes every host call may copy, as in the engine's own command line. A guest with more memory may hand over all of it.
+const LEAST_FUEL: usize = 128 << 20;
 
 trait IntoRaw: Copy {
     fn raw(self) -> RawValue;
@@ -44,6 +48,10 @@ macro_rules! functions {
                         })
                     },
                 ),)*
+                // The engine's own refuses codes from 126 on, which WASI allows and native programs use.
+                "proc_exit" => Func::wrap(&mut *store, move |caller: Caller<'_, Live>, code: i32| -> wasmtime::Result<()> {
+                    call(caller, import, declared, &[code.raw()], async |_, _| Err(I32Exit(code).into()))
+                }),
                 _ => return None,
             })
         }
@@ -89,7 +97,6 @@ functions! {
     path_symlink(a: i32, b: i32, c: i32, d: i32, e: i32) -> i32, await;
     path_unlink_file(a: i32, b: i32, c: i32) -> i32, await;
     poll_oneoff(a: i32, b: i32, c: i32, d: i32) -> i32, await;
-    proc_exit(a: i32) -> ();
     proc_raise(a: i32) -> i32;
     random_get(a: i32, b: i32) -> i32;
     sched_yield() -> i32;
@@ -149,6 +156,8 @@ fn call<R: Outcome>(
 
     let interrupt = live.interrupt.clone();
     let wasi = &mut live.wasi;
+    // What a call may copy in or out; without this it may copy nothing.
+    wasi.set_hostcall_fuel(bytes.len().max(LEAST_FUEL));
     let outcome = live.runtime.block_on(async {
         let mut guest = GuestMemory::Unshared(bytes);
         tokio::select! {

@@ -498,4 +498,3 @@ impl<'a> Assembler<'a> {
     }
 }
 
-pub(crate) type Steps = Vec<(afterimage_placement::Site, Step)>;

@@ -1,0 +1,53 @@
+//! The programs, as `cargo xtask corpus` leaves them.
+
+use std::path::{Path, PathBuf};
+
+use afterimage_record::Command;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::Arguments;
+
+/// A program and how to run it; paths are relative to the corpus folder.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Entry {
+    pub name: String,
+    wasm: PathBuf,
+    args: Vec<String>,
+    stdin: Option<PathBuf>,
+    dirs: Vec<(PathBuf, String)>,
+}
+
+impl Entry {
+    pub(crate) fn command(&self, folder: &Path) -> Command {
+        Command {
+            name: self.name.clone(),
+            args: self.args.clone(),
+            stdin: Some(self.stdin.as_ref().map_or_else(|| PathBuf::from("/dev/null"), |s| folder.join(s))),
+            dirs: self.dirs.iter().map(|(host, guest)| (folder.join(host), guest.clone())).collect(),
+            ..Command::default()
+        }
+    }
+
+    pub(crate) fn module(&self, folder: &Path) -> Result<Vec<u8>> {
+        let path = folder.join(&self.wasm);
+        std::fs::read(&path).with_context(|| path.display().to_string())
+    }
+}
+
+/// The programs asked for.
+pub(crate) fn entries(arguments: &Arguments) -> Result<Vec<Entry>> {
+    let path = arguments.corpus.join("manifest.json");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {} (build the corpus first: cargo xtask corpus)", path.display()))?;
+    let all: Vec<Entry> = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    for name in &arguments.only {
+        if !all.iter().any(|e| e.name == *name) {
+            bail!("{} has no program {name:?}", path.display());
+        }
+    }
+    let wanted = |e: &Entry| {
+        if arguments.only.is_empty() { !arguments.skip.contains(&e.name) } else { arguments.only.contains(&e.name) }
+    };
+    Ok(all.into_iter().filter(wanted).collect())
+}

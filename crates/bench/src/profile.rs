@@ -1,0 +1,347 @@
+//! The cost of exact profiles: the analogues of Tables 1 and 2 of Ball and Larus 1992.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use afterimage_ids::Counts;
+use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
+use afterimage_program::{BlockKind, EdgeKind, Program};
+use afterimage_record::measure::{Compiled, Setting, compile};
+use afterimage_record::{
+    Cache, Command, CountOptions, Interrupt, RecordOptions, check_blocks, count, record,
+};
+use afterimage_rewrite::{Options, rewrite};
+use afterimage_trace::{TraceFile, TraceWriter};
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+
+use crate::Arguments;
+use crate::corpus::{Entry, entries};
+use crate::machine::Machine;
+use crate::statistics::{Sample, geometric};
+use crate::table::Table;
+
+/// The variants that are timed, in the order of a round.
+const VARIANTS: [&str; 10] =
+    ["plain", "nan", "epochs", "slow", "quick", "feedback", "program", "best", "record", "clock"];
+const PLAIN: usize = 0;
+
+/// What was measured of one program.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    functions: usize,
+    /// Static blocks and edges of all functions.
+    blocks: u64,
+    edges: u64,
+    /// Blocks executed; calls end blocks.
+    executed_blocks: u64,
+    /// The same, if calls did not end blocks.
+    executed_native_blocks: u64,
+    seconds: Vec<(&'static str, Sample)>,
+    ratios: Vec<(&'static str, Sample)>,
+    compile_seconds: Vec<(&'static str, f64)>,
+    counters: Vec<(&'static str, u64)>,
+    increments: Vec<(&'static str, u64)>,
+    /// Modes whose re-executions gave the same counts as each other, and agreed with a counter in every block.
+    agree: bool,
+}
+
+impl Row {
+    fn ratio(&self, variant: &str) -> f64 {
+        self.ratios.iter().find(|r| r.0 == variant).map_or(f64::NAN, |r| r.1.median)
+    }
+
+    fn of(list: &[(&'static str, u64)], variant: &str) -> f64 {
+        list.iter().find(|r| r.0 == variant).map_or(f64::NAN, |r| r.1 as f64)
+    }
+
+    fn compile_ratio(&self, variant: &str) -> f64 {
+        let of = |v: &str| self.compile_seconds.iter().find(|r| r.0 == v).map_or(f64::NAN, |r| r.1);
+        of(variant) / of("plain")
+    }
+
+    fn per_block(&self, variant: &str) -> f64 {
+        Self::of(&self.increments, variant) / self.executed_blocks as f64
+    }
+}
+
+#[derive(Serialize)]
+struct Results {
+    machine: Machine,
+    runs: usize,
+    rows: Vec<Row>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let mut rows = Vec::new();
+    for entry in entries(arguments)? {
+        eprintln!("{} …", entry.name);
+        rows.push(measure(&entry, arguments).with_context(|| entry.name.clone())?);
+    }
+    let results = Results { machine: Machine::this(), runs: arguments.runs, rows };
+    let text = report(&results);
+    println!("{text}");
+    if let Some(folder) = &arguments.out {
+        std::fs::create_dir_all(folder)?;
+        let stem = folder.join(format!("{}-profile", results.machine.date));
+        std::fs::write(stem.with_extension("md"), &text)?;
+        std::fs::write(stem.with_extension("json"), serde_json::to_string_pretty(&results)? + "\n")?;
+        eprintln!("written to {}.md and .json", stem.display());
+    }
+    Ok(())
+}
+
+/// A recording of the program, its counts by every mode, and what these took.
+struct Truth {
+    counts: Counts,
+    counters: Vec<(&'static str, u64)>,
+    increments: Vec<(&'static str, u64)>,
+}
+
+fn truth(bytes: &[u8], program: &Program, command: &Command, folder: &Path) -> Result<Truth> {
+    let path = folder.join("run.aft");
+    let out = TraceWriter::create(&path, true)?;
+    let options = RecordOptions { silent: true, clock: false, ..RecordOptions::default() };
+    let cache = Cache::none();
+    record(bytes, program, command, &options, &cache, &Interrupt::new(), &out)?;
+    drop(out);
+    let file = TraceFile::open(&path)?;
+    let quiet: afterimage_record::Progress = Arc::new(|_| ());
+    let make = |mode: Mode, feedback: Option<&Counts>, registers: bool| {
+        let options = CountOptions { plan: PlanOptions { feedback, ..PlanOptions::new(mode) }, registers };
+        count(&file, bytes, program, &options, &cache, &quiet)
+    };
+    let quick = make(Mode::Quick, None, false)?;
+    let counts = quick.counts.clone();
+    let blocks = check_blocks(&file, bytes, program, &counts, &cache, &quiet)?;
+    let others = [
+        ("feedback", make(Mode::Feedback, Some(&counts), false)?),
+        ("program", make(Mode::Program, None, false)?),
+        ("best", make(Mode::Program, None, true)?),
+        ("program+feedback", make(Mode::Program, Some(&counts), true)?),
+    ];
+    let executed: u64 = executed_blocks(program, &counts)?;
+    let mut counters = vec![("slow", blocks), ("quick", quick.counters)];
+    let mut increments = vec![("slow", executed), ("quick", quick.increments)];
+    for (name, lens) in &others {
+        ensure!(lens.counts == counts, "mode {name} gives other counts than mode quick");
+        counters.push((name, lens.counters));
+        increments.push((name, lens.increments));
+    }
+    Ok(Truth { counts, counters, increments })
+}
+
+fn executed_blocks(program: &Program, counts: &Counts) -> Result<u64> {
+    let per_function = block_counts(program, counts)?;
+    let sums = program.functions.iter().zip(&per_function).map(|(f, blocks)| {
+        let code = f.cfg.blocks.values().zip(blocks).filter(|(b, _)| b.kind == BlockKind::Code);
+        code.map(|(_, n)| n).sum::<u64>()
+    });
+    Ok(sums.sum())
+}
+
+/// Blocks that begin only because a call ended the one before.
+fn continuations(program: &Program, counts: &Counts) -> u64 {
+    let mut sum = 0;
+    for (f, counts) in program.functions.iter().zip(&counts.functions) {
+        for (id, edge) in &f.cfg.edges {
+            let only = f.cfg.graph.in_edges(edge.to).len() == 1 && f.cfg.blocks[edge.to].kind == BlockKind::Code;
+            if edge.kind == EdgeKind::CallReturn && only {
+                sum += counts.edges[id.as_u32() as usize];
+            }
+        }
+    }
+    sum
+}
+
+fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
+    let bytes = entry.module(&arguments.corpus)?;
+    let program = Program::parse(&bytes)?;
+    let command = entry.command(&arguments.corpus);
+    let folder = tempfile::tempdir()?;
+    let truth = truth(&bytes, &program, &command, folder.path())?;
+
+    let instrumented = |mode: Mode, feedback: Option<&Counts>, registers: bool| -> Result<Vec<u8>> {
+        let plan = plan(&program, &PlanOptions { feedback, ..PlanOptions::new(mode) })?;
+        let options = Options { registers, ..Options::default() };
+        Ok(rewrite(&bytes, &program, Some(&plan), &options)?.module)
+    };
+    let plain = Setting::default();
+    let mut compiled: Vec<(&'static str, Compiled)> = Vec::new();
+    let mut compile_seconds = Vec::new();
+    let modules = [
+        ("plain", plain, bytes.clone()),
+        ("nan", Setting { deterministic: true, ..plain }, bytes.clone()),
+        ("epochs", Setting { epochs: true, ..plain }, bytes.clone()),
+        ("slow", plain, instrumented(Mode::Slow, None, false)?),
+        ("quick", plain, instrumented(Mode::Quick, None, false)?),
+        ("feedback", plain, instrumented(Mode::Feedback, Some(&truth.counts), true)?),
+        ("program", plain, instrumented(Mode::Program, None, false)?),
+        ("best", plain, instrumented(Mode::Program, None, true)?),
+    ];
+    for (name, setting, module) in &modules {
+        compiled.push((name, compile(*setting, module)?));
+    }
+    // The first compilation warms the machine up for those after it: the second of each counts.
+    for (name, setting, module) in &modules {
+        compile_seconds.push((*name, compile(*setting, module)?.compile_seconds));
+    }
+
+    let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); VARIANTS.len()];
+    for round in 0..=arguments.runs {
+        for (v, times) in seconds.iter_mut().enumerate() {
+            let time = match compiled.get(v) {
+                Some((_, module)) => module.run(&command)?.cpu_seconds,
+                None => recorded(&bytes, &program, &command, folder.path(), VARIANTS[v] == "clock")?,
+            };
+            // The first round fills the caches.
+            if round > 0 {
+                times.push(time);
+            }
+        }
+    }
+    let ratios = VARIANTS.iter().zip(&seconds).map(|(n, s)| (*n, Sample::ratios(s, &seconds[PLAIN]))).collect();
+    let executed = executed_blocks(&program, &truth.counts)?;
+    let vertices = program.functions.iter().map(|f| f.cfg.blocks.len() as u64).sum();
+    let edges = program.functions.iter().map(|f| f.cfg.edges.len() as u64).sum();
+    Ok(Row {
+        name: entry.name.clone(),
+        functions: program.functions.len(),
+        blocks: vertices,
+        edges,
+        executed_blocks: executed,
+        executed_native_blocks: executed - continuations(&program, &truth.counts),
+        seconds: VARIANTS.iter().zip(seconds).map(|(n, s)| (*n, Sample::of(s))).collect(),
+        ratios,
+        compile_seconds,
+        counters: truth.counters,
+        increments: truth.increments,
+        agree: true,
+    })
+}
+
+/// The guest's time while it is recorded, without the settings that are measured apart.
+fn recorded(bytes: &[u8], program: &Program, command: &Command, folder: &Path, clock: bool) -> Result<f64> {
+    let out = TraceWriter::create(&folder.join("timed.aft"), true)?;
+    let options = RecordOptions { silent: true, clock, deterministic: false, ..RecordOptions::default() };
+    let cache = Cache::in_folder(&folder.join("cache"));
+    Ok(record(bytes, program, command, &options, &cache, &Interrupt::new(), &out)?.cpu_seconds)
+}
+
+fn report(results: &Results) -> String {
+    let mut out = format!(
+        "{}, {} cores, {} GiB, {}, {}; {} runs of each, in turn; thread processor time, medians.\n\n",
+        results.machine.processor,
+        results.machine.cores,
+        results.machine.memory_gib,
+        results.machine.engine,
+        results.machine.date,
+        results.runs,
+    );
+    let rows = &results.rows;
+    out.push_str("Time as a ratio to the plain module\n\n");
+    let mut header = vec!["program", "plain s"];
+    header.extend(&VARIANTS[1..]);
+    let mut table = Table::new(&header);
+    for row in rows {
+        let plain = row.seconds[PLAIN].1;
+        let mut cells = vec![row.name.clone(), format!("{:.3}", plain.median)];
+        cells.extend(row.ratios[1..].iter().map(|r| format!("{:.3} ({:.2}–{:.2})", r.1.median, r.1.min, r.1.max)));
+        table.row(cells);
+    }
+    let worst = |values: &[f64]| values.iter().copied().fold(f64::NAN, f64::max);
+    let mean_of = |values: &[f64]| geometric(values.iter().copied());
+    for (label, of) in [("geometric mean", &mean_of as &dyn Fn(&[f64]) -> f64), ("worst", &worst)] {
+        let mut cells = vec![label.to_owned(), String::new()];
+        for variant in &VARIANTS[1..] {
+            let values: Vec<f64> = rows.iter().map(|r| r.ratio(variant)).collect();
+            cells.push(format!("{:.3}", of(&values)));
+        }
+        table.row(cells);
+    }
+    out.push_str(&table.markdown());
+
+    out.push_str("\nOverhead in seconds (1992, Table 1)\n\n");
+    let mut table = Table::new(&["program", "plain", "slow", "quick", "feedback", "program", "best"]);
+    for row in rows {
+        let of = |v: &str| row.seconds.iter().find(|s| s.0 == v).map_or(f64::NAN, |s| s.1.median);
+        let mut cells = vec![row.name.clone(), format!("{:.3}", of("plain"))];
+        for v in ["slow", "quick", "feedback", "program", "best"] {
+            cells.push(format!("{:+.3}", of(v) - of("plain")));
+        }
+        table.row(cells);
+    }
+    out.push_str(&table.markdown());
+
+    out.push_str("\nIncrements (1992, Table 2), and increments per executed block\n\n");
+    let mut table = Table::new(&[
+        "program",
+        "blocks executed",
+        "quick",
+        "slow/quick",
+        "slow/feedback",
+        "slow/program",
+        "quick per block",
+        "feedback per block",
+        "program per block",
+        "program+feedback per block",
+        "program per native block",
+    ]);
+    for row in rows {
+        let slow = Row::of(&row.increments, "slow");
+        let over = |v: &str| format!("{:.1}", slow / Row::of(&row.increments, v));
+        table.row(vec![
+            row.name.clone(),
+            row.executed_blocks.to_string(),
+            format!("{:.0}", Row::of(&row.increments, "quick")),
+            over("quick"),
+            over("feedback"),
+            over("program"),
+            format!("{:.3}", row.per_block("quick")),
+            format!("{:.3}", row.per_block("feedback")),
+            format!("{:.3}", row.per_block("program")),
+            format!("{:.3}", row.per_block("program+feedback")),
+            format!("{:.3}", Row::of(&row.increments, "program") / row.executed_native_blocks as f64),
+        ]);
+    }
+    let mean = |f: &dyn Fn(&Row) -> f64| geometric(rows.iter().map(f));
+    let slow_over = |v: &'static str| mean(&|r: &Row| Row::of(&r.increments, "slow") / Row::of(&r.increments, v));
+    table.row(vec![
+        "geometric mean".to_owned(),
+        String::new(),
+        String::new(),
+        format!("{:.1}", slow_over("quick")),
+        format!("{:.1}", slow_over("feedback")),
+        format!("{:.1}", slow_over("program")),
+        format!("{:.3}", mean(&|r| r.per_block("quick"))),
+        format!("{:.3}", mean(&|r| r.per_block("feedback"))),
+        format!("{:.3}", mean(&|r| r.per_block("program"))),
+        format!("{:.3}", mean(&|r| r.per_block("program+feedback"))),
+        format!("{:.3}", mean(&|r| Row::of(&r.increments, "program") / r.executed_native_blocks as f64)),
+    ]);
+    out.push_str(&table.markdown());
+
+    out.push_str("\nCounters placed, and compile time as a ratio to the plain module (processor time of all threads)\n\n");
+    let mut table = Table::new(&[
+        "program", "functions", "blocks", "edges", "slow", "quick", "program", "compile s", "slow", "quick", "program", "best",
+    ]);
+    for row in rows {
+        let mut cells = vec![row.name.clone(), row.functions.to_string(), row.blocks.to_string(), row.edges.to_string()];
+        cells.extend(["slow", "quick", "program"].map(|v| format!("{:.0}", Row::of(&row.counters, v))));
+        cells.push(format!("{:.2}", row.compile_seconds[0].1));
+        cells.extend(["slow", "quick", "program", "best"].map(|v| format!("{:.2}", row.compile_ratio(v))));
+        table.row(cells);
+    }
+    let mut cells = vec!["geometric mean".to_owned()];
+    cells.extend(std::iter::repeat_n(String::new(), 7));
+    cells.extend(["slow", "quick", "program", "best"].map(|v| format!("{:.2}", mean(&|r| r.compile_ratio(v)))));
+    table.row(cells);
+    out.push_str(&table.markdown());
+    let agree = rows.iter().filter(|r| r.agree).count();
+    out.push_str(&format!(
+        "\nOn {agree} of {} programs, quick, feedback and program modes gave the same count on every edge, and a counter in every block agreed with them.\n",
+        rows.len()
+    ));
+    out
+}
