@@ -4,7 +4,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use zstd::bulk::Compressor;
@@ -53,7 +53,11 @@ impl TraceWriter {
             state: 0,
             failed: false,
         };
-        core.append(&file_header())?;
+        if let Err(error) = core.append(&file_header()) {
+            // Without a header it is nothing that could be read later.
+            let _ = fs::remove_file(&core.place.path);
+            return Err(error);
+        }
         Ok(TraceWriter::new(core))
     }
 
@@ -152,6 +156,11 @@ impl TraceWriter {
     /// footer before this returns.
     pub fn commit_durable(&self) -> Result<()> {
         lock(&self.core).commit(true)
+    }
+
+    /// Where the file is now: beside the one that it replaces, until the first commit.
+    pub fn path(&self) -> PathBuf {
+        lock(&self.core).place.path.clone()
     }
 
     /// Removes a new file that was never committed, and whatever it holds.
