@@ -1,62 +1,89 @@
 //! Arguments that several commands take.
 
-use std::path::PathBuf;
+use std::env::VarError;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use afterimage_record::{Command, Interrupt};
-use afterimage_trace::Interrupter;
-use anyhow::{Context, Result, bail};
+use afterimage_record::Command;
+use anyhow::{Result, anyhow, bail};
 
 /// What a guest is run with.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Running the program")]
 pub(crate) struct RunArguments {
-    /// Grant a folder to the guest
+    /// Grant a folder to the guest, under this name or another; may be repeated
     #[arg(long, value_name = "HOST[::GUEST]")]
     pub dir: Vec<String>,
-    /// Give the guest an environment variable, or hand on ours
+    /// Give the guest an environment variable; without a value, ours; may be repeated
     #[arg(long, value_name = "K[=V]")]
     pub env: Vec<String>,
-    /// Let the guest read this file as its standard input
+    /// What the guest reads as its standard input [default: ours]
     #[arg(long, value_name = "FILE")]
     pub stdin: Option<PathBuf>,
     /// Call this exported function instead of _start; ARGS are its arguments
     #[arg(long, value_name = "EXPORT")]
     pub invoke: Option<String>,
     /// Stop the guest after so many seconds
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub timeout: Option<f64>,
     /// Record without the stop clock: a little faster, but a run that is stopped from outside cannot be repeated
-    #[arg(long)]
+    #[arg(long, conflicts_with = "timeout")]
     pub no_clock: bool,
-    /// Stack for the guest in KiB
-    #[arg(long, value_name = "KIB", default_value_t = afterimage_record::RECORD_STACK / 1024)]
+    /// Stack for the guest, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = DEFAULT_STACK)]
     pub stack: usize,
 }
 
+const DEFAULT_STACK: usize = afterimage_record::RECORD_STACK / 1024;
+
 impl RunArguments {
     /// The command for the recorder.
-    pub(crate) fn command(&self, program: &std::path::Path, args: &[String]) -> Result<Command> {
+    pub(crate) fn command(&self, program: &Path, args: &[String]) -> Result<Command> {
         let mut env = Vec::new();
         for variable in &self.env {
             match variable.split_once('=') {
                 Some((key, value)) => env.push((key.to_owned(), value.to_owned())),
                 None => {
-                    let value = std::env::var(variable)
-                        .with_context(|| format!("--env {variable}: this variable is not set here (write --env {variable}=VALUE)"))?;
+                    let value = std::env::var(variable).map_err(|error| match error {
+                        VarError::NotPresent => anyhow!("--env {variable}: there is no such variable here; give one with --env {variable}=VALUE"),
+                        VarError::NotUnicode(_) => anyhow!("--env {variable}: its value is not UTF-8, which WASI asks for"),
+                    })?;
                     env.push((variable.clone(), value));
                 }
             }
         }
-        let dirs = self
-            .dir
-            .iter()
-            .map(|dir| {
-                let (host, guest) = dir.split_once("::").unwrap_or((dir, dir));
-                (PathBuf::from(host), guest.to_owned())
-            })
-            .collect();
+        let mut dirs = Vec::new();
+        for dir in &self.dir {
+            let (host, guest) = dir.split_once("::").unwrap_or((dir, dir));
+            match std::fs::metadata(host) {
+                Err(error) => bail!("--dir {host}: {error}"),
+                Ok(data) if !data.is_dir() => bail!("--dir {host}: not a folder; a guest is granted folders only"),
+                Ok(_) => dirs.push((PathBuf::from(host), guest.to_owned())),
+            }
+        }
+        if let Some(path) = &self.stdin {
+            match std::fs::metadata(path) {
+                Err(error) => bail!("--stdin {}: {error}", path.display()),
+                Ok(data) if data.is_dir() => bail!("--stdin {}: a folder cannot be read; name a file", path.display()),
+                Ok(_) => {}
+            }
+        }
         let name = program.file_name().map_or_else(|| "program".to_owned(), |n| n.to_string_lossy().into_owned());
         Ok(Command { name, args: args.to_vec(), env, dirs, stdin: self.stdin.clone(), invoke: self.invoke.clone() })
+    }
+
+    /// The first option that was given, if any.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--dir", !self.dir.is_empty()),
+            ("--env", !self.env.is_empty()),
+            ("--stdin", self.stdin.is_some()),
+            ("--invoke", self.invoke.is_some()),
+            ("--timeout", self.timeout.is_some()),
+            ("--no-clock", self.no_clock),
+            ("--stack", self.stack != DEFAULT_STACK),
+        ];
+        given.into_iter().find(|option| option.1).map(|option| option.0)
     }
 
     /// The time limit.
@@ -76,16 +103,4 @@ impl RunArguments {
         }
         Ok(self.stack << 10)
     }
-}
-
-/// Lets Ctrl-C stop the guest; a second Ctrl-C ends the process.
-pub(crate) fn stop_on_signals(interrupt: &Interrupt) -> Result<()> {
-    let interrupt = interrupt.clone();
-    ctrlc::set_handler(move || {
-        if interrupt.requested().is_some() {
-            std::process::exit(130);
-        }
-        interrupt.stop(Interrupter::CtrlC);
-    })
-    .context("cannot watch for Ctrl-C")
 }

@@ -3,15 +3,20 @@
 use std::path::PathBuf;
 
 use afterimage_program::{Function, dump};
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::input::{self, Kind};
-use crate::output::write;
+use crate::output::{harmless, write};
+use crate::record::counted;
 
 /// Show the control-flow graph of a function
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage cfg app.wasm --function main
+  afterimage cfg app.wasm --function 12 --format dot | dot -Tsvg > graph.svg")]
 pub(crate) struct Arguments {
     /// The function, by index, name or demangled name
     #[arg(long, value_name = "F")]
@@ -72,15 +77,19 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let source = loaded.source_map();
     let names = loaded.names(&source);
-    let id = names.find(&arguments.function)?;
+    let id = names.find(&arguments.function).with_context(|| arguments.program.display().to_string())?;
     let function = loaded
         .program
         .function(id)
-        .ok_or_else(|| anyhow!("{} is imported, so it has no graph", names.function(id)))?;
+        .ok_or_else(|| anyhow!("{}: {} is imported, so it has no graph", arguments.program.display(), names.function(id)))?;
     let name = names.function(id);
     write(None, false, |out| {
         match arguments.format {
-            Format::Text => write!(out, "{}", dump::text(&function.cfg))?,
+            Format::Text => {
+                let (blocks, edges) = (function.cfg.blocks.len() as u64, function.cfg.edges.len() as u64);
+                writeln!(out, "{id} {}: {}, {}", harmless(name), counted(blocks, "block"), counted(edges, "edge"))?;
+                write!(out, "{}", dump::text(&function.cfg))?;
+            }
             Format::Dot => write!(out, "{}", dump::dot(&function.cfg, name))?,
             Format::Json => {
                 serde_json::to_writer_pretty(&mut *out, &document(function, name))?;

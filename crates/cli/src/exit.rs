@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use afterimage_trace::{End, Ending, Interrupter};
 
+use crate::output::say;
+
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -23,6 +25,8 @@ pub(crate) enum Exit {
     NotFound,
     /// Interrupted, as a shell reports SIGINT.
     Interrupted,
+    /// Told to end, as a shell reports SIGTERM.
+    Terminated,
     /// The guest trapped, as a shell reports SIGABRT.
     Trapped,
 }
@@ -39,6 +43,7 @@ impl Exit {
             Exit::NotFound => 127,
             Exit::Interrupted => 130,
             Exit::Trapped => 134,
+            Exit::Terminated => 143,
         }
     }
 
@@ -49,7 +54,8 @@ impl Exit {
             // Exit codes of processes have eight bits.
             Ending::Exited { code } => Exit::Guest((*code & 0xff) as u8),
             Ending::Interrupted { by: Interrupter::Timeout } => Exit::TimedOut,
-            Ending::Interrupted { .. } => Exit::Interrupted,
+            Ending::Interrupted { by: Interrupter::CtrlC } => Exit::Interrupted,
+            Ending::Interrupted { by: Interrupter::Terminate } => Exit::Terminated,
             Ending::Trapped { .. } | Ending::Exception { .. } | Ending::StackOverflow => Exit::Trapped,
             Ending::HostError { .. } => Exit::Failure,
         }
@@ -85,7 +91,7 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
         Ok(failed) => (failed.exit, failed.error),
         Err(error) => (Exit::Failure, error),
     };
-    eprintln!("afterimage: {}", sentence(&error));
+    say(sentence(&error));
     exit
 }
 

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
-use crate::output::write;
-use crate::record::bytes;
+use crate::output::{harmless, write};
+use crate::record::{bytes, counted};
 
 /// Show what a recording holds: what was run, how it ended, what has been made of it
 #[derive(Debug, clap::Args)]
@@ -144,34 +144,33 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
 }
 
 fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
-    let mut command = vec![d.program.clone()];
-    command.extend(d.args.iter().cloned());
+    let command: Vec<String> = std::iter::once(&d.program).chain(&d.args).map(|word| quoted(word)).collect();
     writeln!(out, "program   {}", command.join(" "))?;
     if let Some(export) = &d.invoke {
-        writeln!(out, "invoked   {export}")?;
+        writeln!(out, "invoked   {}", quoted(export))?;
     }
     match &d.ending {
-        Some(ending) => writeln!(out, "ending    {ending}")?,
-        None => writeln!(out, "ending    unknown: the recording was cut off")?,
+        Some(ending) => writeln!(out, "ending    {}", harmless(ending))?,
+        None => writeln!(out, "ending    unknown: the recording was cut off; record the program again to profile it")?,
     }
     for frame in &d.frames {
         let place = frame.location.clone().unwrap_or_else(|| format!("@0x{:x}", frame.offset));
-        writeln!(out, "          in {} at {place}", frame.name)?;
+        writeln!(out, "          in {} at {}", harmless(&frame.name), harmless(&place))?;
     }
     if d.frames_total > d.frames.len() {
-        writeln!(out, "          and {} more frames", d.frames_total - d.frames.len())?;
+        writeln!(out, "          and {}", counted((d.frames_total - d.frames.len()) as u64, "more frame"))?;
     }
     if let (Some(events), Some(calls)) = (d.events, d.host_calls) {
-        writeln!(out, "boundary  {calls} host calls in {events} events")?;
+        writeln!(out, "boundary  {} in {}", counted(calls, "host call"), counted(events, "event"))?;
     }
     for dir in &d.dirs {
-        writeln!(out, "folder    {dir}")?;
+        writeln!(out, "folder    {}", quoted(dir))?;
     }
     if !d.env.is_empty() {
-        writeln!(out, "env       {}", d.env.join(" "))?;
+        writeln!(out, "env       {}", d.env.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "))?;
     }
     writeln!(out, "module    sha256 {}", d.module_sha256)?;
-    writeln!(out, "engine    {}", d.engine)?;
+    writeln!(out, "engine    {}", harmless(&d.engine))?;
     let lenses = if d.lenses.is_empty() { "none yet".to_owned() } else { d.lenses.join(", ") };
     writeln!(out, "lenses    {lenses}")?;
     writeln!(out, "size      {}", bytes(d.length))?;
@@ -183,10 +182,20 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
         writeln!(out, "{:<12} {:>14} {:>14} {:>8}", "section", "stored", "unpacked", "chunks")?;
         for s in &d.sections {
             let name = s.name.as_ref().map_or_else(|| s.kind.clone(), |n| format!("{} {n}", s.kind));
+            let name = harmless(&name);
             writeln!(out, "{name:<12} {:>14} {:>14} {:>8}", s.stored_bytes, s.raw_bytes, s.chunks)?;
         }
     }
     writeln!(out)?;
     writeln!(out, "A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.")?;
     Ok(())
+}
+
+/// A word as a shell would take it, if it needs that.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", harmless(word).replace('\'', "'\\''"))
 }

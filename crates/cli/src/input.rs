@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use afterimage_program::{Names, ParseError, Program, SourceMap};
-use afterimage_trace::TraceFile;
+use afterimage_trace::{TraceError, TraceFile};
 use anyhow::{Context, Result, anyhow};
 
 use crate::exit::{Exit, Failed};
@@ -80,7 +80,10 @@ fn parse(bytes: &[u8]) -> Result<Program, ParseError> {
 /// Opens a recording.
 pub(crate) fn recording(path: &Path) -> Result<TraceFile> {
     open(path)?;
-    TraceFile::open(path).with_context(|| path.display().to_string())
+    TraceFile::open(path).map_err(|error| match error {
+        TraceError::NotATrace => anyhow!("{} is not a recording; make one with: afterimage record {0}", path.display()),
+        error => anyhow::Error::new(error).context(path.display().to_string()),
+    })
 }
 
 /// The program inside a recording.

@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
-use crate::output::write;
+use crate::output::{say, write};
 use crate::profile::ModeArgument;
+use crate::record::{counted, same_file};
 
 /// Write the instrumented module, to run in other engines and in browsers
 ///
@@ -76,6 +77,9 @@ fn digest(loaded: &Loaded, plan: &Plan) -> [u8; 32] {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    if same_file(&arguments.output, &arguments.program) {
+        bail!("{} is the program itself; choose another name with -o", arguments.output.display());
+    }
     let loaded = input::program(&arguments.program)?;
     let mode = match arguments.mode {
         ModeArgument::Quick => QUICK,
@@ -91,11 +95,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     write(Some(&arguments.output), true, |out| Ok(out.write_all(&rewritten.module)?))?;
     let size = rewritten.module.len();
     match arguments.format {
-        Format::Text => eprintln!(
-            "afterimage: wrote {} with {} counters; read them from the exported memory {MEMORY_EXPORT:?}",
+        Format::Text => say(format_args!(
+            "wrote {} with {}; read them from the exported memory {MEMORY_EXPORT:?}",
             arguments.output.display(),
-            plan.counters,
-        ),
+            counted(u64::from(plan.counters), "counter"),
+        )),
         Format::Json => write(None, false, |out| {
             let document = serde_json::json!({
                 "schema": "afterimage/instrument/1",

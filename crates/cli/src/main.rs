@@ -10,6 +10,7 @@ mod output;
 mod profile;
 mod progress;
 mod record;
+mod signals;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -18,9 +19,7 @@ use crate::exit::Exit;
 
 /// Record a WebAssembly program's run once, then ask exactly what it did.
 #[derive(Parser)]
-#[command(name = "afterimage", version, max_term_width = 100, after_help = "\
-Exit codes: the guest's own for `record`; 134 if it trapped, 130 if it was interrupted, 124 after --timeout.
-Failures of afterimage itself: 125; 126 if the program cannot be run; 127 if it is not there.")]
+#[command(name = "afterimage", version, max_term_width = 100, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -36,7 +35,16 @@ enum Command {
     Instrument(instrument::Arguments),
 }
 
+/// For the help.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  record      the guest's own; 134 if it trapped, 124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM
+  verify      1 if something does not hold
+  any         125 if afterimage failed or was misused, 126 if the program is none that can be run,
+              127 if it is not there";
+
 fn main() -> std::process::ExitCode {
+    signals::survive_file_size_limit();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -1,11 +1,13 @@
-//! Where reports go.
+//! Where reports and remarks go.
 
-use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::fmt::Display;
+use std::fs::{File, Permissions};
+use std::io::{BufWriter, IsTerminal, Write, stderr, stdout};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use afterimage_present::{Sources, Style};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 /// When to use color.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
@@ -28,29 +30,75 @@ impl Color {
     }
 }
 
+/// Says something to whoever runs us, on standard error. If nobody listens there any more, so be it.
+pub(crate) fn say(remark: impl Display) {
+    let _ = writeln!(stderr(), "afterimage: {}", harmless(&remark.to_string()));
+}
+
+/// Text that may come from a guest or a hostile file, in one line that cannot drive a terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => safe.push(' '),
+            c if c.is_control() => safe.extend(c.escape_default()),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
 /// Writes a report to a file, or to standard output.
+///
+/// A file appears when it is complete: an older one stays until then.
 pub(crate) fn write(
     out: Option<&Path>,
     binary: bool,
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     match out {
-        Some(path) => {
-            let cannot = || format!("cannot write {}", path.display());
-            let mut file = BufWriter::new(File::create(path).with_context(cannot)?);
-            report(&mut file)?;
-            file.flush().with_context(cannot)
-        }
+        Some(path) => to_file(path, report),
         None => {
             let terminal = stdout();
             if binary && terminal.is_terminal() {
-                anyhow::bail!("this format is binary: write it to a file with -o, or pipe it");
+                bail!("this format is binary: write it to a file with -o, or pipe it");
             }
             let mut writer = BufWriter::new(terminal.lock());
-            report(&mut writer)?;
-            writer.flush().context("cannot write to standard output")
+            report(&mut writer).and_then(|()| Ok(writer.flush()?)).context("cannot write to standard output")
         }
     }
+}
+
+fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    match std::fs::metadata(path) {
+        Ok(data) if data.is_dir() => bail!("{} is a folder; name a file with -o", path.display()),
+        // A pipe or a device cannot be replaced.
+        Ok(data) if !data.is_file() => {
+            let mut writer = BufWriter::new(File::options().write(true).open(path).with_context(cannot)?);
+            return report(&mut writer).and_then(|()| Ok(writer.flush()?)).with_context(cannot);
+        }
+        _ => {}
+    }
+    // What a symbolic link names is replaced, not the link.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = tempfile::Builder::new()
+        .prefix(".afterimage-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+        .map_err(reason)
+        .with_context(cannot)?;
+    let mut writer = BufWriter::new(file);
+    report(&mut writer).and_then(|()| Ok(writer.flush()?)).with_context(cannot)?;
+    let file = writer.into_inner().map_err(|e| e.into_error()).with_context(cannot)?;
+    file.persist(&target).map_err(|e| e.error).with_context(cannot)?;
+    Ok(())
+}
+
+/// The system's reason, without the name of the temporary file, which says nothing to anybody.
+fn reason(error: std::io::Error) -> std::io::Error {
+    std::io::Error::from(error.kind())
 }
 
 /// Source files, where they lie on this machine.

@@ -16,7 +16,7 @@ use crate::arguments::RunArguments;
 use crate::exit::Exit;
 use crate::input::{self, Kind, Loaded};
 use crate::instrument;
-use crate::output::{Color, SourceFiles, write};
+use crate::output::{Color, SourceFiles, say, write};
 use crate::progress::Bar;
 use crate::record::execute;
 
@@ -24,6 +24,8 @@ use crate::record::execute;
 ///
 /// Given a recording, the counts are made by re-executing it, once, and kept in the file. Given a program, it is
 /// recorded to a temporary file first; its standard output then goes to standard error.
+///
+/// Exits with 0 when the report is there, however the guest ended.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,47 +34,46 @@ Examples:
   afterimage profile --by line --top 20 app.wasm input.txt
   afterimage profile app.aft --format callgrind -o callgrind.out && callgrind_annotate callgrind.out")]
 pub(crate) struct Arguments {
-    /// What has a row
-    #[arg(long, default_value = "function")]
-    by: ByArgument,
-    /// The order of the rows [default: most instructions first as text, the order of the program otherwise]
-    #[arg(long)]
+    /// What has a row [default: function]
+    #[arg(long, help_heading = "Report")]
+    by: Option<ByArgument>,
+    /// The order of the rows [default: instructions for text, program otherwise]
+    #[arg(long, help_heading = "Report")]
     sort: Option<SortArgument>,
-    /// Only so many rows
-    #[arg(long, value_name = "N")]
+    /// Only the first N rows [default: 25 for text, all otherwise]
+    #[arg(long, value_name = "N", help_heading = "Report")]
     top: Option<usize>,
     /// Only this function, by index, name or demangled name; may be repeated
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Report")]
     function: Vec<String>,
-    /// Source lines with counts beside them; where the source is not at hand, WebAssembly text
-    #[arg(long)]
+    /// Show source lines with counts beside them; where there is no source at hand, WebAssembly text
+    #[arg(long, conflicts_with_all = ["by", "sort", "top"], help_heading = "Report")]
     annotate: bool,
-    /// How counters are placed: per function (quick), in every block as a check on the derived counts (slow), by the
-    /// counts of an earlier run (feedback), or over the whole program
-    #[arg(long)]
-    mode: Option<ModeArgument>,
-    /// An earlier recording of the same program, whose counts say where counters are cheap
-    #[arg(long, value_name = "FILE.aft")]
-    weights: Option<PathBuf>,
     /// The format of the report
-    #[arg(long, default_value = "text")]
+    #[arg(long, default_value = "text", help_heading = "Report")]
     format: Format,
     /// Where the report goes [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = "Report")]
     output: Option<PathBuf>,
     /// When to use color
-    #[arg(long, default_value = "auto")]
+    #[arg(long, default_value = "auto", value_name = "WHEN", help_heading = "Report")]
     color: Color,
-    /// The counters of a module made by `afterimage instrument`, as another engine left them
-    #[arg(long, value_name = "DUMP")]
+    /// Where counters are placed; the counts are the same [default: program, or feedback with --weights]
+    #[arg(long, help_heading = "Counting")]
+    mode: Option<ModeArgument>,
+    /// An earlier recording of the same program, whose counts say where counters are cheap
+    #[arg(long, value_name = "FILE.aft", help_heading = "Counting")]
+    weights: Option<PathBuf>,
+    /// Count nothing, but read the counters that a module made by `afterimage instrument` left in another engine
+    #[arg(long, value_name = "DUMP", conflicts_with_all = ["mode", "weights"], help_heading = "Counting")]
     counters: Option<PathBuf>,
     #[command(flatten)]
     run: RunArguments,
     /// A recording, or a program to record first
     #[arg(value_name = "FILE.aft|PROGRAM")]
     file: PathBuf,
-    /// Arguments for the guest
-    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    /// Arguments for the guest; write -- before the first one if it begins with a dash
+    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_negative_numbers = true)]
     args: Vec<String>,
 }
 
@@ -100,9 +101,13 @@ enum SortArgument {
 /// How counters are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ModeArgument {
+    /// In each function where its counters are executed least
     Quick,
+    /// In addition in every block, as a check on the derived counts
     Slow,
+    /// As the counts of an earlier run suggest
     Feedback,
+    /// Over the whole program at once, which needs fewest
     Program,
 }
 
@@ -130,52 +135,75 @@ struct Counted {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let mut exit = Exit::Success;
-    let counted = match (&arguments.counters, input::kind(&arguments.file)?) {
+    check(&arguments)?;
+    let path = &arguments.file;
+    let counted = match (&arguments.counters, input::kind(path)?) {
         (Some(dump), Kind::Program) => {
-            let loaded = input::program(&arguments.file)?;
+            guest_wanted(&arguments, "--counters reads what was counted elsewhere")?;
+            let loaded = input::program(path)?;
             let read = instrument::read_dump(dump, &loaded)?;
             Counted { loaded, counts: read.counts, stops: Vec::new(), note: read.note }
         }
-        (Some(_), Kind::Recording) => bail!("--counters: name the program that was instrumented, not a recording"),
+        (Some(_), Kind::Recording) => bail!("{}: with --counters, name the program that was instrumented, not a recording", path.display()),
         (None, Kind::Recording) => {
-            if !arguments.args.is_empty() {
-                bail!("{} is a recording, so there is no guest to hand arguments to", arguments.file.display());
-            }
-            of_recording(&arguments.file, &arguments)?
+            guest_wanted(&arguments, &format!("{} is a recording", path.display()))?;
+            of_recording(path, path, &arguments)?
         }
         (None, Kind::Program) => {
             let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-            let path = folder.path().join("run.aft");
-            let loaded = input::program(&arguments.file)?;
-            let out = TraceWriter::create(&path, false).context("cannot make a temporary recording")?;
-            let recorded = execute(&loaded, &arguments.run, &arguments.args, None, true, &out)?;
+            let recording = folder.path().join("run.aft");
+            let loaded = input::program(path)?;
+            let out = TraceWriter::create(&recording, false).context("cannot make a temporary recording")?;
+            let recorded = execute(&loaded, &arguments.run, &arguments.args, None, Some(folder.path()), &out)?;
             drop(out);
-            exit = Exit::of_guest(&recorded.end);
-            if exit != Exit::Success {
-                eprintln!("afterimage: {} {}", arguments.file.display(), recorded.end.ending);
+            if Exit::of_guest(&recorded.end) != Exit::Success {
+                say(format_args!("{} {}", path.display(), recorded.end.ending));
             }
-            of_recording(&path, &arguments)?
+            of_recording(&recording, path, &arguments)?
         }
     };
     if let Some(note) = &counted.note {
-        eprintln!("afterimage: {note}");
+        say(note);
     }
     report(&arguments, &counted)?;
-    // The report was asked for and is there; how the guest ended was said above.
-    let _ = exit;
     Ok(Exit::Success)
 }
 
-fn of_recording(path: &Path, arguments: &Arguments) -> Result<Counted> {
+/// Refuses options that would have no effect.
+fn check(arguments: &Arguments) -> Result<()> {
+    let table = [("--by", arguments.by.is_some()), ("--sort", arguments.sort.is_some()), ("--top", arguments.top.is_some())];
+    let refused = match arguments.format {
+        Format::Text => None,
+        _ if arguments.annotate => Some("--annotate"),
+        Format::Json | Format::Csv => None,
+        Format::Lcov | Format::Callgrind | Format::Pprof | Format::Dot => table.into_iter().find(|o| o.1).map(|o| o.0),
+    };
+    match refused {
+        Some("--annotate") => bail!("--annotate writes text, and not with another --format"),
+        Some(option) => bail!("{option} has no meaning here: the format says what is in a report of this kind"),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what is meant for a guest where none will run.
+fn guest_wanted(arguments: &Arguments, why: &str) -> Result<()> {
+    match (arguments.run.given(), arguments.args.first()) {
+        (Some(option), _) => bail!("{why}, so nothing runs that {option} could be for"),
+        (None, Some(argument)) => bail!("{why}, so nothing runs that the argument {argument:?} could be for"),
+        (None, None) => Ok(()),
+    }
+}
+
+/// `name`: what the user knows it by.
+fn of_recording(path: &Path, name: &Path, arguments: &Arguments) -> Result<Counted> {
     let file = input::recording(path)?;
     let loaded = input::recorded_program(path, &file)?;
     let Some(end) = file.end()? else {
-        bail!("{}: the recording was cut off before its end was written, so exact counts cannot be made; record the program again", path.display());
+        bail!("{}: the recording was cut off before its end was written, so exact counts cannot be made; record the program again", name.display());
     };
     let lens = match (file.counts()?, arguments.mode, &arguments.weights) {
         (Some(lens), None, None) => lens,
-        _ => make(path, &file, &loaded, &end, arguments)?,
+        _ => make(path, name, &file, &loaded, &end, arguments)?,
     };
     let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
     let stops = stops(&loaded.program, &index, &end)?;
@@ -183,7 +211,7 @@ fn of_recording(path: &Path, arguments: &Arguments) -> Result<Counted> {
 }
 
 /// Makes the counts and keeps them in the file.
-fn make(path: &Path, file: &TraceFile, loaded: &Loaded, end: &End, arguments: &Arguments) -> Result<CountsLens> {
+fn make(path: &Path, name: &Path, file: &TraceFile, loaded: &Loaded, end: &End, arguments: &Arguments) -> Result<CountsLens> {
     let mode = arguments.mode.unwrap_or(match arguments.weights {
         Some(_) => ModeArgument::Feedback,
         None => ModeArgument::Program,
@@ -207,21 +235,26 @@ fn make(path: &Path, file: &TraceFile, loaded: &Loaded, end: &End, arguments: &A
     let options = CountOptions { plan, registers: true };
     let cache = Cache::of_user();
     let lens = count(file, &loaded.bytes, &loaded.program, &options, &cache, &bar.progress());
-    let lens = lens.with_context(|| path.display().to_string())?;
+    let lens = lens.with_context(|| name.display().to_string())?;
     drop(bar);
     if mode == ModeArgument::Slow {
         let bar = Bar::start("checking every block", Some(end.events));
-        let checked = check_blocks(file, &loaded.bytes, &loaded.program, &lens.counts, &cache, &bar.progress())?;
+        let checked = check_blocks(file, &loaded.bytes, &loaded.program, &lens.counts, &cache, &bar.progress());
+        let checked = checked.with_context(|| name.display().to_string())?;
         drop(bar);
-        eprintln!("afterimage: a counter in each of {checked} blocks agrees with the derived counts");
+        say(format_args!("a counter in each of {checked} blocks agrees with the derived counts"));
     }
-    if file.counts()?.is_none() {
-        let kept = TraceWriter::append(path).and_then(|out| {
-            out.counts(&lens)?;
-            out.commit()
-        });
-        if let Err(error) = kept {
-            eprintln!("afterimage: the counts are not kept in {}: {error}", path.display());
+    match file.counts()? {
+        Some(kept) if kept == lens => {}
+        Some(_) => bail!("{}: these counts differ from those in the file, so none can be trusted; this is a fault in afterimage", name.display()),
+        None => {
+            let kept = TraceWriter::append(path).and_then(|out| {
+                out.counts(&lens)?;
+                out.commit()
+            });
+            if let Err(error) = kept {
+                say(format_args!("the counts are not kept in {}: {error}", name.display()));
+            }
         }
     }
     Ok(lens)
@@ -243,7 +276,8 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
     let source: SourceMap<'_> = loaded.source_map();
     let names = loaded.names(&source);
     let profile = Profile::new(&loaded.program, &loaded.bytes, counts, stops, &names, &source)?;
-    let functions = arguments.function.iter().map(|name| names.find(name)).collect::<Result<Vec<_>, _>>()?;
+    let functions = arguments.function.iter().map(|name| names.find(name)).collect::<Result<Vec<_>, _>>();
+    let functions = functions.with_context(|| arguments.file.display().to_string())?;
     let scope = if functions.is_empty() { Scope::All } else { Scope::Only(functions.clone()) };
     let for_people = arguments.format == Format::Text;
     let sort = arguments.sort.map(|sort| match sort {
@@ -253,7 +287,7 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
         SortArgument::Program => Sort::Program,
     });
     let options = Options {
-        by: match arguments.by {
+        by: match arguments.by.unwrap_or(ByArgument::Function) {
             ByArgument::Function => By::Function,
             ByArgument::Line => By::Line,
             ByArgument::Block => By::Block,

@@ -1,26 +1,34 @@
 //! `afterimage record`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use afterimage_placement::{Mode, PlanOptions};
 use afterimage_record::{Cache, Interrupt, RecordError, RecordOptions, Recorded, record};
-use afterimage_trace::TraceWriter;
-use anyhow::{Context, Result, anyhow};
+use afterimage_trace::{TraceError, TraceWriter};
+use anyhow::{Result, anyhow, bail};
 
-use crate::arguments::{RunArguments, stop_on_signals};
+use crate::arguments::RunArguments;
 use crate::exit::{Exit, Failed};
 use crate::input::{self, Loaded};
+use crate::output::{say, write};
+use crate::signals::Watch;
 
 /// Run a program and record what crosses its boundary, so that everything it did can be asked later
 ///
 /// The guest's standard output and error pass through untouched, and its exit code is ours.
 /// A guest gets no folder, variable or network that was not granted.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+/// Ctrl-C or --timeout end the guest, not the recording: it holds the run up to that moment, exactly. A second Ctrl-C ends
+/// everything at once.
+#[command(after_long_help = "\
 Examples:
   afterimage record app.wasm input.txt
   afterimage record --dir data::/data --env LANG=C -o run.aft app.wasm -- --verbose
-  afterimage record --invoke fib math.wat 30")]
+  afterimage record --invoke fib math.wat 30
+
+Exit codes: the guest's own; 134 if it trapped or left an exception uncaught, 124 after --timeout, 130 after
+Ctrl-C, 143 after SIGTERM. 125 if afterimage failed or was misused, 126 if the program is none that can be
+run, 127 if it is not there.")]
 pub(crate) struct Arguments {
     /// Where the recording goes [default: PROGRAM's stem with .aft, in the current folder]
     #[arg(short, long, value_name = "OUT.aft")]
@@ -30,7 +38,7 @@ pub(crate) struct Arguments {
     force: bool,
     #[command(flatten)]
     run: RunArguments,
-    /// Also make this during the run, and not later by re-execution
+    /// Make this during the run already, and not later by re-execution
     #[arg(long, value_name = "LENS")]
     lens: Option<Lens>,
     /// Say nothing when all goes well
@@ -39,8 +47,8 @@ pub(crate) struct Arguments {
     /// A .wasm or .wat file
     #[arg(value_name = "PROGRAM")]
     program: PathBuf,
-    /// Arguments for the guest
-    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    /// Arguments for the guest; write -- before the first one if it begins with a dash
+    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_negative_numbers = true)]
     args: Vec<String>,
 }
 
@@ -60,57 +68,70 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             PathBuf::from(stem).with_extension("aft")
         }
     };
-    let out = TraceWriter::create(&path, arguments.force).with_context(|| match arguments.force {
-        true => path.display().to_string(),
-        false => format!("{} (choose another name with -o, or overwrite with --force)", path.display()),
-    });
-    let out = match out {
-        Err(error) if path.exists() => return Err(error),
-        Err(error) => return Err(error.context(format!("cannot create {}", path.display()))),
-        Ok(out) => out,
-    };
+    if same_file(&path, &arguments.program) {
+        bail!("{} is the program itself; choose another name with -o", path.display());
+    }
+    let out = TraceWriter::create(&path, arguments.force).map_err(|error| cannot_create(&path, error))?;
     let lens = arguments.lens.map(|Lens::Counts| PlanOptions::new(Mode::Program));
-    let recorded = execute(&loaded, &arguments.run, &arguments.args, lens, false, &out);
-    let recorded = match recorded {
+    let recorded = match execute(&loaded, &arguments.run, &arguments.args, lens, None, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
-            // Nothing ran, or what ran cannot be used: leave no half file behind where none was.
-            let started = matches!(
-                error.downcast_ref::<Failed>().and_then(|f| f.error.downcast_ref::<RecordError>()),
-                Some(RecordError::Trace(_))
-            );
-            if !started {
+            // Nothing ran, or what ran cannot be used: leave no half file behind. A file that could not
+            // be written to its end stays.
+            if !error.chain().any(|cause| matches!(cause.downcast_ref(), Some(RecordError::Trace(_)))) {
                 let _ = out.discard();
             }
             return Err(error);
         }
     };
-    if !recorded.results.is_empty() && arguments.run.invoke.is_some() {
-        for result in &recorded.results {
-            println!("{}", literal(result));
-        }
+    if arguments.run.invoke.is_some() {
+        write(None, false, |out| {
+            for result in &recorded.results {
+                writeln!(out, "{}", literal(result))?;
+            }
+            Ok(())
+        })?;
     }
     if !arguments.quiet {
         let calls: u64 = recorded.end.host_call_counts.iter().sum();
         let size = std::fs::metadata(&path).map_or(0, |m| m.len());
-        eprintln!(
-            "afterimage: {} {}; {calls} host calls recorded in {} ({})",
+        say(format_args!(
+            "{} {}; {} recorded in {} ({})",
             arguments.program.display(),
             recorded.end.ending,
+            counted(calls, "host call"),
             path.display(),
             bytes(size),
-        );
+        ));
     }
     Ok(Exit::of_guest(&recorded.end))
 }
 
+/// Whether two paths lead to the same file.
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+fn cannot_create(path: &Path, error: TraceError) -> anyhow::Error {
+    let path = path.display();
+    match error {
+        TraceError::Exists => anyhow!("{path} exists already; overwrite it with --force, or choose another name with -o"),
+        TraceError::NotAFile => anyhow!("{path} is a folder or a device; name a file with -o"),
+        TraceError::Io { source, .. } | TraceError::Write(source) => anyhow!("cannot create {path}: {source}"),
+        error => anyhow!("{path}: {error}"),
+    }
+}
+
 /// Runs the guest and records it.
+///
+/// `scratch`: a temporary folder that the recording is in; the guest's standard output then goes to standard
+/// error, because a report will come on standard output.
 pub(crate) fn execute(
     loaded: &Loaded,
     run: &RunArguments,
     args: &[String],
     lens: Option<PlanOptions<'static>>,
-    guest_output_to_stderr: bool,
+    scratch: Option<&Path>,
     out: &TraceWriter,
 ) -> Result<Recorded> {
     let command = run.command(&loaded.path, args)?;
@@ -119,13 +140,14 @@ pub(crate) fn execute(
         counts: lens,
         timeout: run.limit()?,
         stack: run.stack_bytes()?,
-        output_to_stderr: guest_output_to_stderr,
+        output_to_stderr: scratch.is_some(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         ..RecordOptions::default()
     };
     let interrupt = Interrupt::new();
-    stop_on_signals(&interrupt)?;
+    let watch = Watch::start(&interrupt, options.clock, scratch.map(Path::to_owned))?;
     let recorded = record(&loaded.bytes, &loaded.program, &command, &options, &Cache::of_user(), &interrupt, out);
+    drop(watch);
     recorded.map_err(|error| {
         let exit = match error {
             RecordError::UnknownImport { .. }
@@ -136,7 +158,14 @@ pub(crate) fn execute(
             | RecordError::Instantiate(_) => Exit::CannotRun,
             _ => Exit::Failure,
         };
-        Failed { exit, error: anyhow::Error::new(error).context(loaded.path.display().to_string()) }.into()
+        let place = match error {
+            RecordError::Trace(_) => {
+                let path = out.path();
+                format!("the recording stops early; what was written is kept in {0}, see: afterimage info {0}", path.display())
+            }
+            _ => loaded.path.display().to_string(),
+        };
+        Failed { exit, error: anyhow::Error::new(error).context(place) }.into()
     })
 }
 
@@ -154,10 +183,15 @@ fn literal(value: &afterimage_trace::RawValue) -> String {
     }
 }
 
+/// A number and what it counts.
+pub(crate) fn counted(n: u64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 /// A size for people.
 pub(crate) fn bytes(size: u64) -> String {
     match size {
-        0..1000 => format!("{size} bytes"),
+        0..1000 => counted(size, "byte"),
         1000..1_000_000 => format!("{:.1} kB", size as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} MB", size as f64 / 1e6),
         _ => format!("{:.1} GB", size as f64 / 1e9),
