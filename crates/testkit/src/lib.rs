@@ -2,4 +2,5 @@
 
 pub mod graphs;
 pub mod modules;
+pub mod naive_trace;
 pub mod ssa;

@@ -1,0 +1,339 @@
+//! The counts of an execution by their definition: every block reports, and somebody writes it down.
+//!
+//! [`instrument`] makes every function call the host where it is entered and left, at the
+//! start of every block, with every condition and table index that a branch looks at, and in every
+//! exception handler. An [`Observer`] follows along with one stack of activations and adds one to
+//! an edge whenever an activation goes over it. There is no placement, no equation and no
+//! backtrace in it, and it shares no code with the rewriter; the control-flow graphs it takes as given, but refuses a
+//! step that they do not have. A thousand times slower than counters.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId, FunctionCounts};
+use afterimage_program::{BlockEnd, BlockKind, Callee, Edge, EdgeKind, Function, Program};
+
+mod instrument;
+
+pub use instrument::{HOOKS, Traced, instrument};
+
+/// An activation that has not been left.
+#[derive(Clone, Debug)]
+struct Activation {
+    id: u32,
+    function: FuncId,
+    /// The block that it is in; `None` before the first.
+    block: Option<BlockId>,
+    /// What the last branch looked at.
+    decision: Option<u32>,
+    /// The edges to the handler that an exception has found, if it has.
+    caught: Vec<EdgeId>,
+    /// It is about to be replaced by a tail call.
+    leaving: bool,
+}
+
+/// How an execution ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// Every call into the guest returned.
+    Returned,
+    /// An exception left the outermost function.
+    Exception,
+    /// The guest stood still for any other reason.
+    Stopped,
+}
+
+/// Why an event cannot be: the guest, the graph or the observer is wrong. Or the observer was asked to stop here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Surprise {
+    /// As many blocks have been executed as were wanted.
+    Enough,
+    /// A step that the control-flow graph does not have.
+    Step(String),
+}
+
+impl fmt::Display for Surprise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Surprise::Enough => f.write_str("enough blocks were executed"),
+            Surprise::Step(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for Surprise {}
+
+type Result<T> = std::result::Result<T, Surprise>;
+
+/// Counts the events of an instrumented module, one by one.
+#[derive(Debug)]
+pub struct Observer<'a> {
+    program: &'a Program,
+    tables: &'a BTreeMap<(FuncId, BlockId), Vec<u32>>,
+    stack: Vec<Activation>,
+    next: u32,
+    counts: Counts,
+    /// Blocks executed so far, dispatch vertices and EXIT left out.
+    blocks: u64,
+    enough: Option<u64>,
+}
+
+impl<'a> Observer<'a> {
+    /// Begins an execution. `enough`: stop before this many blocks and one more.
+    pub fn new(program: &'a Program, traced: &'a Traced, enough: Option<u64>) -> Self {
+        let counts = program.functions.iter().map(|f| FunctionCounts {
+            edges: vec![0; f.cfg.edges.len()],
+            ..FunctionCounts::default()
+        });
+        Self {
+            program,
+            tables: &traced.tables,
+            stack: Vec::new(),
+            next: 0,
+            counts: Counts {
+                functions: counts.collect(),
+            },
+            blocks: 0,
+            enough,
+        }
+    }
+
+    /// A function was entered. Returns the activation's number.
+    pub fn enter(&mut self, function: u32) -> Result<u32> {
+        self.host_call()?;
+        let function = FuncId::from_u32(function);
+        if let Some(caller) = self.stack.last() {
+            let block = caller.block.ok_or_else(|| step("a call before the first block"))?;
+            match self.function(caller.function)?.cfg.blocks[block].end {
+                BlockEnd::Call(Callee::Direct(callee)) if callee != function => {
+                    return Err(step(format!("{function} was entered by a call of {callee}")));
+                }
+                BlockEnd::Call(_) => {}
+                end => return Err(step(format!("{function} was entered from a block that ends with {end:?}"))),
+            }
+        }
+        let id = self.next;
+        self.next += 1;
+        self.stack.push(Activation {
+            id,
+            function,
+            block: None,
+            decision: None,
+            caught: Vec::new(),
+            leaving: false,
+        });
+        Ok(id)
+    }
+
+    /// An activation is at the start of a block.
+    pub fn at(&mut self, id: u32, block: u32) -> Result<()> {
+        if self.enough == Some(self.blocks) {
+            return Err(Surprise::Enough);
+        }
+        let block = BlockId::from_u32(block);
+        let mut activation = self.top(id)?;
+        if activation.block.is_some() {
+            self.go(&activation, block)?;
+        } else {
+            let root = self.function(activation.function)?.cfg.graph.root();
+            if block != root {
+                return Err(step(format!("{} begins with {block}", activation.function)));
+            }
+            self.counts_of(activation.function)?.entries += 1;
+        }
+        self.blocks += 1;
+        (activation.block, activation.decision) = (Some(block), None);
+        activation.caught.clear();
+        self.stack.push(activation);
+        Ok(())
+    }
+
+    /// A branch looks at a value.
+    pub fn decide(&mut self, value: u32) -> Result<()> {
+        let top = self.stack.last_mut().ok_or_else(|| step("a branch outside any function"))?;
+        top.decision = Some(value);
+        Ok(())
+    }
+
+    /// An activation is in the handler of a clause of a `try_table`.
+    pub fn catch(&mut self, id: u32, op: u32, clause: u32) -> Result<()> {
+        while self.stack.last().is_some_and(|top| top.id != id) {
+            self.unwind()?;
+        }
+        let mut activation = self.top(id)?;
+        let function = self.function(activation.function)?;
+        let mut edges = vec![raised(function, &activation)?];
+        loop {
+            let dispatch = function.cfg.edges[edges[edges.len() - 1]].to;
+            match function.cfg.blocks[dispatch].kind {
+                BlockKind::Dispatch(Some(at)) if at.as_u32() == op => {
+                    edges.push(leaving(function, dispatch, |e| e.kind == EdgeKind::Catch(clause))?);
+                    break;
+                }
+                BlockKind::Dispatch(_) => {
+                    edges.push(leaving(function, dispatch, |e| e.kind == EdgeKind::Unwind)?);
+                }
+                kind => return Err(step(format!("an exception goes to a {kind:?}"))),
+            }
+        }
+        activation.caught = edges;
+        self.stack.push(activation);
+        Ok(())
+    }
+
+    /// An activation is left, by returning.
+    pub fn leave(&mut self, id: u32) -> Result<()> {
+        let activation = self.top(id)?;
+        let exit = self.function(activation.function)?.cfg.graph.exit();
+        self.go(&activation, exit)
+    }
+
+    /// An activation is about to be replaced by a call. That may still fail.
+    pub fn tail(&mut self, id: u32) -> Result<()> {
+        let mut activation = self.top(id)?;
+        activation.leaving = true;
+        self.stack.push(activation);
+        Ok(())
+    }
+
+    /// An import is called: a call of it has succeeded, so far as the caller is concerned.
+    pub fn host_call(&mut self) -> Result<()> {
+        if self.stack.last().is_some_and(|top| top.leaving)
+            && let Some(activation) = self.stack.pop()
+        {
+            let exit = self.function(activation.function)?.cfg.graph.exit();
+            self.go(&activation, exit)?;
+        }
+        Ok(())
+    }
+
+    /// The execution is over. Returns the counts, and the function and block of every activation that
+    /// is left, innermost first.
+    pub fn finish(mut self, how: Finish) -> Result<(Counts, Vec<(FuncId, BlockId)>)> {
+        match how {
+            Finish::Returned if self.stack.is_empty() => {}
+            Finish::Returned => return Err(step("the guest returned with activations left")),
+            Finish::Exception => {
+                while !self.stack.is_empty() {
+                    self.unwind()?;
+                }
+            }
+            Finish::Stopped => {}
+        }
+        let mut open: BTreeMap<(FuncId, BlockId), u64> = BTreeMap::new();
+        let mut frames = Vec::new();
+        for activation in std::mem::take(&mut self.stack).iter().rev() {
+            if let Some(block) = activation.block {
+                *open.entry((activation.function, block)).or_insert(0) += 1;
+                frames.push((activation.function, block));
+            }
+        }
+        for ((function, block), count) in open {
+            self.counts_of(function)?.open.push((block, count));
+        }
+        Ok((self.counts, frames))
+    }
+
+    /// Takes the innermost activation, which must be this one, off the stack.
+    fn top(&mut self, id: u32) -> Result<Activation> {
+        match self.stack.pop() {
+            Some(top) if top.id == id && !top.leaving => Ok(top),
+            top => Err(step(format!("activation {id} reports, but the innermost is {top:?}"))),
+        }
+    }
+
+    /// Counts the step of an activation from its block to another.
+    fn go(&mut self, activation: &Activation, to: BlockId) -> Result<()> {
+        let function = self.function(activation.function)?;
+        let from = activation.block.ok_or_else(|| step("left before the first block"))?;
+        let edges = if activation.caught.is_empty() {
+            vec![self.chosen(function, activation, from)?]
+        } else {
+            activation.caught.clone()
+        };
+        let arrives = function.cfg.edges[edges[edges.len() - 1]].to;
+        if arrives != to {
+            return Err(step(format!("{} goes from {from} to {to}, not to {arrives}", function.id)));
+        }
+        self.count(activation.function, &edges)
+    }
+
+    /// The edge that an activation takes out of its block.
+    fn chosen(&self, function: &Function, activation: &Activation, from: BlockId) -> Result<EdgeId> {
+        let decision = || activation.decision.ok_or_else(|| step(format!("{from} made no decision")));
+        match function.cfg.blocks[from].end {
+            BlockEnd::Branch => {
+                let yes = decision()? != 0;
+                leaving(function, from, |e| match e.kind {
+                    EdgeKind::Taken | EdgeKind::Then => yes,
+                    EdgeKind::NotTaken | EdgeKind::Else => !yes,
+                    _ => false,
+                })
+            }
+            BlockEnd::Table => {
+                let depths = self.tables.get(&(function.id, from));
+                let depths = depths.ok_or_else(|| step(format!("{from} has no table")))?;
+                let depth = depths[(decision()? as usize).min(depths.len() - 1)];
+                leaving(function, from, |e| e.kind == EdgeKind::Table(depth))
+            }
+            BlockEnd::Call(_) => leaving(function, from, |e| e.kind == EdgeKind::CallReturn),
+            BlockEnd::Fall | BlockEnd::Jump | BlockEnd::Return | BlockEnd::TailCall(_) => {
+                leaving(function, from, |_| true)
+            }
+            end => Err(step(format!("{from} ends with {end:?}, and yet something followed"))),
+        }
+    }
+
+    /// An exception leaves the innermost activation.
+    fn unwind(&mut self) -> Result<()> {
+        let activation = self.stack.pop().ok_or_else(|| step("an exception outside any function"))?;
+        let function = self.function(activation.function)?;
+        let mut edges = vec![raised(function, &activation)?];
+        while function.cfg.edges[edges[edges.len() - 1]].to != function.cfg.graph.exit() {
+            let dispatch = function.cfg.edges[edges[edges.len() - 1]].to;
+            edges.push(leaving(function, dispatch, |e| e.kind == EdgeKind::Unwind)?);
+        }
+        self.count(activation.function, &edges)
+    }
+
+    fn count(&mut self, function: FuncId, edges: &[EdgeId]) -> Result<()> {
+        let counts = self.counts_of(function)?;
+        for edge in edges {
+            counts.edges[edge.index()] += 1;
+        }
+        Ok(())
+    }
+
+    fn function(&self, id: FuncId) -> Result<&'a Function> {
+        self.program.function(id).ok_or_else(|| step(format!("there is no {id}")))
+    }
+
+    fn counts_of(&mut self, id: FuncId) -> Result<&mut FunctionCounts> {
+        let position = id.index().checked_sub(self.program.imports.len());
+        let counts = position.and_then(|i| self.counts.functions.get_mut(i));
+        counts.ok_or_else(|| step(format!("there is no {id}")))
+    }
+}
+
+/// The edge by which an exception leaves an activation's block.
+fn raised(function: &Function, activation: &Activation) -> Result<EdgeId> {
+    let from = activation.block.ok_or_else(|| step("an exception before the first block"))?;
+    leaving(function, from, |e| matches!(e.kind, EdgeKind::CallThrow | EdgeKind::Throw))
+}
+
+/// The only edge out of a block that fits.
+fn leaving(function: &Function, from: BlockId, fits: impl Fn(&Edge) -> bool) -> Result<EdgeId> {
+    let edges = &function.cfg.edges;
+    let mut found = function.cfg.graph.out_edges(from).iter().filter(|&&e| fits(&edges[e]));
+    match (found.next(), found.next()) {
+        (Some(&edge), None) => Ok(edge),
+        (first, _) => {
+            let many = if first.is_some() { "several such edges" } else { "no such edge" };
+            Err(step(format!("{} has {many} out of {from}", function.id)))
+        }
+    }
+}
+
+fn step(what: impl Into<String>) -> Surprise {
+    Surprise::Step(what.into())
+}
