@@ -32,7 +32,9 @@ use crate::map::{BodyMap, Place, Run};
 use crate::types::{TypePool, val_type};
 
 /// Loop iterations between two polls of the stop clock in one activation.
-const POLL_INTERVAL: i32 = 1024;
+///
+/// Loops in functions that are called from loops multiply it, so it is small.
+const POLL_INTERVAL: i32 = 128;
 
 /// What all bodies of a module share.
 pub(crate) struct Context<'a> {

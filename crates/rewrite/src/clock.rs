@@ -1,10 +1,12 @@
 //! The stop clock: a count of polls that names a moment of a run.
 //!
-//! Every loop polls once in so many iterations of an activation, and a function polls at
-//! its entry if it loops or can be entered again before it returns. So the work
-//! between two polls is bounded, and "the poll number n" is the same
-//! moment in every execution of the same recording. A run is stopped from outside by lowering the limit;
-//! a re-execution stops at the same poll by setting it beforehand.
+//! Every loop polls once in so many iterations of an activation, and of every cycle of calls one
+//! function polls at its entry. So no run goes on for ever without a poll, and "the poll number n" is
+//! the same moment in every execution of the same recording. A run is stopped from outside by lowering the
+//! limit; a re-execution stops at the same poll by setting it beforehand.
+//!
+//! Rejected: a poll at the entry of every function that loops or recurs (it cost twice as much on
+//! interpreters); the engine's epochs (they name no moment).
 
 use std::collections::HashMap;
 
@@ -13,13 +15,61 @@ use afterimage_program::{BlockEnd, Callee, Function, Program};
 
 use crate::actions::{Actions, Step};
 
-/// For each defined function, whether it polls at its entry: it has a loop, or lies on a cycle
-/// of the call graph (indirect calls reach every function of their type that a table may hold).
+/// For each defined function, whether it polls at its entry: these functions break every cycle of
+/// the call graph (indirect calls reach every function of their type that a table may hold). They are the targets of
+/// retreating edges in a depth-first search: without these no cycle is left. O(V + E), no recursion.
 pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
+    let n = program.functions.len();
+    let edges = call_graph(program);
+    let mut state = vec![State::New; edges.len()];
+    let mut chosen = vec![false; edges.len()];
+    for root in 0..edges.len() {
+        if state[root] != State::New {
+            continue;
+        }
+        state[root] = State::Open;
+        let mut path = vec![(root, 0usize)];
+        while let Some((v, i)) = path.pop() {
+            let Some(&w) = edges[v].get(i) else {
+                state[v] = State::Done;
+                continue;
+            };
+            path.push((v, i + 1));
+            let w = w as usize;
+            match state[w] {
+                State::New => {
+                    state[w] = State::Open;
+                    path.push((w, 0));
+                }
+                State::Open => chosen[w] = true,
+                State::Done => {}
+            }
+        }
+    }
+    // A type stands for the functions that it leads to.
+    for ty in n..edges.len() {
+        if chosen[ty] {
+            for &function in &edges[ty] {
+                chosen[function as usize] = true;
+            }
+        }
+    }
+    chosen.truncate(n);
+    chosen
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Open,
+    Done,
+}
+
+/// Who calls whom: defined functions, and behind them one vertex per type for indirect calls.
+fn call_graph(program: &Program) -> Vec<Vec<u32>> {
     let n = program.functions.len();
     let imports = program.imports.len();
     let canonical = canonical_types(program);
-    // Vertices: functions, then one per type for indirect calls.
     let mut edges: Vec<Vec<u32>> = vec![Vec::new(); n + program.types.len()];
     for (i, function) in program.functions.iter().enumerate() {
         for block in function.cfg.blocks.values() {
@@ -41,63 +91,13 @@ pub(crate) fn polling_functions(program: &Program) -> Vec<bool> {
         list.sort_unstable();
         list.dedup();
     }
-    let cyclic = on_cycles(&edges);
-    program.functions.iter().enumerate().map(|(i, f)| cyclic[i] || headers(f).next().is_some()).collect()
+    edges
 }
 
 /// For each type the first one equal to it, since indirect calls compare types by structure.
 fn canonical_types(program: &Program) -> Vec<usize> {
     let mut first = HashMap::new();
     program.types.iter().map(|(id, ty)| *first.entry(ty).or_insert(id.index())).collect()
-}
-
-/// Which vertices lie on a cycle (Tarjan 1972, with an explicit stack). O(V + E).
-fn on_cycles(edges: &[Vec<u32>]) -> Vec<bool> {
-    const NEW: u32 = u32::MAX;
-    let mut index = vec![NEW; edges.len()];
-    let mut low = vec![0u32; edges.len()];
-    let mut on_stack = vec![false; edges.len()];
-    let mut cyclic = vec![false; edges.len()];
-    let mut stack = Vec::new();
-    let mut next = 0;
-    for root in 0..edges.len() {
-        if index[root] != NEW {
-            continue;
-        }
-        let mut work = vec![(root, 0usize)];
-        while let Some((v, i)) = work.pop() {
-            if i == 0 {
-                index[v] = next;
-                low[v] = next;
-                next += 1;
-                stack.push(v);
-                on_stack[v] = true;
-            }
-            if let Some(&w) = edges[v].get(i) {
-                let w = w as usize;
-                work.push((v, i + 1));
-                if index[w] == NEW {
-                    work.push((w, 0));
-                } else if on_stack[w] {
-                    low[v] = low[v].min(index[w]);
-                    cyclic[v] |= w == v;
-                }
-                continue;
-            }
-            if let Some(&(parent, _)) = work.last() {
-                low[parent] = low[parent].min(low[v]);
-            }
-            if low[v] == index[v] {
-                let at = stack.iter().rposition(|&w| w == v).unwrap_or(0);
-                let component = stack.split_off(at);
-                for &w in &component {
-                    on_stack[w] = false;
-                    cyclic[w] |= component.len() > 1;
-                }
-            }
-        }
-    }
-    cyclic
 }
 
 /// The loop headers of a function, ascending.

@@ -23,7 +23,7 @@ use crate::{RewriteError, clock, registers};
 /// What a rewritten module is for.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Add the stop clock: polls at loop headers and at the entries of functions that loop or recur.
+    /// Add the stop clock: polls at loop headers and at entries, so that no run goes on without polls.
     pub clock: bool,
     /// Arm this function: it stops the run at its entry, at a moment that the memory's words name.
     pub armed: Option<FuncId>,
