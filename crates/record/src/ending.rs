@@ -137,7 +137,7 @@ impl Outcome {
 }
 
 /// A conditional branch to `unreachable` may be compiled to a conditional trap, which stands at the branch. Where
-/// the trap really is follows from the graph, unless both ways lead to `unreachable`.
+/// the trap really is follows from the graph: the rewriter keeps two such ways apart.
 fn behind_conditional_trap(
     program: &Program,
     index: &OperatorIndex<'_>,
@@ -151,17 +151,12 @@ fn behind_conditional_trap(
     if cfg.blocks[block].end != BlockEnd::Branch {
         return Ok(at);
     }
-    let mut traps: Vec<BlockId> =
-        cfg.graph.successors(block).filter(|&to| cfg.blocks[to].end == BlockEnd::Unreachable).collect();
-    traps.dedup();
-    match traps.as_slice() {
-        [trap] => {
-            // `unreachable` is one byte, the last of its block.
-            let offset = OrigOffset(cfg.blocks[*trap].offsets.end.0 - 1);
-            Ok(Standing { function: at.function, place: Place::Operator(offset) })
-        }
-        _ => Err(unknown()),
-    }
+    // Of two ways that both lead to `unreachable`, the first has a store before it and is no conditional trap.
+    let trap = cfg.graph.successors(block).filter(|&to| cfg.blocks[to].end == BlockEnd::Unreachable).last();
+    let trap = trap.ok_or_else(unknown)?;
+    // `unreachable` is one byte, the last of its block.
+    let offset = OrigOffset(cfg.blocks[trap].offsets.end.0 - 1);
+    Ok(Standing { function: at.function, place: Place::Operator(offset) })
 }
 
 fn trap_code(trap: Trap) -> TrapCode {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use afterimage_ids::{BlockId, CounterId, EdgeId, EntityRef, OpId};
 use afterimage_placement::Site;
-use afterimage_program::{BlockKind, Cfg, EdgeKind};
+use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
 
 /// One thing that a probe does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) enum Step {
     Armed,
     /// Polls the stop clock every so many times.
     LoopPoll(BlockId),
+    /// Stores something that nobody reads: see [`Actions::keep_traps_apart`].
+    Mark,
 }
 
 /// What happens at one operator.
@@ -67,6 +69,29 @@ impl Actions {
         match site {
             Site::Block(block) => self.add_block(cfg, block, step),
             Site::Edge(edge) => self.add_edge(cfg, edge, step),
+        }
+    }
+
+    /// Makes sure that the place of every `unreachable` that traps can be told.
+    ///
+    /// The engine makes one conditional trap of a branch to a block that does nothing but trap, and reports it
+    /// at the branch. Where both ways lead to `unreachable`, that would leave open which one it
+    /// was: a store in front of the first keeps the engine from doing so there.
+    pub(crate) fn keep_traps_apart(&mut self, cfg: &Cfg) {
+        for (block, data) in &cfg.blocks {
+            if data.end != BlockEnd::Branch {
+                continue;
+            }
+            let mut ways = cfg.graph.successors(block);
+            let (Some(first), Some(second)) = (ways.next(), ways.next()) else { continue };
+            let traps = |way: BlockId| cfg.blocks[way].end == BlockEnd::Unreachable;
+            if first != second && traps(first) && traps(second) {
+                let unreachable = OpId::new(cfg.blocks[first].ops.end.index() - 1);
+                let before = &mut self.op(unreachable).before;
+                if !before.contains(&Step::Mark) {
+                    before.push(Step::Mark);
+                }
+            }
         }
     }
 

@@ -20,14 +20,14 @@
 //! Probes leave the operand stack as it was, use one added local at most besides the loop counters,
 //! and touch no memory but their own.
 
-use afterimage_ids::{BlockId, EntityRef, OpId};
+use afterimage_ids::{BlockId, EntityRef, OpId, OrigOffset};
 use afterimage_program::{Function, Program};
 use wasm_encoder::{BlockType, Catch, Encode, Instruction, MemArg};
 use wasmparser::{FunctionBody, Operator, RefType, ValType};
 
 use crate::RewriteError;
 use crate::actions::{Action, Actions, Step};
-use crate::layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, Layout};
+use crate::layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, Layout, MARK_AT};
 use crate::map::{BodyMap, Place, Run};
 use crate::types::{TypePool, val_type};
 
@@ -124,7 +124,7 @@ impl Needs {
                 match step {
                     Step::Poll(_) => needs.poll = true,
                     Step::LoopPoll(_) => (needs.poll, needs.loop_poll) = (true, true),
-                    Step::Count(_) | Step::CountLocal(_) | Step::Flush(..) | Step::Armed => {}
+                    Step::Count(_) | Step::CountLocal(_) | Step::Flush(..) | Step::Armed | Step::Mark => {}
                 }
             }
         };
@@ -277,6 +277,12 @@ impl Writer<'_, '_> {
                 }
                 Step::Poll(block) => self.poll(block),
                 Step::Armed => self.armed(),
+                Step::Mark => {
+                    let slot = self.slot(MARK_AT);
+                    self.put(&Instruction::I32Const(0));
+                    self.put(&Instruction::I64Const(0));
+                    self.put(&Instruction::I64Store(slot));
+                }
                 Step::LoopPoll(block) => {
                     self.put(&Instruction::LocalGet(self.polls));
                     self.put(&Instruction::I32Const(1));
@@ -513,6 +519,9 @@ impl Writer<'_, '_> {
         }
         let carried = self.carried(depth);
         let ty = self.context.types.block(&carried, &carried)?;
+        // The engine may make a conditional trap of it, if `unreachable` follows.
+        let place = Place::Operator(OrigOffset(range.start as u32));
+        self.map.stops.push((self.out.len() as u32, place));
         self.put(&Instruction::If(ty));
         self.steps(&action.taken);
         self.put(&Instruction::Br(self.label(depth) + 1));

@@ -18,6 +18,7 @@
 //! 0x50  number of entry counters         u64   (external modules only)
 //! 0x58  armed: the clock to stop at      u64
 //! 0x60  armed: entries to let pass        u64
+//! 0x68  written and never read           u64
 //! 0x80  counters                         u64 each
 //!       entry counters, one per exported function, in export order
 //! ```
@@ -48,6 +49,7 @@ pub(crate) const ENTRIES_AT: u64 = 0x50;
 pub const ARM_CLOCK_AT: u64 = 0x58;
 /// Address of the number of entries that the armed function lets pass.
 pub const ARM_SKIP_AT: u64 = 0x60;
+pub(crate) const MARK_AT: u64 = 0x68;
 pub(crate) const HEADER: u64 = 0x80;
 
 const PAGE: u64 = 65536;

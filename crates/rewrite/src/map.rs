@@ -29,7 +29,7 @@ pub(crate) struct Run {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyMap {
     pub runs: Vec<Run>,
-    /// Where the probes trap that stop a run, and what it means.
+    /// Where code of ours may trap, and what it means.
     pub stops: Vec<(u32, Place)>,
 }
 

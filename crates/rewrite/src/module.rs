@@ -102,6 +102,9 @@ pub fn rewrite(
     };
     for (i, function) in program.functions.iter().enumerate() {
         let mut actions = Actions::default();
+        if options.external.is_none() {
+            actions.keep_traps_apart(&function.cfg);
+        }
         if options.armed == Some(function.id) {
             actions.entry.push(Step::Armed);
         }

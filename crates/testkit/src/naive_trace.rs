@@ -30,6 +30,8 @@ struct Activation {
     caught: Vec<EdgeId>,
     /// It is about to be replaced by a tail call.
     leaving: bool,
+    /// The function that its block called was replaced by another.
+    handed_on: bool,
 }
 
 /// How an execution ended.
@@ -100,18 +102,22 @@ impl<'a> Observer<'a> {
 
     /// A function was entered. Returns the activation's number.
     pub fn enter(&mut self, function: u32) -> Result<u32> {
-        self.host_call()?;
         let function = FuncId::from_u32(function);
         if let Some(caller) = self.stack.last() {
             let block = caller.block.ok_or_else(|| step("a call before the first block"))?;
-            match self.function(caller.function)?.cfg.blocks[block].end {
-                BlockEnd::Call(Callee::Direct(callee)) if callee != function => {
-                    return Err(step(format!("{function} was entered by a call of {callee}")));
-                }
-                BlockEnd::Call(_) => {}
-                end => return Err(step(format!("{function} was entered from a block that ends with {end:?}"))),
+            let end = self.function(caller.function)?.cfg.blocks[block].end;
+            let calls = match end {
+                BlockEnd::Call(Callee::Direct(callee)) => caller.handed_on || callee == function,
+                BlockEnd::TailCall(Callee::Direct(callee)) => caller.leaving && callee == function,
+                BlockEnd::Call(Callee::Indirect { .. }) => true,
+                BlockEnd::TailCall(Callee::Indirect { .. }) => caller.leaving,
+                _ => false,
+            };
+            if !calls {
+                return Err(step(format!("{function} was entered from a block that ends with {end:?}")));
             }
         }
+        self.host_call()?;
         let id = self.next;
         self.next += 1;
         self.stack.push(Activation {
@@ -121,6 +127,7 @@ impl<'a> Observer<'a> {
             decision: None,
             caught: Vec::new(),
             leaving: false,
+            handed_on: false,
         });
         Ok(id)
     }
@@ -142,7 +149,7 @@ impl<'a> Observer<'a> {
             self.counts_of(activation.function)?.entries += 1;
         }
         self.blocks += 1;
-        (activation.block, activation.decision) = (Some(block), None);
+        (activation.block, activation.decision, activation.handed_on) = (Some(block), None, false);
         activation.caught.clear();
         self.stack.push(activation);
         Ok(())
@@ -203,6 +210,9 @@ impl<'a> Observer<'a> {
         {
             let exit = self.function(activation.function)?.cfg.graph.exit();
             self.go(&activation, exit)?;
+            if let Some(caller) = self.stack.last_mut() {
+                caller.handed_on = true;
+            }
         }
         Ok(())
     }

@@ -169,8 +169,8 @@ fn host_call(mut caller: Caller<'_, Host>, called: u32, args: &[Val], results: &
     match event {
         Some(Event::HostCall { import, args, results: values, writes, .. }) => {
             assert_eq!((import.as_u32(), args), (called, expected));
-            let memory = caller.get_export("memory").and_then(Extern::into_memory).expect("a memory");
             for write in writes {
+                let memory = caller.get_export("memory").and_then(Extern::into_memory).expect("a memory");
                 memory.write(&mut caller, write.address as usize, &write.bytes)?;
             }
             for (slot, value) in results.iter_mut().zip(values) {
