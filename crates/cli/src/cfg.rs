@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use afterimage_program::{Function, dump};
+use afterimage_program::{BlockKind, Function, dump};
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct BlockRow {
     block: u32,
-    kind: String,
+    kind: &'static str,
     first_op: u32,
     end_op: u32,
     offset: u32,
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             }
             Format::Dot => write!(out, "{}", dump::dot(&function.cfg, name))?,
             Format::Json => {
-                serde_json::to_writer_pretty(&mut *out, &document(function, name))?;
+                serde_json::to_writer(&mut *out, &document(function, name))?;
                 writeln!(out)?;
             }
         }
@@ -114,11 +114,11 @@ fn document<'a>(function: &Function, name: &'a str) -> Document<'a> {
             .iter()
             .map(|(id, block)| BlockRow {
                 block: id.as_u32(),
-                kind: format!("{:?}", block.kind),
+                kind: kind(block.kind),
                 first_op: block.ops.start.as_u32(),
                 end_op: block.ops.end.as_u32(),
                 offset: block.offsets.start.0,
-                end: format!("{:?}", block.end),
+                end: block.end.to_string(),
             })
             .collect(),
         edges: cfg
@@ -128,10 +128,18 @@ fn document<'a>(function: &Function, name: &'a str) -> Document<'a> {
                 edge: id.as_u32(),
                 from: edge.from.as_u32(),
                 to: edge.to.as_u32(),
-                kind: format!("{:?}", edge.kind),
+                kind: edge.kind.to_string(),
                 back: edge.back,
                 op: edge.op.map(|op| op.as_u32()),
             })
             .collect(),
+    }
+}
+
+fn kind(kind: BlockKind) -> &'static str {
+    match kind {
+        BlockKind::Code => "code",
+        BlockKind::Dispatch(_) => "dispatch",
+        BlockKind::Exit => "exit",
     }
 }

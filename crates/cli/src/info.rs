@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let document = document(&file, &loaded)?;
     write(None, false, |out| match arguments.format {
         Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, &document)?;
+            serde_json::to_writer(&mut *out, &document)?;
             writeln!(out)?;
             Ok(())
         }
@@ -144,11 +144,12 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
 }
 
 fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
-    let command: Vec<String> = std::iter::once(&d.program).chain(&d.args).map(|word| quoted(word)).collect();
-    writeln!(out, "program   {}", command.join(" "))?;
-    if let Some(export) = &d.invoke {
-        writeln!(out, "invoked   {}", quoted(export))?;
+    let words = |first: &String| std::iter::once(first).chain(&d.args).map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    match &d.invoke {
+        None => writeln!(out, "program   {}", words(&d.program))?,
+        Some(export) => writeln!(out, "program   {}\ninvoked   {}", quoted(&d.program), words(export))?,
     }
+    writeln!(out, "recorded  {}", date(d.recorded_unix))?;
     match &d.ending {
         Some(ending) => writeln!(out, "ending    {}", harmless(ending))?,
         None => writeln!(out, "ending    unknown: the recording was cut off; record the program again to profile it")?,
@@ -198,4 +199,48 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", harmless(word).replace('\'', "'\\''"))
+}
+
+/// Seconds since 1970 as a date of the Gregorian calendar, which repeats every 400 years.
+fn date(unix: u64) -> String {
+    let (mut days, second) = (unix / 86400, unix % 86400);
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    const DAYS_OF_400_YEARS: u64 = 146_097;
+    let mut year = 1970 + 400 * (days / DAYS_OF_400_YEARS);
+    days %= DAYS_OF_400_YEARS;
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let lengths = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while days >= lengths[month] {
+        days -= lengths[month];
+        month += 1;
+    }
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year}-{:02}-{:02} {hour:02}:{minute:02}:{second:02} UTC", month + 1, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{date, quoted};
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(date(951_782_399), "2000-02-28 23:59:59 UTC");
+        assert_eq!(date(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(date(1_735_689_599), "2024-12-31 23:59:59 UTC");
+        assert_eq!(date(4_107_542_400), "2100-03-01 00:00:00 UTC");
+        assert!(date(u64::MAX).ends_with("UTC"));
+    }
+
+    #[test]
+    fn words_are_quoted_only_where_a_shell_would_split_them() {
+        assert_eq!(quoted("a/b-c.txt"), "a/b-c.txt");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("\x1b[2J"), "'\\u{1b}[2J'");
+    }
 }

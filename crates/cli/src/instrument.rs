@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 "memory_export": MEMORY_EXPORT,
                 "standalone": arguments.standalone,
             });
-            writeln!(out, "{document:#}")?;
+            writeln!(out, "{document}")?;
             Ok(())
         })?,
     }

@@ -64,8 +64,16 @@ pub(crate) fn write(
                 bail!("this format is binary: write it to a file with -o, or pipe it");
             }
             let mut writer = BufWriter::new(terminal.lock());
-            report(&mut writer).and_then(|()| Ok(writer.flush()?)).context("cannot write to standard output")
+            written(report(&mut writer).and_then(|()| Ok(writer.flush()?)), || "cannot write to standard output".to_owned())
         }
+    }
+}
+
+/// Says where, if it was the writing that failed.
+fn written(result: Result<()>, place: impl Fn() -> String) -> Result<()> {
+    match result {
+        Err(error) if error.chain().any(|cause| cause.is::<std::io::Error>()) => Err(error.context(place())),
+        other => other,
     }
 }
 
@@ -76,7 +84,7 @@ fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Re
         // A pipe or a device cannot be replaced.
         Ok(data) if !data.is_file() => {
             let mut writer = BufWriter::new(File::options().write(true).open(path).with_context(cannot)?);
-            return report(&mut writer).and_then(|()| Ok(writer.flush()?)).with_context(cannot);
+            return written(report(&mut writer).and_then(|()| Ok(writer.flush()?)), cannot);
         }
         _ => {}
     }
@@ -90,7 +98,7 @@ fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Re
         .map_err(reason)
         .with_context(cannot)?;
     let mut writer = BufWriter::new(file);
-    report(&mut writer).and_then(|()| Ok(writer.flush()?)).with_context(cannot)?;
+    written(report(&mut writer).and_then(|()| Ok(writer.flush()?)), cannot)?;
     let file = writer.into_inner().map_err(|e| e.into_error()).with_context(cannot)?;
     file.persist(&target).map_err(|e| e.error).with_context(cannot)?;
     Ok(())

@@ -162,9 +162,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             of_recording(&recording, path, &arguments)?
         }
     };
-    if let Some(note) = &counted.note {
-        say(note);
-    }
     report(&arguments, &counted)?;
     Ok(Exit::Success)
 }
@@ -245,7 +242,7 @@ fn make(path: &Path, name: &Path, file: &TraceFile, loaded: &Loaded, end: &End, 
         say(format_args!("a counter in each of {checked} blocks agrees with the derived counts"));
     }
     match file.counts()? {
-        Some(kept) if kept == lens => {}
+        Some(kept) if kept.counts == lens.counts => {}
         Some(_) => bail!("{}: these counts differ from those in the file, so none can be trusted; this is a fault in afterimage", name.display()),
         None => {
             let kept = TraceWriter::append(path).and_then(|out| {
@@ -275,7 +272,8 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
     let Counted { loaded, counts, stops, .. } = counted;
     let source: SourceMap<'_> = loaded.source_map();
     let names = loaded.names(&source);
-    let profile = Profile::new(&loaded.program, &loaded.bytes, counts, stops, &names, &source)?;
+    let profile = Profile::new(&loaded.program, &loaded.bytes, counts, stops, &names, &source);
+    let profile = profile.with_context(|| arguments.file.display().to_string())?;
     let functions = arguments.function.iter().map(|name| names.find(name)).collect::<Result<Vec<_>, _>>();
     let functions = functions.with_context(|| arguments.file.display().to_string())?;
     let scope = if functions.is_empty() { Scope::All } else { Scope::Only(functions.clone()) };
@@ -300,14 +298,24 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
     };
     let out = arguments.output.as_deref();
     let style = arguments.color.style(out);
+    let note = counted.note.as_deref();
+    if let Some(note) = note {
+        if !matches!(arguments.format, Format::Text | Format::Json) {
+            bail!("{note}; this format cannot say so: choose --format text or json");
+        }
+        say(note);
+    }
     write(out, arguments.format == Format::Pprof, |out: &mut dyn Write| {
+        if let (Some(note), Format::Text) = (note, arguments.format) {
+            writeln!(out, "{note}")?;
+        }
         match arguments.format {
             Format::Text if arguments.annotate => {
                 let annotation = Annotation { scope, listings: if functions.is_empty() { 3 } else { functions.len() } };
                 annotate(out, &profile, &annotation, &SourceFiles, style)?;
             }
             Format::Text => text(out, &profile, &Report::new(&profile, &options)?, &SourceFiles, style)?,
-            Format::Json => json(out, &profile, &Report::new(&profile, &options)?)?,
+            Format::Json => json(out, &profile, &Report::new(&profile, &options)?, note)?,
             Format::Csv => csv(out, &profile, &Report::new(&profile, &options)?)?,
             Format::Lcov => lcov(out, &profile, &scope)?,
             Format::Callgrind => callgrind(out, &profile, &scope)?,
@@ -320,4 +328,5 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
         }
         Ok(())
     })
+    .with_context(|| arguments.file.display().to_string())
 }

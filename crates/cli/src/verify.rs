@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use crate::input;
 use crate::output::{harmless, write};
 use crate::progress::Bar;
+use crate::record::counted;
 
 /// Check a recording: every byte, every invariant, and that it repeats
 ///
@@ -84,7 +85,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     write(None, false, |out| match arguments.format {
         Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, &document)?;
+            serde_json::to_writer(&mut *out, &document)?;
             writeln!(out)?;
             Ok(())
         }
@@ -98,7 +99,9 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
         writeln!(out, "{}", harmless(finding))?;
     }
     let verdict = if d.sound { "sound" } else { "NOT sound" };
-    writeln!(out, "{verdict}: {} bytes, {} chunks in {} sections, {} events", d.bytes, d.chunks, d.sections, d.events)?;
+    let [bytes, chunks, sections, events] =
+        [(d.bytes, "byte"), (d.chunks, "chunk"), (d.sections, "section"), (d.events, "event")].map(|(n, noun)| counted(n, noun));
+    writeln!(out, "{verdict}: {bytes}, {chunks} in {sections}, {events}")?;
     match (d.ended, d.repeats) {
         (false, _) => writeln!(out, "the recording was cut off: how the run ended is not in it, so it cannot be repeated")?,
         (true, Some(true)) => writeln!(out, "re-executed: the same calls, the same results, the same ending")?,

@@ -10,7 +10,8 @@ use serde::ser::{SerializeSeq, Serializer};
 
 use crate::PresentError;
 
-/// Writes a report as one JSON document, a row at a time.
+/// Writes a report as one JSON document, a row at a time. `note`: what a reader must know
+/// about how exact it is, if it is not.
 ///
 /// # Errors
 /// If `out` fails.
@@ -18,6 +19,7 @@ pub fn json(
     out: &mut dyn Write,
     profile: &Profile<'_>,
     report: &Report,
+    note: Option<&str>,
 ) -> Result<(), PresentError> {
     let (by, limited) = (by(&report.rows), report.available > report.rows.len());
     let document = Document {
@@ -32,6 +34,7 @@ pub fn json(
         totals: totals(report.totals),
         available: report.available,
         complete: !limited,
+        note,
         rows: RowList {
             profile,
             rows: &report.rows,
@@ -61,6 +64,8 @@ struct Document<'r> {
     totals: TotalsObject,
     available: usize,
     complete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'r str>,
     rows: RowList<'r>,
 }
 

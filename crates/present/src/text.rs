@@ -35,6 +35,13 @@ pub fn text(
         Rows::Edges(rows) => shown.edges(rows),
         Rows::Instructions(rows) => shown.instructions(rows),
     };
+    if matches!(&report.rows, Rows::Lines(rows) if rows.is_empty() && report.available == 0) {
+        writeln!(
+            out,
+            "no source line is known: the program has no debug information; compile it with -g"
+        )?;
+        return Ok(());
+    }
     let total = report.totals.instructions;
     table.write(out, style, |row| Paint::of_share(shares[row], total))?;
     let left = report.available - report.rows.len();

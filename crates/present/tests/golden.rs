@@ -119,7 +119,7 @@ fn json_documents() {
                     ..Options::default()
                 },
             );
-            let compact = written(|out| json(out, profile, &report));
+            let compact = written(|out| json(out, profile, &report, None));
             let value: serde_json::Value = serde_json::from_str(&compact).unwrap();
             assert_eq!(value["rows"].as_array().unwrap().len(), report.rows.len());
             golden(

@@ -43,7 +43,7 @@ pub enum Ending {
     },
     /// An exception left the outermost function.
     Exception {
-        /// What is known of it, as text.
+        /// What is known of it, as text; may be empty.
         message: String,
     },
     /// The guest's stack was exhausted.
@@ -71,7 +71,11 @@ impl fmt::Display for Ending {
             } => write!(f, "trapped: {message}"),
             Ending::Trapped { code, .. } => write!(f, "trapped: {code}"),
             Ending::Exception { message } => {
-                write!(f, "threw an exception that nothing caught: {message}")
+                f.write_str("threw an exception that nothing caught")?;
+                if message.is_empty() {
+                    return Ok(());
+                }
+                write!(f, ": {message}")
             }
             Ending::StackOverflow => f.write_str("exhausted its stack"),
             Ending::Interrupted { by } => write!(f, "was stopped by {by}"),
