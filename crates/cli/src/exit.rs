@@ -103,6 +103,9 @@ fn sentence(error: &anyhow::Error) -> String {
         if text.contains(&cause) {
             continue;
         }
+        if cause.starts_with(&text) {
+            text.clear();
+        }
         if !text.is_empty() {
             text.push_str(": ");
         }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use afterimage_trace::{Frame, TraceFile};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -80,7 +80,7 @@ struct SectionRow {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = input::recording(&arguments.file)?;
     let loaded = input::recorded_program(&arguments.file, &file)?;
-    let document = document(&file, &loaded)?;
+    let document = document(&file, &loaded).with_context(|| arguments.file.display().to_string())?;
     write(None, false, |out| match arguments.format {
         Format::Json => {
             serde_json::to_writer(&mut *out, &document)?;

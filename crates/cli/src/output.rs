@@ -91,6 +91,9 @@ fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Re
     // What a symbolic link names is replaced, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !std::fs::metadata(folder).with_context(cannot)?.is_dir() {
+        bail!("{}: {} is not a folder", cannot(), folder.display());
+    }
     let file = tempfile::Builder::new()
         .prefix(".afterimage-")
         .permissions(Permissions::from_mode(0o666))

@@ -195,15 +195,15 @@ fn guest_wanted(arguments: &Arguments, why: &str) -> Result<()> {
 fn of_recording(path: &Path, name: &Path, arguments: &Arguments) -> Result<Counted> {
     let file = input::recording(path)?;
     let loaded = input::recorded_program(path, &file)?;
-    let Some(end) = file.end()? else {
+    let Some(end) = file.end().with_context(|| name.display().to_string())? else {
         bail!("{}: the recording was cut off before its end was written, so exact counts cannot be made; record the program again", name.display());
     };
-    let lens = match (file.counts()?, arguments.mode, &arguments.weights) {
+    let lens = match (file.counts().with_context(|| name.display().to_string())?, arguments.mode, &arguments.weights) {
         (Some(lens), None, None) => lens,
         _ => make(path, name, &file, &loaded, &end, arguments)?,
     };
     let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
-    let stops = stops(&loaded.program, &index, &end)?;
+    let stops = stops(&loaded.program, &index, &end).with_context(|| name.display().to_string())?;
     Ok(Counted { loaded, counts: lens.counts, stops, note: None })
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use afterimage_placement::block_counts;
 use afterimage_record::{Cache, check};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let mut repeats = None;
     if findings.is_empty() {
         let loaded = input::recorded_program(&arguments.file, &file)?;
-        if let Some(lens) = file.counts()?
+        if let Some(lens) = file.counts().with_context(|| arguments.file.display().to_string())?
             && let Err(error) = block_counts(&loaded.program, &lens.counts)
         {
             findings.push(format!("Conservation: {error}"));

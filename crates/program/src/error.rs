@@ -1,5 +1,7 @@
 //! Why a module is refused.
 
+use std::borrow::Cow;
+
 use afterimage_ids::OrigOffset;
 use thiserror::Error;
 use wasmparser::WasmFeatures;
@@ -34,7 +36,7 @@ pub enum ParseError {
     #[error("{feature} is not supported (first used at offset {offset})")]
     Unsupported {
         /// What it uses.
-        feature: &'static str,
+        feature: Cow<'static, str>,
         /// Where it first does.
         offset: OrigOffset,
     },
@@ -45,7 +47,7 @@ impl From<wasmparser::Error> for ParseError {
         let offset = offset(error.offset());
         match error.missing_wasm_feature() {
             Some(missing) => Self::Unsupported {
-                feature: feature_name(missing),
+                feature: feature_name(missing).into(),
                 offset,
             },
             None => Self::Malformed {

@@ -99,7 +99,7 @@ impl Module {
                 for group in types {
                     for (at, ty) in group?.into_types_and_offsets() {
                         let CompositeInnerType::Func(ty) = ty.composite_type.inner else {
-                            let feature = "garbage collection";
+                            let feature = "garbage collection".into();
                             return Err(ParseError::Unsupported {
                                 feature,
                                 offset: offset(at),
@@ -178,7 +178,7 @@ impl Module {
         import: wasmparser::Import<'_>,
         offset: OrigOffset,
     ) -> Result<(), ParseError> {
-        let feature = match import.ty {
+        let kind = match import.ty {
             TypeRef::Func(ty) => {
                 let ty = TypeId::from_u32(ty);
                 self.function_types.push(ty);
@@ -189,12 +189,14 @@ impl Module {
                 });
                 return Ok(());
             }
-            TypeRef::Memory(_) => "an imported memory",
-            TypeRef::Table(_) => "an imported table",
-            TypeRef::Global(_) => "an imported global",
-            TypeRef::Tag(_) => "an imported tag",
-            TypeRef::FuncExact(_) => "custom descriptors",
+            TypeRef::Memory(_) => "memory",
+            TypeRef::Table(_) => "table",
+            TypeRef::Global(_) => "global",
+            TypeRef::Tag(_) => "tag",
+            TypeRef::FuncExact(_) => "function of exact type",
         };
+        let (module, name) = (import.module, import.name);
+        let feature = format!("an imported {kind}, {module:?} {name:?},").into();
         Err(ParseError::Unsupported { feature, offset })
     }
 

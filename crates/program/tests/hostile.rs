@@ -11,9 +11,9 @@ use afterimage_program::{ParseError, Program};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use body::read_everything;
 
-fn refused(text: &str) -> (&'static str, u32) {
+fn refused(text: &str) -> (String, u32) {
     match Program::parse(&wat::parse_str(text).unwrap()) {
-        Err(ParseError::Unsupported { feature, offset }) => (feature, offset.0),
+        Err(ParseError::Unsupported { feature, offset }) => (feature.into_owned(), offset.0),
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -120,17 +120,17 @@ fn what_is_not_supported_is_refused_by_name_and_place() {
         ),
         (
             "(module (import \"env\" \"m\" (memory 1)))",
-            "an imported memory",
+            "an imported memory, \"env\" \"m\",",
         ),
         (
             "(module (import \"env\" \"t\" (table 1 funcref)))",
-            "an imported table",
+            "an imported table, \"env\" \"t\",",
         ),
         (
             "(module (import \"env\" \"g\" (global i32)))",
-            "an imported global",
+            "an imported global, \"env\" \"g\",",
         ),
-        ("(module (import \"env\" \"e\" (tag)))", "an imported tag"),
+        ("(module (import \"env\" \"e\" (tag)))", "an imported tag, \"env\" \"e\","),
     ];
     for (text, feature) in cases {
         let (named, offset) = refused(text);

@@ -4,7 +4,7 @@ use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 use afterimage_placement::OpenFrame;
 use afterimage_program::{BlockEnd, OperatorIndex, Program};
 use afterimage_rewrite::{OffsetMap, Place};
-use afterimage_trace::{Ending, Frame, Interrupter, Standing as FrameStanding, TrapCode};
+use afterimage_trace::{Ending, Frame, Interrupter, Standing as FrameStanding, TraceError, TrapCode};
 use wasmtime::{ThrownException, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
@@ -63,7 +63,10 @@ pub(crate) fn classify(error: wasmtime::Error) -> Result<Outcome, RecordError> {
     } else {
         match error.downcast::<RecordError>() {
             Ok(ours) => return Err(ours),
-            Err(error) => Early::Host(root_message(&error)),
+            Err(error) => match error.downcast::<TraceError>() {
+                Ok(ours) => return Err(ours.into()),
+                Err(error) => Early::Host(root_message(&error)),
+            },
         }
     };
     Ok(Outcome::Early { how, stack })
