@@ -2,77 +2,116 @@
 
 use crate::{corpus, programs::PROGRAMS, toolchain};
 use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The program to show: it builds in seconds and its sources are those that Cargo has just downloaded.
+/// The program to show: it builds in seconds, needs no C compiler, and its sources are those that Cargo has just
+/// downloaded.
 const PROGRAM: &str = "pulldown-cmark";
 
 /// The function whose source is shown.
 const FUNCTION: &str = "pulldown_cmark_escape::escape_html_scalar";
 
-/// Builds the program, records one run of it, and shows the functions and the source lines that it spent itself on.
+/// Builds the tool and the program, records one run of it, and shows the functions and the source lines where it spent its
+/// executions. Every command is printed as it can be typed in the workspace's root.
 ///
 /// # Errors
-/// If the program cannot be built or the tool cannot be run.
+/// If something cannot be built or the tool fails.
 pub fn run() -> Result<ExitCode> {
     toolchain::ensure_wasm_target()?;
-    let folder = corpus::default_folder();
+    let tool = build_tool()?;
     let program = PROGRAMS.iter().find(|program| program.name == PROGRAM);
-    let entry = corpus::make(
-        program.context("the demonstration's program is not in the corpus")?,
-        &folder,
-    )?;
-    let recording = folder.join(PROGRAM).with_extension("aft");
+    let program = program.context("the demonstration's program is not in the corpus")?;
+    eprintln!(
+        "\nBuilding {PROGRAM}, which turns Markdown into HTML, to WebAssembly, and an input for it"
+    );
+    let folder = corpus::default_folder();
+    let entry = corpus::make(program, &folder)?;
+    let folder = short(&folder);
+    let recording = text(&folder.join(PROGRAM).with_extension("aft"));
+    let wasm = text(&folder.join(&entry.wasm));
 
-    let mut record = afterimage();
-    record.args(["record", "--force", "-o"]).arg(&recording);
+    let mut record: Vec<String> = ["record", "--force", "-o", &recording]
+        .map(Into::into)
+        .into();
     if let Some(file) = &entry.stdin {
-        record.arg("--stdin").arg(folder.join(file));
+        record.extend(["--stdin".to_owned(), text(&folder.join(file))]);
     }
     for [host, guest] in &entry.dirs {
-        record
-            .arg("--dir")
-            .arg(format!("{}::{guest}", folder.join(host).display()));
+        record.extend([
+            "--dir".to_owned(),
+            format!("{}::{guest}", text(&folder.join(host))),
+        ]);
     }
+    record.extend([wasm, "--".to_owned()]);
+    record.extend(entry.args);
+
+    eprintln!(
+        "\nOne run of it, recorded: what crosses the boundary between the program and its host."
+    );
+    show(&tool, &record)?;
+    eprintln!(
+        "\nThe recording is executed again, this time with counters. Exact counts of functions:"
+    );
+    show(&tool, &["profile", "--top", "10", &recording])?;
+    eprintln!("\n… and of source lines. The counts are in the file now, so this executes nothing:");
     show(
-        record
-            .arg(folder.join(&entry.wasm))
-            .arg("--")
-            .args(&entry.args),
+        &tool,
+        &["profile", "--annotate", "--function", FUNCTION, &recording],
     )?;
-    show(
-        afterimage()
-            .args(["profile", "--by", "function", "--top", "15"])
-            .arg(&recording),
-    )?;
-    show(
-        afterimage()
-            .args(["profile", "--annotate", "--function", FUNCTION])
-            .arg(&recording),
-    )?;
+    let tool = short(&tool);
+    let tool = tool.display();
+    eprintln!(
+        "\nGo on from here:\n  \
+         {tool} profile --by line --top 20 {recording}\n  \
+         {tool} profile --format callgrind -o callgrind.out {recording}\n  \
+         {tool} verify {recording}\n  \
+         {tool} --help"
+    );
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tool, as a developer runs it from the sources.
-fn afterimage() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo
+/// Builds the command line beside this program, in the same profile, with Cargo's own words about it: the first time takes
+/// minutes. Returns where it is.
+fn build_tool() -> Result<PathBuf> {
+    eprintln!(
+        "Building afterimage: the first time this takes about five minutes, for the WebAssembly engine"
+    );
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--locked", "-p", "afterimage"])
         .current_dir(corpus::workspace())
-        .args(["run", "-q", "-p", "afterimage", "--"]);
-    cargo
+        .status()
+        .context("cannot run cargo")?;
+    if !status.success() {
+        bail!("cargo could not build afterimage");
+    }
+    let own = std::env::current_exe().context("cannot find this program's own file")?;
+    Ok(own.with_file_name(format!("afterimage{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// Prints the command line, so that it can be repeated by hand, and runs it.
-fn show(command: &mut Command) -> Result<()> {
-    let words = command.get_args().skip_while(|&word| word != "--").skip(1);
-    let line = words
-        .map(|word| word.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join(" ");
-    eprintln!("\n$ afterimage {line}");
-    let status = command.status().context("cannot run cargo")?;
+/// A path as one would type it in the workspace's root.
+fn short(path: &Path) -> PathBuf {
+    path.strip_prefix(corpus::workspace())
+        .unwrap_or(path)
+        .to_owned()
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Prints the command line, so that it can be repeated by hand, and runs it in the workspace's root.
+fn show(tool: &Path, arguments: &[impl AsRef<str>]) -> Result<()> {
+    let words: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
+    let line = format!("{} {}", short(tool).display(), words.join(" "));
+    eprintln!("\n$ {line}");
+    let status = Command::new(tool)
+        .args(words)
+        .current_dir(corpus::workspace())
+        .status()
+        .with_context(|| format!("cannot run {}", tool.display()))?;
     if !status.success() {
-        bail!("`afterimage {line}` ended with {status}");
+        bail!("`{line}` ended with {status}");
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! The project's chores: what a person types around the tool, not in it.
 //!
-//! `cargo xtask corpus` builds the real programs that the project is measured on; `cargo xtask demo` builds one of
-//! them and profiles it.
+//! `cargo xtask demo` builds a real program and profiles it; `cargo xtask test` runs the tests with what they need;
+//! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
+//! project is measured on.
 
+mod architecture;
 mod build;
 mod corpus;
 mod demo;
@@ -11,9 +13,11 @@ mod inspect;
 mod manifest;
 mod programs;
 mod shipped;
+mod test;
 mod toolchain;
 
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -31,6 +35,18 @@ enum Task {
     Corpus(CorpusArguments),
     /// Build one real program and show its exact profile
     Demo,
+    /// Run all tests, after adding the Rust target that they need
+    Test {
+        /// Passed on to cargo test
+        #[arg(
+            value_name = "ARGS",
+            trailing_var_arg = true,
+            allow_hyphen_values = true
+        )]
+        arguments: Vec<OsString>,
+    },
+    /// Check the rules between the crates and the files that the documents name
+    Architecture,
 }
 
 /// What to build, and where to.
@@ -54,6 +70,8 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Corpus(arguments) => corpus::run(&arguments),
         Task::Demo => demo::run(),
+        Task::Test { arguments } => test::run(&arguments),
+        Task::Architecture => architecture::run(),
     };
     match outcome {
         Ok(code) => code,

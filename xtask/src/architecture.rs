@@ -1,0 +1,77 @@
+//! `cargo xtask architecture`: what ARCHITECTURE.md says is absent, is absent; what the documents name, is there.
+
+mod citations;
+mod dependencies;
+mod features;
+mod printing;
+
+use crate::corpus::workspace;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Checks everything, and lists every violation before it fails.
+///
+/// # Errors
+/// If Cargo cannot be asked or a file cannot be read.
+pub fn run() -> Result<ExitCode> {
+    let root = workspace();
+    let metadata = cargo(&["metadata", "--locked", "--format-version", "1"])?;
+    let violations = [
+        dependencies::check(&metadata)?,
+        features::check(cargo)?,
+        printing::check(&root)?,
+        citations::check(&root)?,
+    ]
+    .concat();
+    for violation in &violations {
+        eprintln!("architecture: {violation}");
+    }
+    if violations.is_empty() {
+        eprintln!(
+            "architecture: dependencies, features, printing and cited files are as ARCHITECTURE.md says"
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+/// What Cargo prints, run in the workspace's root.
+fn cargo(arguments: &[&str]) -> Result<String> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(arguments)
+        .current_dir(workspace())
+        .output()
+        .context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!(
+            "cargo {} failed: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    String::from_utf8(output.stdout).context("cargo did not answer in UTF-8")
+}
+
+/// All files below `folder` whose names end in `.extension`, sorted. Folders that hold products are left out.
+fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        let entries = std::fs::read_dir(&folder)
+            .with_context(|| format!("cannot read {}", folder.display()))?;
+        for entry in entries {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default();
+            if path.is_dir() {
+                if name != "target" && name != ".git" {
+                    waiting.push(path);
+                }
+            } else if path.extension().is_some_and(|own| own == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

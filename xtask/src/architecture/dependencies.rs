@@ -1,0 +1,282 @@
+//! Which crate may depend on which, and which must not reach the engine however indirectly.
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use std::collections::{HashMap, VecDeque};
+
+/// A crate of the workspace and what it may name under `[dependencies]`, crates of the workspace only.
+struct Rule {
+    name: &'static str,
+    may_use: &'static [&'static str],
+    engine: bool,
+}
+
+const fn pure(name: &'static str, may_use: &'static [&'static str]) -> Rule {
+    Rule {
+        name,
+        may_use,
+        engine: false,
+    }
+}
+
+const fn with_engine(name: &'static str, may_use: &'static [&'static str]) -> Rule {
+    Rule {
+        name,
+        may_use,
+        engine: true,
+    }
+}
+
+const IDS: &str = "afterimage-ids";
+const GRAPH: &str = "afterimage-graph";
+const PROGRAM: &str = "afterimage-program";
+const PLACEMENT: &str = "afterimage-placement";
+const REWRITE: &str = "afterimage-rewrite";
+const TRACE: &str = "afterimage-trace";
+const RECORD: &str = "afterimage-record";
+const QUERY: &str = "afterimage-query";
+const PRESENT: &str = "afterimage-present";
+/// What only tests may use, and the tests of any crate.
+const TESTKIT: &str = "afterimage-testkit";
+
+/// The house, in the order of the way through it.
+const RULES: &[Rule] = &[
+    pure(IDS, &[]),
+    pure(GRAPH, &[IDS]),
+    pure(PROGRAM, &[IDS, GRAPH]),
+    pure(PLACEMENT, &[IDS, GRAPH, PROGRAM]),
+    pure(REWRITE, &[IDS, GRAPH, PROGRAM, PLACEMENT]),
+    pure(TRACE, &[IDS]),
+    with_engine(RECORD, &[IDS, PROGRAM, PLACEMENT, REWRITE, TRACE]),
+    pure(QUERY, &[IDS, PROGRAM, TRACE]),
+    pure(PRESENT, &[IDS, PROGRAM, QUERY]),
+    with_engine(
+        "afterimage",
+        &[
+            IDS, PROGRAM, PLACEMENT, REWRITE, TRACE, RECORD, QUERY, PRESENT,
+        ],
+    ),
+    with_engine("bench", &[IDS, PROGRAM, PLACEMENT, REWRITE, TRACE, RECORD]),
+    pure(TESTKIT, &[IDS, GRAPH, PROGRAM, PLACEMENT]),
+    pure("xtask", &[]),
+];
+
+/// The engine. (`ids` shares its entity maps with it, which are a small library of their own.)
+const ENGINE: &[&str] = &[
+    "wasmtime",
+    "wasmtime-environ",
+    "wasmtime-wasi",
+    "wiggle",
+    "cranelift-codegen",
+];
+
+/// What `cargo metadata` says, as far as it matters here.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    workspace_members: Vec<String>,
+    resolve: Resolve,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    pkg: String,
+    dep_kinds: Vec<DependencyKind>,
+}
+
+#[derive(Deserialize)]
+struct DependencyKind {
+    /// `None` is a normal dependency.
+    kind: Option<String>,
+}
+
+impl Dependency {
+    /// Whether it is there outside tests.
+    fn ships(&self) -> bool {
+        self.dep_kinds
+            .iter()
+            .any(|kind| kind.kind.as_deref() != Some("dev"))
+    }
+}
+
+/// The violations in the answer of `cargo metadata --format-version 1`.
+///
+/// # Errors
+/// If the answer cannot be read.
+pub fn check(metadata: &str) -> Result<Vec<String>> {
+    let metadata: Metadata =
+        serde_json::from_str(metadata).context("cannot read what cargo metadata says")?;
+    let names: HashMap<&str, &str> = metadata
+        .packages
+        .iter()
+        .map(|package| (package.id.as_str(), package.name.as_str()))
+        .collect();
+    let name = |id: &str| names.get(id).copied().unwrap_or("?");
+    let nodes: HashMap<&str, &Node> = metadata
+        .resolve
+        .nodes
+        .iter()
+        .map(|node| (node.id.as_str(), node))
+        .collect();
+    let is_member = |id: &str| metadata.workspace_members.iter().any(|member| member == id);
+
+    let mut violations = Vec::new();
+    for rule in RULES {
+        let present = |id: &String| name(id) == rule.name;
+        if !metadata.workspace_members.iter().any(present) {
+            violations.push(format!(
+                "there is a rule for {}, but no such crate",
+                rule.name
+            ));
+        }
+    }
+    for member in &metadata.workspace_members {
+        let own = name(member);
+        let Some(rule) = RULES.iter().find(|rule| rule.name == own) else {
+            violations.push(format!("{own} has no rule: say what it may depend on"));
+            continue;
+        };
+        for dependency in nodes
+            .get(member.as_str())
+            .iter()
+            .flat_map(|node| &node.deps)
+        {
+            let used = name(&dependency.pkg);
+            let allowed = rule.may_use.contains(&used) || (used == TESTKIT && !dependency.ships());
+            if is_member(&dependency.pkg) && !allowed {
+                violations.push(format!("{own} must not depend on {used}"));
+            }
+        }
+        if !rule.engine
+            && let Some(way) = way_to_engine(member, &nodes, &name)
+        {
+            violations.push(format!("{own} must not reach the engine: {way}"));
+        }
+    }
+    Ok(violations)
+}
+
+/// The shortest chain of shipped dependencies from `start` to the engine. O(V + E).
+fn way_to_engine<'a>(
+    start: &'a str,
+    nodes: &HashMap<&'a str, &'a Node>,
+    name: &impl Fn(&str) -> &'a str,
+) -> Option<String> {
+    let mut reached_from = HashMap::<&str, Option<&str>>::from([(start, None)]);
+    let mut waiting = VecDeque::from([start]);
+    while let Some(id) = waiting.pop_front() {
+        if ENGINE.contains(&name(id)) {
+            let mut way = vec![name(id)];
+            let mut at = id;
+            while let Some(&Some(before)) = reached_from.get(at) {
+                way.push(name(before));
+                at = before;
+            }
+            way.reverse();
+            return Some(way.join(" → "));
+        }
+        for dependency in nodes.get(id).iter().flat_map(|node| &node.deps) {
+            if dependency.ships() && !reached_from.contains_key(dependency.pkg.as_str()) {
+                reached_from.insert(&dependency.pkg, Some(id));
+                waiting.push_back(&dependency.pkg);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The answer of Cargo for a workspace that has every crate of [`RULES`], with these dependencies.
+    fn metadata(edges: &[(&str, &str, Option<&str>)]) -> String {
+        let members: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+        let mut all = members.clone();
+        all.extend(["wasmtime", "between"]);
+        let nodes: Vec<_> = all
+            .iter()
+            .map(|&id| {
+                let deps: Vec<_> = edges
+                    .iter()
+                    .filter(|edge| edge.0 == id)
+                    .map(|&(_, pkg, kind)| json!({"pkg": pkg, "dep_kinds": [{"kind": kind}]}))
+                    .collect();
+                json!({"id": id, "deps": deps})
+            })
+            .collect();
+        let packages: Vec<_> = all.iter().map(|id| json!({"id": id, "name": id})).collect();
+        json!({"packages": packages, "workspace_members": members, "resolve": {"nodes": nodes}})
+            .to_string()
+    }
+
+    #[test]
+    fn what_is_allowed_is_no_violation() {
+        let edges = [
+            (RECORD, "wasmtime", None),
+            (RECORD, TRACE, None),
+            (QUERY, TRACE, None),
+            (GRAPH, TESTKIT, Some("dev")),
+            (QUERY, "wasmtime", Some("dev")),
+        ];
+        assert_eq!(check(&metadata(&edges)).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_crate_may_not_use_a_room_behind_it() {
+        assert_eq!(
+            check(&metadata(&[(RECORD, QUERY, None)])).unwrap(),
+            ["afterimage-record must not depend on afterimage-query"]
+        );
+    }
+
+    #[test]
+    fn the_test_kit_does_not_ship() {
+        assert_eq!(
+            check(&metadata(&[(TRACE, TESTKIT, None)])).unwrap(),
+            ["afterimage-trace must not depend on afterimage-testkit"]
+        );
+    }
+
+    #[test]
+    fn the_engine_is_found_behind_others() {
+        let edges = [
+            (QUERY, "between", None),
+            ("between", "wasmtime", Some("build")),
+        ];
+        assert_eq!(
+            check(&metadata(&edges)).unwrap(),
+            ["afterimage-query must not reach the engine: afterimage-query → between → wasmtime"]
+        );
+    }
+
+    #[test]
+    fn a_crate_without_a_rule_and_a_rule_without_a_crate_are_found() {
+        let text = metadata(&[]).replace("\"xtask\"", "\"stranger\"");
+        assert_eq!(
+            check(&text).unwrap(),
+            [
+                "there is a rule for xtask, but no such crate",
+                "stranger has no rule: say what it may depend on"
+            ]
+        );
+    }
+}

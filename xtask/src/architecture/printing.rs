@@ -1,0 +1,111 @@
+//! Nothing but the programs prints or ends the process: libraries return what they have to say.
+
+use super::files;
+use anyhow::{Context, Result};
+use std::path::Path;
+
+/// The packages that are programs.
+const PROGRAMS: &[&str] = &["cli", "bench"];
+
+/// What a library has no business with.
+const FORBIDDEN: &[&str] = &[
+    "print!(",
+    "println!(",
+    "eprint!(",
+    "eprintln!(",
+    "dbg!(",
+    "io::stdout(",
+    "io::stderr(",
+    "process::exit(",
+    "process::abort(",
+];
+
+/// The violations in the sources of the libraries, their unit tests left out.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn check(root: &Path) -> Result<Vec<String>> {
+    let mut violations = Vec::new();
+    for path in files(&root.join("crates"), "rs")? {
+        let short = path.strip_prefix(root).unwrap_or(&path);
+        let mut parts = short.components().skip(1).map(|part| part.as_os_str());
+        let (package, kind) = (parts.next(), parts.next());
+        let program = PROGRAMS.iter().any(|&name| package == Some(name.as_ref()));
+        if program || kind != Some("src".as_ref()) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        for (line, what) in find(&text) {
+            violations.push(format!(
+                "{}:{line}: `{what}…)` in a library; only programs print and choose exit codes",
+                short.display()
+            ));
+        }
+    }
+    Ok(violations)
+}
+
+/// The lines, from 1, that use something forbidden, comments and unit tests left out.
+fn find(text: &str) -> Vec<(usize, &'static str)> {
+    let mut found = Vec::new();
+    // The line that ends the module of tests: a brace as far in as its beginning.
+    let mut end_of_tests: Option<String> = None;
+    let mut tests_follow = false;
+    for (number, line) in text.lines().enumerate() {
+        if let Some(end) = &end_of_tests {
+            if line == end {
+                end_of_tests = None;
+            }
+            continue;
+        }
+        let code = line.trim_start();
+        if tests_follow && code.starts_with("mod ") && code.ends_with('{') {
+            let indentation = &line[..line.len() - code.len()];
+            end_of_tests = Some(format!("{indentation}}}"));
+        }
+        tests_follow = code == "#[cfg(test)]";
+        if code.starts_with("//") || end_of_tests.is_some() {
+            continue;
+        }
+        let uses = FORBIDDEN.iter().find(|&&what| {
+            code.match_indices(what).any(|(at, _)| {
+                let before = code[..at].chars().next_back();
+                !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+            })
+        });
+        found.extend(uses.map(|&what| (number + 1, what)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn uses_are_found_and_mentions_are_not() {
+        let text = "\
+/// Like println!(\"\").
+fn f() {
+    // eprintln!(\"\") would be wrong
+    my_print!(\"fine\");
+    println!(\"wrong\");
+    std::process::exit(1);
+}
+
+#[cfg(test)]
+mod tests {
+    fn g() {
+        eprintln!(\"fine\");
+    }
+}
+
+fn h() { let out = std::io::stdout(); }
+";
+        assert_eq!(
+            find(text),
+            [(5, "println!("), (6, "process::exit("), (16, "io::stdout(")]
+        );
+    }
+}
