@@ -86,7 +86,7 @@ fn files_that_are_not_there_or_cannot_be_read() {
         eprintln!("SKIPPED: unreadable files, because root reads everything");
         return;
     }
-    fs::set_permissions(sandbox.path("hello.wasm"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(sandbox.path("hello.wasm"), fs::Permissions::from_mode(0o000)).unwrap();
     all_refuse(&sandbox, &OF_PROGRAMS, "hello.wasm", 125, &["Permission denied"]);
 }
 

@@ -156,7 +156,7 @@ fn behind_conditional_trap(
         return Ok(at);
     }
     // Of two ways that both lead to `unreachable`, the first has a store before it and is no conditional trap.
-    let trap = cfg.graph.successors(block).filter(|&to| cfg.blocks[to].end == BlockEnd::Unreachable).last();
+    let trap = cfg.graph.successors(block).rfind(|&to| cfg.blocks[to].end == BlockEnd::Unreachable);
     let trap = trap.ok_or_else(unknown)?;
     // `unreachable` is one byte, the last of its block.
     let offset = OrigOffset(cfg.blocks[trap].offsets.end.0 - 1);

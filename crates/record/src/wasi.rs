@@ -44,7 +44,7 @@ macro_rules! functions {
                     move |caller: Caller<'_, Live>, $($arg: $ty),*| -> wasmtime::Result<$result> {
                         let args = [$($arg.raw()),*];
                         call(caller, import, declared, &args, async |context, memory| {
-                            Ok(wasi::$name(context, memory, $($arg),*) $(.$wait)? ?)
+                            wasi::$name(context, memory, $($arg),*) $(.$wait)?
                         })
                     },
                 ),)*
