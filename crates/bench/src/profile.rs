@@ -225,7 +225,7 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
 fn recorded(bytes: &[u8], program: &Program, command: &Command, folder: &Path, clock: bool) -> Result<f64> {
     let out = TraceWriter::create(&folder.join("timed.aft"), true)?;
     let options = RecordOptions { silent: true, clock, deterministic: false, ..RecordOptions::default() };
-    let cache = Cache::in_folder(&folder.join("cache"));
+    let cache = Cache::none();
     Ok(record(bytes, program, command, &options, &cache, &Interrupt::new(), &out)?.cpu_seconds)
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
         .relaxed_simd_deterministic(settings.deterministic)
         .epoch_interruption(settings.epochs)
         .wasm_backtrace_max_frames(NonZeroUsize::new(settings.stack / SMALLEST_FRAME))
+        .wasm_branch_hinting(true)
         .wasm_tail_call(true)
         .wasm_exceptions(true)
         .wasm_multi_memory(true)

@@ -31,7 +31,7 @@ use crate::layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, Layout, MARK_
 use crate::map::{BodyMap, Place, Run};
 use crate::types::{TypePool, val_type};
 
-/// Loop iterations between two polls of the stop clock in one activation.
+/// Loop iterations between two polls of the stop clock in one activation: a power of two.
 ///
 /// Loops in functions that are called from loops multiply it, so it is small.
 const POLL_INTERVAL: i32 = 128;
@@ -81,10 +81,6 @@ pub(crate) fn rewrite_body(
     skip_locals(&mut reader)?;
 
     writer.frames.push(Frame::new(None));
-    if needs.loop_poll {
-        writer.put(&Instruction::I32Const(POLL_INTERVAL));
-        writer.put(&Instruction::LocalSet(writer.polls));
-    }
     let wrapped = !actions.unwind.is_empty();
     if wrapped {
         writer.open_unwind_wrapper()?;
@@ -174,7 +170,7 @@ struct Writer<'a, 'b> {
     map: BodyMap,
     /// Local of type i64 for polls.
     scratch: u32,
-    /// Local of type i32 that counts loop iterations down to the next poll.
+    /// Local of type i32 that counts loop iterations.
     polls: u32,
     /// First of the locals that count for the time of a loop.
     first_counter: u32,
@@ -284,14 +280,16 @@ impl Writer<'_, '_> {
                     self.put(&Instruction::I64Store(slot));
                 }
                 Step::LoopPoll(block) => {
+                    // Counts up and is never reset: resetting would cost every iteration a move.
                     self.put(&Instruction::LocalGet(self.polls));
                     self.put(&Instruction::I32Const(1));
-                    self.put(&Instruction::I32Sub);
+                    self.put(&Instruction::I32Add);
                     self.put(&Instruction::LocalTee(self.polls));
+                    self.put(&Instruction::I32Const(POLL_INTERVAL - 1));
+                    self.put(&Instruction::I32And);
                     self.put(&Instruction::I32Eqz);
+                    self.map.unlikely.push(self.out.len() as u32);
                     self.put(&Instruction::If(BlockType::Empty));
-                    self.put(&Instruction::I32Const(POLL_INTERVAL));
-                    self.put(&Instruction::LocalSet(self.polls));
                     self.poll(block);
                     self.put(&Instruction::End);
                 }
@@ -320,6 +318,7 @@ impl Writer<'_, '_> {
     /// at the `if` and not at the `unreachable`.
     fn stop(&mut self, place: Place) {
         self.map.stops.push((self.out.len() as u32, place));
+        self.map.unlikely.push(self.out.len() as u32);
         self.put(&Instruction::If(BlockType::Empty));
         self.map.stops.push((self.out.len() as u32, place));
         self.put(&Instruction::Unreachable);

@@ -31,6 +31,8 @@ pub(crate) struct BodyMap {
     pub runs: Vec<Run>,
     /// Where code of ours may trap, and what it means.
     pub stops: Vec<(u32, Place)>,
+    /// Branches of ours that are hardly ever taken, so that the engine lays out what they lead to apart. Ascending.
+    pub unlikely: Vec<u32>,
 }
 
 /// The map of a whole rewritten module. Lookup is O(log n).

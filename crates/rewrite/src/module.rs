@@ -7,7 +7,7 @@
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_placement::Plan;
 use afterimage_program::Program;
-use wasm_encoder::{Encode, Instruction, MemArg};
+use wasm_encoder::{BranchHint, BranchHints, Encode, Instruction, MemArg, Section as _};
 use wasmparser::{ExternalKind, Parser, Payload};
 
 use crate::actions::{Actions, Step, site_name};
@@ -139,7 +139,7 @@ pub fn rewrite(
         let (body, map) = if actions.is_empty() && !(context.mark_host_calls && !program.imports.is_empty()) {
             let range = function.body.start.0 as usize..function.body.end.0 as usize;
             let run = Run { new: 0, orig: function.body.start.0, len: range.len() as u32 };
-            (bytes[range].to_vec(), BodyMap { runs: vec![run], stops: Vec::new() })
+            (bytes[range].to_vec(), BodyMap { runs: vec![run], ..BodyMap::default() })
         } else {
             rewrite_body(&mut context, function, &actions, loop_counters)?
         };
@@ -155,7 +155,8 @@ pub fn rewrite(
         body.encode(&mut code);
     }
 
-    let mut out = Assembler::new(bytes, program, options, layout, &types, code)?;
+    let hints = branch_hints(program, &bodies);
+    let mut out = Assembler::new(bytes, program, options, layout, &types, code, hints);
     out.run()?;
     for body in &mut bodies {
         body.0 += out.code_at;
@@ -163,6 +164,23 @@ pub fn rewrite(
     }
     let map = OffsetMap { first: program.imports.len() as u32, bodies };
     Ok(Rewritten { module: out.out, map, layout, pending, probes })
+}
+
+/// The custom section of branch hints; the original's would name other offsets.
+const HINTS: &str = "metadata.code.branch_hint";
+
+/// Tells the engine which branches of ours are hardly ever taken.
+fn branch_hints(program: &Program, bodies: &[(u32, u32, BodyMap)]) -> Option<BranchHints> {
+    let mut hints = BranchHints::new();
+    let mut any = false;
+    for (function, (_, _, map)) in program.functions.iter().zip(bodies) {
+        if !map.unlikely.is_empty() {
+            any = true;
+            let unlikely = map.unlikely.iter().map(|&at| BranchHint { branch_func_offset: at, branch_hint_value: 0 });
+            hints.function_hints(function.id.as_u32(), unlikely);
+        }
+    }
+    any.then_some(hints)
 }
 
 /// What the sections before the code say that `Program` does not keep.
@@ -239,6 +257,7 @@ struct Assembler<'a> {
     layout: Layout,
     types: &'a TypePool,
     code: Vec<u8>,
+    hints: Option<BranchHints>,
     out: Vec<u8>,
     /// Where the code section's contents begin in the output.
     code_at: u32,
@@ -281,8 +300,9 @@ impl<'a> Assembler<'a> {
         layout: Layout,
         types: &'a TypePool,
         code: Vec<u8>,
-    ) -> Result<Self, RewriteError> {
-        Ok(Self {
+        hints: Option<BranchHints>,
+    ) -> Self {
+        Self {
             bytes,
             program,
             options,
@@ -290,9 +310,10 @@ impl<'a> Assembler<'a> {
             types,
             out: Vec::with_capacity(bytes.len() + code.len() / 4),
             code,
+            hints,
             code_at: 0,
             done: Added::default(),
-        })
+        }
     }
 
     fn run(&mut self) -> Result<(), RewriteError> {
@@ -307,7 +328,8 @@ impl<'a> Assembler<'a> {
             if id == CUSTOM {
                 let mut custom = wasmparser::BinaryReader::new(contents, start);
                 let name = custom.read_string()?;
-                if !name.starts_with(".debug_") && name != "sourceMappingURL" && name != "external_debug_info" {
+                let moved = ["sourceMappingURL", "external_debug_info", HINTS];
+                if !name.starts_with(".debug_") && !moved.contains(&name) {
                     self.section(CUSTOM, contents);
                 }
                 continue;
@@ -416,6 +438,9 @@ impl<'a> Assembler<'a> {
             }
             CODE => {
                 self.done.code = true;
+                if let Some(hints) = self.hints.take() {
+                    hints.append_to(&mut self.out);
+                }
                 let code = std::mem::take(&mut self.code);
                 self.section(CODE, &code);
                 self.code_at = (self.out.len() - code.len()) as u32;

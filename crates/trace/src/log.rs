@@ -3,6 +3,9 @@
 //! The log is a sequence of events, each preceded by its length. An event longer than a
 //! chunk continues in the next ones; its length never does.
 
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
 use crate::event::{self, HostCallRef};
 use crate::limits::{MAX_EVENT, check};
 use crate::wire::{Bytes, Fault, put_varint};
@@ -13,11 +16,19 @@ const FLUSH: usize = 128 << 10;
 /// A long event is cut into chunks of this length.
 const PIECE: usize = 1 << 20;
 
-/// Writes the boundary log. Events reach the file in chunks of 128 KiB before compression.
+/// Chunks that wait for the writing thread at most: then the run waits for the disk.
+const WAITING: usize = 8;
+
+/// Writes the boundary log. Events reach the file in chunks of 128 KiB before compression, which
+/// a thread of its own compresses and writes: the run waits only if the disk is slower than it.
+/// An error of that thread is returned by the next call.
 #[derive(Debug)]
 pub struct LogWriter {
-    section: SectionWriter,
-    /// Events not yet written.
+    /// `None` once the thread has ended.
+    chunks: Option<SyncSender<Chunk>>,
+    /// Gives the section back, or tells what went wrong.
+    thread: Option<JoinHandle<Result<SectionWriter>>>,
+    /// Events not yet handed over.
     raw: Vec<u8>,
     /// The event being encoded; kept for its allocation.
     event: Vec<u8>,
@@ -27,15 +38,33 @@ pub struct LogWriter {
     events: u64,
 }
 
+/// Events on their way to the file.
+#[derive(Debug)]
+struct Chunk {
+    /// Events before this chunk.
+    first: u64,
+    /// Events up to its end.
+    end: u64,
+    raw: Vec<u8>,
+    /// Told when the chunk is written.
+    written: Option<SyncSender<()>>,
+}
+
 impl LogWriter {
-    pub(crate) fn new(section: SectionWriter) -> LogWriter {
-        LogWriter {
-            section,
-            raw: Vec::new(),
+    pub(crate) fn new(section: SectionWriter) -> Result<LogWriter> {
+        let (chunks, waiting) = sync_channel(WAITING);
+        let thread = std::thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || write(section, waiting))
+            .map_err(TraceError::io("start a thread that writes the log"))?;
+        Ok(LogWriter {
+            chunks: Some(chunks),
+            thread: Some(thread),
+            raw: Vec::with_capacity(2 * FLUSH),
             event: Vec::new(),
             written: 0,
             events: 0,
-        }
+        })
     }
 
     /// Appends an event.
@@ -63,23 +92,16 @@ impl LogWriter {
         self.events
     }
 
-    /// Writes the events that wait for a full chunk, for example before the host blocks.
+    /// Writes the events that wait for a full chunk, for example before the host blocks, and
+    /// returns when they are in the file.
     ///
     /// # Errors
     /// [`TraceError::Write`], [`TraceError::Failed`].
     pub fn flush(&mut self) -> Result<()> {
-        let mut first = self.written;
-        for piece in self.raw.chunks(PIECE) {
-            self.section.put(first, piece)?;
-            // All events waiting begin in the first piece: those before the last are shorter together.
-            first = self.events;
-        }
-        self.written = self.events;
-        self.raw.clear();
-        // One long event does not keep its memory for the whole run.
-        self.raw.shrink_to(2 * FLUSH);
-        self.event.shrink_to(2 * FLUSH);
-        Ok(())
+        let (written, done) = sync_channel(1);
+        self.hand_over(Some(written))?;
+        // The other end is dropped unused if the thread failed.
+        done.recv().or_else(|_| self.failure())
     }
 
     /// Writes the last chunk and returns the number of events.
@@ -87,9 +109,42 @@ impl LogWriter {
     /// # Errors
     /// [`TraceError::Write`], [`TraceError::Failed`].
     pub fn finish(mut self) -> Result<u64> {
-        self.flush()?;
-        self.section.finish(self.events, &[])?;
+        self.hand_over(None)?;
+        self.end()?.finish(self.events, &[])?;
         Ok(self.events)
+    }
+
+    /// Gives what waits to the writing thread.
+    fn hand_over(&mut self, written: Option<SyncSender<()>>) -> Result<()> {
+        let raw = std::mem::replace(&mut self.raw, Vec::with_capacity(2 * FLUSH));
+        // One long event does not keep its memory for the whole run.
+        self.event.shrink_to(2 * FLUSH);
+        let chunk = Chunk {
+            first: self.written,
+            end: self.events,
+            raw,
+            written,
+        };
+        self.written = self.events;
+        match &self.chunks {
+            Some(chunks) if chunks.send(chunk).is_ok() => Ok(()),
+            _ => self.failure(),
+        }
+    }
+
+    /// Why the writing thread is gone.
+    fn failure(&mut self) -> Result<()> {
+        self.end().and(Err(TraceError::Failed))
+    }
+
+    /// Waits for the writing thread to end.
+    fn end(&mut self) -> Result<SectionWriter> {
+        self.chunks = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            // It ended before, or panicked.
+            Some(Err(_)) | None => Err(TraceError::Failed),
+        }
     }
 
     fn append(&mut self) -> Result<()> {
@@ -98,11 +153,35 @@ impl LogWriter {
         self.raw.extend_from_slice(&self.event);
         self.events += 1;
         if self.raw.len() >= FLUSH {
-            self.flush()
+            self.hand_over(None)
         } else {
             Ok(())
         }
     }
+}
+
+impl Drop for LogWriter {
+    /// A recording that is given up keeps the chunks that were handed over, and is written to no more.
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// Compresses and writes chunks until there are no more.
+fn write(mut section: SectionWriter, chunks: Receiver<Chunk>) -> Result<SectionWriter> {
+    for chunk in chunks {
+        let mut first = chunk.first;
+        for piece in chunk.raw.chunks(PIECE) {
+            section.put(first, piece)?;
+            // All events of the chunk begin in the first piece: those before the last are shorter together.
+            first = chunk.end;
+        }
+        if let Some(written) = chunk.written {
+            // Nobody waits any more if the writer was dropped.
+            let _ = written.send(());
+        }
+    }
+    Ok(section)
 }
 
 /// Reads the boundary log from its beginning, one chunk in memory at a time (and one

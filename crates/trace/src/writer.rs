@@ -123,7 +123,7 @@ impl TraceWriter {
 
     /// Begins the boundary log.
     pub fn log(&self) -> Result<LogWriter> {
-        self.begin(Kind::LOG, None, codec::FAST).map(LogWriter::new)
+        LogWriter::new(self.begin(Kind::LOG, None, codec::FAST)?)
     }
 
     /// Writes how the run ended.
