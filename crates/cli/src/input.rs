@@ -28,13 +28,14 @@ fn failed(exit: Exit, error: anyhow::Error) -> anyhow::Error {
     Failed { exit, error }.into()
 }
 
-fn open(path: &Path) -> Result<std::fs::File> {
+/// Opens a file to read it.
+pub(crate) fn open(path: &Path) -> Result<std::fs::File> {
     let file = std::fs::File::open(path).map_err(|e| {
         let exit = if e.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Failure };
         failed(exit, anyhow!("cannot open {}: {e}", path.display()))
     })?;
     if file.metadata().is_ok_and(|m| m.is_dir()) {
-        return Err(failed(Exit::Failure, anyhow!("{} is a folder; name a .wasm, .wat or .aft file", path.display())));
+        return Err(failed(Exit::Failure, anyhow!("{} is a folder; a file is wanted here", path.display())));
     }
     Ok(file)
 }

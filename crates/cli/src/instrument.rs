@@ -1,14 +1,16 @@
 //! `afterimage instrument`, and reading what its modules leave behind.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use afterimage_ids::Counts;
 use afterimage_placement::{Mode, Plan, PlanOptions, RunFacts, plan, solve};
+use afterimage_query::Stop;
 use afterimage_rewrite::{Dump, External, Layout, MEMORY_EXPORT, Options, rewrite};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failed};
 use crate::input::{self, Loaded};
 use crate::output::{say, write};
 use crate::profile::ModeArgument;
@@ -16,7 +18,8 @@ use crate::record::{counted, same_file};
 
 /// Write the instrumented module, to run in other engines and in browsers
 ///
-/// The module exports its counters as the memory "afterimage.counters". Save the bytes of that memory after the run, and
+/// The module exports its counters as a memory of its own, "afterimage.counters", so that the engine must allow more than
+/// one memory (Node does from version 22 on). Save the bytes of that memory after the run, and
 /// `afterimage profile --counters DUMP PROGRAM` makes a report of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -31,7 +34,8 @@ pub(crate) struct Arguments {
     /// How counters are placed
     #[arg(long, default_value = "quick")]
     mode: ModeArgument,
-    /// Place enough counters that a dump taken inside host calls, or after an exit from one, is exact
+    /// Place enough counters that a dump taken inside host calls, or after an exit from one, is exact; with
+    /// --mode quick
     #[arg(long)]
     standalone: bool,
     /// The format of the summary
@@ -80,6 +84,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if same_file(&arguments.output, &arguments.program) {
         bail!("{} is the program itself; choose another name with -o", arguments.output.display());
     }
+    if arguments.standalone && arguments.mode != ModeArgument::Quick {
+        bail!("--standalone is possible with --mode quick only");
+    }
     let loaded = input::program(&arguments.program)?;
     let mode = match arguments.mode {
         ModeArgument::Quick => QUICK,
@@ -91,7 +98,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let flags = if arguments.standalone { STANDALONE } else { 0 };
     let external = External { mode, flags, digest: digest(&loaded, &plan) };
     let rewriting = Options { external: Some(external), ..Options::default() };
-    let rewritten = rewrite(&loaded.bytes, &loaded.program, Some(&plan), &rewriting)?;
+    let rewritten = rewrite(&loaded.bytes, &loaded.program, Some(&plan), &rewriting).map_err(|error| Failed {
+        exit: Exit::CannotRun,
+        error: anyhow::Error::new(error).context(arguments.program.display().to_string()),
+    })?;
     write(Some(&arguments.output), true, |out| Ok(out.write_all(&rewritten.module)?))?;
     let size = rewritten.module.len();
     match arguments.format {
@@ -119,6 +129,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 /// Counts read from a dump.
 pub(crate) struct Read {
     pub counts: Counts,
+    pub stops: Vec<Stop>,
     pub note: Option<String>,
 }
 
@@ -128,10 +139,11 @@ const LARGEST_DUMP: u64 = 1 << 31;
 /// Makes counts of a dump of an instrumented module's counters.
 pub(crate) fn read_dump(path: &Path, loaded: &Loaded) -> Result<Read> {
     let name = || path.display().to_string();
-    if std::fs::metadata(path).with_context(name)?.len() > LARGEST_DUMP {
+    let mut bytes = Vec::new();
+    input::open(path)?.take(LARGEST_DUMP + 1).read_to_end(&mut bytes).with_context(name)?;
+    if bytes.len() as u64 > LARGEST_DUMP {
         bail!("{}: too large for a dump of counters", path.display());
     }
-    let bytes = std::fs::read(path).with_context(name)?;
     let dump = Dump::read(&bytes).with_context(name)?;
     let standalone = dump.flags & STANDALONE != 0;
     let plan = plan(&loaded.program, &options(dump.mode, standalone)?)?;
@@ -154,5 +166,24 @@ pub(crate) fn read_dump(path: &Path, loaded: &Loaded) -> Result<Read> {
         Some(note) => format!("{}: {note}", path.display()),
         None => path.display().to_string(),
     })?;
-    Ok(Read { counts, note: note.map(str::to_owned) })
+    let stops = standing(loaded, &counts).with_context(name)?;
+    Ok(Read { counts, stops, note: note.map(str::to_owned) })
+}
+
+/// More activations than any stack holds.
+const MOST_ACTIVATIONS: u64 = 1 << 24;
+
+/// Where the open activations that the counters tell of stand: at the ends of their blocks, which are calls.
+fn standing(loaded: &Loaded, counts: &Counts) -> Result<Vec<Stop>> {
+    let mut stops = Vec::new();
+    for (function, counted) in loaded.program.functions.iter().zip(&counts.functions) {
+        for &(block, open) in &counted.open {
+            if open > MOST_ACTIVATIONS - stops.len() as u64 {
+                bail!("these counters tell of more activations at once than there can be");
+            }
+            let stop = Stop { function: function.id, block, next: function.cfg.blocks[block].ops.end };
+            stops.extend(std::iter::repeat_n(stop, open as usize));
+        }
+    }
+    Ok(stops)
 }

@@ -142,7 +142,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             guest_wanted(&arguments, "--counters reads what was counted elsewhere")?;
             let loaded = input::program(path)?;
             let read = instrument::read_dump(dump, &loaded)?;
-            Counted { loaded, counts: read.counts, stops: Vec::new(), note: read.note }
+            Counted { loaded, counts: read.counts, stops: read.stops, note: read.note }
         }
         (Some(_), Kind::Recording) => bail!("{}: with --counters, name the program that was instrumented, not a recording", path.display()),
         (None, Kind::Recording) => {
@@ -273,7 +273,7 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
     let source: SourceMap<'_> = loaded.source_map();
     let names = loaded.names(&source);
     let profile = Profile::new(&loaded.program, &loaded.bytes, counts, stops, &names, &source);
-    let profile = profile.with_context(|| arguments.file.display().to_string())?;
+    let profile = profile.with_context(|| arguments.counters.as_ref().unwrap_or(&arguments.file).display().to_string())?;
     let functions = arguments.function.iter().map(|name| names.find(name)).collect::<Result<Vec<_>, _>>();
     let functions = functions.with_context(|| arguments.file.display().to_string())?;
     let scope = if functions.is_empty() { Scope::All } else { Scope::Only(functions.clone()) };

@@ -154,6 +154,7 @@ pub(crate) fn execute(
             | RecordError::ImportType { .. }
             | RecordError::NoMemory
             | RecordError::NoExport { .. }
+            | RecordError::Rewrite(_)
             | RecordError::Compile(_)
             | RecordError::Instantiate(_) => Exit::CannotRun,
             _ => Exit::Failure,

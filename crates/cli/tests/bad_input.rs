@@ -174,6 +174,7 @@ fn options_that_would_have_no_effect() {
     sandbox.refused("profile hello.aft --mode feedback", 125, &["--mode feedback", "--weights FILE.aft"]);
     sandbox.refused("profile --counters nowhere hello.aft", 125, &["--counters", "program"]);
     sandbox.refused("instrument hello.wat -o out.wasm --mode feedback", 125, &["--mode feedback"]);
+    sandbox.refused("instrument hello.wat -o out.wasm --mode slow --standalone", 125, &["--standalone", "--mode quick"]);
     assert_eq!(sandbox.read("hello.aft"), before);
 }
 

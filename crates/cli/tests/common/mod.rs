@@ -196,3 +196,19 @@ pub const SPIN: &str = r#"(module
   (func $main (export "_start")
     (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
     (call $spin (i64.const 0))))"#;
+
+impl Sandbox {
+    /// Compiles a Rust program with debug information to `NAME.wasm`; its source is `NAME.rs`.
+    pub fn rust(&self, name: &str, source: &str) {
+        self.write(&format!("{name}.rs"), source);
+        let mut rustc = self.any(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+        for variable in ["HOME", "RUSTUP_HOME", "CARGO_HOME", "RUSTUP_TOOLCHAIN"] {
+            if let Some(value) = std::env::var_os(variable) {
+                rustc.env(variable, value);
+            }
+        }
+        rustc.args(["--target", "wasm32-wasip1", "-g", "-C", "opt-level=0", "--edition", "2024"]);
+        let ran = ran(rustc.args(["-o", &format!("{name}.wasm"), &format!("{name}.rs")]));
+        assert_eq!(ran.code, Some(0), "rustc for wasm32-wasip1: {}", ran.stderr);
+    }
+}

@@ -1,0 +1,47 @@
+//! Help: short with -h, long with --help, true, and readable in a terminal of 80 columns.
+
+mod common;
+
+use common::Sandbox;
+
+const COMMANDS: [&str; 7] = ["", "record", "profile", "info", "verify", "cfg", "instrument"];
+
+#[test]
+fn help_is_on_standard_output_and_fits_a_terminal() {
+    let sandbox = Sandbox::new();
+    for command in COMMANDS {
+        for flag in ["-h", "--help"] {
+            let mut run = sandbox.command(command.split_whitespace().chain([flag]));
+            let ran = common::ran(run.env("COLUMNS", "80"));
+            assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{command} {flag}");
+            assert!(ran.stdout.contains("Usage: afterimage"), "{command} {flag}");
+        }
+    }
+    assert!(sandbox.ok("--version").stdout.starts_with("afterimage "));
+}
+
+#[test]
+fn exit_codes_are_documented() {
+    let sandbox = Sandbox::new();
+    for words in ["--help", "-h", "record --help"] {
+        let help = sandbox.ok(words).stdout;
+        for code in ["124", "125", "126", "127", "130", "134", "143"] {
+            assert!(help.contains(code), "{words} lacks {code}");
+        }
+    }
+    assert!(sandbox.ok("verify --help").stdout.contains("Exits with 1"));
+}
+
+#[test]
+fn examples_of_the_help_parse() {
+    let sandbox = Sandbox::new();
+    for command in COMMANDS {
+        let help = sandbox.ok(&format!("{command} --help")).stdout;
+        let examples = help.lines().filter_map(|line| line.strip_prefix("  afterimage "));
+        for example in examples.filter(|_| !command.is_empty()) {
+            let words = example.split(['|', '&', '>']).next().unwrap();
+            let ran = sandbox.run(words);
+            assert_eq!(ran.code, Some(127), "only the file is missing: {words}: {ran:?}");
+        }
+    }
+}
