@@ -27,7 +27,7 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
         }
     }
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["test", "--workspace", "--locked"])
+        .args(["test", "--workspace", "--locked", "--no-fail-fast"])
         .args(arguments)
         .current_dir(corpus::workspace())
         .stdin(Stdio::null())
