@@ -136,7 +136,8 @@ pub fn rewrite(
                 pending.push(chosen.pending);
             }
         }
-        let (body, map) = if actions.is_empty() && !(context.mark_host_calls && !program.imports.is_empty()) {
+        let marks = context.mark_host_calls && !program.imports.is_empty();
+        let (body, map) = if actions.is_empty() && !marks {
             let range = function.body.start.0 as usize..function.body.end.0 as usize;
             let run = Run { new: 0, orig: function.body.start.0, len: range.len() as u32 };
             (bytes[range].to_vec(), BodyMap { runs: vec![run], ..BodyMap::default() })
