@@ -23,8 +23,16 @@ impl Entry {
         Command {
             name: self.name.clone(),
             args: self.args.clone(),
-            stdin: Some(self.stdin.as_ref().map_or_else(|| PathBuf::from("/dev/null"), |s| folder.join(s))),
-            dirs: self.dirs.iter().map(|(host, guest)| (folder.join(host), guest.clone())).collect(),
+            stdin: Some(
+                self.stdin
+                    .as_ref()
+                    .map_or_else(|| PathBuf::from("/dev/null"), |s| folder.join(s)),
+            ),
+            dirs: self
+                .dirs
+                .iter()
+                .map(|(host, guest)| (folder.join(host), guest.clone()))
+                .collect(),
             ..Command::default()
         }
     }
@@ -38,16 +46,25 @@ impl Entry {
 /// The programs asked for.
 pub(crate) fn entries(arguments: &Arguments) -> Result<Vec<Entry>> {
     let path = arguments.corpus.join("manifest.json");
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {} (build the corpus first: cargo xtask corpus)", path.display()))?;
-    let all: Vec<Entry> = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let text = std::fs::read_to_string(&path).with_context(|| {
+        format!(
+            "cannot read {} (build the corpus first: cargo xtask corpus)",
+            path.display()
+        )
+    })?;
+    let all: Vec<Entry> =
+        serde_json::from_str(&text).with_context(|| path.display().to_string())?;
     for name in &arguments.only {
         if !all.iter().any(|e| e.name == *name) {
             bail!("{} has no program {name:?}", path.display());
         }
     }
     let wanted = |e: &Entry| {
-        if arguments.only.is_empty() { !arguments.skip.contains(&e.name) } else { arguments.only.contains(&e.name) }
+        if arguments.only.is_empty() {
+            !arguments.skip.contains(&e.name)
+        } else {
+            arguments.only.contains(&e.name)
+        }
     };
     Ok(all.into_iter().filter(wanted).collect())
 }

@@ -18,8 +18,17 @@ impl Sample {
         if n == 0 {
             return Self::default();
         }
-        let median = if n % 2 == 1 { values[n / 2] } else { (values[n / 2 - 1] + values[n / 2]) / 2.0 };
-        Self { median, min: values[0], max: values[n - 1], runs: n }
+        let median = if n % 2 == 1 {
+            values[n / 2]
+        } else {
+            (values[n / 2 - 1] + values[n / 2]) / 2.0
+        };
+        Self {
+            median,
+            min: values[0],
+            max: values[n - 1],
+            runs: n,
+        }
     }
 
     /// The ratios of paired measurements: both of a pair were taken in the same round.
@@ -31,7 +40,11 @@ impl Sample {
 /// Geometric mean.
 pub(crate) fn geometric(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0usize), |(s, n), v| (s + v.ln(), n + 1));
-    if count == 0 { f64::NAN } else { (sum / count as f64).exp() }
+    if count == 0 {
+        f64::NAN
+    } else {
+        (sum / count as f64).exp()
+    }
 }
 
 #[cfg(test)]

@@ -57,19 +57,34 @@ impl RunArguments {
             let (host, guest) = dir.split_once("::").unwrap_or((dir, dir));
             match std::fs::metadata(host) {
                 Err(error) => bail!("--dir {host}: {error}"),
-                Ok(data) if !data.is_dir() => bail!("--dir {host}: not a folder; a guest is granted folders only"),
+                Ok(data) if !data.is_dir() => {
+                    bail!("--dir {host}: not a folder; a guest is granted folders only")
+                }
                 Ok(_) => dirs.push((PathBuf::from(host), guest.to_owned())),
             }
         }
         if let Some(path) = &self.stdin {
             match std::fs::metadata(path) {
                 Err(error) => bail!("--stdin {}: {error}", path.display()),
-                Ok(data) if data.is_dir() => bail!("--stdin {}: a folder cannot be read; name a file", path.display()),
+                Ok(data) if data.is_dir() => bail!(
+                    "--stdin {}: a folder cannot be read; name a file",
+                    path.display()
+                ),
                 Ok(_) => {}
             }
         }
-        let name = program.file_name().map_or_else(|| "program".to_owned(), |n| n.to_string_lossy().into_owned());
-        Ok(Command { name, args: args.to_vec(), env, dirs, stdin: self.stdin.clone(), invoke: self.invoke.clone() })
+        let name = program.file_name().map_or_else(
+            || "program".to_owned(),
+            |n| n.to_string_lossy().into_owned(),
+        );
+        Ok(Command {
+            name,
+            args: args.to_vec(),
+            env,
+            dirs,
+            stdin: self.stdin.clone(),
+            invoke: self.invoke.clone(),
+        })
     }
 
     /// The first option that was given, if any.
@@ -83,7 +98,10 @@ impl RunArguments {
             ("--no-clock", self.no_clock),
             ("--stack", self.stack != DEFAULT_STACK),
         ];
-        given.into_iter().find(|option| option.1).map(|option| option.0)
+        given
+            .into_iter()
+            .find(|option| option.1)
+            .map(|option| option.0)
     }
 
     /// The time limit.

@@ -77,17 +77,31 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     };
     let source = loaded.source_map();
     let names = loaded.names(&source);
-    let id = names.find(&arguments.function).with_context(|| arguments.program.display().to_string())?;
-    let function = loaded
-        .program
-        .function(id)
-        .ok_or_else(|| anyhow!("{}: {} is imported, so it has no graph", arguments.program.display(), names.function(id)))?;
+    let id = names
+        .find(&arguments.function)
+        .with_context(|| arguments.program.display().to_string())?;
+    let function = loaded.program.function(id).ok_or_else(|| {
+        anyhow!(
+            "{}: {} is imported, so it has no graph",
+            arguments.program.display(),
+            names.function(id)
+        )
+    })?;
     let name = names.function(id);
     write(None, false, |out| {
         match arguments.format {
             Format::Text => {
-                let (blocks, edges) = (function.cfg.blocks.len() as u64, function.cfg.edges.len() as u64);
-                writeln!(out, "{id} {}: {}, {}", harmless(name), counted(blocks, "block"), counted(edges, "edge"))?;
+                let (blocks, edges) = (
+                    function.cfg.blocks.len() as u64,
+                    function.cfg.edges.len() as u64,
+                );
+                writeln!(
+                    out,
+                    "{id} {}: {}, {}",
+                    harmless(name),
+                    counted(blocks, "block"),
+                    counted(edges, "edge")
+                )?;
                 write!(out, "{}", dump::text(&function.cfg))?;
             }
             Format::Dot => write!(out, "{}", dump::dot(&function.cfg, name))?,

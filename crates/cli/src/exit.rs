@@ -53,10 +53,18 @@ impl Exit {
             Ending::Returned => Exit::Success,
             // Exit codes of processes have eight bits.
             Ending::Exited { code } => Exit::Guest((*code & 0xff) as u8),
-            Ending::Interrupted { by: Interrupter::Timeout } => Exit::TimedOut,
-            Ending::Interrupted { by: Interrupter::CtrlC } => Exit::Interrupted,
-            Ending::Interrupted { by: Interrupter::Terminate } => Exit::Terminated,
-            Ending::Trapped { .. } | Ending::Exception { .. } | Ending::StackOverflow => Exit::Trapped,
+            Ending::Interrupted {
+                by: Interrupter::Timeout,
+            } => Exit::TimedOut,
+            Ending::Interrupted {
+                by: Interrupter::CtrlC,
+            } => Exit::Interrupted,
+            Ending::Interrupted {
+                by: Interrupter::Terminate,
+            } => Exit::Terminated,
+            Ending::Trapped { .. } | Ending::Exception { .. } | Ending::StackOverflow => {
+                Exit::Trapped
+            }
             Ending::HostError { .. } => Exit::Failure,
         }
     }
@@ -84,7 +92,10 @@ pub(crate) fn report(result: anyhow::Result<Exit>) -> Exit {
         Err(error) => error,
     };
     // Whoever read our output has gone: there is nobody to tell.
-    if error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)) {
+    if error.chain().any(|e| {
+        e.downcast_ref::<std::io::Error>()
+            .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    }) {
         return Exit::Success;
     }
     let (exit, error) = match error.downcast::<Failed>() {

@@ -80,7 +80,8 @@ struct SectionRow {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = input::recording(&arguments.file)?;
     let loaded = input::recorded_program(&arguments.file, &file)?;
-    let document = document(&file, &loaded).with_context(|| arguments.file.display().to_string())?;
+    let document =
+        document(&file, &loaded).with_context(|| arguments.file.display().to_string())?;
     write(None, false, |out| match arguments.format {
         Format::Json => {
             serde_json::to_writer(&mut *out, &document)?;
@@ -105,7 +106,9 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
             function: frame.function.as_u32(),
             name: names.function(frame.function).to_owned(),
             offset: frame.offset.0,
-            location: source.locate(frame.offset).map(|l| format!("{}:{}", source.path(l.file), l.line)),
+            location: source
+                .locate(frame.offset)
+                .map(|l| format!("{}:{}", source.path(l.file), l.line)),
         })
         .collect();
     let sections = file
@@ -126,7 +129,11 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
         invoke: meta.invoke,
         dirs: meta.dirs,
         env: meta.env.into_iter().map(|e| e.0).collect(),
-        module_sha256: meta.module_sha256.iter().map(|b| format!("{b:02x}")).collect(),
+        module_sha256: meta
+            .module_sha256
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect(),
         recorded_unix: meta.created_unix,
         engine: meta.engine,
         tool_version: meta.tool_version,
@@ -136,7 +143,11 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
         clock: end.as_ref().and_then(|e| e.clock),
         events: end.as_ref().map(|e| e.events),
         host_calls: end.as_ref().map(|e| e.host_call_counts.iter().sum()),
-        lenses: if file.counts()?.is_some() { vec!["counts"] } else { Vec::new() },
+        lenses: if file.counts()?.is_some() {
+            vec!["counts"]
+        } else {
+            Vec::new()
+        },
         length: file.length(),
         ignored_bytes: file.ignored_bytes(),
         sections,
@@ -144,51 +155,112 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
 }
 
 fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
-    let words = |first: &String| std::iter::once(first).chain(&d.args).map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let words = |first: &String| {
+        std::iter::once(first)
+            .chain(&d.args)
+            .map(|word| quoted(word))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     match &d.invoke {
         None => writeln!(out, "program   {}", words(&d.program))?,
-        Some(export) => writeln!(out, "program   {}\ninvoked   {}", quoted(&d.program), words(export))?,
+        Some(export) => writeln!(
+            out,
+            "program   {}\ninvoked   {}",
+            quoted(&d.program),
+            words(export)
+        )?,
     }
     writeln!(out, "recorded  {}", date(d.recorded_unix))?;
     match &d.ending {
         Some(ending) => writeln!(out, "ending    {}", harmless(ending))?,
-        None => writeln!(out, "ending    unknown: the recording was cut off; record the program again to profile it")?,
+        None => writeln!(
+            out,
+            "ending    unknown: the recording was cut off; record the program again to profile it"
+        )?,
     }
     for frame in &d.frames {
-        let place = frame.location.clone().unwrap_or_else(|| format!("@0x{:x}", frame.offset));
-        writeln!(out, "          in {} at {}", harmless(&frame.name), harmless(&place))?;
+        let place = frame
+            .location
+            .clone()
+            .unwrap_or_else(|| format!("@0x{:x}", frame.offset));
+        writeln!(
+            out,
+            "          in {} at {}",
+            harmless(&frame.name),
+            harmless(&place)
+        )?;
     }
     if d.frames_total > d.frames.len() {
-        writeln!(out, "          and {}", counted((d.frames_total - d.frames.len()) as u64, "more frame"))?;
+        writeln!(
+            out,
+            "          and {}",
+            counted((d.frames_total - d.frames.len()) as u64, "more frame")
+        )?;
     }
     if let (Some(events), Some(calls)) = (d.events, d.host_calls) {
-        writeln!(out, "boundary  {} in {}", counted(calls, "host call"), counted(events, "event"))?;
+        writeln!(
+            out,
+            "boundary  {} in {}",
+            counted(calls, "host call"),
+            counted(events, "event")
+        )?;
     }
     for dir in &d.dirs {
         writeln!(out, "folder    {}", quoted(dir))?;
     }
     if !d.env.is_empty() {
-        writeln!(out, "env       {}", d.env.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" "))?;
+        writeln!(
+            out,
+            "env       {}",
+            d.env
+                .iter()
+                .map(|name| quoted(name))
+                .collect::<Vec<_>>()
+                .join(" ")
+        )?;
     }
     writeln!(out, "module    sha256 {}", d.module_sha256)?;
     writeln!(out, "engine    {}", harmless(&d.engine))?;
-    let lenses = if d.lenses.is_empty() { "none yet".to_owned() } else { d.lenses.join(", ") };
+    let lenses = if d.lenses.is_empty() {
+        "none yet".to_owned()
+    } else {
+        d.lenses.join(", ")
+    };
     writeln!(out, "lenses    {lenses}")?;
     writeln!(out, "size      {}", bytes(d.length))?;
     if d.ignored_bytes > 0 {
-        writeln!(out, "damage    {} behind the last complete state are ignored", bytes(d.ignored_bytes))?;
+        writeln!(
+            out,
+            "damage    {} behind the last complete state are ignored",
+            bytes(d.ignored_bytes)
+        )?;
     }
     if sizes {
         writeln!(out)?;
-        writeln!(out, "{:<12} {:>14} {:>14} {:>8}", "section", "stored", "unpacked", "chunks")?;
+        writeln!(
+            out,
+            "{:<12} {:>14} {:>14} {:>8}",
+            "section", "stored", "unpacked", "chunks"
+        )?;
         for s in &d.sections {
-            let name = s.name.as_ref().map_or_else(|| s.kind.clone(), |n| format!("{} {n}", s.kind));
+            let name = s
+                .name
+                .as_ref()
+                .map_or_else(|| s.kind.clone(), |n| format!("{} {n}", s.kind));
             let name = harmless(&name);
-            writeln!(out, "{name:<12} {:>14} {:>14} {:>8}", s.stored_bytes, s.raw_bytes, s.chunks)?;
+            writeln!(
+                out,
+                "{name:<12} {:>14} {:>14} {:>8}",
+                s.stored_bytes, s.raw_bytes, s.chunks
+            )?;
         }
     }
     writeln!(out)?;
-    writeln!(out, "A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.")?;
+    writeln!(
+        out,
+        "A recording holds what the guest read: files, variables, standard input. Mind that before sharing it."
+    )?;
     Ok(())
 }
 
@@ -204,7 +276,9 @@ fn quoted(word: &str) -> String {
 /// Seconds since 1970 as a date of the Gregorian calendar, which repeats every 400 years.
 fn date(unix: u64) -> String {
     let (mut days, second) = (unix / 86400, unix % 86400);
-    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
     const DAYS_OF_400_YEARS: u64 = 146_097;
     let mut year = 1970 + 400 * (days / DAYS_OF_400_YEARS);
     days %= DAYS_OF_400_YEARS;
@@ -212,14 +286,31 @@ fn date(unix: u64) -> String {
         days -= 365 + u64::from(leap(year));
         year += 1;
     }
-    let lengths = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let lengths = [
+        31,
+        28 + u64::from(leap(year)),
+        31,
+        30,
+        31,
+        30,
+        31,
+        31,
+        30,
+        31,
+        30,
+        31,
+    ];
     let mut month = 0;
     while days >= lengths[month] {
         days -= lengths[month];
         month += 1;
     }
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year}-{:02}-{:02} {hour:02}:{minute:02}:{second:02} UTC", month + 1, days + 1)
+    format!(
+        "{year}-{:02}-{:02} {hour:02}:{minute:02}:{second:02} UTC",
+        month + 1,
+        days + 1
+    )
 }
 
 #[cfg(test)]

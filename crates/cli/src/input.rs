@@ -31,11 +31,18 @@ fn failed(exit: Exit, error: anyhow::Error) -> anyhow::Error {
 /// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> Result<std::fs::File> {
     let file = std::fs::File::open(path).map_err(|e| {
-        let exit = if e.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Failure };
+        let exit = if e.kind() == std::io::ErrorKind::NotFound {
+            Exit::NotFound
+        } else {
+            Exit::Failure
+        };
         failed(exit, anyhow!("cannot open {}: {e}", path.display()))
     })?;
     if file.metadata().is_ok_and(|m| m.is_dir()) {
-        return Err(failed(Exit::Failure, anyhow!("{} is a folder; a file is wanted here", path.display())));
+        return Err(failed(
+            Exit::Failure,
+            anyhow!("{} is a folder; a file is wanted here", path.display()),
+        ));
     }
     Ok(file)
 }
@@ -43,27 +50,42 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File> {
 /// Whether a file is a recording, by its first bytes.
 pub(crate) fn kind(path: &Path) -> Result<Kind> {
     let mut start = Vec::with_capacity(TRACE_LABEL.len());
-    let read = open(path)?.take(TRACE_LABEL.len() as u64).read_to_end(&mut start);
+    let read = open(path)?
+        .take(TRACE_LABEL.len() as u64)
+        .read_to_end(&mut start);
     read.with_context(|| format!("cannot read {}", path.display()))?;
     let by_name = path.extension().is_some_and(|e| e == "aft");
-    Ok(if start == TRACE_LABEL || by_name { Kind::Recording } else { Kind::Program })
+    Ok(if start == TRACE_LABEL || by_name {
+        Kind::Recording
+    } else {
+        Kind::Program
+    })
 }
 
 /// Reads a module, in binary or text form.
 pub(crate) fn program(path: &Path) -> Result<Loaded> {
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes).with_context(|| format!("cannot read {}", path.display()))?;
-    let cannot = |error: anyhow::Error| failed(Exit::CannotRun, error.context(path.display().to_string()));
+    open(path)?
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let cannot =
+        |error: anyhow::Error| failed(Exit::CannotRun, error.context(path.display().to_string()));
     if bytes.starts_with(TRACE_LABEL) {
-        return Err(cannot(anyhow!("this is a recording; a program is wanted here")));
+        return Err(cannot(anyhow!(
+            "this is a recording; a program is wanted here"
+        )));
     }
     if !bytes.starts_with(b"\0asm") && path.extension().is_some_and(|e| e == "wat" || e == "wast") {
-        let text = String::from_utf8(bytes).map_err(|_| cannot(anyhow!("the text is not UTF-8")))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| cannot(anyhow!("the text is not UTF-8")))?;
         bytes = wat::parse_str(&text).map_err(|e| {
             // The parser's message draws the place on several lines; one is enough.
             let message = e.to_string();
             let first = message.lines().next().unwrap_or_default().to_owned();
-            let place = message.lines().find_map(|l| l.trim().strip_prefix("--> ")).map(str::to_owned);
+            let place = message
+                .lines()
+                .find_map(|l| l.trim().strip_prefix("--> "))
+                .map(str::to_owned);
             cannot(match place {
                 Some(place) => anyhow!("{first} (at {})", place.trim_start_matches("<anon>:")),
                 None => anyhow!("{first}"),
@@ -71,7 +93,11 @@ pub(crate) fn program(path: &Path) -> Result<Loaded> {
         })?;
     }
     let program = parse(&bytes).map_err(|e| cannot(e.into()))?;
-    Ok(Loaded { path: path.to_owned(), bytes, program })
+    Ok(Loaded {
+        path: path.to_owned(),
+        bytes,
+        program,
+    })
 }
 
 fn parse(bytes: &[u8]) -> Result<Program, ParseError> {
@@ -82,7 +108,10 @@ fn parse(bytes: &[u8]) -> Result<Program, ParseError> {
 pub(crate) fn recording(path: &Path) -> Result<TraceFile> {
     open(path)?;
     TraceFile::open(path).map_err(|error| match error {
-        TraceError::NotATrace => anyhow!("{} is not a recording; make one with: afterimage record {0}", path.display()),
+        TraceError::NotATrace => anyhow!(
+            "{} is not a recording; make one with: afterimage record {0}",
+            path.display()
+        ),
         error => anyhow::Error::new(error).context(path.display().to_string()),
     })
 }
@@ -91,7 +120,11 @@ pub(crate) fn recording(path: &Path) -> Result<TraceFile> {
 pub(crate) fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
     let bytes = file.module().with_context(|| path.display().to_string())?;
     let program = parse(&bytes).with_context(|| format!("the program in {}", path.display()))?;
-    Ok(Loaded { path: path.to_owned(), bytes, program })
+    Ok(Loaded {
+        path: path.to_owned(),
+        bytes,
+        program,
+    })
 }
 
 impl Loaded {

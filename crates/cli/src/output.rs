@@ -24,7 +24,9 @@ impl Color {
         let color = match self {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => out.is_none() && stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+            Color::Auto => {
+                out.is_none() && stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+            }
         };
         Style { color }
     }
@@ -64,7 +66,10 @@ pub(crate) fn write(
                 bail!("this format is binary: write it to a file with -o, or pipe it");
             }
             let mut writer = BufWriter::new(terminal.lock());
-            written(report(&mut writer).and_then(|()| Ok(writer.flush()?)), || "cannot write to standard output".to_owned())
+            written(
+                report(&mut writer).and_then(|()| Ok(writer.flush()?)),
+                || "cannot write to standard output".to_owned(),
+            )
         }
     }
 }
@@ -72,7 +77,9 @@ pub(crate) fn write(
 /// Says where, if it was the writing that failed.
 fn written(result: Result<()>, place: impl Fn() -> String) -> Result<()> {
     match result {
-        Err(error) if error.chain().any(|cause| cause.is::<std::io::Error>()) => Err(error.context(place())),
+        Err(error) if error.chain().any(|cause| cause.is::<std::io::Error>()) => {
+            Err(error.context(place()))
+        }
         other => other,
     }
 }
@@ -83,14 +90,25 @@ fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Re
         Ok(data) if data.is_dir() => bail!("{} is a folder; name a file with -o", path.display()),
         // A pipe or a device cannot be replaced.
         Ok(data) if !data.is_file() => {
-            let mut writer = BufWriter::new(File::options().write(true).open(path).with_context(cannot)?);
-            return written(report(&mut writer).and_then(|()| Ok(writer.flush()?)), cannot);
+            let mut writer = BufWriter::new(
+                File::options()
+                    .write(true)
+                    .open(path)
+                    .with_context(cannot)?,
+            );
+            return written(
+                report(&mut writer).and_then(|()| Ok(writer.flush()?)),
+                cannot,
+            );
         }
         _ => {}
     }
     // What a symbolic link names is replaced, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = target
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     if !std::fs::metadata(folder).with_context(cannot)?.is_dir() {
         bail!("{}: {} is not a folder", cannot(), folder.display());
     }
@@ -101,9 +119,17 @@ fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Re
         .map_err(reason)
         .with_context(cannot)?;
     let mut writer = BufWriter::new(file);
-    written(report(&mut writer).and_then(|()| Ok(writer.flush()?)), cannot)?;
-    let file = writer.into_inner().map_err(|e| e.into_error()).with_context(cannot)?;
-    file.persist(&target).map_err(|e| e.error).with_context(cannot)?;
+    written(
+        report(&mut writer).and_then(|()| Ok(writer.flush()?)),
+        cannot,
+    )?;
+    let file = writer
+        .into_inner()
+        .map_err(|e| e.into_error())
+        .with_context(cannot)?;
+    file.persist(&target)
+        .map_err(|e| e.error)
+        .with_context(cannot)?;
     Ok(())
 }
 

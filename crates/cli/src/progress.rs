@@ -13,9 +13,15 @@ pub(crate) struct Bar(ProgressBar);
 impl Bar {
     /// `events`: how many there will be, if that is known.
     pub(crate) fn start(what: &str, events: Option<u64>) -> Self {
-        let bar = if std::io::stderr().is_terminal() { ProgressBar::new(events.unwrap_or(0)) } else { ProgressBar::hidden() };
+        let bar = if std::io::stderr().is_terminal() {
+            ProgressBar::new(events.unwrap_or(0))
+        } else {
+            ProgressBar::hidden()
+        };
         // Templates are constant; one that did not parse would leave the default style.
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed} {wide_bar} {percent}%") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{spinner} {msg} {elapsed} {wide_bar} {percent}%")
+        {
             bar.set_style(style);
         }
         bar.set_message(what.to_owned());

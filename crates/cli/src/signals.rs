@@ -29,11 +29,16 @@ impl Watch {
     ///
     /// `clock`: whether the guest can be stopped wherever it is, and not only in host calls. `scratch`: a folder
     /// that goes when the process ends here.
-    pub(crate) fn start(interrupt: &Interrupt, clock: bool, scratch: Option<PathBuf>) -> Result<Self> {
+    pub(crate) fn start(
+        interrupt: &Interrupt,
+        clock: bool,
+        scratch: Option<PathBuf>,
+    ) -> Result<Self> {
         let interrupt = interrupt.clone();
         let over = Arc::new(AtomicBool::new(false));
         let is_over = over.clone();
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
+        let mut signals =
+            Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
         std::thread::spawn(move || {
             for signal in signals.forever() {
                 if interrupt.requested().is_some() || is_over.load(Ordering::SeqCst) {
@@ -43,9 +48,15 @@ impl Watch {
                     std::process::exit(128 + signal);
                 }
                 if !clock {
-                    say("without the stop clock the guest stops at its next host call; interrupt again to end at once");
+                    say(
+                        "without the stop clock the guest stops at its next host call; interrupt again to end at once",
+                    );
                 }
-                interrupt.stop(if signal == SIGINT { Interrupter::CtrlC } else { Interrupter::Terminate });
+                interrupt.stop(if signal == SIGINT {
+                    Interrupter::CtrlC
+                } else {
+                    Interrupter::Terminate
+                });
             }
         });
         Ok(Self { over })

@@ -58,14 +58,22 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let mut repeats = None;
     if findings.is_empty() {
         let loaded = input::recorded_program(&arguments.file, &file)?;
-        if let Some(lens) = file.counts().with_context(|| arguments.file.display().to_string())?
+        if let Some(lens) = file
+            .counts()
+            .with_context(|| arguments.file.display().to_string())?
             && let Err(error) = block_counts(&loaded.program, &lens.counts)
         {
             findings.push(format!("Conservation: {error}"));
         }
         if report.ended && !arguments.no_execute {
             let bar = Bar::start("re-executing", Some(report.events));
-            let outcome = check(&file, &loaded.bytes, &loaded.program, &Cache::of_user(), &bar.progress());
+            let outcome = check(
+                &file,
+                &loaded.bytes,
+                &loaded.program,
+                &Cache::of_user(),
+                &bar.progress(),
+            );
             drop(bar);
             repeats = Some(outcome.is_ok());
             findings.extend(outcome.err().map(|e| format!("Repetition: {e}")));
@@ -91,7 +99,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         }
         Format::Text => text(out, &document),
     })?;
-    Ok(if document.sound { Exit::Success } else { Exit::Unsound })
+    Ok(if document.sound {
+        Exit::Success
+    } else {
+        Exit::Unsound
+    })
 }
 
 fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
@@ -99,17 +111,32 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
         writeln!(out, "{}", harmless(finding))?;
     }
     let verdict = if d.sound { "sound" } else { "NOT sound" };
-    let [bytes, chunks, sections, events] =
-        [(d.bytes, "byte"), (d.chunks, "chunk"), (d.sections, "section"), (d.events, "event")].map(|(n, noun)| counted(n, noun));
+    let [bytes, chunks, sections, events] = [
+        (d.bytes, "byte"),
+        (d.chunks, "chunk"),
+        (d.sections, "section"),
+        (d.events, "event"),
+    ]
+    .map(|(n, noun)| counted(n, noun));
     writeln!(out, "{verdict}: {bytes}, {chunks} in {sections}, {events}")?;
     match (d.ended, d.repeats) {
-        (false, _) => writeln!(out, "the recording was cut off: how the run ended is not in it, so it cannot be repeated")?,
-        (true, Some(true)) => writeln!(out, "re-executed: the same calls, the same results, the same ending")?,
+        (false, _) => writeln!(
+            out,
+            "the recording was cut off: how the run ended is not in it, so it cannot be repeated"
+        )?,
+        (true, Some(true)) => writeln!(
+            out,
+            "re-executed: the same calls, the same results, the same ending"
+        )?,
         (true, Some(false)) => {}
         (true, None) => writeln!(out, "not re-executed")?,
     }
     if d.ignored_bytes > 0 {
-        writeln!(out, "{} bytes behind the last complete state are ignored", d.ignored_bytes)?;
+        writeln!(
+            out,
+            "{} bytes behind the last complete state are ignored",
+            d.ignored_bytes
+        )?;
     }
     Ok(())
 }

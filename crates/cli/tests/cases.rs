@@ -22,7 +22,10 @@ use common::{Ran, Sandbox};
 #[test]
 fn cases_say_what_they_must() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     paths.sort();
     assert!(!paths.is_empty());
     let bless = std::env::var_os("BLESS").is_some();
@@ -40,7 +43,11 @@ fn cases_say_what_they_must() {
             wrong.push(format!("{name}:\n{}", difference(&case, &now)));
         }
     }
-    assert!(wrong.is_empty(), "BLESS=1 accepts what the cases say now\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "BLESS=1 accepts what the cases say now\n{}",
+        wrong.join("\n")
+    );
 }
 
 /// The case with what its commands say now.
@@ -51,22 +58,38 @@ fn answered(name: &str, case: &str) -> String {
     sandbox.write(name, module);
     let mut out = module.to_owned();
     for line in commands.lines() {
-        let answer = |line: &str| [";; | ", ";; ! ", ";; = ", ";; |", ";; !"].iter().any(|mark| line.starts_with(mark));
+        let answer = |line: &str| {
+            [";; | ", ";; ! ", ";; = ", ";; |", ";; !"]
+                .iter()
+                .any(|mark| line.starts_with(mark))
+        };
         if answer(line) {
             continue;
         }
         out.push_str(line);
         out.push('\n');
-        let Some(command) = line.strip_prefix(";; $ ") else { continue };
+        let Some(command) = line.strip_prefix(";; $ ") else {
+            continue;
+        };
         let ran = run(&sandbox, &command.replace("FILE", name));
-        assert!(!ran.stderr.contains("panicked"), "{name}: {command}\n{}", ran.stderr);
+        assert!(
+            !ran.stderr.contains("panicked"),
+            "{name}: {command}\n{}",
+            ran.stderr
+        );
         for (mark, text) in [("|", &ran.stdout), ("!", &ran.stderr)] {
             for line in steady(text).lines() {
                 writeln!(out, "{}", format!(";; {mark} {line}").trim_end()).unwrap();
             }
         }
         if ran.code != Some(0) {
-            writeln!(out, ";; = {}", ran.code.map_or("killed".to_owned(), |code| code.to_string())).unwrap();
+            writeln!(
+                out,
+                ";; = {}",
+                ran.code
+                    .map_or("killed".to_owned(), |code| code.to_string())
+            )
+            .unwrap();
         }
     }
     out
@@ -77,7 +100,11 @@ fn run(sandbox: &Sandbox, command: &str) -> Ran {
         Some(("afterimage", words)) => sandbox.run(words),
         Some(("wat", file)) => {
             let stdout = wasmprinter::print_file(sandbox.path(file)).unwrap();
-            Ran { code: Some(0), stdout, stderr: String::new() }
+            Ran {
+                code: Some(0),
+                stdout,
+                stderr: String::new(),
+            }
         }
         _ => panic!("unknown command {command}"),
     }
@@ -88,11 +115,21 @@ fn steady(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let mut line = line.to_owned();
-        for mark in ["\"recorded_unix\":", "\"length\":", "\"stored_bytes\":", "\"bytes\":", "size      ", "sound: ", ".aft ("] {
+        for mark in [
+            "\"recorded_unix\":",
+            "\"length\":",
+            "\"stored_bytes\":",
+            "\"bytes\":",
+            "size      ",
+            "sound: ",
+            ".aft (",
+        ] {
             let mut from = 0;
             while let Some(at) = line[from..].find(mark) {
                 from += at + mark.len();
-                let number = line[from..].find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(line.len() - from);
+                let number = line[from..]
+                    .find(|c: char| !c.is_ascii_digit() && c != '.')
+                    .unwrap_or(line.len() - from);
                 line.replace_range(from..from + number, "N");
             }
         }
@@ -109,8 +146,17 @@ fn steady(text: &str) -> String {
 /// The lines that differ, with the ones that they should be.
 fn difference(wanted: &str, found: &str) -> String {
     let (wanted, found): (Vec<_>, Vec<_>) = (wanted.lines().collect(), found.lines().collect());
-    let same = wanted.iter().zip(&found).take_while(|(a, b)| a == b).count();
-    let tail = wanted[same..].iter().rev().zip(found[same..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let same = wanted
+        .iter()
+        .zip(&found)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let tail = wanted[same..]
+        .iter()
+        .rev()
+        .zip(found[same..].iter().rev())
+        .take_while(|(a, b)| a == b)
+        .count();
     let mut out = String::new();
     for line in &wanted[same..wanted.len() - tail] {
         writeln!(out, "  - {line}").unwrap();

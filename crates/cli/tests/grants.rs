@@ -37,15 +37,24 @@ fn guests_see_what_was_granted_and_nothing_else() {
         ("--dir data", 0, 1),
         ("--dir data::/a --dir data::/b --env A=B", 1, 2),
     ] {
-        let mut command = sandbox.command(format!("record --force {options} grants.wat").split_whitespace());
+        let mut command =
+            sandbox.command(format!("record --force {options} grants.wat").split_whitespace());
         let ran = ran(command.env("SECRET", "value"));
-        assert_eq!(ran.code, Some(16 * variables + folders), "{options}: {ran:?}");
+        assert_eq!(
+            ran.code,
+            Some(16 * variables + folders),
+            "{options}: {ran:?}"
+        );
     }
     // The recording tells names, and `info` warns that it may hold secrets.
-    let mut command = sandbox.command("record --force --env SECRET --dir data grants.wat".split_whitespace());
+    let mut command =
+        sandbox.command("record --force --env SECRET --dir data grants.wat".split_whitespace());
     ran(command.env("SECRET", "value"));
     let info = sandbox.ok("info grants.aft").stdout;
-    assert!(info.contains("folder    data") && info.contains("env       SECRET"), "{info}");
+    assert!(
+        info.contains("folder    data") && info.contains("env       SECRET"),
+        "{info}"
+    );
     assert!(!info.contains("value"), "{info}");
     assert!(info.contains("before sharing it"), "{info}");
     sandbox.ok("verify grants.aft");

@@ -51,10 +51,13 @@ const DEEP: &str = r#"
 /// Other engines than the recorder: the engine that it is made of, bare, and Node, if it is there and knows more than one memory.
 fn engines() -> Vec<Engine> {
     // A module with two memories.
-    const PROBE: &str = "new WebAssembly.Module(new Uint8Array([0,97,115,109,1,0,0,0,5,5,2,0,0,0,0]))";
+    const PROBE: &str =
+        "new WebAssembly.Module(new Uint8Array([0,97,115,109,1,0,0,0,5,5,2,0,0,0,0]))";
     match Command::new("node").args(["-e", PROBE]).output() {
         Ok(out) if out.status.success() => return vec![Engine::Bare, Engine::Node],
-        Ok(_) => eprintln!("SKIPPED: this node is too old: it allows one memory only (22 and later allow more)"),
+        Ok(_) => eprintln!(
+            "SKIPPED: this node is too old: it allows one memory only (22 and later allow more)"
+        ),
         Err(_) => eprintln!("SKIPPED: node is not installed"),
     }
     vec![Engine::Bare]
@@ -72,7 +75,12 @@ impl Engine {
         match self {
             Engine::Bare => bare(sandbox, at),
             Engine::Node => {
-                let node = ran(sandbox.any("node").args(["run.cjs", "app.wasm", "app.dump", &at.to_string()]));
+                let node = ran(sandbox.any("node").args([
+                    "run.cjs",
+                    "app.wasm",
+                    "app.dump",
+                    &at.to_string(),
+                ]));
                 assert_eq!(node.code, Some(0), "{node:?}");
             }
         }
@@ -86,28 +94,44 @@ fn bare(sandbox: &Sandbox, at: u32) {
     let mut store = wasmtime::Store::new(&engine, 0);
     let mut linker = wasmtime::Linker::new(&engine);
     let path = sandbox.path("app.dump");
-    let write = move |mut caller: wasmtime::Caller<'_, u32>, _: i32, _: i32, _: i32, _: i32| -> i32 {
-        *caller.data_mut() += 1;
-        if *caller.data() == at {
-            let memory = caller.get_export("afterimage.counters").and_then(|e| e.into_memory()).unwrap();
-            fs::write(&path, memory.data(&caller)).unwrap();
-        }
-        0
-    };
-    linker.func_wrap("wasi_snapshot_preview1", "fd_write", write).unwrap();
+    let write =
+        move |mut caller: wasmtime::Caller<'_, u32>, _: i32, _: i32, _: i32, _: i32| -> i32 {
+            *caller.data_mut() += 1;
+            if *caller.data() == at {
+                let memory = caller
+                    .get_export("afterimage.counters")
+                    .and_then(|e| e.into_memory())
+                    .unwrap();
+                fs::write(&path, memory.data(&caller)).unwrap();
+            }
+            0
+        };
+    linker
+        .func_wrap("wasi_snapshot_preview1", "fd_write", write)
+        .unwrap();
     let exit = |_: i32| -> wasmtime::Result<()> { Err(wasmtime::Error::msg("exit")) };
-    linker.func_wrap("wasi_snapshot_preview1", "proc_exit", exit).unwrap();
+    linker
+        .func_wrap("wasi_snapshot_preview1", "proc_exit", exit)
+        .unwrap();
     let instance = linker.instantiate(&mut store, &module).unwrap();
     // A trap and an exit are endings like any other.
-    let _ = instance.get_typed_func::<(), ()>(&mut store, "_start").unwrap().call(&mut store, ());
+    let _ = instance
+        .get_typed_func::<(), ()>(&mut store, "_start")
+        .unwrap()
+        .call(&mut store, ());
     if at == 0 {
-        let memory = instance.get_memory(&mut store, "afterimage.counters").unwrap();
+        let memory = instance
+            .get_memory(&mut store, "afterimage.counters")
+            .unwrap();
         fs::write(sandbox.path("app.dump"), memory.data(&store)).unwrap();
     }
 }
 
 fn program(sandbox: &Sandbox, ending: &str) {
-    sandbox.write("app.wat", format!("(module {IMPORTS} {})", DEEP.replace("ENDING", ending)));
+    sandbox.write(
+        "app.wat",
+        format!("(module {IMPORTS} {})", DEEP.replace("ENDING", ending)),
+    );
     sandbox.write("run.cjs", HARNESS);
 }
 
@@ -124,7 +148,12 @@ fn recorded(sandbox: &Sandbox, report: &str) -> String {
     sandbox.ok(&format!("profile app.aft {report}")).stdout
 }
 
-const MODES: [&str; 4] = ["--mode quick", "--mode program", "--mode slow", "--standalone"];
+const MODES: [&str; 4] = [
+    "--mode quick",
+    "--mode program",
+    "--mode slow",
+    "--standalone",
+];
 const NOT_STANDALONE: [&str; 3] = ["--mode quick", "--mode program", "--mode slow"];
 const EDGES: &str = "--by edge --format csv";
 
@@ -136,7 +165,11 @@ fn after_a_normal_return_the_counters_say_what_a_recording_says() {
     for engine in engines() {
         for mode in MODES {
             let read = counted(&sandbox, engine, mode, 0, EDGES);
-            assert_eq!((read.code, read.stderr.as_str()), (Some(0), ""), "{engine:?} {mode}");
+            assert_eq!(
+                (read.code, read.stderr.as_str()),
+                (Some(0), ""),
+                "{engine:?} {mode}"
+            );
             assert_eq!(read.stdout, wanted, "{engine:?} {mode}");
         }
     }
@@ -149,7 +182,11 @@ fn after_an_exit_counters_are_exact_with_standalone_and_say_so_without() {
     let wanted = recorded(&sandbox, EDGES);
     for engine in engines() {
         let read = counted(&sandbox, engine, "--standalone", 0, EDGES);
-        assert_eq!((read.code, read.stderr.as_str()), (Some(0), ""), "{engine:?}");
+        assert_eq!(
+            (read.code, read.stderr.as_str()),
+            (Some(0), ""),
+            "{engine:?}"
+        );
         assert_eq!(read.stdout, wanted, "{engine:?}");
         for mode in NOT_STANDALONE {
             says_that_it_is_not_exact(&sandbox, engine, mode, 0);
@@ -164,8 +201,18 @@ fn inside_a_host_call_counters_are_exact_with_standalone_and_say_so_without() {
     program(&sandbox, "(call $write)");
     let mut exact = Vec::new();
     for engine in engines() {
-        let read = counted(&sandbox, engine, "--standalone", 5, "--by block --format csv");
-        assert_eq!((read.code, read.stderr.as_str()), (Some(0), ""), "{engine:?}");
+        let read = counted(
+            &sandbox,
+            engine,
+            "--standalone",
+            5,
+            "--by block --format csv",
+        );
+        assert_eq!(
+            (read.code, read.stderr.as_str()),
+            (Some(0), ""),
+            "{engine:?}"
+        );
         exact.push(read.stdout);
         for mode in NOT_STANDALONE {
             says_that_it_is_not_exact(&sandbox, engine, mode, 5);
@@ -173,12 +220,21 @@ fn inside_a_host_call_counters_are_exact_with_standalone_and_say_so_without() {
     }
     assert!(exact.iter().all(|csv| *csv == exact[0]));
     let count = |function: &str| -> Vec<u64> {
-        let rows = exact[0].lines().map(|row| row.split(',').collect::<Vec<_>>());
-        rows.filter(|row| row[1] == function).map(|row| row[6].parse().unwrap()).collect()
+        let rows = exact[0]
+            .lines()
+            .map(|row| row.split(',').collect::<Vec<_>>());
+        rows.filter(|row| row[1] == function)
+            .map(|row| row[6].parse().unwrap())
+            .collect()
     };
     // Before: four writes in $work, for 7, 5, 3 and 1; then $deep for 2, 1 and 0, of which none has come back.
     let once: Vec<u64> = count("write");
-    assert_eq!(once, [5, 4], "the fifth write has not returned: {}", exact[0]);
+    assert_eq!(
+        once,
+        [5, 4],
+        "the fifth write has not returned: {}",
+        exact[0]
+    );
     assert_eq!(count("deep").iter().max(), Some(&3), "{}", exact[0]);
 }
 
@@ -204,9 +260,16 @@ fn says_that_it_is_not_exact(sandbox: &Sandbox, engine: Engine, options: &str, a
     assert!(text.stdout.contains("not exact"), "{options}: {text:?}");
     let json = sandbox.ok("profile --counters app.dump app.wat --format json");
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
-    assert!(json["note"].as_str().unwrap().contains("not exact"), "{options}: {json}");
+    assert!(
+        json["note"].as_str().unwrap().contains("not exact"),
+        "{options}: {json}"
+    );
     for format in ["csv", "callgrind", "pprof", "dot"] {
-        sandbox.refused(&format!("profile --counters app.dump app.wat --format {format}"), 125, &["not exact", "json"]);
+        sandbox.refused(
+            &format!("profile --counters app.dump app.wat --format {format}"),
+            125,
+            &["not exact", "json"],
+        );
     }
 }
 
@@ -243,8 +306,15 @@ fs.writeFileSync("app.dump", new Uint8Array(instance.exports["afterimage.counter
     let wanted = sandbox.ok(&format!("profile app.aft {EDGES}")).stdout;
     for mode in MODES {
         sandbox.ok(&format!("instrument app.wasm -o counting.wasm {mode}"));
-        let node = ran(sandbox.any("node").args(["--no-warnings", "run.cjs", "counting.wasm"]));
-        assert_eq!((node.code, node.stdout), (Some(0), plain.stdout.clone()), "{}", node.stderr);
+        let node = ran(sandbox
+            .any("node")
+            .args(["--no-warnings", "run.cjs", "counting.wasm"]));
+        assert_eq!(
+            (node.code, node.stdout),
+            (Some(0), plain.stdout.clone()),
+            "{}",
+            node.stderr
+        );
         let read = sandbox.ok(&format!("profile --counters app.dump app.wasm {EDGES}"));
         assert!(read.stdout == wanted, "{mode}: {}", read.stderr);
     }
@@ -259,7 +329,10 @@ fn dumps_that_are_none() {
     let memory = |module: &str| {
         // The counters before the run are in the module, as the first bytes of the memory.
         let bytes = sandbox.read(module);
-        let at = bytes.windows(8).position(|window| window == b"aftcount").unwrap();
+        let at = bytes
+            .windows(8)
+            .position(|window| window == b"aftcount")
+            .unwrap();
         let mut memory = bytes[at..].to_vec();
         memory.resize(1 << 16, 0);
         memory
@@ -273,17 +346,52 @@ fn dumps_that_are_none() {
     wrong[128..136].copy_from_slice(&u64::MAX.to_le_bytes());
     sandbox.write("wrong.dump", &wrong);
     fs::create_dir(sandbox.path("folder")).unwrap();
-    sandbox.refused("profile --counters nowhere app.wat", 127, &["nowhere", "No such file"]);
+    sandbox.refused(
+        "profile --counters nowhere app.wat",
+        127,
+        &["nowhere", "No such file"],
+    );
     sandbox.refused("profile --counters folder app.wat", 125, &["folder"]);
-    sandbox.refused("profile --counters empty.dump app.wat", 125, &["empty.dump", "no dump"]);
-    sandbox.refused("profile --counters random.dump app.wat", 125, &["random.dump", "no dump"]);
-    sandbox.refused("profile --counters cut.dump app.wat", 125, &["cut.dump", "cut off"]);
-    sandbox.refused("profile --counters app.dump other.wat", 125, &["app.dump", "not counters of other.wat"]);
-    sandbox.refused("profile --counters wrong.dump app.wat", 125, &["wrong.dump"]);
-    sandbox.refused("profile --counters app.dump app.wat argument", 125, &["--counters", "\"argument\""]);
-    sandbox.refused("profile --counters app.dump --timeout 1 app.wat", 125, &["--counters", "--timeout"]);
+    sandbox.refused(
+        "profile --counters empty.dump app.wat",
+        125,
+        &["empty.dump", "no dump"],
+    );
+    sandbox.refused(
+        "profile --counters random.dump app.wat",
+        125,
+        &["random.dump", "no dump"],
+    );
+    sandbox.refused(
+        "profile --counters cut.dump app.wat",
+        125,
+        &["cut.dump", "cut off"],
+    );
+    sandbox.refused(
+        "profile --counters app.dump other.wat",
+        125,
+        &["app.dump", "not counters of other.wat"],
+    );
+    sandbox.refused(
+        "profile --counters wrong.dump app.wat",
+        125,
+        &["wrong.dump"],
+    );
+    sandbox.refused(
+        "profile --counters app.dump app.wat argument",
+        125,
+        &["--counters", "\"argument\""],
+    );
+    sandbox.refused(
+        "profile --counters app.dump --timeout 1 app.wat",
+        125,
+        &["--counters", "--timeout"],
+    );
     let ran = sandbox.ok("profile --counters app.dump app.wat");
-    assert!(ran.stdout.starts_with("ran 0 instructions"), "nothing ran: {ran:?}");
+    assert!(
+        ran.stdout.starts_with("ran 0 instructions"),
+        "nothing ran: {ran:?}"
+    );
 }
 
 #[test]
@@ -298,6 +406,14 @@ fn instrumenting_says_what_it_made() {
     assert_eq!(json["memory_export"], "afterimage.counters");
     assert_eq!(json["standalone"], true);
     // What is instrumented cannot be instrumented again.
-    sandbox.refused("record app.wasm", 126, &["app.wasm", "\"afterimage.counters\""]);
-    sandbox.refused("instrument app.wasm -o again.wasm", 126, &["app.wasm", "\"afterimage.counters\""]);
+    sandbox.refused(
+        "record app.wasm",
+        126,
+        &["app.wasm", "\"afterimage.counters\""],
+    );
+    sandbox.refused(
+        "instrument app.wasm -o again.wasm",
+        126,
+        &["app.wasm", "\"afterimage.counters\""],
+    );
 }

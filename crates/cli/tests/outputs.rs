@@ -50,15 +50,31 @@ fn places_where_nothing_can_be_written() {
     let sandbox = with_recording();
     fs::create_dir(sandbox.path("folder")).unwrap();
     let before = sandbox.names();
-    for (out, part) in [("nowhere/out", "No such file"), ("folder", "folder"), ("hello.wat/out", "")] {
+    for (out, part) in [
+        ("nowhere/out", "No such file"),
+        ("folder", "folder"),
+        ("hello.wat/out", ""),
+    ] {
         sandbox.refused(&format!("record hello.wat -o {out}"), 125, &[out, part]);
-        sandbox.refused(&format!("record hello.wat --force -o {out}"), 125, &[out, part]);
+        sandbox.refused(
+            &format!("record hello.wat --force -o {out}"),
+            125,
+            &[out, part],
+        );
         sandbox.refused(&format!("instrument hello.wat -o {out}"), 125, &[out, part]);
         sandbox.refused(&format!("profile hello.aft -o {out}"), 125, &[out, part]);
     }
     sandbox.refused("record hello.wat -o /dev/null", 125, &["/dev/null", "-o"]);
-    sandbox.refused("record hello.wat --force -o hello.wat", 125, &["hello.wat is the program itself"]);
-    sandbox.refused("instrument hello.wat -o ./hello.wat", 125, &["hello.wat is the program itself"]);
+    sandbox.refused(
+        "record hello.wat --force -o hello.wat",
+        125,
+        &["hello.wat is the program itself"],
+    );
+    sandbox.refused(
+        "instrument hello.wat -o ./hello.wat",
+        125,
+        &["hello.wat is the program itself"],
+    );
     assert_eq!(sandbox.names(), before);
     assert_eq!(sandbox.read("hello.wat"), HELLO.as_bytes());
 }
@@ -67,9 +83,17 @@ fn places_where_nothing_can_be_written() {
 fn an_existing_recording_is_kept_unless_force() {
     let sandbox = with_recording();
     let before = sandbox.read("hello.aft");
-    sandbox.refused("record hello.wat", 125, &["hello.aft exists already", "--force", "-o"]);
+    sandbox.refused(
+        "record hello.wat",
+        125,
+        &["hello.aft exists already", "--force", "-o"],
+    );
     sandbox.write("precious.txt", "not a recording");
-    sandbox.refused("record hello.wat -o precious.txt", 125, &["precious.txt exists already"]);
+    sandbox.refused(
+        "record hello.wat -o precious.txt",
+        125,
+        &["precious.txt exists already"],
+    );
     assert_eq!(sandbox.read("hello.aft"), before);
     assert_eq!(sandbox.read("precious.txt"), b"not a recording");
 }
@@ -78,7 +102,10 @@ fn an_existing_recording_is_kept_unless_force() {
 fn force_keeps_the_old_recording_until_there_is_a_new_one() {
     let sandbox = with_recording();
     let before = sandbox.read("hello.aft");
-    sandbox.write("broken.wat", "(module (import \"env\" \"f\" (func)) (func (export \"_start\")))");
+    sandbox.write(
+        "broken.wat",
+        "(module (import \"env\" \"f\" (func)) (func (export \"_start\")))",
+    );
     for words in [
         "record --force -o hello.aft broken.wat",
         "record --force --invoke none hello.wat",
@@ -89,9 +116,16 @@ fn force_keeps_the_old_recording_until_there_is_a_new_one() {
         let ran = sandbox.run(words);
         assert!(matches!(ran.code, Some(125 | 126)), "{words}: {ran:?}");
         assert_eq!(sandbox.read("hello.aft"), before, "{words}");
-        assert_eq!(sandbox.names(), ["broken.wat", "hello.aft", "hello.wat"], "{words} leaves nothing");
+        assert_eq!(
+            sandbox.names(),
+            ["broken.wat", "hello.aft", "hello.wat"],
+            "{words} leaves nothing"
+        );
     }
-    sandbox.write("trap.wat", "(module (func (export \"_start\") unreachable))");
+    sandbox.write(
+        "trap.wat",
+        "(module (func (export \"_start\") unreachable))",
+    );
     let ran = sandbox.run("record --force -o hello.aft trap.wat");
     assert_eq!(ran.code, Some(134), "a guest that traps has run: {ran:?}");
     assert!(sandbox.ok("info hello.aft").stdout.contains("trapped"));
@@ -102,17 +136,29 @@ fn a_full_disk_keeps_what_was_recorded_and_what_was_there_before() {
     let sandbox = Sandbox::new();
     sandbox.write("random.wat", RANDOM);
     let ran = sandbox.shell("ulimit -f 256; exec $AFTERIMAGE record random.wat");
-    ran.is_refusal("record random.wat", 125, &["random.aft", "File too large", "afterimage info random.aft"]);
+    ran.is_refusal(
+        "record random.wat",
+        125,
+        &["random.aft", "File too large", "afterimage info random.aft"],
+    );
     let info = sandbox.ok("info random.aft");
-    assert!(info.stdout.contains("the recording was cut off"), "{info:?}");
+    assert!(
+        info.stdout.contains("the recording was cut off"),
+        "{info:?}"
+    );
     let verify = sandbox.ok("verify random.aft");
     assert!(verify.stdout.contains("cut off"), "{verify:?}");
-    sandbox.refused("profile random.aft", 125, &["random.aft", "cut off", "record the program again"]);
+    sandbox.refused(
+        "profile random.aft",
+        125,
+        &["random.aft", "cut off", "record the program again"],
+    );
 
     let sandbox = with_recording();
     let before = sandbox.read("hello.aft");
     sandbox.write("random.wat", RANDOM);
-    let ran = sandbox.shell("ulimit -f 256; exec $AFTERIMAGE record --force -o hello.aft random.wat");
+    let ran =
+        sandbox.shell("ulimit -f 256; exec $AFTERIMAGE record --force -o hello.aft random.wat");
     ran.is_refusal("record --force", 125, &["hello.aft", "File too large"]);
     assert_eq!(sandbox.read("hello.aft"), before);
     // Not even the header fits: nothing is left that would have to be forced away.
@@ -127,14 +173,20 @@ fn a_full_disk_keeps_older_reports() {
     // The engine keeps memories in files too, so nothing must run any more.
     sandbox.ok("profile hello.aft");
     for (line, file) in [
-        ("profile hello.aft --format csv --by instruction -o old", "old"),
+        (
+            "profile hello.aft --format csv --by instruction -o old",
+            "old",
+        ),
         ("instrument hello.wat -o old", "old"),
     ] {
         sandbox.write("old", "old");
         let before = sandbox.names();
         let ran = sandbox.shell(&format!("ulimit -f 0; exec $AFTERIMAGE {line}"));
         assert_eq!(ran.code, Some(125), "{line}: {ran:?}");
-        assert!(ran.stderr.contains("cannot write old: File too large"), "{line}: {ran:?}");
+        assert!(
+            ran.stderr.contains("cannot write old: File too large"),
+            "{line}: {ran:?}"
+        );
         assert_eq!(sandbox.read(file), b"old", "{line}");
         assert_eq!(sandbox.names(), before, "{line}");
     }
@@ -151,11 +203,20 @@ fn counts_that_cannot_be_kept_are_reported_all_the_same() {
     sandbox.ok("record some.wat");
     let before = sandbox.read("some.aft");
     let blocks = before.len() / 512;
-    let full = sandbox.shell(&format!("ulimit -f {blocks}; exec $AFTERIMAGE profile some.aft --format csv"));
+    let full = sandbox.shell(&format!(
+        "ulimit -f {blocks}; exec $AFTERIMAGE profile some.aft --format csv"
+    ));
     assert_eq!(full.code, Some(0), "{full:?}");
-    assert!(full.stderr.contains("the counts are not kept in some.aft: "), "{full:?}");
+    assert!(
+        full.stderr
+            .contains("the counts are not kept in some.aft: "),
+        "{full:?}"
+    );
     assert_eq!(sandbox.read("some.aft"), before);
-    assert_eq!(full.stdout, sandbox.ok("profile some.aft --format csv").stdout);
+    assert_eq!(
+        full.stdout,
+        sandbox.ok("profile some.aft --format csv").stdout
+    );
     assert_ne!(sandbox.read("some.aft"), before, "now they are kept");
     sandbox.ok("verify some.aft");
 }
@@ -174,9 +235,17 @@ fn readers_that_leave_end_every_report_quietly() {
         let ran = text(child.wait_with_output().unwrap());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{words}");
         let ran = sandbox.shell(&format!("$AFTERIMAGE {words} >&-"));
-        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{words} with standard output closed");
+        assert_eq!(
+            (ran.code, ran.stderr.as_str()),
+            (Some(0), ""),
+            "{words} with standard output closed"
+        );
         let ran = sandbox.shell(&format!("$AFTERIMAGE {words} >/dev/full"));
-        ran.is_refusal(words, 125, &["cannot write to standard output", "No space left"]);
+        ran.is_refusal(
+            words,
+            125,
+            &["cannot write to standard output", "No space left"],
+        );
     }
 }
 
@@ -194,16 +263,28 @@ fn nobody_reads_remarks_and_errors() {
             let ran = sandbox.shell(&format!("$AFTERIMAGE {words} {closing}"));
             assert_eq!(ran.code, Some(code), "{words} {closing}: {ran:?}");
         }
-        let mut child = sandbox.command(words.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = sandbox
+            .command(words.split_whitespace())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         drop(child.stderr.take());
-        assert_eq!(child.wait().unwrap().code(), Some(code), "{words} with a broken standard error");
+        assert_eq!(
+            child.wait().unwrap().code(),
+            Some(code),
+            "{words} with a broken standard error"
+        );
     }
 }
 
 #[test]
 fn results_of_an_invoked_function_with_nobody_to_read_them() {
     let sandbox = Sandbox::new();
-    sandbox.write("one.wat", "(module (func (export \"one\") (result i32) (i32.const 1)))");
+    sandbox.write(
+        "one.wat",
+        "(module (func (export \"one\") (result i32) (i32.const 1)))",
+    );
     let mut child = sandbox
         .command(["record", "one.wat", "--invoke", "one"])
         .stdout(Stdio::piped())
@@ -220,12 +301,20 @@ fn results_of_an_invoked_function_with_nobody_to_read_them() {
 fn a_guest_learns_that_its_reader_left_and_its_recording_is_whole() {
     let sandbox = Sandbox::new();
     sandbox.write("chatty.wat", CHATTY);
-    let mut child =
-        sandbox.command(["record", "chatty.wat"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = sandbox
+        .command(["record", "chatty.wat"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     eventually(|| fs::metadata(sandbox.path("chatty.aft")).is_ok_and(|data| data.len() > 0));
     drop(child.stdout.take());
     let ran = text(child.wait_with_output().unwrap());
-    assert_eq!(ran.code, Some(0), "the guest returns when it cannot write: {ran:?}");
+    assert_eq!(
+        ran.code,
+        Some(0),
+        "the guest returns when it cannot write: {ran:?}"
+    );
     sandbox.ok("verify chatty.aft");
     sandbox.ok("profile chatty.aft --mode slow");
 }
@@ -233,18 +322,34 @@ fn a_guest_learns_that_its_reader_left_and_its_recording_is_whole() {
 #[test]
 fn reports_to_files_are_those_on_standard_output() {
     let sandbox = with_recording();
-    for (words, old) in [("--format csv", true), ("--format json --by edge", false), ("--format pprof", true)] {
+    for (words, old) in [
+        ("--format csv", true),
+        ("--format json --by edge", false),
+        ("--format pprof", true),
+    ] {
         if old {
-            sandbox.write("report", "old and much longer than a report of nothing could ever be");
+            sandbox.write(
+                "report",
+                "old and much longer than a report of nothing could ever be",
+            );
         }
         let to_file = sandbox.ok(&format!("profile hello.aft {words} -o report"));
         assert_eq!(to_file.stdout, "");
-        let to_stdout = sandbox.command(format!("profile hello.aft {words}").split(' ')).output().unwrap();
+        let to_stdout = sandbox
+            .command(format!("profile hello.aft {words}").split(' '))
+            .output()
+            .unwrap();
         assert_eq!(sandbox.read("report"), to_stdout.stdout, "{words}");
         fs::remove_file(sandbox.path("report")).unwrap();
     }
     let ran = sandbox.shell("$AFTERIMAGE profile hello.aft --format csv -o /dev/stdout | head -1");
-    assert!(ran.stdout.starts_with("function,"), "a pipe by its name: {ran:?}");
+    assert!(
+        ran.stdout.starts_with("function,"),
+        "a pipe by its name: {ran:?}"
+    );
     let ran = sandbox.shell("ln -s target link; echo old >target; $AFTERIMAGE profile hello.aft --format csv -o link; test -L link && head -1 target");
-    assert!(ran.stdout.starts_with("function,"), "a link stays a link: {ran:?}");
+    assert!(
+        ran.stdout.starts_with("function,"),
+        "a link stays a link: {ran:?}"
+    );
 }

@@ -4,7 +4,11 @@ mod common;
 
 use common::{HELLO, Ran, Sandbox};
 
-const COMMANDS: [&str; 3] = ["info FILE", "verify FILE", "profile FILE --by edge --format csv"];
+const COMMANDS: [&str; 3] = [
+    "info FILE",
+    "verify FILE",
+    "profile FILE --by edge --format csv",
+];
 
 fn recorded() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -28,7 +32,9 @@ fn asked(sandbox: &Sandbox, command: &str) -> Ran {
 fn a_bit_that_flipped_is_found_and_changes_no_answer() {
     let sandbox = recorded();
     let bytes = sandbox.read("hello.aft");
-    let right = sandbox.ok("profile hello.aft --by edge --format csv").stdout;
+    let right = sandbox
+        .ok("profile hello.aft --by edge --format csv")
+        .stdout;
     for at in (0..bytes.len()).step_by(7) {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (at % 8);
@@ -37,7 +43,10 @@ fn a_bit_that_flipped_is_found_and_changes_no_answer() {
         assert_ne!(verify.code, Some(0), "byte {at}: {verify:?}");
         asked(&sandbox, COMMANDS[0]);
         let profile = asked(&sandbox, COMMANDS[2]);
-        assert!(profile.code != Some(0) || profile.stdout == right, "byte {at}: {profile:?}");
+        assert!(
+            profile.code != Some(0) || profile.stdout == right,
+            "byte {at}: {profile:?}"
+        );
     }
 }
 
@@ -45,7 +54,9 @@ fn a_bit_that_flipped_is_found_and_changes_no_answer() {
 fn a_recording_cut_anywhere_is_what_it_was_before_or_is_refused() {
     let sandbox = recorded();
     let bytes = sandbox.read("hello.aft");
-    let right = sandbox.ok("profile hello.aft --by edge --format csv").stdout;
+    let right = sandbox
+        .ok("profile hello.aft --by edge --format csv")
+        .stdout;
     let mut complete = 0;
     for length in (0..bytes.len()).step_by(11) {
         sandbox.write("damaged.aft", &bytes[..length]);
@@ -58,7 +69,10 @@ fn a_recording_cut_anywhere_is_what_it_was_before_or_is_refused() {
             sandbox.ok("verify damaged.aft");
         }
     }
-    assert!(complete > 0, "cut in what was appended, the recording is there");
+    assert!(
+        complete > 0,
+        "cut in what was appended, the recording is there"
+    );
 }
 
 #[test]
@@ -69,7 +83,13 @@ fn files_that_only_look_like_recordings() {
     sandbox.write("label.aft", b"\x89AFT");
     sandbox.write("zeros.aft", [b"\x89AFT".as_slice(), &[0; 500]].concat());
     sandbox.write("ones.aft", [b"\x89AFT".as_slice(), &[0xff; 500]].concat());
-    for (file, part) in [("empty.aft", "empty"), ("random.aft", "not a recording"), ("label.aft", ""), ("zeros.aft", ""), ("ones.aft", "")] {
+    for (file, part) in [
+        ("empty.aft", "empty"),
+        ("random.aft", "not a recording"),
+        ("label.aft", ""),
+        ("zeros.aft", ""),
+        ("ones.aft", ""),
+    ] {
         for command in COMMANDS {
             sandbox.refused(&command.replace("FILE", file), 125, &[file, part]);
         }
@@ -84,10 +104,18 @@ fn counts_are_made_again_when_only_they_are_lost() {
     let bare = sandbox.read("bare.aft");
     sandbox.write("damaged.aft", &with[..bare.len().min(with.len()) + 20]);
     let info = sandbox.ok("info damaged.aft");
-    assert!(info.stdout.contains("lenses    none yet") && info.stdout.contains("ignored"), "{info:?}");
+    assert!(
+        info.stdout.contains("lenses    none yet") && info.stdout.contains("ignored"),
+        "{info:?}"
+    );
     sandbox.ok("profile damaged.aft");
     sandbox.ok("verify damaged.aft");
-    assert!(sandbox.ok("info damaged.aft").stdout.contains("lenses    counts"));
+    assert!(
+        sandbox
+            .ok("info damaged.aft")
+            .stdout
+            .contains("lenses    counts")
+    );
 }
 
 #[test]
@@ -96,6 +124,9 @@ fn a_recording_that_cannot_be_written_is_still_profiled() {
     sandbox.run("record hello.wat -o bare.aft");
     let right = sandbox.ok("profile hello.aft --format csv").stdout;
     let ran = sandbox.shell("$AFTERIMAGE profile /dev/fd/3 --format csv 3<bare.aft");
-    assert!(ran.code == Some(0) && ran.stdout == right || ran.code == Some(125), "{ran:?}");
+    assert!(
+        ran.code == Some(0) && ran.stdout == right || ran.code == Some(125),
+        "{ran:?}"
+    );
     assert!(!ran.stderr.contains("panicked"), "{ran:?}");
 }

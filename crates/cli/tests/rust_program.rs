@@ -80,7 +80,9 @@ fn recorded() -> Sandbox {
 fn counted(csv: &str, line: u32) -> u64 {
     let mut rows = csv.lines().map(|row| row.split(',').collect::<Vec<_>>());
     let row = rows.find(|row| row[0].ends_with("app.rs") && row[1] == line.to_string());
-    row.unwrap_or_else(|| panic!("line {line} has no row"))[2].parse().unwrap()
+    row.unwrap_or_else(|| panic!("line {line} has no row"))[2]
+        .parse()
+        .unwrap()
 }
 
 #[test]
@@ -95,20 +97,42 @@ fn reports_of_a_program_with_its_source_at_hand() {
     assert_eq!(counted(&csv, 30), 0, "the call of never");
     sandbox.ok("profile app.aft --mode slow");
 
-    let annotated = sandbox.ok("profile app.aft --annotate --function collatz").stdout;
-    let line = |text: &str| annotated.lines().find(|line| line.ends_with(text)).unwrap_or_else(|| panic!("{annotated}"));
-    assert!(line("n = 3 * n + 1;").trim_start().starts_with(&odd.to_string()), "{annotated}");
-    let annotated = sandbox.ok("profile app.aft --annotate --function never").stdout;
-    assert!(annotated.contains("#####"), "lines that never ran are marked: {annotated}");
+    let annotated = sandbox
+        .ok("profile app.aft --annotate --function collatz")
+        .stdout;
+    let line = |text: &str| {
+        annotated
+            .lines()
+            .find(|line| line.ends_with(text))
+            .unwrap_or_else(|| panic!("{annotated}"))
+    };
+    assert!(
+        line("n = 3 * n + 1;")
+            .trim_start()
+            .starts_with(&odd.to_string()),
+        "{annotated}"
+    );
+    let annotated = sandbox
+        .ok("profile app.aft --annotate --function never")
+        .stdout;
+    assert!(
+        annotated.contains("#####"),
+        "lines that never ran are marked: {annotated}"
+    );
     let whole = sandbox.ok("profile app.aft --annotate").stdout;
     for line in SOURCE.lines() {
         assert!(whole.contains(line), "all of the file is there: {line}");
     }
 
     let by_function = sandbox.ok("profile app.aft").stdout;
-    assert!(by_function.contains("app::collatz") && by_function.contains("app.rs:"), "{by_function}");
+    assert!(
+        by_function.contains("app::collatz") && by_function.contains("app.rs:"),
+        "{by_function}"
+    );
     for name in ["app::collatz", "collatz"] {
-        let cfg = sandbox.ok(&format!("cfg app.wasm --function {name}")).stdout;
+        let cfg = sandbox
+            .ok(&format!("cfg app.wasm --function {name}"))
+            .stdout;
         assert!(cfg.contains("back"), "a loop has a back edge: {cfg}");
     }
 }
@@ -121,9 +145,17 @@ fn other_tools_read_the_reports() {
     sandbox.ok("profile app.aft --format callgrind -o callgrind.out");
     sandbox.ok("profile app.aft --format pprof -o app.pb.gz");
     let lcov = String::from_utf8(sandbox.read("app.info")).unwrap();
-    assert!(lcov.contains("app.rs\n") && lcov.contains(&format!("\nDA:10,{odd}\n")), "{lcov}");
+    assert!(
+        lcov.contains("app.rs\n") && lcov.contains(&format!("\nDA:10,{odd}\n")),
+        "{lcov}"
+    );
     assert_eq!(sandbox.read("app.pb.gz")[..2], [0x1f, 0x8b], "gzip");
-    let installed = |tool: &str| std::process::Command::new(tool).arg("--version").output().is_ok();
+    let installed = |tool: &str| {
+        std::process::Command::new(tool)
+            .arg("--version")
+            .output()
+            .is_ok()
+    };
     if installed("callgrind_annotate") {
         let ran = ran(sandbox.any("callgrind_annotate").arg("callgrind.out"));
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -132,7 +164,9 @@ fn other_tools_read_the_reports() {
         eprintln!("SKIPPED: callgrind_annotate is not installed");
     }
     if installed("genhtml") {
-        let only = sandbox.ok("profile app.aft --format lcov --function collatz").stdout;
+        let only = sandbox
+            .ok("profile app.aft --format lcov --function collatz")
+            .stdout;
         sandbox.write("only.info", only);
         let ran = ran(sandbox.any("genhtml").args(["only.info", "-o", "html"]));
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -147,9 +181,15 @@ fn a_panic_is_a_trap_with_the_place_where_it_began() {
     sandbox.rust("app", "fn main() {\n    let v: Vec<u32> = std::env::args().map(|_| 1).collect();\n    println!(\"{}\", v[7]);\n}\n");
     let ran = sandbox.run("record app.wasm");
     assert_eq!(ran.code, Some(134), "{ran:?}");
-    assert!(ran.stderr.contains("index out of bounds"), "the guest's own message comes through: {ran:?}");
+    assert!(
+        ran.stderr.contains("index out of bounds"),
+        "the guest's own message comes through: {ran:?}"
+    );
     let info = sandbox.ok("info app.aft").stdout;
-    assert!(info.contains("app::main") && info.contains("app.rs:3"), "{info}");
+    assert!(
+        info.contains("app::main") && info.contains("app.rs:3"),
+        "{info}"
+    );
     sandbox.ok("profile app.aft --mode slow");
     sandbox.ok("verify app.aft");
 }

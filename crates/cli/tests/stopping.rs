@@ -22,9 +22,15 @@ const READER: &str = r#"(module
 
 /// Starts a guest, and returns when it has said that it begins.
 fn begun(command: &mut Command) -> Child {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(child.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
     assert_eq!(line, "begun\n");
     child
 }
@@ -46,9 +52,11 @@ fn is_exact(sandbox: &Sandbox, file: &str, ending: &str) {
 
 #[test]
 fn interrupts_give_an_exact_profile_up_to_that_moment() {
-    for (name, code, ending) in
-        [(Signal::INT, 130, "stopped by Ctrl-C"), (Signal::TERM, 143, "stopped by"), (Signal::HUP, 143, "stopped by")]
-    {
+    for (name, code, ending) in [
+        (Signal::INT, 130, "stopped by Ctrl-C"),
+        (Signal::TERM, 143, "stopped by"),
+        (Signal::HUP, 143, "stopped by"),
+    ] {
         let sandbox = Sandbox::new();
         sandbox.write("spin.wat", SPIN);
         let child = begun(&mut sandbox.command(["record", "spin.wat"]));
@@ -56,10 +64,15 @@ fn interrupts_give_an_exact_profile_up_to_that_moment() {
         let ran = ended(child);
         assert_eq!(ran.code, Some(code), "{ran:?}");
         is_exact(&sandbox, "spin.aft", ending);
-        let csv = sandbox.ok("profile spin.aft --format csv --function spin").stdout;
+        let csv = sandbox
+            .ok("profile spin.aft --format csv --function spin")
+            .stdout;
         let row: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
         assert_eq!((row[1], row[3]), ("spin", "1"), "{csv}");
-        assert!(row[5].parse::<u64>().unwrap() > 0, "it had run for a while: {csv}");
+        assert!(
+            row[5].parse::<u64>().unwrap() > 0,
+            "it had run for a while: {csv}"
+        );
     }
 }
 
@@ -75,21 +88,32 @@ fn time_limits_give_an_exact_profile_too() {
     is_exact(&sandbox, "live.aft", "stopped by the time limit");
     let ran = sandbox.run("profile --timeout 0.1 spin.wat");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("spin") && ran.stderr.contains("time limit"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("spin") && ran.stderr.contains("time limit"),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn guests_that_wait_in_the_host_are_stopped_there() {
     let sandbox = Sandbox::new();
     sandbox.write("reader.wat", READER);
-    let mut child = begun(sandbox.command(["record", "reader.wat"]).stdin(Stdio::piped()));
+    let mut child = begun(
+        sandbox
+            .command(["record", "reader.wat"])
+            .stdin(Stdio::piped()),
+    );
     let input = child.stdin.take();
     signal(&child, Signal::INT);
     let ran = ended(child);
     assert_eq!(ran.code, Some(130), "{ran:?}");
     is_exact(&sandbox, "reader.aft", "stopped by Ctrl-C");
     drop(input);
-    let child = begun(sandbox.command(["record", "--timeout", "0.1", "-o", "slow.aft", "reader.wat"]).stdin(Stdio::piped()));
+    let child = begun(
+        sandbox
+            .command(["record", "--timeout", "0.1", "-o", "slow.aft", "reader.wat"])
+            .stdin(Stdio::piped()),
+    );
     let ran = ended(child);
     assert!(matches!(ran.code, Some(0 | 124)), "{ran:?}");
 }
@@ -101,7 +125,9 @@ fn a_second_interrupt_ends_the_process() {
     let mut child = begun(&mut sandbox.command(["record", "--no-clock", "spin.wat"]));
     signal(&child, Signal::INT);
     let mut hint = String::new();
-    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut hint).unwrap();
+    BufReader::new(child.stderr.as_mut().unwrap())
+        .read_line(&mut hint)
+        .unwrap();
     assert!(hint.contains("interrupt again"), "{hint}");
     signal(&child, Signal::INT);
     let ran = ended(child);
@@ -116,16 +142,26 @@ fn interrupts_while_profiling_a_program_give_its_report() {
     let temporary = sandbox.path("temporary");
     fs::create_dir(&temporary).unwrap();
     let mut command = sandbox.command(["profile", "spin.wat"]);
-    let mut child =
-        command.env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .env("TMPDIR", &temporary)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut line = String::new();
-    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(child.stderr.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
     assert_eq!(line, "begun\n", "the guest's output goes to standard error");
     signal(&child, Signal::INT);
     let ran = ended(child);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("99.9%"), "{ran:?}");
-    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "the temporary recording is gone");
+    assert_eq!(
+        fs::read_dir(&temporary).unwrap().count(),
+        0,
+        "the temporary recording is gone"
+    );
 }
 
 #[test]
@@ -136,18 +172,33 @@ fn a_killed_recording_says_what_is_there() {
     let ran = sandbox.run("record spin.wat");
     ran.is_refusal("record beside a recorder", 125, &["spin.aft"]);
     let ran = sandbox.run("record --force spin.wat");
-    ran.is_refusal("record beside a recorder", 125, &["spin.aft", "being written by another process"]);
+    ran.is_refusal(
+        "record beside a recorder",
+        125,
+        &["spin.aft", "being written by another process"],
+    );
     signal(&child, Signal::KILL);
     child.wait().unwrap();
     let info = sandbox.ok("info spin.aft");
-    assert!(info.stdout.contains("program   spin.wat") && info.stdout.contains("cut off"), "{info:?}");
+    assert!(
+        info.stdout.contains("program   spin.wat") && info.stdout.contains("cut off"),
+        "{info:?}"
+    );
     let verify = sandbox.ok("verify spin.aft");
     assert!(verify.stdout.contains("cut off"), "{verify:?}");
     let json = sandbox.ok("info spin.aft --format json");
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
-    assert!(json["ending"].is_null() && json["events"].is_null(), "{json}");
+    assert!(
+        json["ending"].is_null() && json["events"].is_null(),
+        "{json}"
+    );
     sandbox.refused("profile spin.aft", 125, &["spin.aft", "cut off"]);
-    assert!(sandbox.ok("cfg spin.aft --function spin").stdout.contains("back"));
+    assert!(
+        sandbox
+            .ok("cfg spin.aft --function spin")
+            .stdout
+            .contains("back")
+    );
 }
 
 #[test]

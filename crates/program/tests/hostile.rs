@@ -130,7 +130,10 @@ fn what_is_not_supported_is_refused_by_name_and_place() {
             "(module (import \"env\" \"g\" (global i32)))",
             "an imported global, \"env\" \"g\",",
         ),
-        ("(module (import \"env\" \"e\" (tag)))", "an imported tag, \"env\" \"e\","),
+        (
+            "(module (import \"env\" \"e\" (tag)))",
+            "an imported tag, \"env\" \"e\",",
+        ),
     ];
     for (text, feature) in cases {
         let (named, offset) = refused(text);

@@ -36,22 +36,33 @@ impl Cache {
 
     /// A cache in this folder, which is made if need be; no cache if it is not private.
     pub fn in_folder(folder: &Path) -> Self {
-        Self { folder: Some(folder.to_owned()).filter(|folder| private_folder(folder)) }
+        Self {
+            folder: Some(folder.to_owned()).filter(|folder| private_folder(folder)),
+        }
     }
 
     /// The user's cache: `$AFTERIMAGE_CACHE`, else `afterimage` in `$XDG_CACHE_HOME` or in
     /// `~/.cache`. Where that folder cannot be made or is not private, there is no cache.
     pub fn of_user() -> Self {
-        let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let variable = |name: &str| {
+            std::env::var_os(name)
+                .filter(|v| !v.is_empty())
+                .map(PathBuf::from)
+        };
         let folder = variable("AFTERIMAGE_CACHE")
             .or_else(|| variable("XDG_CACHE_HOME").map(|p| p.join("afterimage")))
             .or_else(|| variable("HOME").map(|p| p.join(".cache").join("afterimage")));
-        Self { folder: folder.filter(|folder| folder.is_absolute() && private_folder(folder)) }
+        Self {
+            folder: folder.filter(|folder| folder.is_absolute() && private_folder(folder)),
+        }
     }
 
     /// The module compiled, from the cache if it is there.
     pub(crate) fn compile(&self, engine: &Engine, bytes: &[u8]) -> Result<Module, RecordError> {
-        let path = self.folder.as_ref().map(|folder| folder.join(key(engine, bytes)));
+        let path = self
+            .folder
+            .as_ref()
+            .map(|folder| folder.join(key(engine, bytes)));
         if let Some(path) = path.as_deref().filter(|path| private(path)) {
             // SAFETY: only this user can have written the file: folder and file
             // are owned by the user and writable by nobody else. A file that an
@@ -87,7 +98,12 @@ fn key(engine: &Engine, bytes: &[u8]) -> String {
     let mut hasher = Into256(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
     hasher.0.update(bytes);
-    let mut name: String = hasher.0.finalize().iter().map(|b| format!("{b:02x}")).collect();
+    let mut name: String = hasher
+        .0
+        .finalize()
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
     name.push_str(".cwasm");
     name
 }
@@ -102,7 +118,13 @@ fn private(path: &Path) -> bool {
 }
 
 fn private_folder(folder: &Path) -> bool {
-    if !folder.exists() && fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).is_err() {
+    if !folder.exists()
+        && fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .is_err()
+    {
         return false;
     }
     private(folder) && folder.is_dir()
@@ -111,9 +133,14 @@ fn private_folder(folder: &Path) -> bool {
 fn store(path: &Path, module: &Module) -> std::io::Result<()> {
     let bytes = module.serialize().map_err(std::io::Error::other)?;
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&temporary)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
-    let written = file.write_all(&bytes).and_then(|()| fs::rename(&temporary, path));
+    let written = file
+        .write_all(&bytes)
+        .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }

@@ -35,22 +35,38 @@ pub(crate) struct Strings {
 
 impl Strings {
     pub(crate) fn of<'a>(strings: impl Iterator<Item = usize> + 'a) -> Self {
-        strings.fold(Self::default(), |s, len| Self { count: s.count + 1, bytes: s.bytes + len as u64 + 1 })
+        strings.fold(Self::default(), |s, len| Self {
+            count: s.count + 1,
+            bytes: s.bytes + len as u64 + 1,
+        })
     }
 }
 
 /// The effects of a function, by name. `None`: not a function of WASI preview 1.
 pub(crate) fn effects(name: &str) -> Option<&'static [Effect]> {
-    use Effect::{Arguments, Environment, ReadLen, ReadVectors, Write, WriteLen, WriteUsed, WriteVectors};
+    use Effect::{
+        Arguments, Environment, ReadLen, ReadVectors, Write, WriteLen, WriteUsed, WriteVectors,
+    };
     Some(match name {
         "args_get" => &[Arguments(0, 1)],
         "args_sizes_get" | "environ_sizes_get" => &[Write(0, 4), Write(1, 4)],
         "environ_get" => &[Environment(0, 1)],
         "clock_res_get" => &[Write(1, 8)],
         "clock_time_get" => &[Write(2, 8)],
-        "fd_advise" | "fd_allocate" | "fd_close" | "fd_datasync" | "fd_fdstat_set_flags"
-        | "fd_fdstat_set_rights" | "fd_filestat_set_size" | "fd_filestat_set_times" | "fd_renumber" | "fd_sync"
-        | "proc_exit" | "proc_raise" | "sched_yield" | "sock_shutdown" => &[],
+        "fd_advise"
+        | "fd_allocate"
+        | "fd_close"
+        | "fd_datasync"
+        | "fd_fdstat_set_flags"
+        | "fd_fdstat_set_rights"
+        | "fd_filestat_set_size"
+        | "fd_filestat_set_times"
+        | "fd_renumber"
+        | "fd_sync"
+        | "proc_exit"
+        | "proc_raise"
+        | "sched_yield"
+        | "sock_shutdown" => &[],
         "fd_fdstat_get" => &[Write(1, 24)],
         "fd_filestat_get" => &[Write(1, 64)],
         "fd_pread" => &[WriteVectors(1, 2, 4), Write(4, 4)],
@@ -62,7 +78,9 @@ pub(crate) fn effects(name: &str) -> Option<&'static [Effect]> {
         "fd_seek" => &[Write(3, 8)],
         "fd_tell" => &[Write(1, 8)],
         "fd_write" => &[ReadVectors(1, 2), Write(3, 4)],
-        "path_create_directory" | "path_remove_directory" | "path_unlink_file" => &[ReadLen(1, 2, 1)],
+        "path_create_directory" | "path_remove_directory" | "path_unlink_file" => {
+            &[ReadLen(1, 2, 1)]
+        }
         "path_filestat_get" => &[ReadLen(2, 3, 1), Write(4, 64)],
         "path_filestat_set_times" => &[ReadLen(2, 3, 1)],
         "path_link" => &[ReadLen(2, 3, 1), ReadLen(5, 6, 1)],
@@ -98,7 +116,9 @@ fn span(memory: &[u8], address: u64, length: u64) -> Option<Span> {
 
 fn word(memory: &[u8], address: u64) -> u64 {
     let bytes = span(memory, address, 4).map(|s| &memory[s]);
-    bytes.map_or(0, |b| u64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]])))
+    bytes.map_or(0, |b| {
+        u64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    })
 }
 
 fn vectors(memory: &[u8], at: u64, count: u64) -> impl Iterator<Item = Span> + '_ {
@@ -114,13 +134,21 @@ pub(crate) fn reads(effects: &[Effect], args: &[RawValue], memory: &[u8], out: &
     out.clear();
     let mut add = |span: Option<Span>| {
         if let Some(span) = span.filter(|s| !s.is_empty()) {
-            out.push(HostRead { memory: 0, address: span.start as u64, length: span.len() as u64 });
+            out.push(HostRead {
+                memory: 0,
+                address: span.start as u64,
+                length: span.len() as u64,
+            });
         }
     };
     for effect in effects {
         match *effect {
             Effect::ReadLen(at, count, size) => {
-                add(span(memory, argument(args, at), argument(args, count).saturating_mul(size)));
+                add(span(
+                    memory,
+                    argument(args, at),
+                    argument(args, count).saturating_mul(size),
+                ));
             }
             Effect::ReadVectors(at, count) => {
                 let (at, count) = (argument(args, at), argument(args, count));
@@ -128,7 +156,11 @@ pub(crate) fn reads(effects: &[Effect], args: &[RawValue], memory: &[u8], out: &
                 vectors(memory, at, count).for_each(|s| add(Some(s)));
             }
             Effect::WriteVectors(at, count, _) => {
-                add(span(memory, argument(args, at), argument(args, count).saturating_mul(8)));
+                add(span(
+                    memory,
+                    argument(args, at),
+                    argument(args, count).saturating_mul(8),
+                ));
             }
             _ => {}
         }
@@ -174,7 +206,11 @@ pub(crate) fn writes(
                 }
             }
             Effect::Arguments(pointers, strings) | Effect::Environment(pointers, strings) => {
-                let sizes = if matches!(effect, Effect::Arguments(..)) { arguments } else { environment };
+                let sizes = if matches!(effect, Effect::Arguments(..)) {
+                    arguments
+                } else {
+                    environment
+                };
                 add(span(memory, argument(args, pointers), 4 * sizes.count));
                 add(span(memory, argument(args, strings), sizes.bytes));
             }

@@ -4,7 +4,9 @@ use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 use afterimage_placement::OpenFrame;
 use afterimage_program::{BlockEnd, OperatorIndex, Program};
 use afterimage_rewrite::{OffsetMap, Place};
-use afterimage_trace::{Ending, Frame, Interrupter, Standing as FrameStanding, TraceError, TrapCode};
+use afterimage_trace::{
+    Ending, Frame, Interrupter, Standing as FrameStanding, TraceError, TrapCode,
+};
 use wasmtime::{ThrownException, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
@@ -44,7 +46,10 @@ pub(crate) fn classify(error: wasmtime::Error) -> Result<Outcome, RecordError> {
                 .frames()
                 .iter()
                 .map(|f| {
-                    let offset = f.module_offset().and_then(|o| u32::try_from(o).ok()).map(InstrOffset);
+                    let offset = f
+                        .module_offset()
+                        .and_then(|o| u32::try_from(o).ok())
+                        .map(InstrOffset);
                     (FuncId::from_u32(f.func_index()), offset)
                 })
                 .collect()
@@ -59,7 +64,10 @@ pub(crate) fn classify(error: wasmtime::Error) -> Result<Outcome, RecordError> {
     } else if error.is::<ThrownException>() {
         // The frames that it left are gone; what the engine shows is where it was thrown, by offsets that
         // differ with the instrumentation.
-        return Ok(Outcome::Early { how: Early::Exception, stack: Vec::new() });
+        return Ok(Outcome::Early {
+            how: Early::Exception,
+            stack: Vec::new(),
+        });
     } else {
         match error.downcast::<RecordError>() {
             Ok(ours) => return Err(ours),
@@ -74,7 +82,10 @@ pub(crate) fn classify(error: wasmtime::Error) -> Result<Outcome, RecordError> {
 
 /// The message of an error without the backtrace that the engine adds to it.
 fn root_message(error: &wasmtime::Error) -> String {
-    error.chain().last().map_or_else(|| error.to_string(), ToString::to_string)
+    error
+        .chain()
+        .last()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Where one activation stands.
@@ -92,24 +103,31 @@ impl Outcome {
         index: &OperatorIndex<'_>,
         map: &OffsetMap,
     ) -> Result<Vec<Standing>, RecordError> {
-        let Outcome::Early { stack, how } = self else { return Ok(Vec::new()) };
+        let Outcome::Early { stack, how } = self else {
+            return Ok(Vec::new());
+        };
         let mut standing = stack
             .iter()
             .enumerate()
             .map(|(depth, &(function, offset))| match offset {
                 Some(offset) => {
                     let place = map.lookup(offset).filter(|found| found.0 == function);
-                    let (_, place) = place.ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?;
+                    let (_, place) =
+                        place.ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?;
                     Ok(Standing { function, place })
                 }
                 // Only a stack overflow stands in front of the code of a function.
                 None if depth == 0 && matches!(how, Early::Trap(Trap::StackOverflow)) => {
-                    Ok(Standing { function, place: Place::Prologue })
+                    Ok(Standing {
+                        function,
+                        place: Place::Prologue,
+                    })
                 }
                 None => Err(RecordError::UnknownPlace(function.to_string())),
             })
             .collect::<Result<Vec<_>, RecordError>>()?;
-        if let (Early::Trap(Trap::UnreachableCodeReached), Some(top)) = (how, standing.first_mut()) {
+        if let (Early::Trap(Trap::UnreachableCodeReached), Some(top)) = (how, standing.first_mut())
+        {
             *top = behind_conditional_trap(program, index, *top)?;
         }
         Ok(standing)
@@ -117,26 +135,55 @@ impl Outcome {
 
     /// How the run ended. `by` is who asked it to stop, if anybody did.
     pub(crate) fn ending(&self, standing: &[Standing], by: Option<Interrupter>) -> Ending {
-        let Outcome::Early { how, .. } = self else { return Ending::Returned };
-        let at_poll = matches!(standing.first(), Some(Standing { place: Place::Poll(_), .. }));
-        let at_prologue = matches!(standing.first(), Some(Standing { place: Place::Prologue, .. }));
+        let Outcome::Early { how, .. } = self else {
+            return Ending::Returned;
+        };
+        let at_poll = matches!(
+            standing.first(),
+            Some(Standing {
+                place: Place::Poll(_),
+                ..
+            })
+        );
+        let at_prologue = matches!(
+            standing.first(),
+            Some(Standing {
+                place: Place::Prologue,
+                ..
+            })
+        );
         match how {
             Early::Exit(code) => Ending::Exited { code: *code },
-            Early::Stopped => Ending::Interrupted { by: by.unwrap_or(Interrupter::Terminate) },
-            Early::Trap(Trap::UnreachableCodeReached) if at_poll => {
-                Ending::Interrupted { by: by.unwrap_or(Interrupter::Terminate) }
-            }
+            Early::Stopped => Ending::Interrupted {
+                by: by.unwrap_or(Interrupter::Terminate),
+            },
+            Early::Trap(Trap::UnreachableCodeReached) if at_poll => Ending::Interrupted {
+                by: by.unwrap_or(Interrupter::Terminate),
+            },
             Early::Trap(Trap::UnreachableCodeReached) if at_prologue => Ending::StackOverflow,
             Early::Trap(Trap::StackOverflow) => Ending::StackOverflow,
-            Early::Trap(trap) => Ending::Trapped { code: trap_code(*trap), message: trap.to_string() },
-            Early::Exception => Ending::Exception { message: String::new() },
-            Early::Host(message) => Ending::HostError { message: message.clone() },
+            Early::Trap(trap) => Ending::Trapped {
+                code: trap_code(*trap),
+                message: trap.to_string(),
+            },
+            Early::Exception => Ending::Exception {
+                message: String::new(),
+            },
+            Early::Host(message) => Ending::HostError {
+                message: message.clone(),
+            },
         }
     }
 
     /// Whether the innermost activation was inside a host call.
     fn in_host_call(&self) -> bool {
-        matches!(self, Outcome::Early { how: Early::Exit(_) | Early::Stopped | Early::Host(_), .. })
+        matches!(
+            self,
+            Outcome::Early {
+                how: Early::Exit(_) | Early::Stopped | Early::Host(_),
+                ..
+            }
+        )
     }
 }
 
@@ -147,20 +194,31 @@ fn behind_conditional_trap(
     index: &OperatorIndex<'_>,
     at: Standing,
 ) -> Result<Standing, RecordError> {
-    let Place::Operator(offset) = at.place else { return Ok(at) };
+    let Place::Operator(offset) = at.place else {
+        return Ok(at);
+    };
     let unknown = || RecordError::UnknownPlace(offset.to_string());
     let function = program.function(at.function).ok_or_else(unknown)?;
     let cfg = &function.cfg;
-    let block = index.find(offset).and_then(|(_, op)| function.block_of(op)).ok_or_else(unknown)?;
+    let block = index
+        .find(offset)
+        .and_then(|(_, op)| function.block_of(op))
+        .ok_or_else(unknown)?;
     if cfg.blocks[block].end != BlockEnd::Branch {
         return Ok(at);
     }
     // Of two ways that both lead to `unreachable`, the first has a store before it and is no conditional trap.
-    let trap = cfg.graph.successors(block).rfind(|&to| cfg.blocks[to].end == BlockEnd::Unreachable);
+    let trap = cfg
+        .graph
+        .successors(block)
+        .rfind(|&to| cfg.blocks[to].end == BlockEnd::Unreachable);
     let trap = trap.ok_or_else(unknown)?;
     // `unreachable` is one byte, the last of its block.
     let offset = OrigOffset(cfg.blocks[trap].offsets.end.0 - 1);
-    Ok(Standing { function: at.function, place: Place::Operator(offset) })
+    Ok(Standing {
+        function: at.function,
+        place: Place::Operator(offset),
+    })
 }
 
 fn trap_code(trap: Trap) -> TrapCode {
@@ -183,21 +241,30 @@ pub(crate) fn frames(program: &Program, standing: &[Standing]) -> Result<Vec<Fra
     standing
         .iter()
         .map(|s| {
-            let function =
-                program.function(s.function).ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
+            let function = program
+                .function(s.function)
+                .ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
             let (offset, standing) = match s.place {
                 Place::Operator(offset) => (offset, FrameStanding::At),
                 Place::Poll(block) => (block_start(function, block), FrameStanding::Before),
                 Place::Prologue => (function.body.start, FrameStanding::NotEntered),
             };
-            Ok(Frame { function: s.function, offset, standing })
+            Ok(Frame {
+                function: s.function,
+                offset,
+                standing,
+            })
         })
         .collect()
 }
 
 /// Where a block begins; the root begins where the function does.
 fn block_start(function: &afterimage_program::Function, block: BlockId) -> OrigOffset {
-    if block == function.cfg.graph.root() { function.body.start } else { function.cfg.blocks[block].offsets.start }
+    if block == function.cfg.graph.root() {
+        function.body.start
+    } else {
+        function.cfg.blocks[block].offsets.start
+    }
 }
 
 /// The units of flow that the activations on the stack stand for.
@@ -210,8 +277,9 @@ pub(crate) fn open_frames(
     let mut open = Vec::with_capacity(standing.len());
     let mut callee_entered = outcome.in_host_call();
     for s in standing {
-        let function =
-            program.function(s.function).ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
+        let function = program
+            .function(s.function)
+            .ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
         let block = match s.place {
             // The activation was counted nowhere, and its caller's call reached nobody.
             Place::Prologue => {
@@ -224,8 +292,15 @@ pub(crate) fn open_frames(
                 .and_then(|(_, op)| function.block_of(op))
                 .ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?,
         };
-        let calls = matches!(function.cfg.blocks[block].end, BlockEnd::Call(_) | BlockEnd::TailCall(_));
-        open.push(OpenFrame { function: s.function, block, callee_entered: calls && callee_entered });
+        let calls = matches!(
+            function.cfg.blocks[block].end,
+            BlockEnd::Call(_) | BlockEnd::TailCall(_)
+        );
+        open.push(OpenFrame {
+            function: s.function,
+            block,
+            callee_entered: calls && callee_entered,
+        });
         callee_entered = true;
     }
     Ok(open)

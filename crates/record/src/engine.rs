@@ -36,7 +36,11 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn with_stack(stack: usize) -> Self {
-        Self { stack, deterministic: true, epochs: false }
+        Self {
+            stack,
+            deterministic: true,
+            epochs: false,
+        }
     }
 }
 
@@ -86,6 +90,9 @@ mod tests {
     fn engine_version_is_the_locked_one() {
         let lock = include_str!("../../../Cargo.lock");
         let entry = format!("name = \"wasmtime\"\nversion = \"{WASMTIME}\"");
-        assert!(lock.contains(&entry), "Cargo.lock has another version of wasmtime");
+        assert!(
+            lock.contains(&entry),
+            "Cargo.lock has another version of wasmtime"
+        );
     }
 }

@@ -7,7 +7,9 @@ use afterimage_trace::TraceError;
 #[non_exhaustive]
 pub enum RecordError {
     /// The program needs a function that there is none for.
-    #[error("the program imports {module:?} {name:?}, which is not a WASI preview 1 function: afterimage runs WASI preview 1 programs")]
+    #[error(
+        "the program imports {module:?} {name:?}, which is not a WASI preview 1 function: afterimage runs WASI preview 1 programs"
+    )]
     UnknownImport {
         /// The import's module name.
         module: String,
@@ -15,7 +17,9 @@ pub enum RecordError {
         name: String,
     },
     /// An import has the name of a WASI function but another type.
-    #[error("the program imports WASI function {name:?} with the type {found}, but it has the type {expected}")]
+    #[error(
+        "the program imports WASI function {name:?} with the type {found}, but it has the type {expected}"
+    )]
     ImportType {
         /// The function.
         name: String,
@@ -25,7 +29,9 @@ pub enum RecordError {
         expected: String,
     },
     /// The program calls WASI functions, which work on the memory exported as "memory", and exports none.
-    #[error("the program imports WASI functions but exports no memory named \"memory\" for them to work on")]
+    #[error(
+        "the program imports WASI functions but exports no memory named \"memory\" for them to work on"
+    )]
     NoMemory,
     /// There is nothing to run.
     #[error("the program exports no function {wanted:?}{}", exports_hint(.exports))]
@@ -81,7 +87,9 @@ pub enum RecordError {
     #[error("the counters do not agree with each other, so no count can be trusted: {0}")]
     Solve(#[from] afterimage_placement::SolveError),
     /// A counter of its own in a block shows something else than the counts of edges say.
-    #[error("function {function}, block {block}: its own counter shows {measured}, but {derived} follows from the other counters")]
+    #[error(
+        "function {function}, block {block}: its own counter shows {measured}, but {derived} follows from the other counters"
+    )]
     BlockDiffers {
         /// The function's index.
         function: u32,
@@ -101,10 +109,14 @@ pub enum RecordError {
         what: String,
     },
     /// The recording was cut before its end was written.
-    #[error("the recording was cut off: how the run ended is not in the file; record the program again")]
+    #[error(
+        "the recording was cut off: how the run ended is not in the file; record the program again"
+    )]
     Cut,
     /// The recording was stopped from outside without a clock to find the same moment again.
-    #[error("the run was stopped from outside ({0}) and recorded without a stop clock, so the moment cannot be found again; record with the clock, or with --lens counts")]
+    #[error(
+        "the run was stopped from outside ({0}) and recorded without a stop clock, so the moment cannot be found again; record with the clock, or with --lens counts"
+    )]
     NoClock(String),
     /// The place where a run ended cannot be found in the program.
     #[error("the engine reports the guest at {0}, which is no place in the program")]

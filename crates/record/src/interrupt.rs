@@ -31,7 +31,12 @@ impl Interrupt {
             Interrupter::Terminate => 2,
             Interrupter::Timeout => 3,
         };
-        if self.0.by.compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        if self
+            .0
+            .by
+            .compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst)
+            .is_err()
+        {
             return;
         }
         let limit = self.0.limit.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +83,12 @@ pub(crate) struct LimitGuard<'a>(&'a Interrupt);
 
 impl Drop for LimitGuard<'_> {
     fn drop(&mut self) {
-        *self.0.0.limit.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self
+            .0
+            .0
+            .limit
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 

@@ -6,9 +6,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use afterimage_ids::{FuncId, ImportId};
 use afterimage_placement::{Plan, PlanOptions, plan};
 use afterimage_program::{OperatorIndex, Program};
-use afterimage_rewrite::{CLOCK_AT, LIMIT_AT, MEMORY_EXPORT, Options, Rewritten, START_EXPORT, rewrite};
+use afterimage_rewrite::{
+    CLOCK_AT, LIMIT_AT, MEMORY_EXPORT, Options, Rewritten, START_EXPORT, rewrite,
+};
 use afterimage_trace::{
-    CountsLens, End, Event, HostRead, HostStop, Interrupter, LogWriter, Meta, RawValue, Stdin, TraceWriter,
+    CountsLens, End, Event, HostRead, HostStop, Interrupter, LogWriter, Meta, RawValue, Stdin,
+    TraceWriter,
 };
 use sha2::{Digest, Sha256};
 use wasmtime::{Instance, Memory, Module, ResourceLimiter, Store, Val};
@@ -125,7 +128,13 @@ impl Live {
         outcome: HostStop,
     ) -> Result<(), RecordError> {
         let reads = self.reads.clone();
-        self.log(&Event::HostStop { import, args: args.to_vec(), reads, read_digest, outcome })
+        self.log(&Event::HostStop {
+            import,
+            args: args.to_vec(),
+            reads,
+            read_digest,
+            outcome,
+        })
     }
 }
 
@@ -182,26 +191,44 @@ pub fn record(
     interrupt: &Interrupt,
     out: &TraceWriter,
 ) -> Result<Recorded, RecordError> {
-    let settings = Settings { deterministic: options.deterministic, ..Settings::with_stack(options.stack) };
+    let settings = Settings {
+        deterministic: options.deterministic,
+        ..Settings::with_stack(options.stack)
+    };
     let engine = engine(settings)?;
     let the_plan = match &options.counts {
         Some(wanted) => Some(plan(program, wanted)?),
         None => None,
     };
-    let rewriting = Options { clock: options.clock, export_start: true, ..Options::default() };
+    let rewriting = Options {
+        clock: options.clock,
+        export_start: true,
+        ..Options::default()
+    };
     let rewritten = rewrite(bytes, program, the_plan.as_ref(), &rewriting)?;
     let entries = entry_points(program, command)?;
     check_imports(program)?;
 
     let mut meta = meta(bytes, command, options);
-    meta.extra.insert("clock".to_owned(), options.clock.to_string());
+    meta.extra
+        .insert("clock".to_owned(), options.clock.to_string());
     out.meta(&meta)?;
     out.module(bytes)?;
     let log = out.log()?;
 
     let module = cache.compile(&engine, &rewritten.module)?;
-    let _timer = options.timeout.map(|limit| Timer::start(limit, interrupt.clone()));
-    let run = Run { bytes, program, command, options, rewritten: &rewritten, plan: the_plan.as_ref(), entries };
+    let _timer = options
+        .timeout
+        .map(|limit| Timer::start(limit, interrupt.clone()));
+    let run = Run {
+        bytes,
+        program,
+        command,
+        options,
+        rewritten: &rewritten,
+        plan: the_plan.as_ref(),
+        entries,
+    };
     let recorded = on_guest_thread(options.stack, || run.run(&module, interrupt, log))?;
     if let Some(counts) = &recorded.counts {
         out.counts(counts)?;
@@ -220,8 +247,14 @@ fn meta(bytes: &[u8], command: &Command, options: &RecordOptions) -> Meta {
         invoke: command.invoke.clone(),
         tool_version: options.tool_version.clone(),
         engine: engine_description(),
-        stdin: if command.stdin.is_some() { Stdin::File } else { Stdin::Inherited },
-        created_unix: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
+        stdin: if command.stdin.is_some() {
+            Stdin::File
+        } else {
+            Stdin::Inherited
+        },
+        created_unix: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| d.as_secs()),
         module_sha256: Sha256::digest(bytes).into(),
         stack_limit: options.stack as u64,
         ..Meta::default()
@@ -267,7 +300,10 @@ pub(crate) fn entry_points(
 fn check_imports(program: &Program) -> Result<(), RecordError> {
     for import in &program.imports {
         if import.module != wasi::MODULE || crate::effects::effects(&import.name).is_none() {
-            return Err(RecordError::UnknownImport { module: import.module.clone(), name: import.name.clone() });
+            return Err(RecordError::UnknownImport {
+                module: import.module.clone(),
+                name: import.name.clone(),
+            });
         }
     }
     Ok(())
@@ -292,9 +328,19 @@ impl Run<'_> {
     ) -> Result<Recorded, RecordError> {
         let mut store = Store::new(module.engine(), self.host(interrupt, log)?);
         let mut imports = Vec::with_capacity(self.program.imports.len());
-        for (i, (import, wanted)) in self.program.imports.iter().zip(module.imports()).enumerate() {
-            let unknown = || RecordError::UnknownImport { module: import.module.clone(), name: import.name.clone() };
-            let function = wasi::function(&mut store, &import.name, ImportId::from_u32(i as u32)).ok_or_else(unknown)?;
+        for (i, (import, wanted)) in self
+            .program
+            .imports
+            .iter()
+            .zip(module.imports())
+            .enumerate()
+        {
+            let unknown = || RecordError::UnknownImport {
+                module: import.module.clone(),
+                name: import.name.clone(),
+            };
+            let function = wasi::function(&mut store, &import.name, ImportId::from_u32(i as u32))
+                .ok_or_else(unknown)?;
             let expected = function.ty(&store);
             let found = wanted.ty().func().cloned().ok_or_else(unknown)?;
             if !found.matches(&expected) {
@@ -306,14 +352,19 @@ impl Run<'_> {
             }
             imports.push(function.into());
         }
-        let instance = Instance::new(&mut store, module, &imports).map_err(RecordError::instantiate)?;
+        let instance =
+            Instance::new(&mut store, module, &imports).map_err(RecordError::instantiate)?;
         if !self.program.imports.is_empty() {
-            let memory = instance.get_memory(&mut store, "memory").ok_or(RecordError::NoMemory)?;
+            let memory = instance
+                .get_memory(&mut store, "memory")
+                .ok_or(RecordError::NoMemory)?;
             store.data_mut().memory = Some(memory);
         }
         store.limiter(|live| live);
 
-        let counters = instance.get_memory(&mut store, MEMORY_EXPORT).ok_or(RecordError::NoMemory)?;
+        let counters = instance
+            .get_memory(&mut store, MEMORY_EXPORT)
+            .ok_or(RecordError::NoMemory)?;
         let limit = counters.data_ptr(&store) as usize + LIMIT_AT as usize;
         let guard = self.options.clock.then(|| interrupt.guard(limit));
         let start = cpu_time();
@@ -337,13 +388,30 @@ impl Run<'_> {
         let counts = match self.plan {
             Some(plan) => {
                 let open = open_frames(self.program, &index, &outcome, &standing)?;
-                let entered: Vec<FuncId> = self.entries.iter().take(live.entered).map(|e| e.0).collect();
+                let entered: Vec<FuncId> = self
+                    .entries
+                    .iter()
+                    .take(live.entered)
+                    .map(|e| e.0)
+                    .collect();
                 let counters = self.rewritten.layout.counters(&memory).unwrap_or_default();
-                Some(solve_counts(self.program, plan, &counters, &entered, live.calls, open)?)
+                Some(solve_counts(
+                    self.program,
+                    plan,
+                    &counters,
+                    &entered,
+                    live.calls,
+                    open,
+                )?)
             }
             None => None,
         };
-        Ok(Recorded { end, cpu_seconds, results, counts })
+        Ok(Recorded {
+            end,
+            cpu_seconds,
+            results,
+            counts,
+        })
     }
 
     fn call_entries(
@@ -354,12 +422,18 @@ impl Run<'_> {
         let mut last = Vec::new();
         for (function, export, args) in &self.entries {
             store.data_mut().flush_growth()?;
-            store.data_mut().log(&Event::Enter { function: *function, args: args.clone() })?;
-            store.data_mut().entered += 1;
-            let callee = instance.get_func(&mut *store, export).ok_or_else(|| RecordError::NoExport {
-                wanted: export.clone(),
-                exports: Vec::new(),
+            store.data_mut().log(&Event::Enter {
+                function: *function,
+                args: args.clone(),
             })?;
+            store.data_mut().entered += 1;
+            let callee =
+                instance
+                    .get_func(&mut *store, export)
+                    .ok_or_else(|| RecordError::NoExport {
+                        wanted: export.clone(),
+                        exports: Vec::new(),
+                    })?;
             let params: Vec<Val> = args.iter().map(|a| crate::values::val(*a)).collect();
             let mut results: Vec<Val> = callee.ty(&*store).results().map(|ty| zero(&ty)).collect();
             if let Err(error) = callee.call(&mut *store, &params, &mut results) {
@@ -367,7 +441,9 @@ impl Run<'_> {
             }
             last = results.iter().map(raw).collect();
             store.data_mut().flush_growth()?;
-            store.data_mut().log(&Event::Leave { results: last.clone() })?;
+            store.data_mut().log(&Event::Leave {
+                results: last.clone(),
+            })?;
         }
         Ok((Outcome::Returned, last))
     }
@@ -386,7 +462,7 @@ impl Run<'_> {
             runtime,
             interrupt: interrupt.clone(),
             memory: None,
-            
+
             log,
             events: 0,
             entered: 0,
@@ -418,7 +494,10 @@ pub(crate) fn wasi_context(
     options: &RecordOptions,
 ) -> Result<WasiP1Ctx, RecordError> {
     let mut builder = WasiCtxBuilder::new();
-    builder.allow_blocking_current_thread(true).args(arguments).envs(&command.env);
+    builder
+        .allow_blocking_current_thread(true)
+        .args(arguments)
+        .envs(&command.env);
     if !options.silent {
         builder.inherit_stdout().inherit_stderr();
     }
@@ -430,7 +509,10 @@ pub(crate) fn wasi_context(
             builder.inherit_stdin();
         }
         Some(path) => {
-            let open = |message: String| RecordError::Open { path: path.display().to_string(), message };
+            let open = |message: String| RecordError::Open {
+                path: path.display().to_string(),
+                message,
+            };
             let file = std::fs::File::open(path).map_err(|e| open(e.to_string()))?;
             if file.metadata().is_ok_and(|m| m.is_dir()) {
                 return Err(open("it is a folder".to_owned()));
@@ -441,7 +523,10 @@ pub(crate) fn wasi_context(
     for (host, guest) in &command.dirs {
         builder
             .preopened_dir(host, guest, FsPerms::ReadWrite)
-            .map_err(|e| RecordError::Open { path: host.display().to_string(), message: format!("{e:#}") })?;
+            .map_err(|e| RecordError::Open {
+                path: host.display().to_string(),
+                message: format!("{e:#}"),
+            })?;
     }
     Ok(builder.build_p1())
 }
@@ -455,7 +540,9 @@ pub(crate) fn cpu_time() -> f64 {
 /// A word of the probes' memory.
 pub(crate) fn word(memory: &[u8], address: u64) -> u64 {
     let at = address as usize;
-    memory.get(at..at + 8).map_or(0, |b| u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
+    memory.get(at..at + 8).map_or(0, |b| {
+        u64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])
+    })
 }
 
 /// Stops the run after a while, unless dropped before.

@@ -51,12 +51,19 @@ fn process_time() -> f64 {
 /// # Errors
 /// If the engine does not compile it.
 pub fn compile(setting: Setting, bytes: &[u8]) -> Result<Compiled, RecordError> {
-    let settings =
-        Settings { deterministic: setting.deterministic, epochs: setting.epochs, ..Settings::with_stack(RECORD_STACK) };
+    let settings = Settings {
+        deterministic: setting.deterministic,
+        epochs: setting.epochs,
+        ..Settings::with_stack(RECORD_STACK)
+    };
     let engine = engine(settings)?;
     let start = process_time();
     let module = Module::new(&engine, bytes).map_err(RecordError::compile)?;
-    Ok(Compiled { compile_seconds: process_time() - start, engine, module })
+    Ok(Compiled {
+        compile_seconds: process_time() - start,
+        engine,
+        module,
+    })
 }
 
 impl Compiled {
@@ -69,15 +76,22 @@ impl Compiled {
     }
 
     fn execute(&self, command: &Command) -> Result<Execution, RecordError> {
-        let options = RecordOptions { silent: true, ..RecordOptions::default() };
+        let options = RecordOptions {
+            silent: true,
+            ..RecordOptions::default()
+        };
         let wasi = wasi_context(command, &arguments(command), &options)?;
         let mut store: Store<WasiP1Ctx> = Store::new(&self.engine, wasi);
         // Epochs that never come: the cost of looking for them is what is measured.
         store.set_epoch_deadline(u64::MAX / 2);
         let mut linker = Linker::new(&self.engine);
         add_to_linker_sync(&mut linker, |wasi| wasi).map_err(RecordError::instantiate)?;
-        let instance = linker.instantiate(&mut store, &self.module).map_err(RecordError::instantiate)?;
-        let start = instance.get_typed_func::<(), ()>(&mut store, "_start").map_err(RecordError::instantiate)?;
+        let instance = linker
+            .instantiate(&mut store, &self.module)
+            .map_err(RecordError::instantiate)?;
+        let start = instance
+            .get_typed_func::<(), ()>(&mut store, "_start")
+            .map_err(RecordError::instantiate)?;
         let (cpu, wall) = (cpu_time(), Instant::now());
         let outcome = start.call(&mut store, ());
         let (cpu_seconds, wall_seconds) = (cpu_time() - cpu, wall.elapsed().as_secs_f64());
@@ -91,6 +105,11 @@ impl Compiled {
         let probes = instance
             .get_memory(&mut store, afterimage_rewrite::MEMORY_EXPORT)
             .map(|memory| memory.data(&store).to_vec());
-        Ok(Execution { cpu_seconds, wall_seconds, probes, exit_code })
+        Ok(Execution {
+            cpu_seconds,
+            wall_seconds,
+            probes,
+            exit_code,
+        })
     }
 }

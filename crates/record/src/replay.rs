@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use afterimage_ids::{FuncId, ImportId};
 use afterimage_program::Program;
-use afterimage_rewrite::{ARM_CLOCK_AT, ARM_SKIP_AT, LIMIT_AT, MEMORY_EXPORT, Rewritten, START_EXPORT};
+use afterimage_rewrite::{
+    ARM_CLOCK_AT, ARM_SKIP_AT, LIMIT_AT, MEMORY_EXPORT, Rewritten, START_EXPORT,
+};
 use afterimage_trace::{Event, HostStop, LogReader, RawValue, TraceFile};
 use wasmtime::{Engine, Func, Instance, Memory, Module, ResourceLimiter, Store, Val};
 use wasmtime_wasi::I32Exit;
@@ -59,14 +61,20 @@ impl Host {
     }
 
     fn diverged(&self, what: impl Into<String>) -> RecordError {
-        RecordError::Diverged { event: self.position.saturating_sub(1), what: what.into() }
+        RecordError::Diverged {
+            event: self.position.saturating_sub(1),
+            what: what.into(),
+        }
     }
 
     fn growth(&mut self, memory: bool) -> Result<bool, RecordError> {
         match self.next()? {
             Some(Event::MemoryGrow { granted }) if memory => Ok(granted),
             Some(Event::TableGrow { granted }) if !memory => Ok(granted),
-            other => Err(self.diverged(format!("the guest grows a memory or table; the recording has {}", name(other.as_ref())))),
+            other => Err(self.diverged(format!(
+                "the guest grows a memory or table; the recording has {}",
+                name(other.as_ref())
+            ))),
         }
     }
 }
@@ -95,7 +103,9 @@ fn name(event: Option<&Event>) -> String {
         Some(Event::Enter { function, .. }) => format!("a call of function {}", function.as_u32()),
         Some(Event::Leave { .. }) => "a return to the host".to_owned(),
         Some(Event::HostCall { import, .. }) => format!("a call of import {}", import.as_u32()),
-        Some(Event::HostStop { import, .. }) => format!("a last call of import {}", import.as_u32()),
+        Some(Event::HostStop { import, .. }) => {
+            format!("a last call of import {}", import.as_u32())
+        }
         Some(Event::MemoryGrow { .. }) => "a growth of a memory".to_owned(),
         Some(Event::TableGrow { .. }) => "a growth of a table".to_owned(),
     }
@@ -122,10 +132,13 @@ pub(crate) fn replay(
     };
     let mut store = Store::new(engine, host);
     let imports = imports(&mut store, &module);
-    let instance = Instance::new(&mut store, &module, &imports).map_err(RecordError::instantiate)?;
+    let instance =
+        Instance::new(&mut store, &module, &imports).map_err(RecordError::instantiate)?;
     store.data_mut().memory = instance.get_memory(&mut store, "memory");
     store.limiter(|host| host);
-    let probes = instance.get_memory(&mut store, MEMORY_EXPORT).ok_or(RecordError::NoMemory)?;
+    let probes = instance
+        .get_memory(&mut store, MEMORY_EXPORT)
+        .ok_or(RecordError::NoMemory)?;
     let mut set = |address: u64, value: u64| {
         probes
             .write(&mut store, address as usize, &value.to_le_bytes())
@@ -142,17 +155,29 @@ pub(crate) fn replay(
     let outcome = run(&mut store, &instance, program)?;
     let memory = probes.data(&store).to_vec();
     let host = store.into_data();
-    Ok(Replayed { outcome, memory, calls: host.calls, entered: host.entered })
+    Ok(Replayed {
+        outcome,
+        memory,
+        calls: host.calls,
+        entered: host.entered,
+    })
 }
 
 /// Repeats the calls that the host made.
-fn run(store: &mut Store<Host>, instance: &Instance, program: &Program) -> Result<Outcome, RecordError> {
+fn run(
+    store: &mut Store<Host>,
+    instance: &Instance,
+    program: &Program,
+) -> Result<Outcome, RecordError> {
     loop {
         let (function, args) = match store.data_mut().next()? {
             None => return Ok(Outcome::Returned),
             Some(Event::Enter { function, args }) => (function, args),
             Some(other) => {
-                let what = format!("the guest is not running; the recording has {}", name(Some(&other)));
+                let what = format!(
+                    "the guest is not running; the recording has {}",
+                    name(Some(&other))
+                );
                 return Err(store.data().diverged(what));
             }
         };
@@ -160,11 +185,17 @@ fn run(store: &mut Store<Host>, instance: &Instance, program: &Program) -> Resul
         let export = if program.start == Some(function) && store.data().entered.len() == 1 {
             Some(START_EXPORT)
         } else {
-            program.exports.iter().find(|e| e.1 == function).map(|e| e.0.as_str())
+            program
+                .exports
+                .iter()
+                .find(|e| e.1 == function)
+                .map(|e| e.0.as_str())
         };
         let callee = export.and_then(|e| instance.get_func(&mut *store, e));
         let Some(callee) = callee else {
-            return Err(store.data().diverged(format!("function {} cannot be called", function.as_u32())));
+            return Err(store
+                .data()
+                .diverged(format!("function {} cannot be called", function.as_u32())));
         };
         let params: Vec<Val> = args.iter().map(|a| val(*a)).collect();
         let mut results: Vec<Val> = callee.ty(&*store).results().map(|ty| zero(&ty)).collect();
@@ -175,7 +206,10 @@ fn run(store: &mut Store<Host>, instance: &Instance, program: &Program) -> Resul
         match store.data_mut().next()? {
             Some(Event::Leave { results: recorded }) if recorded == results => {}
             other => {
-                let what = format!("the guest returned {results:?}; the recording has {}", name(other.as_ref()));
+                let what = format!(
+                    "the guest returned {results:?}; the recording has {}",
+                    name(other.as_ref())
+                );
                 return Err(store.data().diverged(what));
             }
         }
@@ -186,7 +220,9 @@ fn run(store: &mut Store<Host>, instance: &Instance, program: &Program) -> Resul
 fn imports(store: &mut Store<Host>, module: &Module) -> Vec<wasmtime::Extern> {
     let mut imports = Vec::new();
     for (i, import) in module.imports().enumerate() {
-        let wasmtime::ExternType::Func(ty) = import.ty() else { continue };
+        let wasmtime::ExternType::Func(ty) = import.ty() else {
+            continue;
+        };
         let id = ImportId::from_u32(i as u32);
         // The slots for results arrive without a value of their type.
         let zeros: Vec<Val> = ty.results().map(|ty| zero(&ty)).collect();
@@ -216,46 +252,92 @@ fn repeat(
     host.calls[id.as_u32() as usize] += 1;
     let event = host.next()?;
     let (import, args, reads, digest) = match &event {
-        Some(Event::HostCall { import, args, reads, read_digest, .. })
-        | Some(Event::HostStop { import, args, reads, read_digest, .. }) => (*import, args, reads, *read_digest),
+        Some(Event::HostCall {
+            import,
+            args,
+            reads,
+            read_digest,
+            ..
+        })
+        | Some(Event::HostStop {
+            import,
+            args,
+            reads,
+            read_digest,
+            ..
+        }) => (*import, args, reads, *read_digest),
         other => {
-            let what = format!("the guest calls import {}; the recording has {}", id.as_u32(), name(other.as_ref()));
+            let what = format!(
+                "the guest calls import {}; the recording has {}",
+                id.as_u32(),
+                name(other.as_ref())
+            );
             return Err(host.diverged(what).into());
         }
     };
-    let same = import == id && args.len() == params.len() && args.iter().zip(params).all(|(a, p)| *a == raw(p));
+    let same = import == id
+        && args.len() == params.len()
+        && args.iter().zip(params).all(|(a, p)| *a == raw(p));
     if !same {
-        let what = format!("the guest calls import {} with {params:?}; the recording has import {} with {args:?}", id.as_u32(), import.as_u32());
+        let what = format!(
+            "the guest calls import {} with {params:?}; the recording has import {} with {args:?}",
+            id.as_u32(),
+            import.as_u32()
+        );
         return Err(host.diverged(what).into());
     }
     let mut hasher = crc32fast::Hasher::new();
     for read in reads {
         let range = range(read.address, read.length).and_then(|r| bytes.get(r));
-        hasher.update(range.ok_or_else(|| host.diverged("the host read outside the guest's memory"))?);
+        hasher.update(
+            range.ok_or_else(|| host.diverged("the host read outside the guest's memory"))?,
+        );
     }
     if hasher.finalize() != digest {
-        return Err(host.diverged("the guest handed other bytes to the host").into());
+        return Err(host
+            .diverged("the guest handed other bytes to the host")
+            .into());
     }
     match event {
-        Some(Event::HostCall { writes, results: recorded, .. }) => {
+        Some(Event::HostCall {
+            writes,
+            results: recorded,
+            ..
+        }) => {
             for write in &writes {
-                let target = range(write.address, write.bytes.len() as u64).and_then(|r| bytes.get_mut(r));
-                let target = target.ok_or_else(|| host.diverged("the host wrote outside the guest's memory"))?;
+                let target =
+                    range(write.address, write.bytes.len() as u64).and_then(|r| bytes.get_mut(r));
+                let target = target
+                    .ok_or_else(|| host.diverged("the host wrote outside the guest's memory"))?;
                 target.copy_from_slice(&write.bytes);
             }
             let fits = recorded.len() == results.len()
-                && recorded.iter().zip(results.iter()).all(|(r, slot)| same_type(*r, slot));
+                && recorded
+                    .iter()
+                    .zip(results.iter())
+                    .all(|(r, slot)| same_type(*r, slot));
             if !fits {
-                return Err(host.diverged("a host call has results of other types").into());
+                return Err(host
+                    .diverged("a host call has results of other types")
+                    .into());
             }
             for (slot, value) in results.iter_mut().zip(recorded) {
                 *slot = val(value);
             }
             Ok(())
         }
-        Some(Event::HostStop { outcome: HostStop::Exit(code), .. }) => Err(I32Exit(code).into()),
-        Some(Event::HostStop { outcome: HostStop::Interrupted, .. }) => Err(Stopped.into()),
-        Some(Event::HostStop { outcome: HostStop::Error(message), .. }) => Err(wasmtime::Error::msg(message)),
+        Some(Event::HostStop {
+            outcome: HostStop::Exit(code),
+            ..
+        }) => Err(I32Exit(code).into()),
+        Some(Event::HostStop {
+            outcome: HostStop::Interrupted,
+            ..
+        }) => Err(Stopped.into()),
+        Some(Event::HostStop {
+            outcome: HostStop::Error(message),
+            ..
+        }) => Err(wasmtime::Error::msg(message)),
         _ => Ok(()),
     }
 }

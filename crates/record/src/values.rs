@@ -13,9 +13,11 @@ pub(crate) fn raw(value: &Val) -> RawValue {
         Val::F32(v) => RawValue::F32(*v),
         Val::F64(v) => RawValue::F64(*v),
         Val::V128(v) => RawValue::V128(v.as_u128()),
-        Val::FuncRef(None) | Val::ExternRef(None) | Val::AnyRef(None) | Val::ExnRef(None) | Val::ContRef(None) => {
-            RawValue::NullRef
-        }
+        Val::FuncRef(None)
+        | Val::ExternRef(None)
+        | Val::AnyRef(None)
+        | Val::ExnRef(None)
+        | Val::ContRef(None) => RawValue::NullRef,
         Val::FuncRef(Some(_))
         | Val::ExternRef(Some(_))
         | Val::AnyRef(Some(_))
@@ -52,7 +54,11 @@ pub(crate) fn parse_arguments(
         export: export.to_owned(),
         expected: match params {
             [] => "no arguments".to_owned(),
-            params => params.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+            params => params
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" "),
         },
         given,
     };
@@ -83,11 +89,19 @@ fn literal(ty: wasmparser::ValType, text: &str) -> Option<RawValue> {
     Some(match ty {
         I32 => {
             let value = integer(text)?;
-            RawValue::I32(i32::try_from(value).ok().or_else(|| u32::try_from(value).ok().map(|v| v as i32))?)
+            RawValue::I32(
+                i32::try_from(value)
+                    .ok()
+                    .or_else(|| u32::try_from(value).ok().map(|v| v as i32))?,
+            )
         }
         I64 => {
             let value = integer(text)?;
-            RawValue::I64(i64::try_from(value).ok().or_else(|| u64::try_from(value).ok().map(|v| v as i64))?)
+            RawValue::I64(
+                i64::try_from(value)
+                    .ok()
+                    .or_else(|| u64::try_from(value).ok().map(|v| v as i64))?,
+            )
         }
         F32 => RawValue::F32(text.parse::<f32>().ok()?.to_bits()),
         F64 => RawValue::F64(text.parse::<f64>().ok()?.to_bits()),

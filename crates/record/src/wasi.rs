@@ -140,17 +140,22 @@ fn call<R: Outcome>(
     run: impl AsyncFnOnce(&mut WasiP1Ctx, &mut GuestMemory<'_>) -> wasmtime::Result<R>,
 ) -> wasmtime::Result<R> {
     let Some(memory) = caller.data().memory else {
-        return Err(wasmtime::format_err!("a WASI function was called before the guest's memory was there"));
+        return Err(wasmtime::format_err!(
+            "a WASI function was called before the guest's memory was there"
+        ));
     };
     let (bytes, live) = memory.data_and_store_mut(&mut caller);
     live.calls[import.as_u32() as usize] += 1;
     live.flush_growth()?;
     reads(declared, args, bytes, &mut live.reads);
     targets(declared, args, bytes, &mut live.targets);
-    let read_digest = live.reads.iter().fold(crc32fast::Hasher::new(), |mut digest, read| {
-        digest.update(&bytes[read.address as usize..(read.address + read.length) as usize]);
-        digest
-    });
+    let read_digest = live
+        .reads
+        .iter()
+        .fold(crc32fast::Hasher::new(), |mut digest, read| {
+            digest.update(&bytes[read.address as usize..(read.address + read.length) as usize]);
+            digest
+        });
     let read_digest = read_digest.finalize();
     let before = live.check_effects.then(|| bytes.to_vec());
 
@@ -182,14 +187,26 @@ fn call<R: Outcome>(
     let spans = &mut live.spans;
     spans.clear();
     if outcome.succeeded() {
-        writes(declared, args, bytes, &live.targets, live.arguments, live.environment, spans);
+        writes(
+            declared,
+            args,
+            bytes,
+            &live.targets,
+            live.arguments,
+            live.environment,
+            spans,
+        );
     }
     if let Some(before) = before {
         check(&before, bytes, spans, import)?;
     }
     let written: Vec<HostWriteRef<'_>> = spans
         .iter()
-        .map(|s| HostWriteRef { memory: 0, address: s.start as u64, bytes: &bytes[s.clone()] })
+        .map(|s| HostWriteRef {
+            memory: 0,
+            address: s.start as u64,
+            bytes: &bytes[s.clone()],
+        })
         .collect();
     let result = outcome.results();
     let call = HostCallRef {
@@ -206,10 +223,18 @@ fn call<R: Outcome>(
 }
 
 /// Finds bytes that the host changed and that the declarations do not name.
-fn check(before: &[u8], after: &[u8], declared: &[std::ops::Range<usize>], import: ImportId) -> wasmtime::Result<()> {
+fn check(
+    before: &[u8],
+    after: &[u8],
+    declared: &[std::ops::Range<usize>],
+    import: ImportId,
+) -> wasmtime::Result<()> {
     for (address, (old, new)) in before.iter().zip(after).enumerate() {
         if old != new && !declared.iter().any(|s| s.contains(&address)) {
-            return Err(wasmtime::format_err!("import {} wrote address {address:#x}, which is not declared", import.as_u32()));
+            return Err(wasmtime::format_err!(
+                "import {} wrote address {address:#x}, which is not declared",
+                import.as_u32()
+            ));
         }
     }
     Ok(())

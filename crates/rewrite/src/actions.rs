@@ -83,7 +83,9 @@ impl Actions {
                 continue;
             }
             let mut ways = cfg.graph.successors(block);
-            let (Some(first), Some(second)) = (ways.next(), ways.next()) else { continue };
+            let (Some(first), Some(second)) = (ways.next(), ways.next()) else {
+                continue;
+            };
             let traps = |way: BlockId| cfg.blocks[way].end == BlockEnd::Unreachable;
             if first != second && traps(first) && traps(second) {
                 let unreachable = OpId::new(cfg.blocks[first].ops.end.index() - 1);
@@ -100,7 +102,9 @@ impl Actions {
     }
 
     pub(crate) fn add_block(&mut self, cfg: &Cfg, block: BlockId, step: Step) -> bool {
-        let Some(data) = cfg.blocks.get(block) else { return false };
+        let Some(data) = cfg.blocks.get(block) else {
+            return false;
+        };
         if data.kind != BlockKind::Code {
             return false;
         }
@@ -113,8 +117,11 @@ impl Actions {
     }
 
     fn add_edge(&mut self, cfg: &Cfg, id: EdgeId, step: Step) -> bool {
-        let Some(edge) = cfg.edges.get(id) else { return false };
-        let only_way_in = cfg.graph.in_edges(edge.to).len() == 1 && cfg.blocks[edge.to].kind == BlockKind::Code;
+        let Some(edge) = cfg.edges.get(id) else {
+            return false;
+        };
+        let only_way_in =
+            cfg.graph.in_edges(edge.to).len() == 1 && cfg.blocks[edge.to].kind == BlockKind::Code;
         let Some(op) = edge.op else {
             match edge.kind {
                 EdgeKind::Fall => self.entry.push(step),

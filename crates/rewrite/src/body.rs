@@ -99,7 +99,12 @@ pub(crate) fn rewrite_body(
             Some((at, _)) if **at == id => pending.next().map_or(&empty, |(_, a)| a),
             _ => &empty,
         };
-        writer.operator(&operator, start..end, action, operators.eof().then_some(actions))?;
+        writer.operator(
+            &operator,
+            start..end,
+            action,
+            operators.eof().then_some(actions),
+        )?;
         op += 1;
     }
     Ok((writer.out, writer.map))
@@ -120,7 +125,11 @@ impl Needs {
                 match step {
                     Step::Poll(_) => needs.poll = true,
                     Step::LoopPoll(_) => (needs.poll, needs.loop_poll) = (true, true),
-                    Step::Count(_) | Step::CountLocal(_) | Step::Flush(..) | Step::Armed | Step::Mark => {}
+                    Step::Count(_)
+                    | Step::CountLocal(_)
+                    | Step::Flush(..)
+                    | Step::Armed
+                    | Step::Mark => {}
                 }
             }
         };
@@ -152,7 +161,15 @@ struct Frame {
 
 impl Frame {
     fn new(ty: Option<wasmparser::BlockType>) -> Self {
-        Self { ty, is_loop: false, extra: 0, otherwise: Vec::new(), is_if: false, landings: None, inside: 0 }
+        Self {
+            ty,
+            is_loop: false,
+            extra: 0,
+            otherwise: Vec::new(),
+            is_if: false,
+            landings: None,
+            inside: 0,
+        }
     }
 }
 
@@ -229,16 +246,27 @@ impl Writer<'_, '_> {
     }
 
     fn copy(&mut self, range: &std::ops::Range<usize>) {
-        let (new, orig, len) = (self.out.len() as u32, range.start as u32, range.len() as u32);
+        let (new, orig, len) = (
+            self.out.len() as u32,
+            range.start as u32,
+            range.len() as u32,
+        );
         match self.map.runs.last_mut() {
-            Some(last) if last.new + last.len == new && last.orig + last.len == orig => last.len += len,
+            Some(last) if last.new + last.len == new && last.orig + last.len == orig => {
+                last.len += len
+            }
             _ => self.map.runs.push(Run { new, orig, len }),
         }
-        self.out.extend_from_slice(&self.context.bytes[range.clone()]);
+        self.out
+            .extend_from_slice(&self.context.bytes[range.clone()]);
     }
 
     fn slot(&self, address: u64) -> MemArg {
-        MemArg { offset: address, align: 3, memory_index: self.context.memory }
+        MemArg {
+            offset: address,
+            align: 3,
+            memory_index: self.context.memory,
+        }
     }
 
     /// `memory[address] += top`, where `top` pushes the amount.
@@ -256,7 +284,10 @@ impl Writer<'_, '_> {
         for &step in steps {
             match step {
                 Step::Count(counter) => {
-                    self.add_to(self.context.layout.address(counter), &Instruction::I64Const(1));
+                    self.add_to(
+                        self.context.layout.address(counter),
+                        &Instruction::I64Const(1),
+                    );
                 }
                 Step::CountLocal(i) => {
                     let local = self.first_counter + i;
@@ -267,7 +298,10 @@ impl Writer<'_, '_> {
                 }
                 Step::Flush(i, counter) => {
                     let local = self.first_counter + i;
-                    self.add_to(self.context.layout.address(counter), &Instruction::LocalGet(local));
+                    self.add_to(
+                        self.context.layout.address(counter),
+                        &Instruction::LocalGet(local),
+                    );
                     self.put(&Instruction::I64Const(0));
                     self.put(&Instruction::LocalSet(local));
                 }
@@ -327,7 +361,11 @@ impl Writer<'_, '_> {
 
     /// Traps at the armed moment; otherwise lets the entry pass.
     fn armed(&mut self) {
-        let (clock, at, skip) = (self.slot(CLOCK_AT), self.slot(ARM_CLOCK_AT), self.slot(ARM_SKIP_AT));
+        let (clock, at, skip) = (
+            self.slot(CLOCK_AT),
+            self.slot(ARM_CLOCK_AT),
+            self.slot(ARM_SKIP_AT),
+        );
         self.put(&Instruction::I32Const(0));
         self.put(&Instruction::I64Load(clock));
         self.put(&Instruction::I32Const(0));
@@ -358,7 +396,12 @@ impl Writer<'_, '_> {
 
     /// The types that a branch to a label of the original carries.
     fn carried(&self, depth: u32) -> Vec<ValType> {
-        let Some(frame) = self.frames.len().checked_sub(depth as usize + 1).map(|i| &self.frames[i]) else {
+        let Some(frame) = self
+            .frames
+            .len()
+            .checked_sub(depth as usize + 1)
+            .map(|i| &self.frames[i])
+        else {
             return Vec::new();
         };
         match frame.ty {
@@ -373,10 +416,16 @@ impl Writer<'_, '_> {
     /// Wraps the whole body, so that an exception that leaves the function is seen.
     fn open_unwind_wrapper(&mut self) -> Result<(), RewriteError> {
         let results = self.results.clone();
-        let outer = self.context.types.block(&[], &[ValType::Ref(RefType::EXNREF)])?;
+        let outer = self
+            .context
+            .types
+            .block(&[], &[ValType::Ref(RefType::EXNREF)])?;
         let inner = self.context.types.block(&[], &results)?;
         self.put(&Instruction::Block(outer));
-        self.put(&Instruction::TryTable(inner, vec![Catch::AllRef { label: 0 }].into()));
+        self.put(&Instruction::TryTable(
+            inner,
+            vec![Catch::AllRef { label: 0 }].into(),
+        ));
         self.frames[0].inside = 2;
         Ok(())
     }
@@ -395,12 +444,19 @@ impl Writer<'_, '_> {
                 self.copy(&range);
             }
             Operator::Loop { blockty } => {
-                self.frames.push(Frame { is_loop: true, ..Frame::new(Some(*blockty)) });
+                self.frames.push(Frame {
+                    is_loop: true,
+                    ..Frame::new(Some(*blockty))
+                });
                 self.copy(&range);
             }
             Operator::If { blockty } => {
                 let otherwise = action.otherwise.clone();
-                self.frames.push(Frame { is_if: true, otherwise, ..Frame::new(Some(*blockty)) });
+                self.frames.push(Frame {
+                    is_if: true,
+                    otherwise,
+                    ..Frame::new(Some(*blockty))
+                });
                 self.copy(&range);
             }
             Operator::Else => {
@@ -429,7 +485,8 @@ impl Writer<'_, '_> {
                     self.mark_host_call(1);
                 }
                 let signature = |types: &TypePool, program: &Program| {
-                    let (p, r) = types.function(program, afterimage_ids::FuncId::from_u32(*function_index));
+                    let (p, r) =
+                        types.function(program, afterimage_ids::FuncId::from_u32(*function_index));
                     (p.to_vec(), r.to_vec())
                 };
                 self.call(&range, action, signature)?;
@@ -437,8 +494,17 @@ impl Writer<'_, '_> {
                     self.mark_host_call(0);
                 }
             }
-            Operator::CallIndirect { type_index, table_index } => {
-                let index = if self.context.tables64.get(*table_index as usize).copied().unwrap_or(false) {
+            Operator::CallIndirect {
+                type_index,
+                table_index,
+            } => {
+                let index = if self
+                    .context
+                    .tables64
+                    .get(*table_index as usize)
+                    .copied()
+                    .unwrap_or(false)
+                {
                     ValType::I64
                 } else {
                     ValType::I32
@@ -457,7 +523,11 @@ impl Writer<'_, '_> {
     }
 
     fn mark_host_call(&mut self, inside: i32) {
-        let slot = MemArg { offset: crate::layout::IN_HOST_AT, align: 2, memory_index: self.context.memory };
+        let slot = MemArg {
+            offset: crate::layout::IN_HOST_AT,
+            align: 2,
+            memory_index: self.context.memory,
+        };
         self.put(&Instruction::I32Const(0));
         self.put(&Instruction::I32Const(inside));
         self.put(&Instruction::I32Store(slot));
@@ -479,7 +549,9 @@ impl Writer<'_, '_> {
             self.copy(range);
             return Ok(());
         }
-        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        let Some(frame) = self.frames.pop() else {
+            return Ok(());
+        };
         if frame.is_if && !frame.otherwise.is_empty() {
             self.put(&Instruction::Else);
             self.steps(&frame.otherwise);
@@ -539,7 +611,11 @@ impl Writer<'_, '_> {
             return Ok(());
         }
         let landings = action.table.len() as u32;
-        let carried = if landings > 0 { self.carried(targets.default()) } else { Vec::new() };
+        let carried = if landings > 0 {
+            self.carried(targets.default())
+        } else {
+            Vec::new()
+        };
         let mut params = carried.clone();
         params.push(ValType::I32);
         for _ in 0..landings {
@@ -563,7 +639,9 @@ impl Writer<'_, '_> {
         for (i, (depth, steps)) in action.table.iter().enumerate() {
             self.put(&Instruction::End);
             self.steps(steps);
-            self.put(&Instruction::Br(self.label(*depth) + landings - 1 - i as u32));
+            self.put(&Instruction::Br(
+                self.label(*depth) + landings - 1 - i as u32,
+            ));
         }
         Ok(())
     }
@@ -585,7 +663,10 @@ impl Writer<'_, '_> {
         let land = self.context.types.block(&params, &exception)?;
         self.put(&Instruction::Block(done));
         self.put(&Instruction::Block(land));
-        self.put(&Instruction::TryTable(done, vec![Catch::AllRef { label: 0 }].into()));
+        self.put(&Instruction::TryTable(
+            done,
+            vec![Catch::AllRef { label: 0 }].into(),
+        ));
         self.copy(range);
         self.put(&Instruction::End);
         self.put(&Instruction::Br(1));
@@ -612,8 +693,12 @@ impl Writer<'_, '_> {
         let mut landings = Landings::default();
         let mut values = Vec::new();
         for (clause, steps) in &action.catch {
-            let Some(catch) = table.catches.get(*clause as usize) else { continue };
-            landings.blocks.push((steps.clone(), Some(self.label(catch_label(catch)))));
+            let Some(catch) = table.catches.get(*clause as usize) else {
+                continue;
+            };
+            landings
+                .blocks
+                .push((steps.clone(), Some(self.label(catch_label(catch)))));
             values.push(self.caught(catch));
         }
         if !action.unwind.is_empty() {
@@ -648,7 +733,11 @@ impl Writer<'_, '_> {
         }
         self.put(&Instruction::TryTable(own, catches.into()));
         let landings = (!plain).then_some(landings);
-        self.frames.push(Frame { extra, landings, ..Frame::new(Some(table.ty)) });
+        self.frames.push(Frame {
+            extra,
+            landings,
+            ..Frame::new(Some(table.ty))
+        });
         Ok(())
     }
 
@@ -656,7 +745,8 @@ impl Writer<'_, '_> {
     fn caught(&self, catch: &wasmparser::Catch) -> Vec<ValType> {
         let tag_values = |tag: u32| {
             let ty = self.context.tags.get(tag as usize).copied();
-            ty.map(|ty| self.context.types.get(ty).0.to_vec()).unwrap_or_default()
+            ty.map(|ty| self.context.types.get(ty).0.to_vec())
+                .unwrap_or_default()
         };
         let exception = ValType::Ref(RefType::EXNREF);
         match *catch {

@@ -73,7 +73,9 @@ fn call_graph(program: &Program) -> Vec<Vec<u32>> {
     let mut edges: Vec<Vec<u32>> = vec![Vec::new(); n + program.types.len()];
     for (i, function) in program.functions.iter().enumerate() {
         for block in function.cfg.blocks.values() {
-            let (BlockEnd::Call(callee) | BlockEnd::TailCall(callee)) = block.end else { continue };
+            let (BlockEnd::Call(callee) | BlockEnd::TailCall(callee)) = block.end else {
+                continue;
+            };
             match callee {
                 Callee::Direct(id) => {
                     if let Some(callee) = (id.as_u32() as usize).checked_sub(imports) {
@@ -97,13 +99,22 @@ fn call_graph(program: &Program) -> Vec<Vec<u32>> {
 /// For each type the first one equal to it, since indirect calls compare types by structure.
 fn canonical_types(program: &Program) -> Vec<usize> {
     let mut first = HashMap::new();
-    program.types.iter().map(|(id, ty)| *first.entry(ty).or_insert(id.index())).collect()
+    program
+        .types
+        .iter()
+        .map(|(id, ty)| *first.entry(ty).or_insert(id.index()))
+        .collect()
 }
 
 /// The loop headers of a function, ascending.
 fn headers(function: &Function) -> impl Iterator<Item = BlockId> + '_ {
     let graph = &function.cfg.graph;
-    graph.vertices().filter(move |&v| graph.in_edges(v).iter().any(|&e| function.cfg.edges[e].back))
+    graph.vertices().filter(move |&v| {
+        graph
+            .in_edges(v)
+            .iter()
+            .any(|&e| function.cfg.edges[e].back)
+    })
 }
 
 /// Adds the polls of a function.

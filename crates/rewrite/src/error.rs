@@ -7,7 +7,9 @@ pub enum RewriteError {
     #[error("the module does not parse at offset 0x{:x}: {}", .0.offset(), .0.message())]
     Parse(#[from] wasmparser::BinaryReaderError),
     /// The plan asks for a probe where the function has no such place.
-    #[error("function {function}: the plan asks for a probe on {site}, which the function does not have")]
+    #[error(
+        "function {function}: the plan asks for a probe on {site}, which the function does not have"
+    )]
     NoSuchSite {
         /// The function's index.
         function: u32,

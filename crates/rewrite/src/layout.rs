@@ -76,7 +76,9 @@ impl Layout {
 
     /// The size of the memory in pages of 64 KiB.
     pub fn pages(&self) -> u64 {
-        self.entry_address(self.entry_counters).div_ceil(PAGE).max(1)
+        self.entry_address(self.entry_counters)
+            .div_ceil(PAGE)
+            .max(1)
     }
 
     /// Reads the counters out of the memory's bytes, or `None` if the memory is too small.
@@ -144,12 +146,19 @@ pub enum DumpError {
     #[error("this is no dump of an instrumented module's counters")]
     NoDump,
     /// The layout is of another version.
-    #[error("the dump has layout version {0}; this version of afterimage reads version {LAYOUT_VERSION}")]
+    #[error(
+        "the dump has layout version {0}; this version of afterimage reads version {LAYOUT_VERSION}"
+    )]
     Version(u32),
 }
 
 fn words(memory: &[u8], at: u64, count: u32) -> Option<Vec<u64>> {
     let start = usize::try_from(at).ok()?;
     let bytes = memory.get(start..start.checked_add(8 * count as usize)?)?;
-    Some(bytes.chunks_exact(8).map(|c| u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]])).collect())
+    Some(
+        bytes
+            .chunks_exact(8)
+            .map(|c| u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]))
+            .collect(),
+    )
 }

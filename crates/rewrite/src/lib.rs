@@ -14,6 +14,9 @@ mod registers;
 mod types;
 
 pub use error::RewriteError;
-pub use layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, Dump, DumpError, LIMIT_AT, Layout, MEMORY_EXPORT, START_EXPORT};
+pub use layout::{
+    ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, Dump, DumpError, LIMIT_AT, Layout, MEMORY_EXPORT,
+    START_EXPORT,
+};
 pub use map::{OffsetMap, Place};
 pub use module::{External, Options, Rewritten, rewrite};

@@ -48,7 +48,10 @@ impl OffsetMap {
     /// The function and the place in it that an offset of the rewritten module
     /// stands for; `None` for code that the original does not have.
     pub fn lookup(&self, offset: InstrOffset) -> Option<(FuncId, Place)> {
-        let i = self.bodies.partition_point(|b| b.0 <= offset.0).checked_sub(1)?;
+        let i = self
+            .bodies
+            .partition_point(|b| b.0 <= offset.0)
+            .checked_sub(1)?;
         let (start, end, map) = &self.bodies[i];
         if offset.0 >= *end {
             return None;

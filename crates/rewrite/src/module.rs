@@ -13,8 +13,8 @@ use wasmparser::{ExternalKind, Parser, Payload};
 use crate::actions::{Actions, Step, site_name};
 use crate::body::{Context, rewrite_body};
 use crate::layout::{
-    CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout, MEMORY_EXPORT, RUNNING_AT,
-    START_EXPORT, VERSION_AT,
+    CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout, MEMORY_EXPORT,
+    RUNNING_AT, START_EXPORT, VERSION_AT,
 };
 use crate::map::{BodyMap, OffsetMap, Run};
 use crate::types::{TypePool, val_type};
@@ -73,12 +73,20 @@ pub fn rewrite(
     options: &Options,
 ) -> Result<Rewritten, RewriteError> {
     let facts = Facts::read(bytes, program)?;
-    if facts.export_names.iter().any(|n| n == MEMORY_EXPORT || n == START_EXPORT) {
+    if facts
+        .export_names
+        .iter()
+        .any(|n| n == MEMORY_EXPORT || n == START_EXPORT)
+    {
         return Err(RewriteError::NameTaken(MEMORY_EXPORT.to_owned()));
     }
     let layout = Layout {
         counters: plan.map_or(0, |p| p.counters),
-        entry_counters: if options.external.is_some() { program.exports.len() as u32 } else { 0 },
+        entry_counters: if options.external.is_some() {
+            program.exports.len() as u32
+        } else {
+            0
+        },
     };
     let mut types = TypePool::new(program);
     let mut pending = Vec::new();
@@ -88,7 +96,11 @@ pub fn rewrite(
     // Bodies first: they may add types, which stand before them in the module.
     let mut code = Vec::new();
     let mut bodies = Vec::with_capacity(program.functions.len());
-    let wrappers = if options.external.is_some() { program.exports.len() } else { 0 };
+    let wrappers = if options.external.is_some() {
+        program.exports.len()
+    } else {
+        0
+    };
     ((program.functions.len() + wrappers) as u32).encode(&mut code);
     let mut context = Context {
         program,
@@ -139,20 +151,38 @@ pub fn rewrite(
         let marks = context.mark_host_calls && !program.imports.is_empty();
         let (body, map) = if actions.is_empty() && !marks {
             let range = function.body.start.0 as usize..function.body.end.0 as usize;
-            let run = Run { new: 0, orig: function.body.start.0, len: range.len() as u32 };
-            (bytes[range].to_vec(), BodyMap { runs: vec![run], ..BodyMap::default() })
+            let run = Run {
+                new: 0,
+                orig: function.body.start.0,
+                len: range.len() as u32,
+            };
+            (
+                bytes[range].to_vec(),
+                BodyMap {
+                    runs: vec![run],
+                    ..BodyMap::default()
+                },
+            )
         } else {
             rewrite_body(&mut context, function, &actions, loop_counters)?
         };
-        let size = u32::try_from(body.len()).map_err(|_| RewriteError::TooLarge("function body"))?;
+        let size =
+            u32::try_from(body.len()).map_err(|_| RewriteError::TooLarge("function body"))?;
         size.encode(&mut code);
-        let start = u32::try_from(code.len()).map_err(|_| RewriteError::TooLarge("code section"))?;
+        let start =
+            u32::try_from(code.len()).map_err(|_| RewriteError::TooLarge("code section"))?;
         code.extend_from_slice(&body);
         bodies.push((start, start + size, map));
     }
     for (i, (_, callee)) in program.exports.iter().enumerate().take(wrappers) {
         let (params, _) = types.function(program, *callee);
-        let body = export_wrapper(params.len() as u32, *callee, program.memories, layout, i as u32);
+        let body = export_wrapper(
+            params.len() as u32,
+            *callee,
+            program.memories,
+            layout,
+            i as u32,
+        );
         body.encode(&mut code);
     }
 
@@ -163,8 +193,17 @@ pub fn rewrite(
         body.0 += out.code_at;
         body.1 += out.code_at;
     }
-    let map = OffsetMap { first: program.imports.len() as u32, bodies };
-    Ok(Rewritten { module: out.out, map, layout, pending, probes })
+    let map = OffsetMap {
+        first: program.imports.len() as u32,
+        bodies,
+    };
+    Ok(Rewritten {
+        module: out.out,
+        map,
+        layout,
+        pending,
+        probes,
+    })
 }
 
 /// The custom section of branch hints; the original's would name other offsets.
@@ -177,7 +216,10 @@ fn branch_hints(program: &Program, bodies: &[(u32, u32, BodyMap)]) -> Option<Bra
     for (function, (_, _, map)) in program.functions.iter().zip(bodies) {
         if !map.unlikely.is_empty() {
             any = true;
-            let unlikely = map.unlikely.iter().map(|&at| BranchHint { branch_func_offset: at, branch_hint_value: 0 });
+            let unlikely = map.unlikely.iter().map(|&at| BranchHint {
+                branch_func_offset: at,
+                branch_hint_value: 0,
+            });
             hints.function_hints(function.id.as_u32(), unlikely);
         }
     }
@@ -222,10 +264,24 @@ impl Facts {
 }
 
 /// A function that counts an activation started from outside, and calls the exported function.
-fn export_wrapper(params: u32, callee: FuncId, memory: u32, layout: Layout, i: u32) -> wasm_encoder::Function {
+fn export_wrapper(
+    params: u32,
+    callee: FuncId,
+    memory: u32,
+    layout: Layout,
+    i: u32,
+) -> wasm_encoder::Function {
     let mut body = wasm_encoder::Function::new([]);
-    let entry = MemArg { offset: layout.entry_address(i), align: 3, memory_index: memory };
-    let running = MemArg { offset: RUNNING_AT, align: 2, memory_index: memory };
+    let entry = MemArg {
+        offset: layout.entry_address(i),
+        align: 3,
+        memory_index: memory,
+    };
+    let running = MemArg {
+        offset: RUNNING_AT,
+        align: 2,
+        memory_index: memory,
+    };
     let add_running = |body: &mut wasm_encoder::Function, by: i32| {
         body.instruction(&Instruction::I32Const(0));
         body.instruction(&Instruction::I32Const(0));
@@ -287,7 +343,9 @@ const DATA: u8 = 11;
 const CUSTOM: u8 = 0;
 
 /// Sections in the order in which they stand in a module.
-const ORDER: [u8; 13] = [TYPE, 2, FUNCTION, 4, MEMORY, 13, 6, EXPORT, START, 9, DATA_COUNT, CODE, DATA];
+const ORDER: [u8; 13] = [
+    TYPE, 2, FUNCTION, 4, MEMORY, 13, 6, EXPORT, START, 9, DATA_COUNT, CODE, DATA,
+];
 
 fn rank(id: u8) -> usize {
     ORDER.iter().position(|&o| o == id).unwrap_or(ORDER.len())
@@ -319,7 +377,8 @@ impl<'a> Assembler<'a> {
 
     fn run(&mut self) -> Result<(), RewriteError> {
         let bytes = self.bytes;
-        self.out.extend_from_slice(bytes.get(..8).unwrap_or_default());
+        self.out
+            .extend_from_slice(bytes.get(..8).unwrap_or_default());
         let mut reader = wasmparser::BinaryReader::new(bytes.get(8..).unwrap_or_default(), 8);
         while !reader.eof() {
             let id = reader.read_u8()?;
@@ -462,13 +521,20 @@ impl<'a> Assembler<'a> {
     fn type_of(&self, id: FuncId) -> u32 {
         let i = id.as_u32() as usize;
         let imports = &self.program.imports;
-        let ty = imports.get(i).map_or_else(|| self.program.functions[i - imports.len()].ty, |import| import.ty);
+        let ty = imports.get(i).map_or_else(
+            || self.program.functions[i - imports.len()].ty,
+            |import| import.ty,
+        );
         ty.index() as u32
     }
 
     fn exports(&mut self, count: u32, entries: &[u8]) {
         let mut contents = Vec::with_capacity(entries.len() + 64);
-        let start = if self.options.export_start { self.program.start } else { None };
+        let start = if self.options.export_start {
+            self.program.start
+        } else {
+            None
+        };
         (count + 1 + u32::from(start.is_some())).encode(&mut contents);
         if self.options.external.is_some() {
             // Each exported function is exported through its wrapper.
@@ -507,7 +573,9 @@ impl<'a> Assembler<'a> {
     /// The first bytes of the probes' memory.
     fn data_segment(&self, out: &mut Vec<u8>) {
         let mut header = vec![0u8; HEADER as usize];
-        let mut put = |at: u64, bytes: &[u8]| header[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
+        let mut put = |at: u64, bytes: &[u8]| {
+            header[at as usize..at as usize + bytes.len()].copy_from_slice(bytes)
+        };
         put(0, &LABEL);
         put(VERSION_AT, &LAYOUT_VERSION.to_le_bytes());
         if let Some(external) = &self.options.external {
@@ -518,7 +586,10 @@ impl<'a> Assembler<'a> {
         put(COUNT_AT, &u64::from(self.layout.counters).to_le_bytes());
         put(CLOCK_AT, &0u64.to_le_bytes());
         put(LIMIT_AT, &u64::MAX.to_le_bytes());
-        put(ENTRIES_AT, &u64::from(self.layout.entry_counters).to_le_bytes());
+        put(
+            ENTRIES_AT,
+            &u64::from(self.layout.entry_counters).to_le_bytes(),
+        );
         2u32.encode(out);
         self.program.memories.encode(out);
         Instruction::I32Const(0).encode(out);
@@ -526,4 +597,3 @@ impl<'a> Assembler<'a> {
         header.as_slice().encode(out);
     }
 }
-

@@ -58,17 +58,25 @@ pub(crate) fn choose(function: &Function, plan: &FunctionPlan) -> Chosen {
             Site::Block(block) => (block, block),
             Site::Edge(edge) => (cfg.edges[edge].from, cfg.edges[edge].to),
         };
-        if let Some(region) = regions[from.index()].filter(|_| regions[to.index()] == regions[from.index()]) {
+        if let Some(region) =
+            regions[from.index()].filter(|_| regions[to.index()] == regions[from.index()])
+        {
             candidates.push((region, Reverse(forest.depth(from).min(forest.depth(to))), i));
         }
     }
     candidates.sort_unstable();
-    let mut members: Vec<_> = cfg.graph.vertices().filter_map(|v| Some((regions[v.index()]?, v))).collect();
+    let mut members: Vec<_> = cfg
+        .graph
+        .vertices()
+        .filter_map(|v| Some((regions[v.index()]?, v)))
+        .collect();
     members.sort_unstable();
     let mut members = members.chunk_by(|a, b| a.0 == b.0).peekable();
     for group in candidates.chunk_by(|a, b| a.0 == b.0) {
         let region = group[0].0;
-        let Some(body) = members.find(|body| body[0].0 == region) else { continue };
+        let Some(body) = members.find(|body| body[0].0 == region) else {
+            continue;
+        };
         let exits = body
             .iter()
             .flat_map(|&(_, v)| cfg.graph.out_edges(v).iter().copied())
@@ -82,13 +90,17 @@ pub(crate) fn choose(function: &Function, plan: &FunctionPlan) -> Chosen {
             let probe = &plan.probes[i];
             chosen.by_site.push((probe.site, chosen.locals));
             for &exit in &exits {
-                chosen.flushes.push((Site::Edge(exit), Step::Flush(chosen.locals, probe.counter)));
+                chosen
+                    .flushes
+                    .push((Site::Edge(exit), Step::Flush(chosen.locals, probe.counter)));
             }
             chosen.locals += 1;
         }
         chosen.pending.extend(body.iter().map(|&(_, v)| v));
         // An `unreachable` behind the loop ends the run: nothing is flushed on the way there.
-        chosen.pending.extend(into_traps.iter().map(|&e| cfg.edges[e].to));
+        chosen
+            .pending
+            .extend(into_traps.iter().map(|&e| cfg.edges[e].to));
     }
     chosen.by_site.sort_unstable();
     chosen.pending.sort_unstable();
@@ -102,7 +114,10 @@ fn regions(function: &Function, forest: &LoopForest) -> Vec<Option<LoopId>> {
     let loops = forest.loops();
     let mut calls = vec![false; loops.len()];
     for (id, block) in &cfg.blocks {
-        let leaves = matches!(block.end, BlockEnd::Call(_) | BlockEnd::TailCall(_) | BlockEnd::Throw);
+        let leaves = matches!(
+            block.end,
+            BlockEnd::Call(_) | BlockEnd::TailCall(_) | BlockEnd::Throw
+        );
         if (leaves || block.kind != BlockKind::Code)
             && let Some(l) = forest.innermost(id)
         {
@@ -120,5 +135,8 @@ fn regions(function: &Function, forest: &LoopForest) -> Vec<Option<LoopId>> {
         let around = l.parent.and_then(|parent| outermost[parent.index()]);
         outermost.push(around.or_else(|| (!calls[id.index()]).then_some(id)));
     }
-    cfg.graph.vertices().map(|v| forest.innermost(v).and_then(|l| outermost[l.index()])).collect()
+    cfg.graph
+        .vertices()
+        .map(|v| forest.innermost(v).and_then(|l| outermost[l.index()]))
+        .collect()
 }

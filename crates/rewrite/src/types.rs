@@ -17,12 +17,20 @@ pub(crate) struct TypePool {
 
 impl TypePool {
     pub(crate) fn new(program: &Program) -> Self {
-        let types: Vec<_> = program.types.values().map(|t| (t.params.to_vec(), t.results.to_vec())).collect();
+        let types: Vec<_> = program
+            .types
+            .values()
+            .map(|t| (t.params.to_vec(), t.results.to_vec()))
+            .collect();
         let mut index = HashMap::with_capacity(types.len());
         for (i, ty) in types.iter().enumerate() {
             index.entry(ty.clone()).or_insert(i as u32);
         }
-        Self { index, original: types.len(), types }
+        Self {
+            index,
+            original: types.len(),
+            types,
+        }
     }
 
     pub(crate) fn get(&self, index: u32) -> (&[ValType], &[ValType]) {
@@ -68,9 +76,16 @@ impl TypePool {
         &self.types[self.original..]
     }
 
-    pub(crate) fn function(&self, program: &Program, id: afterimage_ids::FuncId) -> (&[ValType], &[ValType]) {
+    pub(crate) fn function(
+        &self,
+        program: &Program,
+        id: afterimage_ids::FuncId,
+    ) -> (&[ValType], &[ValType]) {
         let i = id.as_u32() as usize;
-        let ty = program.imports.get(i).map_or_else(|| program.functions[i - program.imports.len()].ty, |import| import.ty);
+        let ty = program.imports.get(i).map_or_else(
+            || program.functions[i - program.imports.len()].ty,
+            |import| import.ty,
+        );
         self.get(ty.index() as u32)
     }
 }

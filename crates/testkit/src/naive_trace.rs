@@ -104,7 +104,9 @@ impl<'a> Observer<'a> {
     pub fn enter(&mut self, function: u32) -> Result<u32> {
         let function = FuncId::from_u32(function);
         if let Some(caller) = self.stack.last() {
-            let block = caller.block.ok_or_else(|| step("a call before the first block"))?;
+            let block = caller
+                .block
+                .ok_or_else(|| step("a call before the first block"))?;
             let end = self.function(caller.function)?.cfg.blocks[block].end;
             let calls = match end {
                 BlockEnd::Call(Callee::Direct(callee)) => caller.handed_on || callee == function,
@@ -114,7 +116,9 @@ impl<'a> Observer<'a> {
                 _ => false,
             };
             if !calls {
-                return Err(step(format!("{function} was entered from a block that ends with {end:?}")));
+                return Err(step(format!(
+                    "{function} was entered from a block that ends with {end:?}"
+                )));
             }
         }
         self.host_call()?;
@@ -157,7 +161,10 @@ impl<'a> Observer<'a> {
 
     /// A branch looks at a value.
     pub fn decide(&mut self, value: u32) -> Result<()> {
-        let top = self.stack.last_mut().ok_or_else(|| step("a branch outside any function"))?;
+        let top = self
+            .stack
+            .last_mut()
+            .ok_or_else(|| step("a branch outside any function"))?;
         top.decision = Some(value);
         Ok(())
     }
@@ -174,7 +181,9 @@ impl<'a> Observer<'a> {
             let dispatch = function.cfg.edges[edges[edges.len() - 1]].to;
             match function.cfg.blocks[dispatch].kind {
                 BlockKind::Dispatch(Some(at)) if at.as_u32() == op => {
-                    edges.push(leaving(function, dispatch, |e| e.kind == EdgeKind::Catch(clause))?);
+                    edges.push(leaving(function, dispatch, |e| {
+                        e.kind == EdgeKind::Catch(clause)
+                    })?);
                     break;
                 }
                 BlockKind::Dispatch(_) => {
@@ -248,14 +257,18 @@ impl<'a> Observer<'a> {
     fn top(&mut self, id: u32) -> Result<Activation> {
         match self.stack.pop() {
             Some(top) if top.id == id && !top.leaving => Ok(top),
-            top => Err(step(format!("activation {id} reports, but the innermost is {top:?}"))),
+            top => Err(step(format!(
+                "activation {id} reports, but the innermost is {top:?}"
+            ))),
         }
     }
 
     /// Counts the step of an activation from its block to another.
     fn go(&mut self, activation: &Activation, to: BlockId) -> Result<()> {
         let function = self.function(activation.function)?;
-        let from = activation.block.ok_or_else(|| step("left before the first block"))?;
+        let from = activation
+            .block
+            .ok_or_else(|| step("left before the first block"))?;
         let edges = if activation.caught.is_empty() {
             vec![self.chosen(function, activation, from)?]
         } else {
@@ -263,14 +276,26 @@ impl<'a> Observer<'a> {
         };
         let arrives = function.cfg.edges[edges[edges.len() - 1]].to;
         if arrives != to {
-            return Err(step(format!("{} goes from {from} to {to}, not to {arrives}", function.id)));
+            return Err(step(format!(
+                "{} goes from {from} to {to}, not to {arrives}",
+                function.id
+            )));
         }
         self.count(activation.function, &edges)
     }
 
     /// The edge that an activation takes out of its block.
-    fn chosen(&self, function: &Function, activation: &Activation, from: BlockId) -> Result<EdgeId> {
-        let decision = || activation.decision.ok_or_else(|| step(format!("{from} made no decision")));
+    fn chosen(
+        &self,
+        function: &Function,
+        activation: &Activation,
+        from: BlockId,
+    ) -> Result<EdgeId> {
+        let decision = || {
+            activation
+                .decision
+                .ok_or_else(|| step(format!("{from} made no decision")))
+        };
         match function.cfg.blocks[from].end {
             BlockEnd::Branch => {
                 let yes = decision()? != 0;
@@ -290,13 +315,18 @@ impl<'a> Observer<'a> {
             BlockEnd::Fall | BlockEnd::Jump | BlockEnd::Return | BlockEnd::TailCall(_) => {
                 leaving(function, from, |_| true)
             }
-            end => Err(step(format!("{from} ends with {end:?}, and yet something followed"))),
+            end => Err(step(format!(
+                "{from} ends with {end:?}, and yet something followed"
+            ))),
         }
     }
 
     /// An exception leaves the innermost activation.
     fn unwind(&mut self) -> Result<()> {
-        let activation = self.stack.pop().ok_or_else(|| step("an exception outside any function"))?;
+        let activation = self
+            .stack
+            .pop()
+            .ok_or_else(|| step("an exception outside any function"))?;
         let function = self.function(activation.function)?;
         let mut edges = vec![raised(function, &activation)?];
         while function.cfg.edges[edges[edges.len() - 1]].to != function.cfg.graph.exit() {
@@ -315,7 +345,9 @@ impl<'a> Observer<'a> {
     }
 
     fn function(&self, id: FuncId) -> Result<&'a Function> {
-        self.program.function(id).ok_or_else(|| step(format!("there is no {id}")))
+        self.program
+            .function(id)
+            .ok_or_else(|| step(format!("there is no {id}")))
     }
 
     fn counts_of(&mut self, id: FuncId) -> Result<&mut FunctionCounts> {
@@ -327,18 +359,31 @@ impl<'a> Observer<'a> {
 
 /// The edge by which an exception leaves an activation's block.
 fn raised(function: &Function, activation: &Activation) -> Result<EdgeId> {
-    let from = activation.block.ok_or_else(|| step("an exception before the first block"))?;
-    leaving(function, from, |e| matches!(e.kind, EdgeKind::CallThrow | EdgeKind::Throw))
+    let from = activation
+        .block
+        .ok_or_else(|| step("an exception before the first block"))?;
+    leaving(function, from, |e| {
+        matches!(e.kind, EdgeKind::CallThrow | EdgeKind::Throw)
+    })
 }
 
 /// The only edge out of a block that fits.
 fn leaving(function: &Function, from: BlockId, fits: impl Fn(&Edge) -> bool) -> Result<EdgeId> {
     let edges = &function.cfg.edges;
-    let mut found = function.cfg.graph.out_edges(from).iter().filter(|&&e| fits(&edges[e]));
+    let mut found = function
+        .cfg
+        .graph
+        .out_edges(from)
+        .iter()
+        .filter(|&&e| fits(&edges[e]));
     match (found.next(), found.next()) {
         (Some(&edge), None) => Ok(edge),
         (first, _) => {
-            let many = if first.is_some() { "several such edges" } else { "no such edge" };
+            let many = if first.is_some() {
+                "several such edges"
+            } else {
+                "no such edge"
+            };
             Err(step(format!("{} has {many} out of {from}", function.id)))
         }
     }

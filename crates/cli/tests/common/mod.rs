@@ -26,7 +26,9 @@ pub struct Ran {
 
 impl Sandbox {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -50,7 +52,9 @@ impl Sandbox {
 
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
-        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = entries
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.retain(|name| name != "cache");
         names.sort();
         names
@@ -84,7 +88,10 @@ impl Sandbox {
 
     /// Runs a line of shell, in which `$AFTERIMAGE` is the command.
     pub fn shell(&self, line: &str) -> Ran {
-        ran(self.any("sh").args(["-c", line]).env("AFTERIMAGE", afterimage()))
+        ran(self
+            .any("sh")
+            .args(["-c", line])
+            .env("AFTERIMAGE", afterimage()))
     }
 
     /// Runs it and expects that it succeeds.
@@ -109,11 +116,23 @@ impl Ran {
         assert_eq!(self.code, Some(code), "afterimage {words}\n{self:?}");
         assert!(!stderr.contains("panicked"), "afterimage {words}\n{stderr}");
         assert_eq!(self.stdout, "", "afterimage {words}\n{self:?}");
-        let sentence = stderr.strip_prefix("afterimage: ").unwrap_or_else(|| panic!("afterimage {words}\n{stderr}"));
-        assert_eq!(sentence.trim_end().lines().count(), 1, "afterimage {words}\n{stderr}");
-        assert!(!sentence.trim_end().ends_with('.'), "afterimage {words}\n{stderr}");
+        let sentence = stderr
+            .strip_prefix("afterimage: ")
+            .unwrap_or_else(|| panic!("afterimage {words}\n{stderr}"));
+        assert_eq!(
+            sentence.trim_end().lines().count(),
+            1,
+            "afterimage {words}\n{stderr}"
+        );
+        assert!(
+            !sentence.trim_end().ends_with('.'),
+            "afterimage {words}\n{stderr}"
+        );
         for part in parts {
-            assert!(sentence.contains(part), "afterimage {words}\nlacks {part:?}: {stderr}");
+            assert!(
+                sentence.contains(part),
+                "afterimage {words}\nlacks {part:?}: {stderr}"
+            );
         }
     }
 }
@@ -130,7 +149,12 @@ pub fn ran(command: &mut Command) -> Ran {
 
 /// Runs a command that reads `input`.
 pub fn ran_with_input(command: &mut Command, input: &[u8]) -> Ran {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
     text(child.wait_with_output().unwrap())
 }
@@ -154,7 +178,10 @@ pub fn signal(child: &Child, name: rustix::process::Signal) {
 pub fn eventually(mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(30), "it did not happen");
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "it did not happen"
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -207,7 +234,15 @@ impl Sandbox {
                 rustc.env(variable, value);
             }
         }
-        rustc.args(["--target", "wasm32-wasip1", "-g", "-C", "opt-level=0", "--edition", "2024"]);
+        rustc.args([
+            "--target",
+            "wasm32-wasip1",
+            "-g",
+            "-C",
+            "opt-level=0",
+            "--edition",
+            "2024",
+        ]);
         let ran = ran(rustc.args(["-o", &format!("{name}.wasm"), &format!("{name}.rs")]));
         assert_eq!(ran.code, Some(0), "rustc for wasm32-wasip1: {}", ran.stderr);
     }

@@ -14,7 +14,10 @@ fn run(text: &str, args: &[&str]) -> Recording {
 fn traps(text: &str, args: &[&str], expected: TrapCode) -> Recording {
     let recording = run(text, args);
     let ending = recording.ending();
-    assert!(matches!(ending, Ending::Trapped { code, .. } if *code == expected), "{ending:?}\n{text}");
+    assert!(
+        matches!(ending, Ending::Trapped { code, .. } if *code == expected),
+        "{ending:?}\n{text}"
+    );
     recording
 }
 
@@ -51,33 +54,105 @@ fn traps_some_frames_down() {
 #[test]
 fn operators_that_trap_in_the_middle_of_a_block() {
     use TrapCode::{
-        BadConversionToInteger, BadSignature, DivisionByZero, IndirectCallToNull, IntegerOverflow, MemoryOutOfBounds,
-        NullReference, TableOutOfBounds,
+        BadConversionToInteger, BadSignature, DivisionByZero, IndirectCallToNull, IntegerOverflow,
+        MemoryOutOfBounds, NullReference, TableOutOfBounds,
     };
     let operators = [
-        ("(drop (i32.div_s (i32.const 0x80000000) (local.get $x)))", IntegerOverflow, "-1"),
-        ("(drop (i64.rem_u (i64.const 7) (i64.extend_i32_s (local.get $x))))", DivisionByZero, "0"),
-        ("(drop (i32.trunc_f32_s (f32.const nan)))", BadConversionToInteger, "0"),
-        ("(drop (i64.trunc_f64_u (f64.const -2)))", IntegerOverflow, "0"),
-        ("(drop (i64.load offset=65530 (local.get $x)))", MemoryOutOfBounds, "0"),
-        ("(i32.store16 $second (i64.extend_i32_u (local.get $x)) (local.get $x))", MemoryOutOfBounds, "-9"),
-        ("(drop (v128.load (local.get $x)))", MemoryOutOfBounds, "65521"),
-        ("(memory.fill (local.get $x) (i32.const 1) (i32.const 65536))", MemoryOutOfBounds, "1"),
+        (
+            "(drop (i32.div_s (i32.const 0x80000000) (local.get $x)))",
+            IntegerOverflow,
+            "-1",
+        ),
+        (
+            "(drop (i64.rem_u (i64.const 7) (i64.extend_i32_s (local.get $x))))",
+            DivisionByZero,
+            "0",
+        ),
+        (
+            "(drop (i32.trunc_f32_s (f32.const nan)))",
+            BadConversionToInteger,
+            "0",
+        ),
+        (
+            "(drop (i64.trunc_f64_u (f64.const -2)))",
+            IntegerOverflow,
+            "0",
+        ),
+        (
+            "(drop (i64.load offset=65530 (local.get $x)))",
+            MemoryOutOfBounds,
+            "0",
+        ),
+        (
+            "(i32.store16 $second (i64.extend_i32_u (local.get $x)) (local.get $x))",
+            MemoryOutOfBounds,
+            "-9",
+        ),
+        (
+            "(drop (v128.load (local.get $x)))",
+            MemoryOutOfBounds,
+            "65521",
+        ),
+        (
+            "(memory.fill (local.get $x) (i32.const 1) (i32.const 65536))",
+            MemoryOutOfBounds,
+            "1",
+        ),
         (
             "(memory.copy $first $second (local.get $x) (i64.const 65535) (i32.const 2))",
             MemoryOutOfBounds,
             "0",
         ),
-        ("(memory.init $three (local.get $x) (i32.const 2) (i32.const 2))", MemoryOutOfBounds, "0"),
-        ("(drop (table.get $t (local.get $x)))", TableOutOfBounds, "4"),
-        ("(table.set $t (local.get $x) (ref.null func))", TableOutOfBounds, "4"),
-        ("(table.init $t $elements (local.get $x) (i32.const 0) (i32.const 3))", TableOutOfBounds, "0"),
-        ("(call_indirect $t (type $none) (local.get $x))", IndirectCallToNull, "0"),
-        ("(call_indirect $t (type $none) (local.get $x))", BadSignature, "1"),
-        ("(call_indirect $t (type $none) (local.get $x))", TableOutOfBounds, "77"),
-        ("(return_call_indirect $t (type $none) (local.get $x))", IndirectCallToNull, "0"),
-        ("(return_call_indirect $t (type $none) (local.get $x))", BadSignature, "1"),
-        ("(return_call_indirect $t (type $none) (local.get $x))", TableOutOfBounds, "-1"),
+        (
+            "(memory.init $three (local.get $x) (i32.const 2) (i32.const 2))",
+            MemoryOutOfBounds,
+            "0",
+        ),
+        (
+            "(drop (table.get $t (local.get $x)))",
+            TableOutOfBounds,
+            "4",
+        ),
+        (
+            "(table.set $t (local.get $x) (ref.null func))",
+            TableOutOfBounds,
+            "4",
+        ),
+        (
+            "(table.init $t $elements (local.get $x) (i32.const 0) (i32.const 3))",
+            TableOutOfBounds,
+            "0",
+        ),
+        (
+            "(call_indirect $t (type $none) (local.get $x))",
+            IndirectCallToNull,
+            "0",
+        ),
+        (
+            "(call_indirect $t (type $none) (local.get $x))",
+            BadSignature,
+            "1",
+        ),
+        (
+            "(call_indirect $t (type $none) (local.get $x))",
+            TableOutOfBounds,
+            "77",
+        ),
+        (
+            "(return_call_indirect $t (type $none) (local.get $x))",
+            IndirectCallToNull,
+            "0",
+        ),
+        (
+            "(return_call_indirect $t (type $none) (local.get $x))",
+            BadSignature,
+            "1",
+        ),
+        (
+            "(return_call_indirect $t (type $none) (local.get $x))",
+            TableOutOfBounds,
+            "-1",
+        ),
         ("(throw_ref (ref.null exn))", NullReference, "0"),
     ];
     for (operator, code, argument) in operators {
@@ -188,7 +263,10 @@ fn exits_from_any_depth() {
               (func (export "_start") (call $hop (i32.const 6))))"#
         );
         let recording = exact(&wat(&text), &start(), &quiet());
-        assert!(matches!(recording.ending(), Ending::Exited { .. }), "{body}");
+        assert!(
+            matches!(recording.ending(), Ending::Exited { .. }),
+            "{body}"
+        );
     }
 }
 
@@ -248,7 +326,12 @@ fn exceptions_pass_handlers_at_several_depths() {
         run(text, &[kind, "1"]);
         let recording = run(text, &[kind, "0"]);
         let threw = matches!(recording.ending(), Ending::Exception { .. });
-        assert_eq!(threw, kind == "1" || kind == "2", "{:?}", recording.ending());
+        assert_eq!(
+            threw,
+            kind == "1" || kind == "2",
+            "{:?}",
+            recording.ending()
+        );
     }
 }
 
@@ -324,7 +407,10 @@ fn tail_calls_leave_handlers_behind() {
         (if (local.get $k) (then (return_call $direct)))
         (call $indirect)))"#;
     for kind in ["0", "1"] {
-        assert!(matches!(run(text, &[kind]).ending(), Ending::Exception { .. }));
+        assert!(matches!(
+            run(text, &[kind]).ending(),
+            Ending::Exception { .. }
+        ));
     }
 }
 
@@ -378,9 +464,12 @@ fn start_functions() {
               (start $begin))"#
         )
     };
-    for (body, returns) in
-        [("(nop)", true), ("unreachable", false), ("(call $exit (i32.const 9))", false), ("(drop (i32.load (i32.const -1)))", false)]
-    {
+    for (body, returns) in [
+        ("(nop)", true),
+        ("unreachable", false),
+        ("(call $exit (i32.const 9))", false),
+        ("(drop (i32.load (i32.const -1)))", false),
+    ] {
         for command in [start(), invoke("run", &["3"]), invoke("_initialize", &[])] {
             let recording = exact(&wat(&text(body)), &command, &quiet());
             assert_eq!(recording.ending() == &Ending::Returned, returns, "{body}");

@@ -7,8 +7,8 @@ use afterimage_ids::{BlockId, Counts, FuncId};
 use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, OperatorIndex, Program};
 use afterimage_record::{
-    Cache, Command, CountOptions, Interrupt, Progress, RecordError, RecordOptions, Recorded, check, check_blocks, count,
-    record,
+    Cache, Command, CountOptions, Interrupt, Progress, RecordError, RecordOptions, Recorded, check,
+    check_blocks, count, record,
 };
 use afterimage_rewrite::{Options, rewrite};
 use afterimage_testkit::naive_trace::{Observer, instrument};
@@ -26,7 +26,10 @@ pub struct Recording {
 
 /// The usual options of these tests.
 pub fn quiet() -> RecordOptions {
-    RecordOptions { silent: true, ..RecordOptions::default() }
+    RecordOptions {
+        silent: true,
+        ..RecordOptions::default()
+    }
 }
 
 /// Calls an export.
@@ -41,7 +44,10 @@ pub fn invoke(export: &str, args: &[&str]) -> Command {
 
 /// Runs `_start`.
 pub fn start() -> Command {
-    Command { name: "guest".to_owned(), ..Command::default() }
+    Command {
+        name: "guest".to_owned(),
+        ..Command::default()
+    }
 }
 
 /// A module from its text.
@@ -64,10 +70,23 @@ pub fn try_record(
     let path = folder.path().join("a.aft");
     let program = Arc::new(Program::parse(bytes)?);
     let writer = TraceWriter::create(&path, false)?;
-    let recorded = record(bytes, &program, command, options, &Cache::none(), interrupt, &writer)?;
+    let recorded = record(
+        bytes,
+        &program,
+        command,
+        options,
+        &Cache::none(),
+        interrupt,
+        &writer,
+    )?;
     drop(writer);
     let file = open(&path);
-    Ok(Recording { bytes: bytes.to_vec(), program, file, recorded })
+    Ok(Recording {
+        bytes: bytes.to_vec(),
+        program,
+        file,
+        recorded,
+    })
 }
 
 /// Reads a file whole, so that its folder can go.
@@ -77,8 +96,8 @@ fn open(path: &Path) -> TraceFile {
 
 /// Records a run and checks it.
 pub fn exact(bytes: &[u8], command: &Command, options: &RecordOptions) -> Recording {
-    let recording =
-        try_record(bytes, command, options, &Interrupt::new()).unwrap_or_else(|error| panic!("{error}"));
+    let recording = try_record(bytes, command, options, &Interrupt::new())
+        .unwrap_or_else(|error| panic!("{error}"));
     recording.check();
     recording
 }
@@ -91,7 +110,14 @@ impl Recording {
     /// The counts by a plan, and how many counters it has.
     pub fn count(&self, plan: PlanOptions<'_>, registers: bool) -> Result<Counts, RecordError> {
         let options = CountOptions { plan, registers };
-        let lens = count(&self.file, &self.bytes, &self.program, &options, &Cache::none(), &progress())?;
+        let lens = count(
+            &self.file,
+            &self.bytes,
+            &self.program,
+            &options,
+            &Cache::none(),
+            &progress(),
+        )?;
         Ok(lens.counts)
     }
 
@@ -99,7 +125,10 @@ impl Recording {
     pub fn check(&self) {
         let report = self.file.verify();
         assert!(report.is_sound(), "{:?}", report.findings);
-        assert_eq!(self.file.end().expect("an end").as_ref(), Some(&self.recorded.end));
+        assert_eq!(
+            self.file.end().expect("an end").as_ref(),
+            Some(&self.recorded.end)
+        );
 
         let every_edge = self.counted(Mode::Edges, None, false);
         let truth = self.naive_counts(&every_edge);
@@ -107,7 +136,11 @@ impl Recording {
         for registers in [false, true] {
             for mode in [Mode::Quick, Mode::Program, Mode::Feedback] {
                 let counts = self.counted(mode, Some(&truth), registers);
-                self.same(&counts, &truth, &format!("{mode}, counters in locals: {registers}"));
+                self.same(
+                    &counts,
+                    &truth,
+                    &format!("{mode}, counters in locals: {registers}"),
+                );
             }
         }
         if let Some(live) = &self.recorded.counts {
@@ -121,26 +154,50 @@ impl Recording {
             &Cache::none(),
             &progress(),
         );
-        let blocks = self.program.functions.iter().flat_map(|f| f.cfg.blocks.values());
+        let blocks = self
+            .program
+            .functions
+            .iter()
+            .flat_map(|f| f.cfg.blocks.values());
         let code = blocks.filter(|b| b.kind == BlockKind::Code).count() as u64;
-        assert_eq!(compared.unwrap_or_else(|error| panic!("slow: {error}")), code);
-        check(&self.file, &self.bytes, &self.program, &Cache::none(), &progress())
-            .unwrap_or_else(|error| panic!("re-execution: {error}"));
+        assert_eq!(
+            compared.unwrap_or_else(|error| panic!("slow: {error}")),
+            code
+        );
+        check(
+            &self.file,
+            &self.bytes,
+            &self.program,
+            &Cache::none(),
+            &progress(),
+        )
+        .unwrap_or_else(|error| panic!("re-execution: {error}"));
         if !self.asynchronous() {
             self.check_transparency();
         }
     }
 
     fn counted(&self, mode: Mode, feedback: Option<&Counts>, registers: bool) -> Counts {
-        let plan = PlanOptions { feedback, ..PlanOptions::new(mode) };
-        self.count(plan, registers).unwrap_or_else(|error| panic!("{mode}: {error}"))
+        let plan = PlanOptions {
+            feedback,
+            ..PlanOptions::new(mode)
+        };
+        self.count(plan, registers)
+            .unwrap_or_else(|error| panic!("{mode}: {error}"))
     }
 
     /// Whether nothing in the guest or the log says where the run ended.
     fn asynchronous(&self) -> bool {
-        let last = self.file.log().expect("a log").last().map(|event| event.expect("an event"));
-        matches!(self.ending(), Ending::StackOverflow | Ending::Interrupted { .. })
-            && !matches!(last, Some(Event::HostStop { .. }))
+        let last = self
+            .file
+            .log()
+            .expect("a log")
+            .last()
+            .map(|event| event.expect("an event"));
+        matches!(
+            self.ending(),
+            Ending::StackOverflow | Ending::Interrupted { .. }
+        ) && !matches!(last, Some(Event::HostStop { .. }))
     }
 
     /// The counts that the traced module reports. Where the run ended by no doing of the guest's, the traced one is
@@ -151,23 +208,36 @@ impl Recording {
             let blocks = block_counts(&self.program, under_test).expect("counts");
             let functions = self.program.functions.iter().zip(&blocks);
             let code = functions.flat_map(|(f, counts)| f.cfg.blocks.values().zip(counts));
-            code.filter(|(b, _)| b.kind == BlockKind::Code).map(|(_, count)| count).sum()
+            code.filter(|(b, _)| b.kind == BlockKind::Code)
+                .map(|(_, count)| count)
+                .sum()
         });
         // The engine's store keeps what is 'static only; a test's program may stay.
-        let program: &'static Program = Box::leak(Box::new(Program::parse(&self.bytes).expect("a program")));
+        let program: &'static Program =
+            Box::leak(Box::new(Program::parse(&self.bytes).expect("a program")));
         let traced = Box::leak(Box::new(instrument(&self.bytes, program)));
         let observer = Observer::new(program, traced, enough);
         let (played, observer) = play(&traced.module, &self.program, &self.file, Some(observer));
-        assert_eq!(played.results, self.results(), "the traced module returns the same");
-        let (counts, frames) =
-            observer.expect("an observer").finish(played.finish).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(
+            played.results,
+            self.results(),
+            "the traced module returns the same"
+        );
+        let (counts, frames) = observer
+            .expect("an observer")
+            .finish(played.finish)
+            .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(frames, self.frames(), "the stack at the end");
         counts
     }
 
     /// The results of every call by the host, from the log.
     fn results(&self) -> Vec<Vec<afterimage_trace::RawValue>> {
-        let events = self.file.log().expect("a log").map(|event| event.expect("an event"));
+        let events = self
+            .file
+            .log()
+            .expect("a log")
+            .map(|event| event.expect("an event"));
         let start = usize::from(self.program.start.is_some());
         let leaves = events.filter_map(|event| match event {
             Event::Leave { results } => Some(results),
@@ -179,11 +249,21 @@ impl Recording {
     /// The recorded stack, as blocks.
     fn frames(&self) -> Vec<(FuncId, BlockId)> {
         let index = OperatorIndex::new(&self.program, &self.bytes);
-        let entered = self.recorded.end.frames.iter().filter(|frame| frame.standing != Standing::NotEntered);
+        let entered = self
+            .recorded
+            .end
+            .frames
+            .iter()
+            .filter(|frame| frame.standing != Standing::NotEntered);
         entered
             .map(|frame| {
-                let function = self.program.function(frame.function).expect("a defined function");
-                let found = index.find(frame.offset).and_then(|(_, op)| function.block_of(op));
+                let function = self
+                    .program
+                    .function(frame.function)
+                    .expect("a defined function");
+                let found = index
+                    .find(frame.offset)
+                    .and_then(|(_, op)| function.block_of(op));
                 (frame.function, found.unwrap_or(function.cfg.graph.root()))
             })
             .collect()
@@ -192,11 +272,24 @@ impl Recording {
     /// Plain and instrumented modules behave the same, as far as any host can see.
     fn check_transparency(&self) {
         let (plain, _) = play(&self.bytes, &self.program, &self.file, None);
-        assert_eq!(plain.results, self.results(), "the plain module returns the same");
-        for (mode, registers) in [(Mode::Edges, false), (Mode::Quick, true), (Mode::Program, false)] {
+        assert_eq!(
+            plain.results,
+            self.results(),
+            "the plain module returns the same"
+        );
+        for (mode, registers) in [
+            (Mode::Edges, false),
+            (Mode::Quick, true),
+            (Mode::Program, false),
+        ] {
             let the_plan = plan(&self.program, &PlanOptions::new(mode)).expect("a plan");
-            let options = Options { clock: true, registers, ..Options::default() };
-            let rewritten = rewrite(&self.bytes, &self.program, Some(&the_plan), &options).expect("a module");
+            let options = Options {
+                clock: true,
+                registers,
+                ..Options::default()
+            };
+            let rewritten =
+                rewrite(&self.bytes, &self.program, Some(&the_plan), &options).expect("a module");
             let (instrumented, _) = play(&rewritten.module, &self.program, &self.file, None);
             assert_eq!(instrumented.results, plain.results, "{mode}");
             assert_eq!(instrumented.finish, plain.finish, "{mode}");
@@ -206,13 +299,35 @@ impl Recording {
     }
 
     fn same(&self, found: &Counts, truth: &Counts, what: &str) {
-        for ((function, found), truth) in self.program.functions.iter().zip(&found.functions).zip(&truth.functions) {
+        for ((function, found), truth) in self
+            .program
+            .functions
+            .iter()
+            .zip(&found.functions)
+            .zip(&truth.functions)
+        {
             let id = function.id;
-            assert_eq!(found.entries, truth.entries, "{what}: entries of {id}, {}", self.recorded.end.ending);
-            assert_eq!(found.open, truth.open, "{what}: open activations of {id}, {}", self.recorded.end.ending);
-            let edges = function.cfg.edges.iter().zip(found.edges.iter().zip(&truth.edges));
+            assert_eq!(
+                found.entries, truth.entries,
+                "{what}: entries of {id}, {}",
+                self.recorded.end.ending
+            );
+            assert_eq!(
+                found.open, truth.open,
+                "{what}: open activations of {id}, {}",
+                self.recorded.end.ending
+            );
+            let edges = function
+                .cfg
+                .edges
+                .iter()
+                .zip(found.edges.iter().zip(&truth.edges));
             for ((edge, data), (found, truth)) in edges {
-                assert_eq!(found, truth, "{what}: {edge} of {id}, {data:?}, {}", self.recorded.end.ending);
+                assert_eq!(
+                    found, truth,
+                    "{what}: {edge} of {id}, {data:?}, {}",
+                    self.recorded.end.ending
+                );
             }
         }
         assert_eq!(found, truth, "{what}");

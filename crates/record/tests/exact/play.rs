@@ -8,7 +8,8 @@ use afterimage_program::Program;
 use afterimage_testkit::naive_trace::{Finish, HOOKS, Observer, Surprise};
 use afterimage_trace::{Event, HostStop, LogReader, RawValue, TraceFile};
 use wasmtime::{
-    AsContextMut, Caller, Config, Engine, Extern, Func, Instance, Module, OptLevel, Ref, Store, ThrownException, Val,
+    AsContextMut, Caller, Config, Engine, Extern, Func, Instance, Module, OptLevel, Ref, Store,
+    ThrownException, Val,
 };
 
 /// More than any instrumented form of a recorded execution needs.
@@ -44,7 +45,9 @@ impl Host {
     }
 
     fn observer(&mut self) -> &mut Observer<'static> {
-        self.observer.as_mut().expect("only traced modules have hooks")
+        self.observer
+            .as_mut()
+            .expect("only traced modules have hooks")
     }
 }
 
@@ -81,16 +84,29 @@ pub fn play(
         (played, store.into_data().observer)
     };
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK + (8 << 20)).spawn_scoped(scope, work);
-        thread.expect("a thread").join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let thread = std::thread::Builder::new()
+            .stack_size(STACK + (8 << 20))
+            .spawn_scoped(scope, work);
+        thread
+            .expect("a thread")
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
 fn play_in(store: &mut Store<Host>, module: &Module, program: &Program) -> Played {
     let imports = imports(store, module);
-    let mut played = Played { results: Vec::new(), finish: Finish::Returned, error: None, state: None };
+    let mut played = Played {
+        results: Vec::new(),
+        finish: Finish::Returned,
+        error: None,
+        state: None,
+    };
     if program.start.is_some() {
-        assert!(matches!(store.data_mut().next(), Some(Event::Enter { .. })), "the start function comes first");
+        assert!(
+            matches!(store.data_mut().next(), Some(Event::Enter { .. })),
+            "the start function comes first"
+        );
     }
     let instance = match Instance::new(&mut *store, module, &imports) {
         Ok(instance) => instance,
@@ -100,12 +116,25 @@ fn play_in(store: &mut Store<Host>, module: &Module, program: &Program) -> Playe
         }
     };
     if program.start.is_some() {
-        assert_eq!(store.data_mut().next(), Some(Event::Leave { results: Vec::new() }));
+        assert_eq!(
+            store.data_mut().next(),
+            Some(Event::Leave {
+                results: Vec::new()
+            })
+        );
     }
     while let Some(event) = store.data_mut().next() {
-        let Event::Enter { function, args } = event else { panic!("{event:?} while the guest does not run") };
-        let export = program.exports.iter().find(|e| e.1 == function).expect("the host calls exports");
-        let callee = instance.get_func(&mut *store, &export.0).expect("an exported function");
+        let Event::Enter { function, args } = event else {
+            panic!("{event:?} while the guest does not run")
+        };
+        let export = program
+            .exports
+            .iter()
+            .find(|e| e.1 == function)
+            .expect("the host calls exports");
+        let callee = instance
+            .get_func(&mut *store, &export.0)
+            .expect("an exported function");
         let args: Vec<Val> = args.into_iter().map(val).collect();
         let mut results = vec![Val::I32(0); callee.ty(&*store).results().len()];
         if let Err(error) = callee.call(&mut *store, &args, &mut results) {
@@ -114,7 +143,10 @@ fn play_in(store: &mut Store<Host>, module: &Module, program: &Program) -> Playe
         }
         played.results.push(results.iter().map(raw).collect());
         let left = store.data_mut().next();
-        assert!(matches!(left, Some(Event::Leave { .. }) | None), "{left:?} when the guest returned");
+        assert!(
+            matches!(left, Some(Event::Leave { .. }) | None),
+            "{left:?} when the guest returned"
+        );
     }
     played.state = Some(state(store, &instance));
     played
@@ -124,7 +156,11 @@ fn end(played: &mut Played, error: &wasmtime::Error) {
     if let Some(Surprise::Step(what)) = error.downcast_ref() {
         panic!("{what}");
     }
-    played.finish = if error.is::<ThrownException>() { Finish::Exception } else { Finish::Stopped };
+    played.finish = if error.is::<ThrownException>() {
+        Finish::Exception
+    } else {
+        Finish::Stopped
+    };
     played.error = Some(error.root_cause().to_string());
 }
 
@@ -134,8 +170,14 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Vec<Extern> {
         let function = if import.module() == HOOKS[0].0 {
             hook(store, import.name())
         } else {
-            let ty = import.ty().func().expect("only functions are imported").clone();
-            Func::new(&mut *store, ty, move |caller, args, results| host_call(caller, i as u32, args, results))
+            let ty = import
+                .ty()
+                .func()
+                .expect("only functions are imported")
+                .clone();
+            Func::new(&mut *store, ty, move |caller, args, results| {
+                host_call(caller, i as u32, args, results)
+            })
         };
         imports.push(function.into());
     }
@@ -145,8 +187,12 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Vec<Extern> {
 fn hook(store: &mut Store<Host>, name: &str) -> Func {
     type Context<'a> = Caller<'a, Host>;
     match name {
-        "enter" => Func::wrap(store, |mut c: Context<'_>, f: u32| Ok(c.data_mut().observer().enter(f)?)),
-        "at" => Func::wrap(store, |mut c: Context<'_>, a: u32, b: u32| Ok(c.data_mut().observer().at(a, b)?)),
+        "enter" => Func::wrap(store, |mut c: Context<'_>, f: u32| {
+            Ok(c.data_mut().observer().enter(f)?)
+        }),
+        "at" => Func::wrap(store, |mut c: Context<'_>, a: u32, b: u32| {
+            Ok(c.data_mut().observer().at(a, b)?)
+        }),
         "decide" => Func::wrap(store, |mut c: Context<'_>, value: u32| {
             c.data_mut().observer().decide(value)?;
             Ok(value)
@@ -154,23 +200,41 @@ fn hook(store: &mut Store<Host>, name: &str) -> Func {
         "catch" => Func::wrap(store, |mut c: Context<'_>, a: u32, op: u32, clause: u32| {
             Ok(c.data_mut().observer().catch(a, op, clause)?)
         }),
-        "leave" => Func::wrap(store, |mut c: Context<'_>, a: u32| Ok(c.data_mut().observer().leave(a)?)),
-        "tail" => Func::wrap(store, |mut c: Context<'_>, a: u32| Ok(c.data_mut().observer().tail(a)?)),
+        "leave" => Func::wrap(store, |mut c: Context<'_>, a: u32| {
+            Ok(c.data_mut().observer().leave(a)?)
+        }),
+        "tail" => Func::wrap(store, |mut c: Context<'_>, a: u32| {
+            Ok(c.data_mut().observer().tail(a)?)
+        }),
         name => panic!("there is no hook {name}"),
     }
 }
 
-fn host_call(mut caller: Caller<'_, Host>, called: u32, args: &[Val], results: &mut [Val]) -> wasmtime::Result<()> {
+fn host_call(
+    mut caller: Caller<'_, Host>,
+    called: u32,
+    args: &[Val],
+    results: &mut [Val],
+) -> wasmtime::Result<()> {
     if let Some(observer) = &mut caller.data_mut().observer {
         observer.host_call()?;
     }
     let event = caller.data_mut().next();
     let expected: Vec<RawValue> = args.iter().map(raw).collect();
     match event {
-        Some(Event::HostCall { import, args, results: values, writes, .. }) => {
+        Some(Event::HostCall {
+            import,
+            args,
+            results: values,
+            writes,
+            ..
+        }) => {
             assert_eq!((import.as_u32(), args), (called, expected));
             for write in writes {
-                let memory = caller.get_export("memory").and_then(Extern::into_memory).expect("a memory");
+                let memory = caller
+                    .get_export("memory")
+                    .and_then(Extern::into_memory)
+                    .expect("a memory");
                 memory.write(&mut caller, write.address as usize, &write.bytes)?;
             }
             for (slot, value) in results.iter_mut().zip(values) {
@@ -178,7 +242,12 @@ fn host_call(mut caller: Caller<'_, Host>, called: u32, args: &[Val], results: &
             }
             Ok(())
         }
-        Some(Event::HostStop { import, args, outcome, .. }) => {
+        Some(Event::HostStop {
+            import,
+            args,
+            outcome,
+            ..
+        }) => {
             assert_eq!((import.as_u32(), args), (called, expected));
             Err(wasmtime::Error::msg(match outcome {
                 HostStop::Exit(code) => format!("exit {code}"),
@@ -192,8 +261,10 @@ fn host_call(mut caller: Caller<'_, Host>, called: u32, args: &[Val], results: &
 
 /// All that the host can see of an instance, but for what instrumentation added.
 fn state(store: &mut Store<Host>, instance: &Instance) -> Vec<(String, String)> {
-    let exports: Vec<(String, Extern)> =
-        instance.exports(&mut *store).map(|e| (e.name().to_owned(), e.into_extern())).collect();
+    let exports: Vec<(String, Extern)> = instance
+        .exports(&mut *store)
+        .map(|e| (e.name().to_owned(), e.into_extern()))
+        .collect();
     let mut state = Vec::new();
     for (name, export) in exports {
         if name.starts_with("afterimage.") {
@@ -202,15 +273,28 @@ fn state(store: &mut Store<Host>, instance: &Instance) -> Vec<(String, String)> 
         let text = match export {
             Extern::Memory(memory) => {
                 let bytes = memory.data(&*store);
-                format!("{} bytes, checksum {:#x}", bytes.len(), crc32fast::hash(bytes))
+                format!(
+                    "{} bytes, checksum {:#x}",
+                    bytes.len(),
+                    crc32fast::hash(bytes)
+                )
             }
             Extern::Global(global) => {
                 let value = global.get(store.as_context_mut());
                 format!("{:?}", raw(&value))
             }
             Extern::Table(table) => {
-                let elements = (0..table.size(&*store)).map(|i| table.get(store.as_context_mut(), i));
-                elements.map(|e| if e.as_ref().is_none_or(Ref::is_null) { '-' } else { 'x' }).collect()
+                let elements =
+                    (0..table.size(&*store)).map(|i| table.get(store.as_context_mut(), i));
+                elements
+                    .map(|e| {
+                        if e.as_ref().is_none_or(Ref::is_null) {
+                            '-'
+                        } else {
+                            'x'
+                        }
+                    })
+                    .collect()
             }
             _ => continue,
         };

@@ -6,7 +6,8 @@ use afterimage_ids::{BlockId, FuncId, OpId, TypeId};
 use afterimage_program::{BlockKind, Function, Program};
 use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{
-    BlockType, Catch, CodeSection, EntityType, ImportSection, Instruction, Module, SectionId, TypeSection, ValType,
+    BlockType, Catch, CodeSection, EntityType, ImportSection, Instruction, Module, SectionId,
+    TypeSection, ValType,
 };
 use wasmparser::{FunctionBody, Operator};
 
@@ -45,7 +46,11 @@ pub struct Traced {
 pub fn instrument(bytes: &[u8], program: &Program) -> Traced {
     let mut tracer = Tracer {
         program,
-        types: Types { base: program.types.len() as u32, added: Vec::new(), index: HashMap::new() },
+        types: Types {
+            base: program.types.len() as u32,
+            added: Vec::new(),
+            index: HashMap::new(),
+        },
         hook_types: Vec::new(),
         bodies: Vec::new(),
         tables: BTreeMap::new(),
@@ -61,13 +66,20 @@ pub fn instrument(bytes: &[u8], program: &Program) -> Traced {
         .collect();
     // Bodies first: they need types, which stand before them.
     for function in &program.functions {
-        let body = tracer.body(bytes, function).expect("a body of a valid module");
+        let body = tracer
+            .body(bytes, function)
+            .expect("a body of a valid module");
         tracer.bodies.push(body);
     }
     let mut module = Module::new();
     let parser = wasmparser::Parser::new(0);
-    tracer.parse_core_module(&mut module, parser, bytes).expect("a valid module");
-    Traced { module: module.finish(), tables: tracer.tables }
+    tracer
+        .parse_core_module(&mut module, parser, bytes)
+        .expect("a valid module");
+    Traced {
+        module: module.finish(),
+        tables: tracer.tables,
+    }
 }
 
 struct Types {
@@ -79,10 +91,13 @@ struct Types {
 impl Types {
     fn function(&mut self, params: Vec<ValType>, results: Vec<ValType>) -> u32 {
         let next = self.base + self.added.len() as u32;
-        *self.index.entry((params, results)).or_insert_with_key(|key| {
-            self.added.push(key.clone());
-            next
-        })
+        *self
+            .index
+            .entry((params, results))
+            .or_insert_with_key(|key| {
+                self.added.push(key.clone());
+                next
+            })
     }
 }
 
@@ -115,7 +130,14 @@ struct Handlers {
 impl Body<'_> {
     /// A label of the original, as it is numbered here.
     fn label(&self, depth: u32) -> u32 {
-        depth + self.frames.iter().rev().take(depth as usize).map(|f| f.0).sum::<u32>()
+        depth
+            + self
+                .frames
+                .iter()
+                .rev()
+                .take(depth as usize)
+                .map(|f| f.0)
+                .sum::<u32>()
     }
 }
 
@@ -136,17 +158,23 @@ impl Tracer<'_> {
             activation += count;
         }
         locals.push((1, ValType::I32));
-        let mut body =
-            Body { function, out: wasm_encoder::Function::new(locals), activation, frames: Vec::new() };
+        let mut body = Body {
+            function,
+            out: wasm_encoder::Function::new(locals),
+            activation,
+            frames: Vec::new(),
+        };
 
-        body.out.instruction(&Instruction::I32Const(function.id.as_u32() as i32));
+        body.out
+            .instruction(&Instruction::I32Const(function.id.as_u32() as i32));
         body.out.instruction(&self.hook(ENTER));
         body.out.instruction(&Instruction::LocalSet(activation));
         self.report(&mut body, AT, &[function.cfg.graph.root().as_u32()]);
         let results = self.val_types(self.program.types[function.ty].results.to_vec())?;
         let whole = self.types.function(Vec::new(), results);
         // The function's own label becomes this block's, so that everything but tail calls leaves at its end.
-        body.out.instruction(&Instruction::Block(BlockType::FunctionType(whole)));
+        body.out
+            .instruction(&Instruction::Block(BlockType::FunctionType(whole)));
 
         let starts: HashMap<OpId, BlockId> = function
             .cfg
@@ -176,7 +204,8 @@ impl Tracer<'_> {
 
     /// Calls a hook with the activation's number and constants.
     fn report(&self, body: &mut Body<'_>, hook: u32, values: &[u32]) {
-        body.out.instruction(&Instruction::LocalGet(body.activation));
+        body.out
+            .instruction(&Instruction::LocalGet(body.activation));
         for &value in values {
             body.out.instruction(&Instruction::I32Const(value as i32));
         }
@@ -199,24 +228,30 @@ impl Tracer<'_> {
                 return Ok(());
             }
             Operator::Br { relative_depth } => {
-                body.out.instruction(&Instruction::Br(body.label(relative_depth)));
+                body.out
+                    .instruction(&Instruction::Br(body.label(relative_depth)));
                 return Ok(());
             }
             Operator::BrIf { relative_depth } => {
                 body.out.instruction(&self.hook(DECIDE));
-                body.out.instruction(&Instruction::BrIf(body.label(relative_depth)));
+                body.out
+                    .instruction(&Instruction::BrIf(body.label(relative_depth)));
                 return Ok(());
             }
             Operator::BrTable { targets } => {
-                let mut depths = targets.targets().collect::<std::result::Result<Vec<_>, _>>()?;
+                let mut depths = targets
+                    .targets()
+                    .collect::<std::result::Result<Vec<_>, _>>()?;
                 depths.push(targets.default());
                 if let Some(block) = body.function.block_of(op) {
-                    self.tables.insert((body.function.id, block), depths.clone());
+                    self.tables
+                        .insert((body.function.id, block), depths.clone());
                 }
                 let mut labels: Vec<u32> = depths.iter().map(|&depth| body.label(depth)).collect();
                 let default = labels.pop().unwrap_or_default();
                 body.out.instruction(&self.hook(DECIDE));
-                body.out.instruction(&Instruction::BrTable(labels.into(), default));
+                body.out
+                    .instruction(&Instruction::BrTable(labels.into(), default));
                 return Ok(());
             }
             Operator::Return => {
@@ -224,7 +259,9 @@ impl Tracer<'_> {
                 body.out.instruction(&Instruction::Br(whole));
                 return Ok(());
             }
-            Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } => self.report(body, TAIL, &[]),
+            Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } => {
+                self.report(body, TAIL, &[])
+            }
             _ => {}
         }
         let same = self.instruction(operator)?;
@@ -233,13 +270,21 @@ impl Tracer<'_> {
     }
 
     /// One block of ours around a `try_table` for each of its clauses, and one around them all.
-    fn try_table(&mut self, body: &mut Body<'_>, op: OpId, table: &wasmparser::TryTable) -> Result<()> {
+    fn try_table(
+        &mut self,
+        body: &mut Body<'_>,
+        op: OpId,
+        table: &wasmparser::TryTable,
+    ) -> Result<()> {
         let (params, results) = match table.ty {
             wasmparser::BlockType::Empty => (Vec::new(), Vec::new()),
             wasmparser::BlockType::Type(ty) => (Vec::new(), vec![self.val_type(ty)?]),
             wasmparser::BlockType::FuncType(ty) => {
                 let ty = &self.program.types[TypeId::from_u32(ty)];
-                (self.val_types(ty.params.to_vec())?, self.val_types(ty.results.to_vec())?)
+                (
+                    self.val_types(ty.params.to_vec())?,
+                    self.val_types(ty.results.to_vec())?,
+                )
             }
         };
         let whole = BlockType::FunctionType(self.types.function(params.clone(), results));
@@ -249,15 +294,25 @@ impl Tracer<'_> {
         for (i, clause) in table.catches.iter().enumerate() {
             let here = i as u32;
             let (label, tag, by_reference, catch) = match *clause {
-                wasmparser::Catch::One { tag, label } => (label, Some(tag), false, Catch::One { tag, label: here }),
+                wasmparser::Catch::One { tag, label } => {
+                    (label, Some(tag), false, Catch::One { tag, label: here })
+                }
                 wasmparser::Catch::OneRef { tag, label } => {
                     (label, Some(tag), true, Catch::OneRef { tag, label: here })
                 }
-                wasmparser::Catch::All { label } => (label, None, false, Catch::All { label: here }),
-                wasmparser::Catch::AllRef { label } => (label, None, true, Catch::AllRef { label: here }),
+                wasmparser::Catch::All { label } => {
+                    (label, None, false, Catch::All { label: here })
+                }
+                wasmparser::Catch::AllRef { label } => {
+                    (label, None, true, Catch::AllRef { label: here })
+                }
             };
             let mut values = match tag {
-                Some(tag) => self.val_types(self.program.types[self.program.tags[tag as usize]].params.to_vec())?,
+                Some(tag) => self.val_types(
+                    self.program.types[self.program.tags[tag as usize]]
+                        .params
+                        .to_vec(),
+                )?,
                 None => Vec::new(),
             };
             if by_reference {
@@ -270,10 +325,13 @@ impl Tracer<'_> {
         body.out.instruction(&Instruction::Block(whole));
         for values in carried.into_iter().rev() {
             let ty = self.types.function(params.clone(), values);
-            body.out.instruction(&Instruction::Block(BlockType::FunctionType(ty)));
+            body.out
+                .instruction(&Instruction::Block(BlockType::FunctionType(ty)));
         }
-        body.out.instruction(&Instruction::TryTable(whole, catches.into()));
-        body.frames.push((labels.len() as u32 + 1, Some(Handlers { op, labels })));
+        body.out
+            .instruction(&Instruction::TryTable(whole, catches.into()));
+        body.frames
+            .push((labels.len() as u32 + 1, Some(Handlers { op, labels })));
         Ok(())
     }
 
@@ -311,7 +369,9 @@ impl Reencode for Tracer<'_> {
     ) -> Result<()> {
         reencode::utils::parse_type_section(self, types, section)?;
         for (params, results) in &self.types.added {
-            types.ty().function(params.iter().copied(), results.iter().copied());
+            types
+                .ty()
+                .function(params.iter().copied(), results.iter().copied());
         }
         Ok(())
     }
@@ -332,7 +392,8 @@ impl Reencode for Tracer<'_> {
         after: Option<SectionId>,
         before: Option<SectionId>,
     ) -> Result<()> {
-        if after == Some(SectionId::Type) && before != Some(SectionId::Import) && !self.imports_done {
+        if after == Some(SectionId::Type) && before != Some(SectionId::Import) && !self.imports_done
+        {
             let mut imports = ImportSection::new();
             self.imports(&mut imports);
             module.section(&imports);
