@@ -13,19 +13,20 @@ use sha2::{Digest, Sha256};
 use crate::exit::{Exit, Failed};
 use crate::input::{self, Loaded};
 use crate::output::{say, write};
-use crate::profile::ModeArgument;
 use crate::record::{counted, same_file};
 
 /// Write the instrumented module, to run in other engines and in browsers
 ///
 /// The module exports its counters as a memory of its own, "afterimage.counters", so that the engine must allow more than
-/// one memory (Node does from version 22 on). Save the bytes of that memory after the run, and
-/// `afterimage profile --counters DUMP PROGRAM` makes a report of them.
+/// one memory (Node does from version 22 on). After the run, save the bytes of that memory: in JavaScript,
+/// new Uint8Array(instance.exports["afterimage.counters"].buffer). `afterimage profile --counters DUMP PROGRAM` makes a
+/// report of them. While calls are open (inside a host call, after an exit or a trap) the counters are not exact, and the
+/// report says so; see --standalone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
   afterimage instrument app.wasm -o app.counting.wasm
-  (run it; write new Uint8Array(instance.exports['afterimage.counters'].buffer) to app.dump)
+  node run.js app.counting.wasm app.dump
   afterimage profile --counters app.dump app.wasm")]
 pub(crate) struct Arguments {
     /// Where the module goes
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     output: PathBuf,
     /// How counters are placed
     #[arg(long, default_value = "quick")]
-    mode: ModeArgument,
+    mode: Placement,
     /// Place enough counters that a dump taken inside host calls, or after an exit from one, is exact; with
     /// --mode quick
     #[arg(long)]
@@ -44,6 +45,17 @@ pub(crate) struct Arguments {
     /// A .wasm or .wat file
     #[arg(value_name = "PROGRAM")]
     program: PathBuf,
+}
+
+/// How counters are placed. (Placement by feedback cannot be had here: a dump does not hold the earlier counts that it came from.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Placement {
+    /// In each function where its counters are executed least
+    Quick,
+    /// Over the whole program at once, which needs fewest
+    Program,
+    /// On every edge
+    Slow,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -63,9 +75,16 @@ fn options(mode: u16, standalone: bool) -> Result<PlanOptions<'static>> {
         PROGRAM => Mode::Program,
         // A counter on every edge: what a counter per block leaves open is measured too.
         SLOW => Mode::Edges,
-        other => bail!("the dump says that its counters were placed in mode {other}, which this version does not know"),
+        other => bail!(
+            "the dump says that its counters were placed in mode {other}, which this version does not know"
+        ),
     };
-    Ok(PlanOptions { standalone, host_counts_import_calls: false, host_uses_references: true, ..PlanOptions::new(mode) })
+    Ok(PlanOptions {
+        standalone,
+        host_counts_import_calls: false,
+        host_uses_references: true,
+        ..PlanOptions::new(mode)
+    })
 }
 
 /// What ties a dump to a program and a plan.
@@ -82,27 +101,41 @@ fn digest(loaded: &Loaded, plan: &Plan) -> [u8; 32] {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if same_file(&arguments.output, &arguments.program) {
-        bail!("{} is the program itself; choose another name with -o", arguments.output.display());
+        bail!(
+            "{} is the program itself; choose another name with -o",
+            arguments.output.display()
+        );
     }
-    if arguments.standalone && arguments.mode != ModeArgument::Quick {
+    if arguments.standalone && arguments.mode != Placement::Quick {
         bail!("--standalone is possible with --mode quick only");
     }
     let loaded = input::program(&arguments.program)?;
     let mode = match arguments.mode {
-        ModeArgument::Quick => QUICK,
-        ModeArgument::Program => PROGRAM,
-        ModeArgument::Slow => SLOW,
-        ModeArgument::Feedback => bail!("--mode feedback is for profile: a dump does not hold the earlier counts that its placement came from"),
+        Placement::Quick => QUICK,
+        Placement::Program => PROGRAM,
+        Placement::Slow => SLOW,
     };
     let plan = plan(&loaded.program, &options(mode, arguments.standalone)?)?;
     let flags = if arguments.standalone { STANDALONE } else { 0 };
-    let external = External { mode, flags, digest: digest(&loaded, &plan) };
-    let rewriting = Options { external: Some(external), ..Options::default() };
-    let rewritten = rewrite(&loaded.bytes, &loaded.program, Some(&plan), &rewriting).map_err(|error| Failed {
-        exit: Exit::CannotRun,
-        error: anyhow::Error::new(error).context(arguments.program.display().to_string()),
+    let external = External {
+        mode,
+        flags,
+        digest: digest(&loaded, &plan),
+    };
+    let rewriting = Options {
+        external: Some(external),
+        ..Options::default()
+    };
+    let rewritten =
+        rewrite(&loaded.bytes, &loaded.program, Some(&plan), &rewriting).map_err(|error| {
+            Failed {
+                exit: Exit::CannotRun,
+                error: anyhow::Error::new(error).context(arguments.program.display().to_string()),
+            }
+        })?;
+    write(Some(&arguments.output), true, |out| {
+        Ok(out.write_all(&rewritten.module)?)
     })?;
-    write(Some(&arguments.output), true, |out| Ok(out.write_all(&rewritten.module)?))?;
     let size = rewritten.module.len();
     match arguments.format {
         Format::Text => say(format_args!(
@@ -140,34 +173,63 @@ const LARGEST_DUMP: u64 = 1 << 31;
 pub(crate) fn read_dump(path: &Path, loaded: &Loaded) -> Result<Read> {
     let name = || path.display().to_string();
     let mut bytes = Vec::new();
-    input::open(path)?.take(LARGEST_DUMP + 1).read_to_end(&mut bytes).with_context(name)?;
+    input::open(path)?
+        .take(LARGEST_DUMP + 1)
+        .read_to_end(&mut bytes)
+        .with_context(name)?;
     if bytes.len() as u64 > LARGEST_DUMP {
         bail!("{}: too large for a dump of counters", path.display());
     }
     let dump = Dump::read(&bytes).with_context(name)?;
     let standalone = dump.flags & STANDALONE != 0;
     let plan = plan(&loaded.program, &options(dump.mode, standalone)?)?;
-    let layout = Layout { counters: plan.counters, entry_counters: loaded.program.exports.len() as u32 };
+    let layout = Layout {
+        counters: plan.counters,
+        entry_counters: loaded.program.exports.len() as u32,
+    };
     if dump.digest != digest(loaded, &plan) || dump.counters != u64::from(layout.counters) {
-        bail!("{}: these are not counters of {}", path.display(), loaded.path.display());
+        bail!(
+            "{}: these are not counters of {}",
+            path.display(),
+            loaded.path.display()
+        );
     }
-    let (Some(counters), Some(entries)) = (layout.counters(&bytes), layout.entry_counters(&bytes)) else {
+    let (Some(counters), Some(entries)) = (layout.counters(&bytes), layout.entry_counters(&bytes))
+    else {
         bail!("{}: the dump is cut off", path.display());
     };
-    let mut host_entries: Vec<_> = loaded.program.exports.iter().map(|e| e.1).zip(entries).collect();
+    let mut host_entries: Vec<_> = loaded
+        .program
+        .exports
+        .iter()
+        .map(|e| e.1)
+        .zip(entries)
+        .collect();
     host_entries.extend(loaded.program.start.map(|start| (start, 1)));
-    let facts = RunFacts { host_entries, import_calls: None, open: Vec::new() };
+    let facts = RunFacts {
+        host_entries,
+        import_calls: None,
+        open: Vec::new(),
+    };
     let note = match (dump.running > 0, dump.in_host_call, standalone) {
         (false, ..) | (true, true, true) => None,
-        (true, true, false) => Some("not exact: the dump was taken inside calls, whose blocks are counted as if they had ended; instrument with --standalone for exact counts at such a moment"),
-        (true, false, _) => Some("not exact: the dump was taken after a trap, and the counters do not tell where it was"),
+        (true, true, false) => Some(
+            "not exact: the dump was taken inside calls, whose blocks are counted as if they had ended; instrument with --standalone for exact counts at such a moment",
+        ),
+        (true, false, _) => Some(
+            "not exact: the dump was taken after a trap, and the counters do not tell where it was",
+        ),
     };
     let counts = solve(&loaded.program, &plan, &counters, &facts).with_context(|| match note {
         Some(note) => format!("{}: {note}", path.display()),
         None => path.display().to_string(),
     })?;
     let stops = standing(loaded, &counts).with_context(name)?;
-    Ok(Read { counts, stops, note: note.map(str::to_owned) })
+    Ok(Read {
+        counts,
+        stops,
+        note: note.map(str::to_owned),
+    })
 }
 
 /// More activations than any stack holds.
@@ -181,7 +243,11 @@ fn standing(loaded: &Loaded, counts: &Counts) -> Result<Vec<Stop>> {
             if open > MOST_ACTIVATIONS - stops.len() as u64 {
                 bail!("these counters tell of more activations at once than there can be");
             }
-            let stop = Stop { function: function.id, block, next: function.cfg.blocks[block].ops.end };
+            let stop = Stop {
+                function: function.id,
+                block,
+                next: function.cfg.blocks[block].ops.end,
+            };
             stops.extend(std::iter::repeat_n(stop, open as usize));
         }
     }

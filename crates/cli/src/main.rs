@@ -36,12 +36,13 @@ enum Command {
 }
 
 /// For the help.
-pub(crate) const EXIT_CODES: &str = "\
+const EXIT_CODES: &str = "\
 Exit codes:
-  record      the guest's own; 134 if it trapped, 124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM
-  verify      1 if something does not hold
-  any         125 if afterimage failed or was misused, 126 if the program is none that can be run,
-              127 if it is not there";
+  record   the guest's own; 134 if it trapped or left an exception uncaught,
+           124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM
+  verify   1 if something does not hold
+  all      125 if afterimage failed or was misused, 126 if the program cannot
+           be run, 127 if the file is not there";
 
 fn main() -> std::process::ExitCode {
     signals::survive_file_size_limit();
@@ -49,7 +50,12 @@ fn main() -> std::process::ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
-            return if error.use_stderr() { Exit::Failure } else { Exit::Success }.into();
+            return if error.use_stderr() {
+                Exit::Failure
+            } else {
+                Exit::Success
+            }
+            .into();
         }
     };
     let result = match cli.command {

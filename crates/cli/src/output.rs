@@ -28,7 +28,10 @@ impl Color {
                 out.is_none() && stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
             }
         };
-        Style { color }
+        let width = terminal_size::terminal_size_of(stdout())
+            .filter(|_| out.is_none())
+            .map(|size| usize::from(size.0.0));
+        Style { color, width }
     }
 }
 

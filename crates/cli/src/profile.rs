@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use afterimage_ids::Counts;
 use afterimage_placement::{Mode, PlanOptions};
-use afterimage_present::{Annotation, annotate, callgrind, calls_dot, cfg_dot, csv, json, lcov, pprof, text};
+use afterimage_present::{
+    Annotation, annotate, callgrind, calls_dot, cfg_dot, csv, json, lcov, pprof, text,
+};
 use afterimage_program::{OperatorIndex, SourceMap};
 use afterimage_query::{By, Options, Profile, Report, Scope, Sort, Stop, stops};
 use afterimage_record::{Cache, CountOptions, check_blocks, count};
@@ -32,7 +34,8 @@ Examples:
   afterimage profile app.aft
   afterimage profile app.aft --annotate
   afterimage profile --by line --top 20 app.wasm input.txt
-  afterimage profile app.aft --format callgrind -o callgrind.out && callgrind_annotate callgrind.out")]
+  afterimage profile app.aft --format callgrind -o callgrind.out
+  callgrind_annotate callgrind.out")]
 pub(crate) struct Arguments {
     /// What has a row [default: function]
     #[arg(long, help_heading = "Report")]
@@ -56,9 +59,14 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE", help_heading = "Report")]
     output: Option<PathBuf>,
     /// When to use color
-    #[arg(long, default_value = "auto", value_name = "WHEN", help_heading = "Report")]
+    #[arg(
+        long,
+        default_value = "auto",
+        value_name = "WHEN",
+        help_heading = "Report"
+    )]
     color: Color,
-    /// Where counters are placed; the counts are the same [default: program, or feedback with --weights]
+    /// Where counters are placed, which changes no count [default: program, or feedback with --weights]
     #[arg(long, help_heading = "Counting")]
     mode: Option<ModeArgument>,
     /// An earlier recording of the same program, whose counts say where counters are cheap
@@ -67,14 +75,19 @@ pub(crate) struct Arguments {
     /// Count nothing, but read the counters that a module made by `afterimage instrument` left in another engine
     #[arg(long, value_name = "DUMP", conflicts_with_all = ["mode", "weights"], help_heading = "Counting")]
     counters: Option<PathBuf>,
-    #[command(flatten)]
-    run: RunArguments,
     /// A recording, or a program to record first
     #[arg(value_name = "FILE.aft|PROGRAM")]
     file: PathBuf,
     /// Arguments for the guest; write -- before the first one if it begins with a dash
-    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_negative_numbers = true)]
+    #[arg(
+        value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_negative_numbers = true
+    )]
     args: Vec<String>,
+    // Last, because its heading would hold for all that follows.
+    #[command(flatten)]
+    run: RunArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -100,10 +113,10 @@ enum SortArgument {
 
 /// How counters are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ModeArgument {
+enum ModeArgument {
     /// In each function where its counters are executed least
     Quick,
-    /// In addition in every block, as a check on the derived counts
+    /// As program, and then in every block, as a check on the derived counts
     Slow,
     /// As the counts of an earlier run suggest
     Feedback,
@@ -142,9 +155,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             guest_wanted(&arguments, "--counters reads what was counted elsewhere")?;
             let loaded = input::program(path)?;
             let read = instrument::read_dump(dump, &loaded)?;
-            Counted { loaded, counts: read.counts, stops: read.stops, note: read.note }
+            Counted {
+                loaded,
+                counts: read.counts,
+                stops: read.stops,
+                note: read.note,
+            }
         }
-        (Some(_), Kind::Recording) => bail!("{}: with --counters, name the program that was instrumented, not a recording", path.display()),
+        (Some(_), Kind::Recording) => bail!(
+            "{}: with --counters, name the program that was instrumented, not a recording",
+            path.display()
+        ),
         (None, Kind::Recording) => {
             guest_wanted(&arguments, &format!("{} is a recording", path.display()))?;
             of_recording(path, path, &arguments)?
@@ -153,8 +174,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
             let recording = folder.path().join("run.aft");
             let loaded = input::program(path)?;
-            let out = TraceWriter::create(&recording, false).context("cannot make a temporary recording")?;
-            let recorded = execute(&loaded, &arguments.run, &arguments.args, None, Some(folder.path()), &out)?;
+            let out = TraceWriter::create(&recording, false)
+                .context("cannot make a temporary recording")?;
+            let recorded = execute(
+                &loaded,
+                &arguments.run,
+                &arguments.args,
+                None,
+                Some(folder.path()),
+                &out,
+            )?;
             drop(out);
             if Exit::of_guest(&recorded.end) != Exit::Success {
                 say(format_args!("{} {}", path.display(), recorded.end.ending));
@@ -168,16 +197,24 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 /// Refuses options that would have no effect.
 fn check(arguments: &Arguments) -> Result<()> {
-    let table = [("--by", arguments.by.is_some()), ("--sort", arguments.sort.is_some()), ("--top", arguments.top.is_some())];
+    let table = [
+        ("--by", arguments.by.is_some()),
+        ("--sort", arguments.sort.is_some()),
+        ("--top", arguments.top.is_some()),
+    ];
     let refused = match arguments.format {
         Format::Text => None,
         _ if arguments.annotate => Some("--annotate"),
         Format::Json | Format::Csv => None,
-        Format::Lcov | Format::Callgrind | Format::Pprof | Format::Dot => table.into_iter().find(|o| o.1).map(|o| o.0),
+        Format::Lcov | Format::Callgrind | Format::Pprof | Format::Dot => {
+            table.into_iter().find(|o| o.1).map(|o| o.0)
+        }
     };
     match refused {
         Some("--annotate") => bail!("--annotate writes text, and not with another --format"),
-        Some(option) => bail!("{option} has no meaning here: the format says what is in a report of this kind"),
+        Some(option) => {
+            bail!("{option} has no meaning here: the format says what is in a report of this kind")
+        }
         None => Ok(()),
     }
 }
@@ -186,7 +223,9 @@ fn check(arguments: &Arguments) -> Result<()> {
 fn guest_wanted(arguments: &Arguments, why: &str) -> Result<()> {
     match (arguments.run.given(), arguments.args.first()) {
         (Some(option), _) => bail!("{why}, so nothing runs that {option} could be for"),
-        (None, Some(argument)) => bail!("{why}, so nothing runs that the argument {argument:?} could be for"),
+        (None, Some(argument)) => {
+            bail!("{why}, so nothing runs that the argument {argument:?} could be for")
+        }
         (None, None) => Ok(()),
     }
 }
@@ -196,19 +235,38 @@ fn of_recording(path: &Path, name: &Path, arguments: &Arguments) -> Result<Count
     let file = input::recording(path)?;
     let loaded = input::recorded_program(path, &file)?;
     let Some(end) = file.end().with_context(|| name.display().to_string())? else {
-        bail!("{}: the recording was cut off before its end was written, so exact counts cannot be made; record the program again", name.display());
+        bail!(
+            "{}: the recording was cut off before its end was written, so exact counts cannot be made; record the program again",
+            name.display()
+        );
     };
-    let lens = match (file.counts().with_context(|| name.display().to_string())?, arguments.mode, &arguments.weights) {
+    let lens = match (
+        file.counts().with_context(|| name.display().to_string())?,
+        arguments.mode,
+        &arguments.weights,
+    ) {
         (Some(lens), None, None) => lens,
         _ => make(path, name, &file, &loaded, &end, arguments)?,
     };
     let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
     let stops = stops(&loaded.program, &index, &end).with_context(|| name.display().to_string())?;
-    Ok(Counted { loaded, counts: lens.counts, stops, note: None })
+    Ok(Counted {
+        loaded,
+        counts: lens.counts,
+        stops,
+        note: None,
+    })
 }
 
 /// Makes the counts and keeps them in the file.
-fn make(path: &Path, name: &Path, file: &TraceFile, loaded: &Loaded, end: &End, arguments: &Arguments) -> Result<CountsLens> {
+fn make(
+    path: &Path,
+    name: &Path,
+    file: &TraceFile,
+    loaded: &Loaded,
+    end: &End,
+    arguments: &Arguments,
+) -> Result<CountsLens> {
     let mode = arguments.mode.unwrap_or(match arguments.weights {
         Some(_) => ModeArgument::Feedback,
         None => ModeArgument::Program,
@@ -229,28 +287,53 @@ fn make(path: &Path, name: &Path, file: &TraceFile, loaded: &Loaded, end: &End, 
         })
     };
     let bar = Bar::start("counting", Some(end.events));
-    let options = CountOptions { plan, registers: true };
+    let options = CountOptions {
+        plan,
+        registers: true,
+    };
     let cache = Cache::of_user();
-    let lens = count(file, &loaded.bytes, &loaded.program, &options, &cache, &bar.progress());
+    let lens = count(
+        file,
+        &loaded.bytes,
+        &loaded.program,
+        &options,
+        &cache,
+        &bar.progress(),
+    );
     let lens = lens.with_context(|| name.display().to_string())?;
     drop(bar);
     if mode == ModeArgument::Slow {
         let bar = Bar::start("checking every block", Some(end.events));
-        let checked = check_blocks(file, &loaded.bytes, &loaded.program, &lens.counts, &cache, &bar.progress());
+        let checked = check_blocks(
+            file,
+            &loaded.bytes,
+            &loaded.program,
+            &lens.counts,
+            &cache,
+            &bar.progress(),
+        );
         let checked = checked.with_context(|| name.display().to_string())?;
         drop(bar);
-        say(format_args!("a counter in each of {checked} blocks agrees with the derived counts"));
+        say(format_args!(
+            "a counter in each of {checked} blocks agrees with the derived counts"
+        ));
     }
     match file.counts()? {
         Some(kept) if kept.counts == lens.counts => {}
-        Some(_) => bail!("{}: these counts differ from those in the file, so none can be trusted; this is a fault in afterimage", name.display()),
+        Some(_) => bail!(
+            "{}: these counts differ from those in the file, so none can be trusted; this is a fault in afterimage",
+            name.display()
+        ),
         None => {
             let kept = TraceWriter::append(path).and_then(|out| {
                 out.counts(&lens)?;
                 out.commit()
             });
             if let Err(error) = kept {
-                say(format_args!("the counts are not kept in {}: {error}", name.display()));
+                say(format_args!(
+                    "the counts are not kept in {}: {error}",
+                    name.display()
+                ));
             }
         }
     }
@@ -260,7 +343,10 @@ fn make(path: &Path, name: &Path, file: &TraceFile, loaded: &Loaded, end: &End, 
 fn feedback(path: &Path, of: &TraceFile) -> Result<Counts> {
     let file = input::recording(path)?;
     if file.meta()?.module_sha256 != of.meta()?.module_sha256 {
-        bail!("--weights {}: this is a recording of another program", path.display());
+        bail!(
+            "--weights {}: this is a recording of another program",
+            path.display()
+        );
     }
     let lens = file.counts()?.ok_or_else(|| {
         anyhow!("--weights {0}: this recording has no counts yet; make them with: afterimage profile {0}", path.display())
@@ -269,14 +355,41 @@ fn feedback(path: &Path, of: &TraceFile) -> Result<Counts> {
 }
 
 fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
-    let Counted { loaded, counts, stops, .. } = counted;
+    let Counted {
+        loaded,
+        counts,
+        stops,
+        ..
+    } = counted;
     let source: SourceMap<'_> = loaded.source_map();
     let names = loaded.names(&source);
-    let profile = Profile::new(&loaded.program, &loaded.bytes, counts, stops, &names, &source);
-    let profile = profile.with_context(|| arguments.counters.as_ref().unwrap_or(&arguments.file).display().to_string())?;
-    let functions = arguments.function.iter().map(|name| names.find(name)).collect::<Result<Vec<_>, _>>();
+    let profile = Profile::new(
+        &loaded.program,
+        &loaded.bytes,
+        counts,
+        stops,
+        &names,
+        &source,
+    );
+    let profile = profile.with_context(|| {
+        arguments
+            .counters
+            .as_ref()
+            .unwrap_or(&arguments.file)
+            .display()
+            .to_string()
+    })?;
+    let functions = arguments
+        .function
+        .iter()
+        .map(|name| names.find(name))
+        .collect::<Result<Vec<_>, _>>();
     let functions = functions.with_context(|| arguments.file.display().to_string())?;
-    let scope = if functions.is_empty() { Scope::All } else { Scope::Only(functions.clone()) };
+    let scope = if functions.is_empty() {
+        Scope::All
+    } else {
+        Scope::Only(functions.clone())
+    };
     let for_people = arguments.format == Format::Text;
     let sort = arguments.sort.map(|sort| match sort {
         SortArgument::Instructions => Sort::Instructions,
@@ -305,28 +418,45 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
         }
         say(note);
     }
-    write(out, arguments.format == Format::Pprof, |out: &mut dyn Write| {
-        if let (Some(note), Format::Text) = (note, arguments.format) {
-            writeln!(out, "{note}")?;
-        }
-        match arguments.format {
-            Format::Text if arguments.annotate => {
-                let annotation = Annotation { scope, listings: if functions.is_empty() { 3 } else { functions.len() } };
-                annotate(out, &profile, &annotation, &SourceFiles, style)?;
+    write(
+        out,
+        arguments.format == Format::Pprof,
+        |out: &mut dyn Write| {
+            if let (Some(note), Format::Text) = (note, arguments.format) {
+                writeln!(out, "{note}")?;
             }
-            Format::Text => text(out, &profile, &Report::new(&profile, &options)?, &SourceFiles, style)?,
-            Format::Json => json(out, &profile, &Report::new(&profile, &options)?, note)?,
-            Format::Csv => csv(out, &profile, &Report::new(&profile, &options)?)?,
-            Format::Lcov => lcov(out, &profile, &scope)?,
-            Format::Callgrind => callgrind(out, &profile, &scope)?,
-            Format::Pprof => pprof(out, &profile, &scope)?,
-            Format::Dot => match functions.as_slice() {
-                [] => calls_dot(out, &profile, &scope)?,
-                [one] => cfg_dot(out, &profile, *one)?,
-                _ => bail!("--format dot draws the call graph, or the graph of one function"),
-            },
-        }
-        Ok(())
-    })
+            match arguments.format {
+                Format::Text if arguments.annotate => {
+                    let annotation = Annotation {
+                        scope,
+                        listings: if functions.is_empty() {
+                            3
+                        } else {
+                            functions.len()
+                        },
+                    };
+                    annotate(out, &profile, &annotation, &SourceFiles, style)?;
+                }
+                Format::Text => text(
+                    out,
+                    &profile,
+                    &Report::new(&profile, &options)?,
+                    &SourceFiles,
+                    style,
+                )?,
+                Format::Json => json(out, &profile, &Report::new(&profile, &options)?, note)?,
+                Format::Csv => csv(out, &profile, &Report::new(&profile, &options)?)?,
+                Format::Lcov => lcov(out, &profile, &scope)?,
+                Format::Callgrind => callgrind(out, &profile, &scope)?,
+                Format::Pprof => pprof(out, &profile, &scope)?,
+                Format::Dot => match functions.as_slice() {
+                    [] => calls_dot(out, &profile, &scope)?,
+                    [one] => cfg_dot(out, &profile, *one)?,
+                    _ => bail!("--format dot draws the call graph, or the graph of one function"),
+                },
+            }
+            Ok(())
+        },
+    )
     .with_context(|| arguments.file.display().to_string())
 }

@@ -23,12 +23,14 @@ use crate::signals::Watch;
 #[command(after_long_help = "\
 Examples:
   afterimage record app.wasm input.txt
-  afterimage record --dir data::/data --env LANG=C -o run.aft app.wasm -- --verbose
+  afterimage record --dir data::/data --env LANG=C app.wasm -- --verbose
   afterimage record --invoke fib math.wat 30
 
-Exit codes: the guest's own; 134 if it trapped or left an exception uncaught, 124 after --timeout, 130 after
-Ctrl-C, 143 after SIGTERM. 125 if afterimage failed or was misused, 126 if the program is none that can be
-run, 127 if it is not there.")]
+Exit codes:
+  The guest's own; 134 if it trapped or left an exception uncaught,
+  124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM; 125 if afterimage
+  failed or was misused, 126 if the program cannot be run, 127 if it is not
+  there.")]
 pub(crate) struct Arguments {
     /// Where the recording goes [default: PROGRAM's stem with .aft, in the current folder]
     #[arg(short, long, value_name = "OUT.aft")]
@@ -36,8 +38,6 @@ pub(crate) struct Arguments {
     /// Overwrite an existing recording
     #[arg(long)]
     force: bool,
-    #[command(flatten)]
-    run: RunArguments,
     /// Make this during the run already, and not later by re-execution
     #[arg(long, value_name = "LENS")]
     lens: Option<Lens>,
@@ -48,8 +48,15 @@ pub(crate) struct Arguments {
     #[arg(value_name = "PROGRAM")]
     program: PathBuf,
     /// Arguments for the guest; write -- before the first one if it begins with a dash
-    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_negative_numbers = true)]
+    #[arg(
+        value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_negative_numbers = true
+    )]
     args: Vec<String>,
+    // Last, because its heading would hold for all that follows.
+    #[command(flatten)]
+    run: RunArguments,
 }
 
 /// What can be made during the run.
@@ -64,21 +71,33 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let path = match &arguments.output {
         Some(path) => path.clone(),
         None => {
-            let stem = arguments.program.file_stem().ok_or_else(|| anyhow!("name the output with -o"))?;
+            let stem = arguments
+                .program
+                .file_stem()
+                .ok_or_else(|| anyhow!("name the output with -o"))?;
             PathBuf::from(stem).with_extension("aft")
         }
     };
     if same_file(&path, &arguments.program) {
-        bail!("{} is the program itself; choose another name with -o", path.display());
+        bail!(
+            "{} is the program itself; choose another name with -o",
+            path.display()
+        );
     }
-    let out = TraceWriter::create(&path, arguments.force).map_err(|error| cannot_create(&path, error))?;
-    let lens = arguments.lens.map(|Lens::Counts| PlanOptions::new(Mode::Program));
+    let out =
+        TraceWriter::create(&path, arguments.force).map_err(|error| cannot_create(&path, error))?;
+    let lens = arguments
+        .lens
+        .map(|Lens::Counts| PlanOptions::new(Mode::Program));
     let recorded = match execute(&loaded, &arguments.run, &arguments.args, lens, None, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
             // Nothing ran, or what ran cannot be used: leave no half file behind. A file that could not
             // be written to its end stays.
-            if !error.chain().any(|cause| matches!(cause.downcast_ref(), Some(RecordError::Trace(_)))) {
+            if !error
+                .chain()
+                .any(|cause| matches!(cause.downcast_ref(), Some(RecordError::Trace(_))))
+            {
                 let _ = out.discard();
             }
             return Err(error);
@@ -115,9 +134,13 @@ pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
 fn cannot_create(path: &Path, error: TraceError) -> anyhow::Error {
     let path = path.display();
     match error {
-        TraceError::Exists => anyhow!("{path} exists already; overwrite it with --force, or choose another name with -o"),
+        TraceError::Exists => anyhow!(
+            "{path} exists already; overwrite it with --force, or choose another name with -o"
+        ),
         TraceError::NotAFile => anyhow!("{path} is a folder or a device; name a file with -o"),
-        TraceError::Io { source, .. } | TraceError::Write(source) => anyhow!("cannot create {path}: {source}"),
+        TraceError::Io { source, .. } | TraceError::Write(source) => {
+            anyhow!("cannot create {path}: {source}")
+        }
         error => anyhow!("{path}: {error}"),
     }
 }
@@ -146,7 +169,15 @@ pub(crate) fn execute(
     };
     let interrupt = Interrupt::new();
     let watch = Watch::start(&interrupt, options.clock, scratch.map(Path::to_owned))?;
-    let recorded = record(&loaded.bytes, &loaded.program, &command, &options, &Cache::of_user(), &interrupt, out);
+    let recorded = record(
+        &loaded.bytes,
+        &loaded.program,
+        &command,
+        &options,
+        &Cache::of_user(),
+        &interrupt,
+        out,
+    );
     drop(watch);
     recorded.map_err(|error| {
         let exit = match error {

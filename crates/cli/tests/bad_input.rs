@@ -8,10 +8,19 @@ use std::os::unix::fs::PermissionsExt;
 use common::{HELLO, Sandbox};
 
 /// Every command that takes a program.
-const OF_PROGRAMS: [&str; 4] =
-    ["record -o out.aft --force FILE", "profile FILE", "cfg FILE --function 0", "instrument FILE -o out.wasm"];
+const OF_PROGRAMS: [&str; 4] = [
+    "record -o out.aft --force FILE",
+    "profile FILE",
+    "cfg FILE --function 0",
+    "instrument FILE -o out.wasm",
+];
 /// Every command that takes a recording.
-const OF_RECORDINGS: [&str; 4] = ["profile FILE", "info FILE", "verify FILE", "cfg FILE --function 0"];
+const OF_RECORDINGS: [&str; 4] = [
+    "profile FILE",
+    "info FILE",
+    "verify FILE",
+    "cfg FILE --function 0",
+];
 
 fn all_refuse(sandbox: &Sandbox, commands: &[&str], file: &str, code: i32, parts: &[&str]) {
     for command in commands {
@@ -34,7 +43,10 @@ fn programs_that_are_none() {
     sandbox.write("component.wasm", b"\0asm\x0d\0\x01\0");
     sandbox.write("broken.wat", "(module (func $f (i32.add)\n");
     sandbox.write("latin.wat", b"(module) ;; \xe9");
-    sandbox.write("type.wat", "(module (func (export \"_start\") (i32.const 1)))");
+    sandbox.write(
+        "type.wat",
+        "(module (func (export \"_start\") (i32.const 1)))",
+    );
     for (file, parts) in [
         ("empty.wasm", &["empty"][..]),
         ("text.wasm", &["not a WebAssembly module"]),
@@ -47,7 +59,11 @@ fn programs_that_are_none() {
     ] {
         all_refuse(&sandbox, &OF_PROGRAMS, file, 126, parts);
     }
-    sandbox.refused("record header.wasm", 126, &["header.wasm", "exports no function"]);
+    sandbox.refused(
+        "record header.wasm",
+        126,
+        &["header.wasm", "exports no function"],
+    );
     // Cut anywhere, a module is refused or is another module; it never panics.
     for length in 0..module.len() {
         sandbox.write("prefix.wasm", &module[..length]);
@@ -61,85 +77,221 @@ fn programs_that_are_none() {
 fn proposals_that_are_not_supported_are_named() {
     let sandbox = Sandbox::new();
     sandbox.wasm("gc.wasm", "(module (type (struct (field i32))) (func (export \"_start\") (drop (struct.new_default 0))))");
-    sandbox.wasm("threads.wasm", "(module (memory 1 1 shared) (func (export \"_start\")))");
-    sandbox.wasm("legacy.wasm", "(module (func (export \"_start\") try nop catch_all end))");
-    all_refuse(&sandbox, &OF_PROGRAMS, "gc.wasm", 126, &["garbage collection", "0x"]);
-    all_refuse(&sandbox, &OF_PROGRAMS, "threads.wasm", 126, &["threads", "0x"]);
-    all_refuse(&sandbox, &OF_PROGRAMS, "legacy.wasm", 126, &["the legacy encoding of exception handling", "0x"]);
+    sandbox.wasm(
+        "threads.wasm",
+        "(module (memory 1 1 shared) (func (export \"_start\")))",
+    );
+    sandbox.wasm(
+        "legacy.wasm",
+        "(module (func (export \"_start\") try nop catch_all end))",
+    );
+    all_refuse(
+        &sandbox,
+        &OF_PROGRAMS,
+        "gc.wasm",
+        126,
+        &["garbage collection", "0x"],
+    );
+    all_refuse(
+        &sandbox,
+        &OF_PROGRAMS,
+        "threads.wasm",
+        126,
+        &["threads", "0x"],
+    );
+    all_refuse(
+        &sandbox,
+        &OF_PROGRAMS,
+        "legacy.wasm",
+        126,
+        &["the legacy encoding of exception handling", "0x"],
+    );
 }
 
 #[test]
 fn files_that_are_not_there_or_cannot_be_read() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("folder")).unwrap();
-    all_refuse(&sandbox, &OF_PROGRAMS, "nowhere.wasm", 127, &["No such file"]);
-    all_refuse(&sandbox, &OF_RECORDINGS, "nowhere.aft", 127, &["No such file"]);
+    all_refuse(
+        &sandbox,
+        &OF_PROGRAMS,
+        "nowhere.wasm",
+        127,
+        &["No such file"],
+    );
+    all_refuse(
+        &sandbox,
+        &OF_RECORDINGS,
+        "nowhere.aft",
+        127,
+        &["No such file"],
+    );
     all_refuse(&sandbox, &OF_PROGRAMS, "folder", 125, &["is a folder"]);
     all_refuse(&sandbox, &OF_RECORDINGS, "folder", 125, &["is a folder"]);
     sandbox.wasm("hello.wasm", HELLO);
-    sandbox.refused("record hello.wasm --dir nowhere", 125, &["--dir nowhere", "No such file"]);
-    sandbox.refused("record hello.wasm --dir hello.wasm", 125, &["--dir hello.wasm", "not a folder"]);
-    sandbox.refused("record hello.wasm --stdin nowhere", 125, &["--stdin nowhere", "No such file"]);
-    sandbox.refused("record hello.wasm --stdin folder", 125, &["--stdin folder", "folder"]);
+    sandbox.refused(
+        "record hello.wasm --dir nowhere",
+        125,
+        &["--dir nowhere", "No such file"],
+    );
+    sandbox.refused(
+        "record hello.wasm --dir hello.wasm",
+        125,
+        &["--dir hello.wasm", "not a folder"],
+    );
+    sandbox.refused(
+        "record hello.wasm --stdin nowhere",
+        125,
+        &["--stdin nowhere", "No such file"],
+    );
+    sandbox.refused(
+        "record hello.wasm --stdin folder",
+        125,
+        &["--stdin folder", "folder"],
+    );
     assert!(!sandbox.path("hello.aft").exists());
     if rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: unreadable files, because root reads everything");
         return;
     }
-    fs::set_permissions(sandbox.path("hello.wasm"), fs::Permissions::from_mode(0o000)).unwrap();
-    all_refuse(&sandbox, &OF_PROGRAMS, "hello.wasm", 125, &["Permission denied"]);
+    fs::set_permissions(
+        sandbox.path("hello.wasm"),
+        fs::Permissions::from_mode(0o000),
+    )
+    .unwrap();
+    all_refuse(
+        &sandbox,
+        &OF_PROGRAMS,
+        "hello.wasm",
+        125,
+        &["Permission denied"],
+    );
 }
 
 #[test]
 fn imports_that_are_not_wasi() {
     let sandbox = Sandbox::new();
     for (import, parts) in [
-        (r#"(import "env" "emscripten_notify" (func))"#, &["\"env\"", "\"emscripten_notify\"", "WASI preview 1"][..]),
-        (r#"(import "wasi_snapshot_preview1" "fd_wriet" (func))"#, &["\"fd_wriet\"", "WASI preview 1"]),
-        (r#"(import "wasi_unstable" "fd_write" (func (param i32 i32 i32 i32) (result i32)))"#, &["\"wasi_unstable\""]),
+        (
+            r#"(import "env" "emscripten_notify" (func))"#,
+            &["\"env\"", "\"emscripten_notify\"", "WASI preview 1"][..],
+        ),
+        (
+            r#"(import "wasi_snapshot_preview1" "fd_wriet" (func))"#,
+            &["\"fd_wriet\"", "WASI preview 1"],
+        ),
+        (
+            r#"(import "wasi_unstable" "fd_write" (func (param i32 i32 i32 i32) (result i32)))"#,
+            &["\"wasi_unstable\""],
+        ),
         (
             r#"(import "wasi_snapshot_preview1" "fd_write" (func (param i64) (result i32)))"#,
             &["\"fd_write\"", "i64", "i32 i32 i32 i32"],
         ),
-        (r#"(import "env" "memory" (memory 1))"#, &["\"env\"", "\"memory\""]),
+        (
+            r#"(import "env" "memory" (memory 1))"#,
+            &["\"env\"", "\"memory\""],
+        ),
         (r#"(import "env" "g" (global i32))"#, &["\"env\"", "\"g\""]),
     ] {
-        sandbox.write("imports.wat", format!("(module {import} (func (export \"_start\")))"));
-        sandbox.refused("record imports.wat", 126, &[&["imports.wat"], parts].concat());
-        sandbox.refused("profile imports.wat", 126, &[&["imports.wat"], parts].concat());
+        sandbox.write(
+            "imports.wat",
+            format!("(module {import} (func (export \"_start\")))"),
+        );
+        sandbox.refused(
+            "record imports.wat",
+            126,
+            &[&["imports.wat"], parts].concat(),
+        );
+        sandbox.refused(
+            "profile imports.wat",
+            126,
+            &[&["imports.wat"], parts].concat(),
+        );
         assert_eq!(sandbox.names(), ["imports.wat"], "nothing is left behind");
     }
     sandbox.write(
         "memory.wat",
         r#"(module (import "wasi_snapshot_preview1" "sched_yield" (func (result i32))) (func (export "_start")))"#,
     );
-    sandbox.refused("record memory.wat", 126, &["memory.wat", "exports no memory"]);
+    sandbox.refused(
+        "record memory.wat",
+        126,
+        &["memory.wat", "exports no memory"],
+    );
 }
 
 #[test]
 fn what_is_to_be_called_is_not_there() {
     let sandbox = Sandbox::new();
-    sandbox.write("library.wat", r#"(module (func (export "add") (param i32 i64) (result i64) (local.get 1)))"#);
-    sandbox.refused("record library.wat", 126, &["library.wat", "\"_start\"", "--invoke", "add"]);
+    sandbox.write(
+        "library.wat",
+        r#"(module (func (export "add") (param i32 i64) (result i64) (local.get 1)))"#,
+    );
+    sandbox.refused(
+        "record library.wat",
+        126,
+        &["library.wat", "\"_start\"", "--invoke", "add"],
+    );
     sandbox.refused("record library.wat --invoke sub", 126, &["\"sub\"", "add"]);
-    sandbox.refused("record library.wat --invoke add 1", 125, &["add takes i32 i64", "1 given"]);
-    sandbox.refused("record library.wat --invoke add 1 x", 125, &["\"x\" is no i64"]);
-    sandbox.refused("record library.wat --invoke add 4294967296 1", 125, &["\"4294967296\" is no i32"]);
-    sandbox.refused("record library.wat --invoke add 1.5 1", 125, &["\"1.5\" is no i32"]);
+    sandbox.refused(
+        "record library.wat --invoke add 1",
+        125,
+        &["add takes i32 i64", "1 given"],
+    );
+    sandbox.refused(
+        "record library.wat --invoke add 1 x",
+        125,
+        &["\"x\" is no i64"],
+    );
+    sandbox.refused(
+        "record library.wat --invoke add 4294967296 1",
+        125,
+        &["\"4294967296\" is no i32"],
+    );
+    sandbox.refused(
+        "record library.wat --invoke add 1.5 1",
+        125,
+        &["\"1.5\" is no i32"],
+    );
     assert_eq!(sandbox.names(), ["library.wat"]);
     let ran = sandbox.run("record library.wat --invoke add -1 -0x10");
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "-16\n"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "-16\n"),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn options_with_values_that_mean_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write("hello.wat", HELLO);
-    sandbox.refused("record --timeout -1 hello.wat", 125, &["--timeout -1", "positive"]);
-    sandbox.refused("record --timeout 0 hello.wat", 125, &["--timeout 0", "positive"]);
-    sandbox.refused("record --timeout inf hello.wat", 125, &["--timeout inf", "positive"]);
-    sandbox.refused("record --timeout nan hello.wat", 125, &["--timeout", "positive"]);
-    sandbox.refused("record --env NOT_SET_HERE hello.wat", 125, &["--env NOT_SET_HERE", "no such variable", "=VALUE"]);
+    sandbox.refused(
+        "record --timeout -1 hello.wat",
+        125,
+        &["--timeout -1", "positive"],
+    );
+    sandbox.refused(
+        "record --timeout 0 hello.wat",
+        125,
+        &["--timeout 0", "positive"],
+    );
+    sandbox.refused(
+        "record --timeout inf hello.wat",
+        125,
+        &["--timeout inf", "positive"],
+    );
+    sandbox.refused(
+        "record --timeout nan hello.wat",
+        125,
+        &["--timeout", "positive"],
+    );
+    sandbox.refused(
+        "record --env NOT_SET_HERE hello.wat",
+        125,
+        &["--env NOT_SET_HERE", "no such variable", "=VALUE"],
+    );
     sandbox.refused("record --stack 1 hello.wat", 125, &["--stack 1", "16"]);
     assert_eq!(sandbox.names(), ["hello.wat"]);
     for words in [
@@ -153,10 +305,16 @@ fn options_with_values_that_mean_nothing() {
     ] {
         let ran = sandbox.run(words);
         assert_eq!(ran.code, Some(125), "{words}: {ran:?}");
-        assert!(ran.stderr.starts_with("error: ") && ran.stdout.is_empty(), "{words}: {ran:?}");
+        assert!(
+            ran.stderr.starts_with("error: ") && ran.stdout.is_empty(),
+            "{words}: {ran:?}"
+        );
     }
     let ran = sandbox.run("record hello.wat --unknown");
-    assert!(ran.stderr.contains("-- --unknown"), "the remedy is there: {ran:?}");
+    assert!(
+        ran.stderr.contains("-- --unknown"),
+        "the remedy is there: {ran:?}"
+    );
 }
 
 #[test]
@@ -165,16 +323,47 @@ fn options_that_would_have_no_effect() {
     sandbox.write("hello.wat", HELLO);
     sandbox.run("record hello.wat");
     let before = sandbox.read("hello.aft");
-    sandbox.refused("profile hello.aft --timeout 3", 125, &["hello.aft", "recording", "--timeout"]);
-    sandbox.refused("profile hello.aft --env A=B", 125, &["hello.aft", "recording", "--env"]);
-    sandbox.refused("profile hello.aft input.txt", 125, &["hello.aft", "recording", "\"input.txt\""]);
-    sandbox.refused("profile hello.aft --annotate --format json", 125, &["--annotate", "--format"]);
+    sandbox.refused(
+        "profile hello.aft --timeout 3",
+        125,
+        &["hello.aft", "recording", "--timeout"],
+    );
+    sandbox.refused(
+        "profile hello.aft --env A=B",
+        125,
+        &["hello.aft", "recording", "--env"],
+    );
+    sandbox.refused(
+        "profile hello.aft input.txt",
+        125,
+        &["hello.aft", "recording", "\"input.txt\""],
+    );
+    sandbox.refused(
+        "profile hello.aft --annotate --format json",
+        125,
+        &["--annotate", "--format"],
+    );
     sandbox.refused("profile hello.aft --by line --format lcov", 125, &["--by"]);
-    sandbox.refused("profile hello.aft --top 3 --format callgrind", 125, &["--top"]);
-    sandbox.refused("profile hello.aft --mode feedback", 125, &["--mode feedback", "--weights FILE.aft"]);
-    sandbox.refused("profile --counters nowhere hello.aft", 125, &["--counters", "program"]);
-    sandbox.refused("instrument hello.wat -o out.wasm --mode feedback", 125, &["--mode feedback"]);
-    sandbox.refused("instrument hello.wat -o out.wasm --mode slow --standalone", 125, &["--standalone", "--mode quick"]);
+    sandbox.refused(
+        "profile hello.aft --top 3 --format callgrind",
+        125,
+        &["--top"],
+    );
+    sandbox.refused(
+        "profile hello.aft --mode feedback",
+        125,
+        &["--mode feedback", "--weights FILE.aft"],
+    );
+    sandbox.refused(
+        "profile --counters nowhere hello.aft",
+        125,
+        &["--counters", "program"],
+    );
+    sandbox.refused(
+        "instrument hello.wat -o out.wasm --mode slow --standalone",
+        125,
+        &["--standalone", "--mode quick"],
+    );
     assert_eq!(sandbox.read("hello.aft"), before);
 }
 
@@ -183,27 +372,66 @@ fn one_kind_of_file_where_another_is_wanted() {
     let sandbox = Sandbox::new();
     sandbox.write("hello.wat", HELLO);
     sandbox.run("record hello.wat");
-    sandbox.refused("record hello.aft -o other.aft", 126, &["hello.aft", "recording", "program"]);
-    sandbox.refused("instrument hello.aft -o out.wasm", 126, &["hello.aft", "recording"]);
-    sandbox.refused("info hello.wat", 125, &["hello.wat", "not a recording", "afterimage record"]);
+    sandbox.refused(
+        "record hello.aft -o other.aft",
+        126,
+        &["hello.aft", "recording", "program"],
+    );
+    sandbox.refused(
+        "instrument hello.aft -o out.wasm",
+        126,
+        &["hello.aft", "recording"],
+    );
+    sandbox.refused(
+        "info hello.wat",
+        125,
+        &["hello.wat", "not a recording", "afterimage record"],
+    );
     sandbox.refused("verify hello.wat", 125, &["hello.wat", "not a recording"]);
     sandbox.write("other.wat", "(module (func (export \"_start\")))");
     sandbox.ok("record other.wat");
-    sandbox.refused("profile hello.aft --weights other.aft", 125, &["--weights other.aft", "another program"]);
+    sandbox.refused(
+        "profile hello.aft --weights other.aft",
+        125,
+        &["--weights other.aft", "another program"],
+    );
     sandbox.ok("profile hello.aft");
     sandbox.run("record hello.wat -o again.aft");
-    sandbox.refused("profile hello.aft --weights again.aft", 125, &["again.aft", "no counts yet", "afterimage profile again.aft"]);
-    sandbox.refused("profile hello.aft --weights nowhere.aft", 127, &["nowhere.aft"]);
-    sandbox.refused("profile hello.aft --function nothing", 125, &["hello.aft", "\"nothing\""]);
+    sandbox.refused(
+        "profile hello.aft --weights again.aft",
+        125,
+        &["again.aft", "no counts yet", "afterimage profile again.aft"],
+    );
+    sandbox.refused(
+        "profile hello.aft --weights nowhere.aft",
+        127,
+        &["nowhere.aft"],
+    );
+    sandbox.refused(
+        "profile hello.aft --function nothing",
+        125,
+        &["hello.aft", "\"nothing\""],
+    );
 }
 
 #[test]
 fn names_and_messages_of_guests_cannot_drive_the_terminal() {
     let sandbox = Sandbox::new();
     let name = r"\1b[31mred\1b]0;title\07";
-    sandbox.write("escape.wat", format!("(module (func $a (export \"_start\")) (func (export \"{name}\")))"));
-    for words in ["record escape.wat --invoke none", "record escape.wat", "info escape.aft", "profile escape.aft"] {
+    sandbox.write(
+        "escape.wat",
+        format!("(module (func $a (export \"_start\")) (func (export \"{name}\")))"),
+    );
+    for words in [
+        "record escape.wat --invoke none",
+        "record escape.wat",
+        "info escape.aft",
+        "profile escape.aft",
+    ] {
         let ran = sandbox.run(words);
-        assert!(!ran.stderr.contains('\x1b') && !ran.stdout.contains('\x1b'), "{words}: {ran:?}");
+        assert!(
+            !ran.stderr.contains('\x1b') && !ran.stdout.contains('\x1b'),
+            "{words}: {ran:?}"
+        );
     }
 }

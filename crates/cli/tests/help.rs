@@ -4,7 +4,15 @@ mod common;
 
 use common::Sandbox;
 
-const COMMANDS: [&str; 7] = ["", "record", "profile", "info", "verify", "cfg", "instrument"];
+const COMMANDS: [&str; 7] = [
+    "",
+    "record",
+    "profile",
+    "info",
+    "verify",
+    "cfg",
+    "instrument",
+];
 
 #[test]
 fn help_is_on_standard_output_and_fits_a_terminal() {
@@ -13,8 +21,25 @@ fn help_is_on_standard_output_and_fits_a_terminal() {
         for flag in ["-h", "--help"] {
             let mut run = sandbox.command(command.split_whitespace().chain([flag]));
             let ran = common::ran(run.env("COLUMNS", "80"));
-            assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{command} {flag}");
+            assert_eq!(
+                (ran.code, ran.stderr.as_str()),
+                (Some(0), ""),
+                "{command} {flag}"
+            );
             assert!(ran.stdout.contains("Usage: afterimage"), "{command} {flag}");
+            for line in ran.stdout.lines() {
+                assert!(line.chars().count() <= 80, "{command} {flag}: {line}");
+            }
+            let unwrapped = common::ran(run.env("COLUMNS", "500")).stdout;
+            for line in unwrapped
+                .lines()
+                .filter(|line| line.starts_with("  afterimage "))
+            {
+                assert!(
+                    ran.stdout.contains(line),
+                    "an example is not broken: {line}"
+                );
+            }
         }
     }
     assert!(sandbox.ok("--version").stdout.starts_with("afterimage "));
@@ -37,11 +62,17 @@ fn examples_of_the_help_parse() {
     let sandbox = Sandbox::new();
     for command in COMMANDS {
         let help = sandbox.ok(&format!("{command} --help")).stdout;
-        let examples = help.lines().filter_map(|line| line.strip_prefix("  afterimage "));
+        let examples = help
+            .lines()
+            .filter_map(|line| line.strip_prefix("  afterimage "));
         for example in examples.filter(|_| !command.is_empty()) {
             let words = example.split(['|', '&', '>']).next().unwrap();
             let ran = sandbox.run(words);
-            assert_eq!(ran.code, Some(127), "only the file is missing: {words}: {ran:?}");
+            assert_eq!(
+                ran.code,
+                Some(127),
+                "only the file is missing: {words}: {ran:?}"
+            );
         }
     }
 }

@@ -9,8 +9,8 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A table. Columns are as wide as their widest cell; nothing is cut. The column
-/// that can be longest should be the last.
+/// A table. Columns are as wide as their widest cell. The column that can be longest
+/// should be the last: where the style has a width, only its cells are cut.
 pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
@@ -42,6 +42,11 @@ impl Table {
                 *column = width(cell).max(*column);
             }
         }
+        let room = style.width.map(|terminal| {
+            let others = widths.iter().rev().skip(1);
+            let used: usize = others.map(|column| column + GAP.len()).sum();
+            terminal.saturating_sub(used).max(LEAST_CELL)
+        });
         let header: Vec<String> = self
             .columns
             .iter()
@@ -53,7 +58,13 @@ impl Table {
             style.paint(Paint::Bold, &self.line(&header, &widths))
         )?;
         for (i, row) in self.rows.iter().enumerate() {
-            writeln!(out, "{}", style.paint(paint(i), &self.line(row, &widths)))?;
+            let mut row = row.clone();
+            if let (Some(room), Some(last)) = (room, row.last_mut()) {
+                // Of a name both ends tell most, of a line of source its beginning.
+                let source = self.columns.last().is_some_and(|column| column.0 == "text");
+                *last = shortened(last, room, if source { 0 } else { room / 2 });
+            }
+            writeln!(out, "{}", style.paint(paint(i), &self.line(&row, &widths)))?;
         }
         Ok(())
     }
@@ -62,9 +73,9 @@ impl Table {
         let mut line = String::new();
         for ((cell, &(_, align)), &column) in cells.iter().zip(&self.columns).zip(widths) {
             if !line.is_empty() {
-                line.push_str("  ");
+                line.push_str(GAP);
             }
-            let padding = " ".repeat(column - width(cell));
+            let padding = " ".repeat(column.saturating_sub(width(cell)));
             match align {
                 Align::Left => line.extend([cell.as_str(), &padding]),
                 Align::Right => line.extend([padding.as_str(), cell]),
@@ -73,6 +84,24 @@ impl Table {
         line.truncate(line.trim_end().len());
         line
     }
+}
+
+/// What stands between columns.
+const GAP: &str = "  ";
+
+/// Cells are not cut below this many characters: the terminal may wrap lines then.
+const LEAST_CELL: usize = 12;
+
+/// Text of which so much is cut out, before the last `tail` characters, that it has room.
+fn shortened(text: &str, room: usize, tail: usize) -> String {
+    let length = width(text);
+    if length <= room {
+        return text.to_owned();
+    }
+    let head = text.chars().take(room - tail - 1);
+    head.chain(std::iter::once('…'))
+        .chain(text.chars().skip(length - tail))
+        .collect()
 }
 
 /// Columns of a terminal, near enough: one per character.
@@ -85,6 +114,8 @@ pub(crate) fn width(text: &str) -> usize {
 pub struct Style {
     /// Whether ANSI colors are used.
     pub color: bool,
+    /// How many columns the terminal has, if it is one. Without it nothing is cut.
+    pub width: Option<usize>,
 }
 
 /// What a color says.
@@ -169,6 +200,35 @@ mod tests {
     }
 
     #[test]
+    fn only_the_last_column_is_cut_and_only_for_a_terminal() {
+        let name = "<alloc::vec::Vec<T, A> as core::ops::drop::Drop>::drop";
+        let mut table = Table::new(&[("count", Align::Right), ("function", Align::Left)]);
+        table.row(["1,234,567".into(), name.into()]);
+        let written = |terminal| {
+            let mut out = Vec::new();
+            let style = Style {
+                color: false,
+                width: terminal,
+            };
+            table.write(&mut out, style, |_| Paint::Plain).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert!(written(None).contains(name));
+        assert!(written(Some(200)).contains(name));
+        let cut = written(Some(40));
+        let row = cut.lines().nth(1).unwrap();
+        assert_eq!(width(row), 40, "{row}");
+        assert!(
+            row.starts_with("1,234,567  <alloc::") && row.ends_with("Drop>::drop"),
+            "{row}"
+        );
+        assert!(
+            written(Some(1)).contains("1,234,567"),
+            "narrow terminals wrap"
+        );
+    }
+
+    #[test]
     fn names_cannot_drive_the_terminal() {
         assert_eq!(plain("a\x1b[2Jb\r"), "a\\u{1b}[2Jb\\r");
         assert_eq!(plain("plain é"), "plain é");
@@ -176,10 +236,11 @@ mod tests {
 
     #[test]
     fn colors_only_when_on() {
-        assert_eq!(Style { color: false }.paint(Paint::Hot, "x"), "x");
-        assert_eq!(
-            Style { color: true }.paint(Paint::Hot, "x"),
-            "\x1b[1;31mx\x1b[0m"
-        );
+        assert_eq!(Style::default().paint(Paint::Hot, "x"), "x");
+        let style = Style {
+            color: true,
+            width: None,
+        };
+        assert_eq!(style.paint(Paint::Hot, "x"), "\x1b[1;31mx\x1b[0m");
     }
 }

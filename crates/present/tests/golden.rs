@@ -84,7 +84,18 @@ fn the_top_rows_say_how_many_are_left() {
                 ..Options::default()
             },
         );
-        let got = written(|out| text(out, profile, &report, &Own, Style { color: true }));
+        let got = written(|out| {
+            text(
+                out,
+                profile,
+                &report,
+                &Own,
+                Style {
+                    color: true,
+                    width: None,
+                },
+            )
+        });
         golden("top.txt", &got);
     });
 }
@@ -161,6 +172,7 @@ fn annotated_source() {
             let annotation = Annotation { scope, listings: 1 };
             let style = Style {
                 color: ending == Ending::Trap,
+                width: None,
             };
             let got = written(|out| annotate(out, profile, &annotation, sources, style));
             golden(name, &got);
