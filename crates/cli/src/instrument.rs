@@ -208,8 +208,7 @@ pub(crate) fn read_dump(path: &Path, loaded: &Loaded) -> Result<Read> {
     host_entries.extend(loaded.program.start.map(|start| (start, 1)));
     let facts = RunFacts {
         host_entries,
-        import_calls: None,
-        open: Vec::new(),
+        ..RunFacts::default()
     };
     let note = match (dump.running > 0, dump.in_host_call, standalone) {
         (false, ..) | (true, true, true) => None,
