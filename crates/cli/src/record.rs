@@ -20,10 +20,10 @@ use crate::signals::Watch;
 #[derive(Debug, clap::Args)]
 /// Ctrl-C or --timeout end the guest, not the recording: it holds the run up to that moment, exactly. A second Ctrl-C ends
 /// everything at once.
-#[command(after_long_help = "\
+#[command(override_usage = "afterimage record [OPTIONS] PROGRAM [--] [ARGS]...", after_long_help = "\
 Examples:
   afterimage record app.wasm input.txt
-  afterimage record --dir data::/data --env LANG=C app.wasm -- --verbose
+  afterimage record --dir data::/data --env LANG=C app.wasm --verbose
   afterimage record --invoke fib math.wat 30
 
 Exit codes:
@@ -44,16 +44,9 @@ pub(crate) struct Arguments {
     /// Say nothing when all goes well
     #[arg(short, long)]
     quiet: bool,
-    /// A .wasm or .wat file
-    #[arg(value_name = "PROGRAM")]
-    program: PathBuf,
-    /// Arguments for the guest; write -- before the first one if it begins with a dash
-    #[arg(
-        value_name = "ARGS",
-        trailing_var_arg = true,
-        allow_negative_numbers = true
-    )]
-    args: Vec<String>,
+    /// A .wasm or .wat file, and after it, as they are, arguments for the guest
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    guest: Vec<String>,
     // Last, because its heading would hold for all that follows.
     #[command(flatten)]
     run: RunArguments,
@@ -67,18 +60,21 @@ pub(crate) enum Lens {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let loaded = input::program(&arguments.program)?;
+    let (program, args) = arguments.guest.split_first().ok_or_else(|| anyhow!("name a program"))?;
+    let program = Path::new(program);
+    // All that follows the program is the guest's anyway; a -- right after it says so again.
+    let args = args.strip_prefix(&["--".to_owned()]).unwrap_or(args);
+    let loaded = input::program(program)?;
     let path = match &arguments.output {
         Some(path) => path.clone(),
         None => {
-            let stem = arguments
-                .program
+            let stem = program
                 .file_stem()
                 .ok_or_else(|| anyhow!("name the output with -o"))?;
             PathBuf::from(stem).with_extension("aft")
         }
     };
-    if same_file(&path, &arguments.program) {
+    if same_file(&path, program) {
         bail!(
             "{} is the program itself; choose another name with -o",
             path.display()
@@ -89,7 +85,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let lens = arguments
         .lens
         .map(|Lens::Counts| PlanOptions::new(Mode::Program));
-    let recorded = match execute(&loaded, &arguments.run, &arguments.args, lens, None, &out) {
+    let recorded = match execute(&loaded, &arguments.run, args, lens, None, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
             // Nothing ran, or what ran cannot be used: leave no half file behind. A file that could not
@@ -116,7 +112,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         let size = std::fs::metadata(&path).map_or(0, |m| m.len());
         say(format_args!(
             "{} {}; {} recorded in {} ({})",
-            arguments.program.display(),
+            program.display(),
             recorded.end.ending,
             counted(calls, "host call"),
             path.display(),
