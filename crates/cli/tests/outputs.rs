@@ -55,18 +55,18 @@ fn places_where_nothing_can_be_written() {
         ("folder", "folder"),
         ("hello.wat/out", ""),
     ] {
-        sandbox.refused(&format!("record hello.wat -o {out}"), 125, &[out, part]);
+        sandbox.refused(&format!("record -o {out} hello.wat"), 125, &[out, part]);
         sandbox.refused(
-            &format!("record hello.wat --force -o {out}"),
+            &format!("record --force -o {out} hello.wat"),
             125,
             &[out, part],
         );
         sandbox.refused(&format!("instrument hello.wat -o {out}"), 125, &[out, part]);
         sandbox.refused(&format!("profile hello.aft -o {out}"), 125, &[out, part]);
     }
-    sandbox.refused("record hello.wat -o /dev/null", 125, &["/dev/null", "-o"]);
+    sandbox.refused("record -o /dev/null hello.wat", 125, &["/dev/null", "-o"]);
     sandbox.refused(
-        "record hello.wat --force -o hello.wat",
+        "record --force -o hello.wat hello.wat",
         125,
         &["hello.wat is the program itself"],
     );
@@ -90,7 +90,7 @@ fn an_existing_recording_is_kept_unless_force() {
     );
     sandbox.write("precious.txt", "not a recording");
     sandbox.refused(
-        "record hello.wat -o precious.txt",
+        "record -o precious.txt hello.wat",
         125,
         &["precious.txt exists already"],
     );
@@ -286,7 +286,7 @@ fn results_of_an_invoked_function_with_nobody_to_read_them() {
         "(module (func (export \"one\") (result i32) (i32.const 1)))",
     );
     let mut child = sandbox
-        .command(["record", "one.wat", "--invoke", "one"])
+        .command(["record", "--invoke", "one", "one.wat"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

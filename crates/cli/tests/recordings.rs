@@ -100,7 +100,7 @@ fn files_that_only_look_like_recordings() {
 fn counts_are_made_again_when_only_they_are_lost() {
     let sandbox = recorded();
     let with = sandbox.read("hello.aft");
-    sandbox.run("record hello.wat -o bare.aft");
+    sandbox.run("record -o bare.aft hello.wat");
     let bare = sandbox.read("bare.aft");
     sandbox.write("damaged.aft", &with[..bare.len().min(with.len()) + 20]);
     let info = sandbox.ok("info damaged.aft");
@@ -121,7 +121,7 @@ fn counts_are_made_again_when_only_they_are_lost() {
 #[test]
 fn a_recording_that_cannot_be_written_is_still_profiled() {
     let sandbox = recorded();
-    sandbox.run("record hello.wat -o bare.aft");
+    sandbox.run("record -o bare.aft hello.wat");
     let right = sandbox.ok("profile hello.aft --format csv").stdout;
     let ran = sandbox.shell("$AFTERIMAGE profile /dev/fd/3 --format csv 3<bare.aft");
     assert!(

@@ -20,7 +20,7 @@
   (func (export "numbers") (param i32 i64 f32 f64) (result i32 i64 f32 f64)
     (local.get 0) (local.get 1) (local.get 2) (local.get 3)))
 
-;; $ afterimage record FILE --force --invoke return
+;; $ afterimage record --force --invoke return FILE
 ;; ! afterimage: endings.wat returned; 0 host calls recorded in endings.aft (N)
 ;; $ afterimage info endings.aft
 ;; | program   endings.wat
@@ -34,7 +34,7 @@
 ;; | size      N
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
-;; $ afterimage record FILE --force --invoke exit 0
+;; $ afterimage record --force --invoke exit FILE 0
 ;; ! afterimage: endings.wat exited with code 0; 1 host call recorded in endings.aft (N)
 ;; $ afterimage info endings.aft
 ;; | program   endings.wat
@@ -60,7 +60,7 @@
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --invoke exit 3
+;; $ afterimage record --force --invoke exit FILE 3
 ;; ! afterimage: endings.wat exited with code 3; 1 host call recorded in endings.aft (N)
 ;; = 3
 ;; $ afterimage info endings.aft
@@ -88,7 +88,7 @@
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --invoke exit 255
+;; $ afterimage record --force --invoke exit FILE 255
 ;; ! afterimage: endings.wat exited with code 255; 1 host call recorded in endings.aft (N)
 ;; = 255
 ;; $ afterimage info endings.aft
@@ -116,7 +116,7 @@
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --invoke exit 256
+;; $ afterimage record --force --invoke exit FILE 256
 ;; ! afterimage: endings.wat exited with code 256; 1 host call recorded in endings.aft (N)
 ;; $ afterimage info endings.aft
 ;; | program   endings.wat
@@ -143,7 +143,7 @@
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --invoke unreachable
+;; $ afterimage record --force --invoke unreachable FILE
 ;; ! afterimage: endings.wat trapped: unreachable executed; 0 host calls recorded in endings.aft (N)
 ;; = 134
 ;; $ afterimage info endings.aft
@@ -168,7 +168,7 @@
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 6 chunks in 5 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --invoke divide
+;; $ afterimage record --force --invoke divide FILE
 ;; ! afterimage: endings.wat trapped: integer division by zero; 0 host calls recorded in endings.aft (N)
 ;; = 134
 ;; $ afterimage info endings.aft
@@ -192,7 +192,7 @@
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 6 chunks in 5 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --invoke load
+;; $ afterimage record --force --invoke load FILE
 ;; ! afterimage: endings.wat trapped: memory access out of bounds; 0 host calls recorded in endings.aft (N)
 ;; = 134
 ;; $ afterimage info endings.aft
@@ -216,7 +216,7 @@
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 6 chunks in 5 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --invoke indirect
+;; $ afterimage record --force --invoke indirect FILE
 ;; ! afterimage: endings.wat trapped: indirect call to null; 0 host calls recorded in endings.aft (N)
 ;; = 134
 ;; $ afterimage info endings.aft
@@ -240,7 +240,7 @@
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 6 chunks in 5 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --invoke throw
+;; $ afterimage record --force --invoke throw FILE
 ;; ! afterimage: endings.wat threw an exception that nothing caught; 0 host calls recorded in endings.aft (N)
 ;; = 134
 ;; $ afterimage info endings.aft
@@ -263,13 +263,13 @@
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 6 chunks in 5 sections, 2 events
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --invoke overflow --stack 64
+;; $ afterimage record --force --invoke overflow --stack 64 FILE
 ;; ! afterimage: endings.wat exhausted its stack; 0 host calls recorded in endings.aft (N)
 ;; = 134
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 5 chunks in 4 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --quiet --invoke spin --timeout 0.05
+;; $ afterimage record --force --quiet --invoke spin --timeout 0.05 FILE
 ;; = 124
 ;; $ afterimage info endings.aft
 ;; | program   endings.wat
@@ -287,21 +287,21 @@
 ;; $ afterimage verify endings.aft
 ;; | sound: N, 5 chunks in 4 sections, 1 event
 ;; | re-executed: the same calls, the same results, the same ending
-;; $ afterimage record FILE --force --invoke numbers 4294967295 0x10 1.5 -0.1
+;; $ afterimage record --force --invoke numbers FILE 4294967295 0x10 1.5 -0.1
 ;; | -1
 ;; | 16
 ;; | 1.5
 ;; | -0.1
 ;; ! afterimage: endings.wat returned; 0 host calls recorded in endings.aft (N)
-;; $ afterimage record FILE --force --invoke numbers 1 2 3
+;; $ afterimage record --force --invoke numbers FILE 1 2 3
 ;; ! afterimage: endings.wat: numbers takes i32 i64 f32 f64, but 3 given
 ;; = 125
-;; $ afterimage record FILE --force --invoke numbers 1 2 3 four
+;; $ afterimage record --force --invoke numbers FILE 1 2 3 four
 ;; ! afterimage: endings.wat: numbers takes i32 i64 f32 f64, but "four" is no f64
 ;; = 125
-;; $ afterimage record FILE --force --invoke nothing
+;; $ afterimage record --force --invoke nothing FILE
 ;; ! afterimage: endings.wat: the program exports no function "nothing"; name one of these with --invoke: return, exit, unreachable, divide, load, indirect, throw, overflow, spin, numbers
 ;; = 126
-;; $ afterimage record FILE --force
+;; $ afterimage record --force FILE
 ;; ! afterimage: endings.wat: the program exports no function "_start"; name one of these with --invoke: return, exit, unreachable, divide, load, indirect, throw, overflow, spin, numbers
 ;; = 126

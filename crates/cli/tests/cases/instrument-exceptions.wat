@@ -198,7 +198,7 @@
 ;; | block3: dispatch of the function
 ;; |   edge4: block4 unwind
 ;; | block4: exit
-;; $ afterimage record FILE -o a.aft --invoke h 5
+;; $ afterimage record -o a.aft --invoke h FILE 5
 ;; | 10
 ;; ! afterimage: instrument-exceptions.wat returned; 0 host calls recorded in a.aft (N)
 ;; $ afterimage profile a.aft --by edge
@@ -221,7 +221,7 @@
 ;; |     0    0x44  edge5  block3  block2  catch 1      -       g
 ;; |     0    0x5f  edge2  block1  block3  call throw   -       h
 ;; |     0       -  edge4  block3  block4  unwind       -       h
-;; $ afterimage record FILE -o b.aft --invoke h -5
+;; $ afterimage record -o b.aft --invoke h FILE -5
 ;; ! afterimage: instrument-exceptions.wat threw an exception that nothing caught; 0 host calls recorded in b.aft (N)
 ;; = 134
 ;; $ afterimage profile b.aft --by edge
