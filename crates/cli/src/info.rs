@@ -32,7 +32,7 @@ enum Format {
     Json,
 }
 
-/// Frames shown of a deep stack.
+/// Places shown of a deep stack.
 const FRAMES: usize = 20;
 
 #[derive(Serialize)]
@@ -66,6 +66,8 @@ struct FrameRow {
     name: String,
     offset: u32,
     location: Option<String>,
+    /// How many activations in a row stand there.
+    times: usize,
 }
 
 #[derive(Serialize)]
@@ -100,17 +102,18 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
     let names = loaded.names(&source);
     let frames: &[Frame] = end.as_ref().map_or(&[], |e| &e.frames);
     let rows = frames
-        .iter()
+        .chunk_by(|a, b| (a.function, a.offset) == (b.function, b.offset))
         .take(FRAMES)
-        .map(|frame| FrameRow {
-            function: frame.function.as_u32(),
-            name: names.function(frame.function).to_owned(),
-            offset: frame.offset.0,
+        .map(|same| FrameRow {
+            function: same[0].function.as_u32(),
+            name: names.function(same[0].function).to_owned(),
+            offset: same[0].offset.0,
             location: source
-                .locate(frame.offset)
+                .locate(same[0].offset)
                 .map(|l| format!("{}:{}", source.path(l.file), l.line)),
+            times: same.len(),
         })
-        .collect();
+        .collect::<Vec<_>>();
     let sections = file
         .sections()?
         .iter()
@@ -180,23 +183,19 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
         )?,
     }
     for frame in &d.frames {
-        let place = frame
-            .location
-            .clone()
-            .unwrap_or_else(|| format!("@0x{:x}", frame.offset));
-        writeln!(
-            out,
-            "          in {} at {}",
-            harmless(&frame.name),
-            harmless(&place)
-        )?;
+        let place = frame.location.clone();
+        let place = place.unwrap_or_else(|| format!("@0x{:x}", frame.offset));
+        let (name, place) = (harmless(&frame.name), harmless(&place));
+        write!(out, "          in {name} at {place}")?;
+        if frame.times > 1 {
+            write!(out, " ({} calls deep)", frame.times)?;
+        }
+        writeln!(out)?;
     }
-    if d.frames_total > d.frames.len() {
-        writeln!(
-            out,
-            "          and {}",
-            counted((d.frames_total - d.frames.len()) as u64, "more frame")
-        )?;
+    let shown: usize = d.frames.iter().map(|frame| frame.times).sum();
+    if d.frames_total > shown {
+        let more = counted((d.frames_total - shown) as u64, "more frame");
+        writeln!(out, "          and {more}")?;
     }
     if let (Some(events), Some(calls)) = (d.events, d.host_calls) {
         writeln!(

@@ -17,10 +17,12 @@ use crate::signals::Watch;
 ///
 /// The guest's standard output and error pass through untouched, and its exit code is ours.
 /// A guest gets no folder, variable or network that was not granted.
-#[derive(Debug, clap::Args)]
 /// Ctrl-C or --timeout end the guest, not the recording: it holds the run up to that moment, exactly. A second Ctrl-C ends
 /// everything at once.
-#[command(override_usage = "afterimage record [OPTIONS] PROGRAM [--] [ARGS]...", after_long_help = "\
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "afterimage record [OPTIONS] PROGRAM [--] [ARGS]...",
+    after_long_help = "\
 Examples:
   afterimage record app.wasm input.txt
   afterimage record --dir data::/data --env LANG=C app.wasm --verbose
@@ -30,7 +32,8 @@ Exit codes:
   The guest's own; 134 if it trapped or left an exception uncaught,
   124 after --timeout, 130 after Ctrl-C, 143 after SIGTERM; 125 if afterimage
   failed or was misused, 126 if the program cannot be run, 127 if it is not
-  there.")]
+  there."
+)]
 pub(crate) struct Arguments {
     /// Where the recording goes [default: PROGRAM's stem with .aft, in the current folder]
     #[arg(short, long, value_name = "OUT.aft")]
@@ -60,7 +63,10 @@ pub(crate) enum Lens {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let (program, args) = arguments.guest.split_first().ok_or_else(|| anyhow!("name a program"))?;
+    let (program, args) = arguments
+        .guest
+        .split_first()
+        .ok_or_else(|| anyhow!("name a program"))?;
     let program = Path::new(program);
     // All that follows the program is the guest's anyway; a -- right after it says so again.
     let args = args.strip_prefix(&["--".to_owned()]).unwrap_or(args);

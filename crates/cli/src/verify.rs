@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use afterimage_placement::block_counts;
-use afterimage_record::{Cache, check};
+use afterimage_record::{Cache, RecordError, check};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
@@ -48,6 +48,9 @@ struct Document {
     ignored_bytes: u64,
     /// `null`: not tried.
     repeats: Option<bool>,
+    /// Why it cannot be tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    obstacle: Option<String>,
     findings: Vec<String>,
 }
 
@@ -55,7 +58,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = input::recording(&arguments.file)?;
     let report = file.verify();
     let mut findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
-    let mut repeats = None;
+    let (mut repeats, mut obstacle) = (None, None);
     if findings.is_empty() {
         let loaded = input::recorded_program(&arguments.file, &file)?;
         if let Some(lens) = file
@@ -75,8 +78,25 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 &bar.progress(),
             );
             drop(bar);
-            repeats = Some(outcome.is_ok());
-            findings.extend(outcome.err().map(|e| format!("Repetition: {e}")));
+            match outcome {
+                Ok(()) => repeats = Some(true),
+                Err(error @ RecordError::NoClock(_)) => obstacle = Some(error.to_string()),
+                // These say something about this machine, and nothing about the recording.
+                Err(
+                    error @ (RecordError::Engine(_)
+                    | RecordError::Compile(_)
+                    | RecordError::Instantiate(_)
+                    | RecordError::Thread(_)),
+                ) => {
+                    return Err(
+                        anyhow::Error::new(error).context(arguments.file.display().to_string())
+                    );
+                }
+                Err(error) => {
+                    repeats = Some(false);
+                    findings.push(format!("Repetition: {error}"));
+                }
+            }
         }
     }
     let document = Document {
@@ -89,6 +109,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         ended: report.ended,
         ignored_bytes: file.ignored_bytes(),
         repeats,
+        obstacle,
         findings,
     };
     write(None, false, |out| match arguments.format {
@@ -129,7 +150,10 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
             "re-executed: the same calls, the same results, the same ending"
         )?,
         (true, Some(false)) => {}
-        (true, None) => writeln!(out, "not re-executed")?,
+        (true, None) => match &d.obstacle {
+            Some(obstacle) => writeln!(out, "not re-executed: {}", harmless(obstacle))?,
+            None => writeln!(out, "not re-executed")?,
+        },
     }
     if d.ignored_bytes > 0 {
         writeln!(

@@ -311,7 +311,10 @@ fn options_with_values_that_mean_nothing() {
         );
     }
     // What follows the program is the guest's, with and without the dashes.
-    for words in ["record --force hello.wat --unknown", "record --force hello.wat -- --unknown"] {
+    for words in [
+        "record --force hello.wat --unknown",
+        "record --force hello.wat -- --unknown",
+    ] {
         assert_eq!(sandbox.run(words).code, Some(3), "{words}");
     }
 }

@@ -136,6 +136,49 @@ fn a_second_interrupt_ends_the_process() {
 }
 
 #[test]
+fn without_the_clock_an_asynchronous_end_cannot_be_repeated_but_counted_live() {
+    let sandbox = Sandbox::new();
+    sandbox.write("reader.wat", READER);
+    for lens in ["", "--lens counts"] {
+        let words = format!("record --force --no-clock {lens} reader.wat");
+        let mut child = begun(
+            sandbox
+                .command(words.split_whitespace())
+                .stdin(Stdio::piped()),
+        );
+        let input = child.stdin.take();
+        signal(&child, Signal::INT);
+        let ran = ended(child);
+        drop(input);
+        assert_eq!(ran.code, Some(130), "stopped in the host call: {ran:?}");
+        let verify = sandbox.ok("verify reader.aft");
+        assert!(verify.stdout.contains("executed"), "{verify:?}");
+        sandbox.ok("profile reader.aft");
+    }
+    sandbox.write(
+        "deep.wat",
+        "(module (func $f (call $f)) (export \"_start\" (func $f)))",
+    );
+    let ran = sandbox.run("record --no-clock deep.wat");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    let verify = sandbox.ok("verify deep.aft");
+    assert!(
+        verify.stdout.contains("not re-executed") && verify.stdout.contains("--lens counts"),
+        "{verify:?}"
+    );
+    sandbox.refused(
+        "profile deep.aft",
+        125,
+        &["deep.aft", "stop clock", "--lens counts"],
+    );
+    let ran = sandbox.run("record --force --no-clock --lens counts deep.wat");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    sandbox.ok("profile deep.aft");
+    let info = sandbox.ok("info deep.aft").stdout;
+    assert!(info.contains("calls deep)"), "{info}");
+}
+
+#[test]
 fn interrupts_while_profiling_a_program_give_its_report() {
     let sandbox = Sandbox::new();
     sandbox.write("spin.wat", SPIN);
@@ -156,7 +199,7 @@ fn interrupts_while_profiling_a_program_give_its_report() {
     signal(&child, Signal::INT);
     let ran = ended(child);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("99.9%"), "{ran:?}");
+    assert!(ran.stdout.contains("inside 2 calls"), "{ran:?}");
     assert_eq!(
         fs::read_dir(&temporary).unwrap().count(),
         0,
