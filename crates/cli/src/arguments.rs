@@ -41,6 +41,11 @@ impl RunArguments {
     pub(crate) fn command(&self, program: &Path, args: &[String]) -> Result<Command> {
         let mut env = Vec::new();
         for variable in &self.env {
+            if variable.is_empty() || variable.starts_with('=') {
+                bail!(
+                    "--env {variable}: a variable has a name; write --env NAME or --env NAME=VALUE"
+                );
+            }
             match variable.split_once('=') {
                 Some((key, value)) => env.push((key.to_owned(), value.to_owned())),
                 None => {

@@ -385,6 +385,15 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
         .map(|name| names.find(name))
         .collect::<Result<Vec<_>, _>>();
     let functions = functions.with_context(|| arguments.file.display().to_string())?;
+    for &id in &functions {
+        if loaded.program.function(id).is_none() {
+            bail!(
+                "{}: {} is imported, so nothing of it is counted; see its callers",
+                arguments.file.display(),
+                names.function(id)
+            );
+        }
+    }
     let scope = if functions.is_empty() {
         Scope::All
     } else {

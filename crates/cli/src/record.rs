@@ -1,5 +1,6 @@
 //! `afterimage record`
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use afterimage_placement::{Mode, PlanOptions};
@@ -49,7 +50,7 @@ pub(crate) struct Arguments {
     quiet: bool,
     /// A .wasm or .wat file, and after it, as they are, arguments for the guest
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
-    guest: Vec<String>,
+    guest: Vec<OsString>,
     // Last, because its heading would hold for all that follows.
     #[command(flatten)]
     run: RunArguments,
@@ -69,7 +70,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         .ok_or_else(|| anyhow!("name a program"))?;
     let program = Path::new(program);
     // All that follows the program is the guest's anyway; a -- right after it says so again.
-    let args = args.strip_prefix(&["--".to_owned()]).unwrap_or(args);
+    let args = args.strip_prefix(&["--".into()]).unwrap_or(args);
+    let args = args.iter().map(|arg| {
+        let text = arg.to_str().map(str::to_owned);
+        text.ok_or_else(|| anyhow!("argument {arg:?}: not UTF-8, which WASI asks for"))
+    });
+    let args = args.collect::<Result<Vec<_>>>()?;
     let loaded = input::program(program)?;
     let path = match &arguments.output {
         Some(path) => path.clone(),
@@ -91,7 +97,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let lens = arguments
         .lens
         .map(|Lens::Counts| PlanOptions::new(Mode::Program));
-    let recorded = match execute(&loaded, &arguments.run, args, lens, None, &out) {
+    let recorded = match execute(&loaded, &arguments.run, &args, lens, None, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
             // Nothing ran, or what ran cannot be used: leave no half file behind. A file that could not

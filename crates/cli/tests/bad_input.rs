@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
 use common::{HELLO, Sandbox};
@@ -288,6 +290,11 @@ fn options_with_values_that_mean_nothing() {
         &["--timeout", "positive"],
     );
     sandbox.refused(
+        "record --env =VALUE hello.wat",
+        125,
+        &["--env =VALUE", "a variable has a name"],
+    );
+    sandbox.refused(
         "record --env NOT_SET_HERE hello.wat",
         125,
         &["--env NOT_SET_HERE", "no such variable", "=VALUE"],
@@ -316,6 +323,41 @@ fn options_with_values_that_mean_nothing() {
         "record --force hello.wat -- --unknown",
     ] {
         assert_eq!(sandbox.run(words).code, Some(3), "{words}");
+    }
+}
+
+#[test]
+fn words_of_the_command_line_that_are_not_utf8() {
+    let sandbox = Sandbox::new();
+    let word = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+    let program = word(b"na\xffme.wat");
+    fs::write(sandbox.path("x").with_file_name(&program), HELLO).unwrap();
+    let ran = common::ran(&mut sandbox.command(["record".into(), "-q".into(), program.clone()]));
+    assert_eq!(ran.code, Some(3), "a path may be anything: {ran:?}");
+    let words = ["record".into(), "--force".into(), program, word(b"\xff")];
+    let ran = common::ran(&mut sandbox.command(words));
+    ran.is_refusal("record with a broken argument", 125, &["\\xFF", "UTF-8"]);
+}
+
+#[test]
+fn standard_input_that_cannot_be_read_is_the_guests_affair() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "read.wat",
+        r#"(module
+          (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
+          (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+          (memory (export "memory") 1)
+          (data (i32.const 0) "\10\00\00\00\06\00\00\00")
+          (func $read (result i32) (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+          (func (export "_start") (call $proc_exit (i32.ne (call $read) (i32.const 0)))))"#,
+    );
+    fs::create_dir(sandbox.path("folder")).unwrap();
+    for (line, codes) in [("<folder", [1, 1]), ("<&-", [0, 1]), ("</dev/null", [0, 0])] {
+        let ran = sandbox.shell(&format!("$AFTERIMAGE record --force read.wat {line}"));
+        assert!(codes.map(Some).contains(&ran.code), "{line}: {ran:?}");
+        assert!(!ran.stderr.contains("panicked"), "{line}: {ran:?}");
+        sandbox.ok("verify read.aft");
     }
 }
 
@@ -408,6 +450,11 @@ fn one_kind_of_file_where_another_is_wanted() {
         "profile hello.aft --weights nowhere.aft",
         127,
         &["nowhere.aft"],
+    );
+    sandbox.refused(
+        "profile hello.aft --function fd_write",
+        125,
+        &["hello.aft", "fd_write is imported"],
     );
     sandbox.refused(
         "profile hello.aft --function nothing",

@@ -353,3 +353,41 @@ fn reports_to_files_are_those_on_standard_output() {
         "a link stays a link: {ran:?}"
     );
 }
+
+#[test]
+fn every_json_document_names_its_schema_and_is_one_line() {
+    let sandbox = with_recording();
+    sandbox.write("other.wat", "(module (func (export \"_start\")))");
+    for (words, schema) in [
+        ("profile hello.aft --format json", "profile"),
+        ("profile hello.aft --by line --format json", "profile"),
+        ("profile hello.aft --by block --format json", "profile"),
+        (
+            "profile hello.aft --by instruction --format json",
+            "profile",
+        ),
+        ("info hello.aft --format json", "info"),
+        ("verify hello.aft --format json", "verify"),
+        ("cfg hello.wat --function main --format json", "cfg"),
+        (
+            "instrument hello.wat -o out.wasm --format json",
+            "instrument",
+        ),
+    ] {
+        let out = sandbox.ok(words).stdout;
+        assert_eq!(out.lines().count(), 1, "{words}: {out}");
+        let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(
+            document["schema"],
+            format!("afterimage/{schema}/1"),
+            "{words}"
+        );
+        let described = include_str!("../../../docs/JSON.md");
+        for field in document.as_object().unwrap().keys() {
+            assert!(
+                described.contains(&format!("`{field}`")),
+                "docs/JSON.md lacks {field} of {schema}"
+            );
+        }
+    }
+}
