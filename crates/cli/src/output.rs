@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::fs::{File, Permissions};
-use std::io::{BufWriter, IsTerminal, Write, stderr, stdout};
+use std::io::{self, BufWriter, IsTerminal, Write, stderr, stdout};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -68,22 +68,56 @@ pub(crate) fn write(
             if binary && terminal.is_terminal() {
                 bail!("this format is binary: write it to a file with -o, or pipe it");
             }
-            let mut writer = BufWriter::new(terminal.lock());
-            written(
-                report(&mut writer).and_then(|()| Ok(writer.flush()?)),
-                || "cannot write to standard output".to_owned(),
-            )
+            let place = || "cannot write to standard output".to_owned();
+            fill(terminal.lock(), report, place).map(drop)
         }
     }
 }
 
-/// Says where, if it was the writing that failed.
-fn written(result: Result<()>, place: impl Fn() -> String) -> Result<()> {
-    match result {
-        Err(error) if error.chain().any(|cause| cause.is::<std::io::Error>()) => {
-            Err(error.context(place()))
+/// Writes a report through a buffer. If the writing fails, that is the error, with its place, whatever the report made of it.
+fn fill<W: Write>(
+    to: W,
+    report: impl FnOnce(&mut dyn Write) -> Result<()>,
+    place: impl FnOnce() -> String,
+) -> Result<W> {
+    let mut writer = BufWriter::new(Watched { to, failure: None });
+    let result = report(&mut writer).and_then(|()| Ok(writer.flush()?));
+    // What is still buffered after a failure is not tried again.
+    let (Watched { to, failure }, _) = writer.into_parts();
+    match failure {
+        Some(failure) => Err(anyhow::Error::new(failure).context(place())),
+        None => result.map(|()| to),
+    }
+}
+
+/// Remembers the first failure.
+struct Watched<W> {
+    to: W,
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> Watched<W> {
+    fn watch<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result
+            && error.kind() != io::ErrorKind::Interrupted
+            && self.failure.is_none()
+        {
+            let copy = error.raw_os_error().map(io::Error::from_raw_os_error);
+            self.failure = Some(copy.unwrap_or_else(|| error.kind().into()));
         }
-        other => other,
+        result
+    }
+}
+
+impl<W: Write> Write for Watched<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.to.write(bytes);
+        self.watch(result)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let result = self.to.flush();
+        self.watch(result)
     }
 }
 
@@ -93,16 +127,8 @@ fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Re
         Ok(data) if data.is_dir() => bail!("{} is a folder; name a file with -o", path.display()),
         // A pipe or a device cannot be replaced.
         Ok(data) if !data.is_file() => {
-            let mut writer = BufWriter::new(
-                File::options()
-                    .write(true)
-                    .open(path)
-                    .with_context(cannot)?,
-            );
-            return written(
-                report(&mut writer).and_then(|()| Ok(writer.flush()?)),
-                cannot,
-            );
+            let device = File::options().write(true).open(path);
+            return fill(device.with_context(cannot)?, report, cannot).map(drop);
         }
         _ => {}
     }
@@ -121,15 +147,7 @@ fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Re
         .tempfile_in(folder)
         .map_err(reason)
         .with_context(cannot)?;
-    let mut writer = BufWriter::new(file);
-    written(
-        report(&mut writer).and_then(|()| Ok(writer.flush()?)),
-        cannot,
-    )?;
-    let file = writer
-        .into_inner()
-        .map_err(|e| e.into_error())
-        .with_context(cannot)?;
+    fill(file.as_file(), report, cannot)?;
     file.persist(&target)
         .map_err(|e| e.error)
         .with_context(cannot)?;
@@ -137,8 +155,8 @@ fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Re
 }
 
 /// The system's reason, without the name of the temporary file, which says nothing to anybody.
-fn reason(error: std::io::Error) -> std::io::Error {
-    std::io::Error::from(error.kind())
+fn reason(error: io::Error) -> io::Error {
+    io::Error::from(error.kind())
 }
 
 /// Source files, where they lie on this machine.

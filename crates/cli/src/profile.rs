@@ -427,45 +427,44 @@ fn report(arguments: &Arguments, counted: &Counted) -> Result<()> {
         }
         say(note);
     }
-    write(
-        out,
-        arguments.format == Format::Pprof,
-        |out: &mut dyn Write| {
-            if let (Some(note), Format::Text) = (note, arguments.format) {
-                writeln!(out, "{note}")?;
+    let binary = arguments.format == Format::Pprof;
+    let render = |out: &mut dyn Write| -> Result<()> {
+        if let (Some(note), Format::Text) = (note, arguments.format) {
+            writeln!(out, "{note}")?;
+        }
+        match arguments.format {
+            Format::Text if arguments.annotate => {
+                let annotation = Annotation {
+                    scope,
+                    listings: if functions.is_empty() {
+                        3
+                    } else {
+                        functions.len()
+                    },
+                };
+                annotate(out, &profile, &annotation, &SourceFiles, style)?;
             }
-            match arguments.format {
-                Format::Text if arguments.annotate => {
-                    let annotation = Annotation {
-                        scope,
-                        listings: if functions.is_empty() {
-                            3
-                        } else {
-                            functions.len()
-                        },
-                    };
-                    annotate(out, &profile, &annotation, &SourceFiles, style)?;
-                }
-                Format::Text => text(
-                    out,
-                    &profile,
-                    &Report::new(&profile, &options)?,
-                    &SourceFiles,
-                    style,
-                )?,
-                Format::Json => json(out, &profile, &Report::new(&profile, &options)?, note)?,
-                Format::Csv => csv(out, &profile, &Report::new(&profile, &options)?)?,
-                Format::Lcov => lcov(out, &profile, &scope)?,
-                Format::Callgrind => callgrind(out, &profile, &scope)?,
-                Format::Pprof => pprof(out, &profile, &scope)?,
-                Format::Dot => match functions.as_slice() {
-                    [] => calls_dot(out, &profile, &scope)?,
-                    [one] => cfg_dot(out, &profile, *one)?,
-                    _ => bail!("--format dot draws the call graph, or the graph of one function"),
-                },
-            }
-            Ok(())
-        },
-    )
-    .with_context(|| arguments.file.display().to_string())
+            Format::Text => text(
+                out,
+                &profile,
+                &Report::new(&profile, &options)?,
+                &SourceFiles,
+                style,
+            )?,
+            Format::Json => json(out, &profile, &Report::new(&profile, &options)?, note)?,
+            Format::Csv => csv(out, &profile, &Report::new(&profile, &options)?)?,
+            Format::Lcov => lcov(out, &profile, &scope)?,
+            Format::Callgrind => callgrind(out, &profile, &scope)?,
+            Format::Pprof => pprof(out, &profile, &scope)?,
+            Format::Dot => match functions.as_slice() {
+                [] => calls_dot(out, &profile, &scope)?,
+                [one] => cfg_dot(out, &profile, *one)?,
+                _ => bail!("--format dot draws the call graph, or the graph of one function"),
+            },
+        }
+        Ok(())
+    };
+    write(out, binary, |out| {
+        render(out).with_context(|| arguments.file.display().to_string())
+    })
 }

@@ -176,6 +176,33 @@ fn other_tools_read_the_reports() {
 }
 
 #[test]
+fn large_reports_end_quietly_when_their_reader_leaves() {
+    let sandbox = recorded();
+    sandbox.ok("profile app.aft");
+    for report in [
+        "--by instruction --top 100000",
+        "--annotate",
+        "--by instruction --format json",
+        "--by edge --format csv",
+        "--format lcov",
+        "--format callgrind",
+        "--format pprof",
+        "--format dot",
+    ] {
+        let line = format!("($AFTERIMAGE profile app.aft {report}; echo $? >code) | head -c 1");
+        let ran = sandbox.shell(&line);
+        assert_eq!((ran.stdout.len(), ran.stderr.as_str()), (1, ""), "{report}");
+        assert_eq!(sandbox.read("code"), b"0\n", "{report}");
+        let ran = sandbox.shell(&format!("$AFTERIMAGE profile app.aft {report} >/dev/full"));
+        ran.is_refusal(
+            report,
+            125,
+            &["cannot write to standard output: No space left"],
+        );
+    }
+}
+
+#[test]
 fn a_panic_is_a_trap_with_the_place_where_it_began() {
     let sandbox = Sandbox::new();
     sandbox.rust("app", "fn main() {\n    let v: Vec<u32> = std::env::args().map(|_| 1).collect();\n    println!(\"{}\", v[7]);\n}\n");

@@ -26,6 +26,9 @@ pub struct Annotation {
     pub listings: usize,
 }
 
+/// Files named that are not at hand; of the others there is a sum.
+const MISSING: usize = 10;
+
 /// Writes source files with the arrivals at each line and its share of the
 /// program's instructions, the file with most instructions first.
 ///
@@ -68,13 +71,19 @@ pub fn annotate(
     let total = profile.totals().instructions;
     if !missing.is_empty() {
         writeln!(out, "\nNot at hand:")?;
-        for (path, instructions) in missing {
+        let (listed, rest) = missing.split_at(missing.len().min(MISSING));
+        for (path, instructions) in listed {
             writeln!(
                 out,
                 "  {:>6}  {}",
-                percent(instructions, total),
+                percent(*instructions, total),
                 plain(path)
             )?;
+        }
+        if !rest.is_empty() {
+            let instructions = rest.iter().map(|file| file.1).sum();
+            let files = counted(rest.len() as u64, "more file");
+            writeln!(out, "  {:>6}  … {files}", percent(instructions, total))?;
         }
     }
     if never_ran > 0 {
