@@ -153,7 +153,7 @@ fn files_that_are_not_there_or_cannot_be_read() {
     );
     assert!(!sandbox.path("hello.aft").exists());
     if rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: unreadable files, because root reads everything");
+        common::skipped("unreadable files, because root reads everything");
         return;
     }
     fs::set_permissions(

@@ -55,10 +55,10 @@ fn engines() -> Vec<Engine> {
         "new WebAssembly.Module(new Uint8Array([0,97,115,109,1,0,0,0,5,5,2,0,0,0,0]))";
     match Command::new("node").args(["-e", PROBE]).output() {
         Ok(out) if out.status.success() => return vec![Engine::Bare, Engine::Node],
-        Ok(_) => eprintln!(
-            "SKIPPED: this node is too old: it allows one memory only (22 and later allow more)"
+        Ok(_) => common::skipped(
+            "this node is too old: it allows one memory only (22 and later allow more)",
         ),
-        Err(_) => eprintln!("SKIPPED: node is not installed"),
+        Err(_) => common::skipped("node is not installed"),
     }
     vec![Engine::Bare]
 }

@@ -161,7 +161,7 @@ fn other_tools_read_the_reports() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.stdout.contains("app::collatz"), "{ran:?}");
     } else {
-        eprintln!("SKIPPED: callgrind_annotate is not installed");
+        common::skipped("callgrind_annotate is not installed");
     }
     if installed("genhtml") {
         let only = sandbox
@@ -171,7 +171,7 @@ fn other_tools_read_the_reports() {
         let ran = ran(sandbox.any("genhtml").args(["only.info", "-o", "html"]));
         assert_eq!(ran.code, Some(0), "{ran:?}");
     } else {
-        eprintln!("SKIPPED: genhtml is not installed");
+        common::skipped("genhtml is not installed");
     }
 }
 

@@ -137,6 +137,11 @@ impl Ran {
     }
 }
 
+/// Says that a check does not run, so that it is seen although the test passes: what the macros print is captured.
+pub fn skipped(what: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+}
+
 /// The binary under test.
 pub fn afterimage() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_afterimage"))
