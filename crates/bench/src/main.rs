@@ -3,6 +3,7 @@
 //! Everything is compared with the plain module (no epochs, no fuel, no NaN canonicalisation) in the same process,
 //! variants in turn, by processor time of the guest's thread.
 
+mod calibrate;
 mod corpus;
 mod machine;
 mod profile;
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Exact profiles: run-time and compile-time ratios, counters, increments
     Profile(Arguments),
+    /// What splitting an edge costs on this engine: run time under several charges
+    Calibrate(Arguments),
 }
 
 /// What to measure.
@@ -50,5 +53,6 @@ pub(crate) struct Arguments {
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Profile(arguments) => profile::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
     }
 }

@@ -10,7 +10,7 @@ use afterimage_present::{
 };
 use afterimage_program::{OperatorIndex, SourceMap};
 use afterimage_query::{By, Options, Profile, Report, Scope, Sort, Stop, stops};
-use afterimage_record::{Cache, CountOptions, check_blocks, count};
+use afterimage_record::{Cache, check_blocks, count};
 use afterimage_trace::{CountsLens, End, TraceFile, TraceWriter};
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -287,16 +287,12 @@ fn make(
         })
     };
     let bar = Bar::start("counting", Some(end.events));
-    let options = CountOptions {
-        plan,
-        registers: true,
-    };
     let cache = Cache::of_user();
     let lens = count(
         file,
         &loaded.bytes,
         &loaded.program,
-        &options,
+        &plan,
         &cache,
         &bar.progress(),
     );

@@ -1,27 +1,18 @@
 //! The counts lens: exact counts of a recorded execution, made by re-executing it.
 
-use afterimage_ids::{BlockId, Counts, EntityRef, FuncId};
+use afterimage_ids::{Counts, EntityRef, FuncId};
 use afterimage_placement::{Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_rewrite::{Options, Place, rewrite};
 use afterimage_trace::{CountsLens, End, Ending, Event, TraceFile};
 
-use crate::ending::{Outcome, Standing, frames, open_frames};
+use crate::ending::{Outcome, Standing, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::replay::{Progress, Replayed, Stop, replay};
 use crate::{Cache, RecordError};
 
 /// How many entries of the same function between two polls may come before the one that overflowed.
 const OVERFLOW_TRIES: u64 = 256;
-
-/// How to make the counts.
-#[derive(Clone, Debug)]
-pub struct CountOptions<'a> {
-    /// Which counters to place.
-    pub plan: PlanOptions<'a>,
-    /// Keep counters of innermost loops in locals.
-    pub registers: bool,
-}
 
 /// Makes the exact counts of a recorded execution.
 ///
@@ -31,17 +22,18 @@ pub fn count(
     file: &TraceFile,
     bytes: &[u8],
     program: &Program,
-    options: &CountOptions<'_>,
+    options: &PlanOptions<'_>,
     cache: &Cache,
     progress: &Progress,
 ) -> Result<CountsLens, RecordError> {
     let Some(end) = file.end()? else { return Err(RecordError::Cut) };
-    let the_plan = plan(program, &options.plan)?;
+    let the_plan = plan(program, options)?;
     let index = OperatorIndex::new(program, bytes);
     let job = Job { file, bytes, program, index: &index, end: &end, cache, progress };
-    let (replayed, standing) = job.repeat(Some(&the_plan), options.registers)?;
+    let (replayed, standing) = job.repeat(Some(&the_plan))?;
     let open = open_frames(program, &index, &replayed.outcome, &standing)?;
-    solve_counts(program, &the_plan, &replayed.counters, &replayed.entered, replayed.calls, open)
+    let Repeated { counters, entered, calls, .. } = replayed;
+    solve_counts(program, &the_plan, &counters, &entered, calls, open, not_entered(&standing))
 }
 
 /// Re-executes a recording without counting anything, and checks that it does the same.
@@ -57,7 +49,7 @@ pub fn check(
 ) -> Result<(), RecordError> {
     let Some(end) = file.end()? else { return Err(RecordError::Cut) };
     let index = OperatorIndex::new(program, bytes);
-    Job { file, bytes, program, index: &index, end: &end, cache, progress }.repeat(None, false).map(|_| ())
+    Job { file, bytes, program, index: &index, end: &end, cache, progress }.repeat(None).map(|_| ())
 }
 
 /// Re-executes a recording with a counter in every block, and compares each with what the counts say.
@@ -77,7 +69,7 @@ pub fn check_blocks(
     let the_plan = plan(program, &PlanOptions::new(Mode::Slow))?;
     let index = OperatorIndex::new(program, bytes);
     let job = Job { file, bytes, program, index: &index, end: &end, cache, progress };
-    let (repeated, standing) = job.repeat(Some(&the_plan), false)?;
+    let (repeated, standing) = job.repeat(Some(&the_plan))?;
     let mut measured = measured_blocks(program, &the_plan, &repeated.counters)?;
     if let Some(Standing { function, place: Place::Poll(block) }) = standing.first() {
         // The run was stopped in this block before its counter.
@@ -126,9 +118,9 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Re-executes up to the moment where the recording ended.
-    fn repeat(&self, the_plan: Option<&Plan>, registers: bool) -> Result<(Repeated, Vec<Standing>), RecordError> {
+    fn repeat(&self, the_plan: Option<&Plan>) -> Result<(Repeated, Vec<Standing>), RecordError> {
         let engine = engine(Settings::with_stack(REPLAY_STACK))?;
-        let mut options = Options { export_start: true, registers, ..Options::default() };
+        let mut options = Options { export_start: true, ..Options::default() };
         let mut stop = self.stop(&mut options)?;
         loop {
             let rewritten = rewrite(self.bytes, self.program, the_plan, &options)?;
@@ -161,10 +153,6 @@ impl Job<'_> {
                 };
                 return Err(RecordError::Diverged { event: self.end.events, what });
             }
-            if options.registers && self.lost_counters(&rewritten.pending, &outcome, &standing)? {
-                options.registers = false;
-                continue;
-            }
             let counters = rewritten.layout.counters(&memory).unwrap_or_default();
             return Ok((Repeated { outcome, counters, entered, calls }, standing));
         }
@@ -196,21 +184,6 @@ impl Job<'_> {
         }
         Ok(matches!(last, Some(Event::HostStop { .. })))
     }
-
-    /// Whether an activation stands in a loop whose counters were still in locals.
-    fn lost_counters(
-        &self,
-        pending: &[Vec<BlockId>],
-        outcome: &Outcome,
-        standing: &[Standing],
-    ) -> Result<bool, RecordError> {
-        let open = open_frames(self.program, self.index, outcome, standing)?;
-        let imports = self.program.imports.len();
-        Ok(open.iter().any(|frame| {
-            let function = frame.function.as_u32() as usize - imports;
-            pending.get(function).is_some_and(|blocks| blocks.binary_search(&frame.block).is_ok())
-        }))
-    }
 }
 
 /// Counters and facts → counts.
@@ -219,14 +192,20 @@ pub(crate) fn solve_counts(
     the_plan: &Plan,
     counters: &[u64],
     entered: &[FuncId],
-    calls: Vec<u64>,
+    mut calls: Vec<u64>,
     open: Vec<OpenFrame>,
+    not_entered: Vec<FuncId>,
 ) -> Result<CountsLens, RecordError> {
     let mut entries = std::collections::BTreeMap::new();
     for &function in entered {
-        *entries.entry(function).or_insert(0) += 1;
+        match calls.get_mut(function.index()) {
+            // An import that the program exports: the host called itself, the program did not.
+            Some(calls) => *calls = calls.saturating_sub(1),
+            None => *entries.entry(function).or_insert(0) += 1,
+        }
     }
-    let facts = RunFacts { host_entries: entries.into_iter().collect(), import_calls: Some(calls), open };
+    let host_entries = entries.into_iter().collect();
+    let facts = RunFacts { host_entries, import_calls: Some(calls), open, not_entered };
     let counts: Counts = solve(program, the_plan, counters, &facts)?;
     Ok(CountsLens {
         counts,

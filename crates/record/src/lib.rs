@@ -15,6 +15,7 @@ mod lens;
 mod live;
 pub mod measure;
 mod replay;
+mod sleep;
 mod values;
 mod wasi;
 
@@ -22,6 +23,6 @@ pub use cache::Cache;
 pub use engine::{RECORD_STACK, engine_description};
 pub use error::RecordError;
 pub use interrupt::Interrupt;
-pub use lens::{CountOptions, check, check_blocks, count};
+pub use lens::{check, check_blocks, count};
 pub use live::{Command, RecordOptions, Recorded, record};
 pub use replay::Progress;

@@ -15,10 +15,6 @@ use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
 pub(crate) enum Step {
     /// Adds one to a counter in memory.
     Count(CounterId),
-    /// Adds one to a counter that is kept in a local for the time of a loop.
-    CountLocal(u32),
-    /// Adds a local to its counter and clears the local.
-    Flush(u32, CounterId),
     /// Polls the stop clock on behalf of a block, every time.
     Poll(BlockId),
     /// Stops here if the clock shows the armed moment.

@@ -17,8 +17,7 @@
 //!     (br $done))
 //!   PROBE (throw_ref))
 //! ```
-//! Probes leave the operand stack as it was, use one added local at most besides the loop counters,
-//! and touch no memory but their own.
+//! Probes leave the operand stack as it was, use added locals only, and touch no memory but their own.
 
 use afterimage_ids::{BlockId, EntityRef, OpId, OrigOffset};
 use afterimage_program::{Function, Program};
@@ -57,7 +56,6 @@ pub(crate) fn rewrite_body(
     context: &mut Context<'_>,
     function: &Function,
     actions: &Actions,
-    loop_counters: u32,
 ) -> Result<(Vec<u8>, BodyMap), RewriteError> {
     let range = function.body.start.0 as usize..function.body.end.0 as usize;
     let bytes = context.bytes;
@@ -70,13 +68,12 @@ pub(crate) fn rewrite_body(
         map: BodyMap::default(),
         scratch: 0,
         polls: 0,
-        first_counter: 0,
         frames: Vec::new(),
         results: context.types.get(function.ty.index() as u32).1.to_vec(),
         context,
     };
     let needs = Needs::of(actions);
-    writer.locals(&body, function, &needs, loop_counters)?;
+    writer.locals(&body, function, &needs)?;
     let mut reader = body.get_binary_reader();
     skip_locals(&mut reader)?;
 
@@ -126,8 +123,6 @@ impl Needs {
                     Step::Poll(_) => needs.poll = true,
                     Step::LoopPoll(_) => (needs.poll, needs.loop_poll) = (true, true),
                     Step::Count(_)
-                    | Step::CountLocal(_)
-                    | Step::Flush(..)
                     | Step::Armed
                     | Step::Mark => {}
                 }
@@ -189,8 +184,6 @@ struct Writer<'a, 'b> {
     scratch: u32,
     /// Local of type i32 that counts loop iterations.
     polls: u32,
-    /// First of the locals that count for the time of a loop.
-    first_counter: u32,
     frames: Vec<Frame>,
     /// Result types of the function.
     results: Vec<ValType>,
@@ -210,7 +203,6 @@ impl Writer<'_, '_> {
         body: &FunctionBody<'_>,
         function: &Function,
         needs: &Needs,
-        loop_counters: u32,
     ) -> Result<(), RewriteError> {
         let mut groups = Vec::new();
         let mut next = self.context.types.get(function.ty.index() as u32).0.len() as u32;
@@ -226,12 +218,7 @@ impl Writer<'_, '_> {
         }
         if needs.loop_poll {
             self.polls = next;
-            next += 1;
             groups.push((1, wasm_encoder::ValType::I32));
-        }
-        self.first_counter = next;
-        if loop_counters > 0 {
-            groups.push((loop_counters, wasm_encoder::ValType::I64));
         }
         (groups.len() as u32).encode(&mut self.out);
         for (count, ty) in groups {
@@ -288,22 +275,6 @@ impl Writer<'_, '_> {
                         self.context.layout.address(counter),
                         &Instruction::I64Const(1),
                     );
-                }
-                Step::CountLocal(i) => {
-                    let local = self.first_counter + i;
-                    self.put(&Instruction::LocalGet(local));
-                    self.put(&Instruction::I64Const(1));
-                    self.put(&Instruction::I64Add);
-                    self.put(&Instruction::LocalSet(local));
-                }
-                Step::Flush(i, counter) => {
-                    let local = self.first_counter + i;
-                    self.add_to(
-                        self.context.layout.address(counter),
-                        &Instruction::LocalGet(local),
-                    );
-                    self.put(&Instruction::I64Const(0));
-                    self.put(&Instruction::LocalSet(local));
                 }
                 Step::Poll(block) => self.poll(block),
                 Step::Armed => self.armed(),

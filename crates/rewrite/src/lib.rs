@@ -10,7 +10,6 @@ mod error;
 mod layout;
 mod map;
 mod module;
-mod registers;
 mod types;
 
 pub use error::RewriteError;

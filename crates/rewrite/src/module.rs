@@ -18,7 +18,7 @@ use crate::layout::{
 };
 use crate::map::{BodyMap, OffsetMap, Run};
 use crate::types::{TypePool, val_type};
-use crate::{RewriteError, clock, registers};
+use crate::{RewriteError, clock};
 
 /// What a rewritten module is for.
 #[derive(Clone, Debug, Default)]
@@ -27,9 +27,6 @@ pub struct Options {
     pub clock: bool,
     /// Arm this function: it stops the run at its entry, at a moment that the memory's words name.
     pub armed: Option<FuncId>,
-    /// Keep counters of call-free innermost loops in locals, flushed where the loop is left.
-    /// Such a counter is lost if the run ends inside the loop: see [`Rewritten::pending`].
-    pub registers: bool,
     /// Export the start function instead of starting it, so that the caller can prepare the memory first.
     pub export_start: bool,
     /// Make a module for engines that know nothing of afterimage.
@@ -56,9 +53,6 @@ pub struct Rewritten {
     pub map: OffsetMap,
     /// Where the counters are.
     pub layout: Layout,
-    /// Per defined function the blocks inside which a run must not end, because a counter is then
-    /// still in a local; ascending. Empty unless [`Options::registers`] was set.
-    pub pending: Vec<Vec<afterimage_ids::BlockId>>,
     /// How many probes count.
     pub probes: u64,
 }
@@ -89,7 +83,6 @@ pub fn rewrite(
         },
     };
     let mut types = TypePool::new(program);
-    let mut pending = Vec::new();
     let mut probes = 0u64;
     let clocked = options.clock.then(|| clock::polling_functions(program));
 
@@ -123,30 +116,16 @@ pub fn rewrite(
         if let Some(clocked) = &clocked {
             clock::add_polls(function, clocked[i], &mut actions);
         }
-        let mut loop_counters = 0;
         if let Some(plan) = plan {
-            let chosen = if options.registers {
-                registers::choose(function, &plan.functions[i])
-            } else {
-                registers::Chosen::default()
-            };
             for probe in &plan.functions[i].probes {
-                let step = chosen.step(probe);
-                if !actions.add(&function.cfg, probe.site, step) {
+                if !actions.add(&function.cfg, probe.site, Step::Count(probe.counter)) {
                     return Err(RewriteError::NoSuchSite {
                         function: function.id.as_u32(),
                         site: site_name(probe.site),
                     });
                 }
             }
-            for (site, step) in &chosen.flushes {
-                actions.add(&function.cfg, *site, *step);
-            }
             probes += plan.functions[i].probes.len() as u64;
-            loop_counters = chosen.locals;
-            if options.registers {
-                pending.push(chosen.pending);
-            }
         }
         let marks = context.mark_host_calls && !program.imports.is_empty();
         let (body, map) = if actions.is_empty() && !marks {
@@ -164,7 +143,7 @@ pub fn rewrite(
                 },
             )
         } else {
-            rewrite_body(&mut context, function, &actions, loop_counters)?
+            rewrite_body(&mut context, function, &actions)?
         };
         let size =
             u32::try_from(body.len()).map_err(|_| RewriteError::TooLarge("function body"))?;
@@ -201,7 +180,6 @@ pub fn rewrite(
         module: out.out,
         map,
         layout,
-        pending,
         probes,
     })
 }

@@ -7,11 +7,11 @@ use afterimage_ids::{BlockId, Counts, FuncId};
 use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, OperatorIndex, Program};
 use afterimage_record::{
-    Cache, Command, CountOptions, Interrupt, Progress, RecordError, RecordOptions, Recorded, check,
+    Cache, Command, Interrupt, Progress, RecordError, RecordOptions, Recorded, check,
     check_blocks, count, record,
 };
 use afterimage_rewrite::{Options, rewrite};
-use afterimage_testkit::naive_trace::{Observer, instrument};
+use afterimage_testkit::naive_trace::{Observer, Stop, instrument};
 use afterimage_trace::{Ending, Event, Standing, TraceFile, TraceWriter};
 
 use crate::play::play;
@@ -108,13 +108,12 @@ impl Recording {
     }
 
     /// The counts by a plan, and how many counters it has.
-    pub fn count(&self, plan: PlanOptions<'_>, registers: bool) -> Result<Counts, RecordError> {
-        let options = CountOptions { plan, registers };
+    pub fn count(&self, plan: PlanOptions<'_>) -> Result<Counts, RecordError> {
         let lens = count(
             &self.file,
             &self.bytes,
             &self.program,
-            &options,
+            &plan,
             &Cache::none(),
             &progress(),
         )?;
@@ -130,18 +129,12 @@ impl Recording {
             Some(&self.recorded.end)
         );
 
-        let every_edge = self.counted(Mode::Edges, None, false);
+        let every_edge = self.counted(Mode::Edges, None);
         let truth = self.naive_counts(&every_edge);
         self.same(&every_edge, &truth, "a counter on every edge");
-        for registers in [false, true] {
-            for mode in [Mode::Quick, Mode::Program, Mode::Feedback] {
-                let counts = self.counted(mode, Some(&truth), registers);
-                self.same(
-                    &counts,
-                    &truth,
-                    &format!("{mode}, counters in locals: {registers}"),
-                );
-            }
+        for mode in [Mode::Quick, Mode::Program, Mode::Feedback] {
+            let counts = self.counted(mode, Some(&truth));
+            self.same(&counts, &truth, &mode.to_string());
         }
         if let Some(live) = &self.recorded.counts {
             self.same(&live.counts, &truth, "counted in the live run");
@@ -177,12 +170,12 @@ impl Recording {
         }
     }
 
-    fn counted(&self, mode: Mode, feedback: Option<&Counts>, registers: bool) -> Counts {
+    fn counted(&self, mode: Mode, feedback: Option<&Counts>) -> Counts {
         let plan = PlanOptions {
             feedback,
             ..PlanOptions::new(mode)
         };
-        self.count(plan, registers)
+        self.count(plan)
             .unwrap_or_else(|error| panic!("{mode}: {error}"))
     }
 
@@ -204,19 +197,24 @@ impl Recording {
     /// stopped after as many blocks as the counts under test have: if those are
     /// wrong, it will not stand in the same place with the same counts.
     fn naive_counts(&self, under_test: &Counts) -> Counts {
-        let enough = self.asynchronous().then(|| {
-            let blocks = block_counts(&self.program, under_test).expect("counts");
-            let functions = self.program.functions.iter().zip(&blocks);
-            let code = functions.flat_map(|(f, counts)| f.cfg.blocks.values().zip(counts));
-            code.filter(|(b, _)| b.kind == BlockKind::Code)
-                .map(|(_, count)| count)
-                .sum()
-        });
+        let blocks = block_counts(&self.program, under_test).expect("counts");
+        let functions = self.program.functions.iter().zip(&blocks);
+        let code = functions.flat_map(|(f, counts)| f.cfg.blocks.values().zip(counts));
+        let blocks = code
+            .filter(|(b, _)| b.kind == BlockKind::Code)
+            .map(|(_, count)| count)
+            .sum();
+        let stop = match self.ending() {
+            _ if !self.asynchronous() => Stop::Never,
+            // The last block calls a function that is not entered any more.
+            Ending::StackOverflow => Stop::After(blocks),
+            _ => Stop::In(blocks),
+        };
         // The engine's store keeps what is 'static only; a test's program may stay.
         let program: &'static Program =
             Box::leak(Box::new(Program::parse(&self.bytes).expect("a program")));
         let traced = Box::leak(Box::new(instrument(&self.bytes, program)));
-        let observer = Observer::new(program, traced, enough);
+        let observer = Observer::new(program, traced, stop);
         let (played, observer) = play(&traced.module, &self.program, &self.file, Some(observer));
         assert_eq!(
             played.results,
@@ -277,15 +275,10 @@ impl Recording {
             self.results(),
             "the plain module returns the same"
         );
-        for (mode, registers) in [
-            (Mode::Edges, false),
-            (Mode::Quick, true),
-            (Mode::Program, false),
-        ] {
+        for mode in [Mode::Edges, Mode::Quick, Mode::Program] {
             let the_plan = plan(&self.program, &PlanOptions::new(mode)).expect("a plan");
             let options = Options {
                 clock: true,
-                registers,
                 ..Options::default()
             };
             let rewritten =
