@@ -14,6 +14,9 @@ pub struct RunFacts {
     /// The activations that were on the stack when the run, or a part of it that the host
     /// started, ended without returning, in any order.
     pub open: Vec<OpenFrame>,
+    /// Functions that a call, a tail call or the host had reached, but that were never entered because the stack had
+    /// no room for them: once for each time.
+    pub not_entered: Vec<FuncId>,
 }
 
 /// An activation that was on the stack at an end.
@@ -26,6 +29,7 @@ pub struct OpenFrame {
     pub function: FuncId,
     /// The block that the activation was in.
     pub block: BlockId,
-    /// For a block that ends in a call: whether that call reached its callee.
+    /// For a block that ends in a call: whether that call reached its callee, be it one of
+    /// [`RunFacts::not_entered`].
     pub callee_entered: bool,
 }

@@ -25,7 +25,7 @@ pub(crate) struct Interprocedural<'a> {
     coupling: Coupling,
     /// By function, imports included: activations that the host started.
     host_entries: Vec<i128>,
-    /// By function, imports included: direct calls that did not reach it.
+    /// By function, imports included: direct calls, or entries by the host, that did not reach it.
     failed_direct: Vec<i128>,
     /// By equation: host entries and calls of imports minus calls that did not reach their callee, so that
     /// `Σ entries − Σ calls` is to be this.
@@ -55,6 +55,7 @@ impl<'a> Interprocedural<'a> {
         this.add_host_entries(facts)?;
         this.add_import_calls(facts)?;
         this.add_failed_calls(facts)?;
+        this.add_not_entered(facts)?;
         Ok(this)
     }
 
@@ -114,6 +115,20 @@ impl<'a> Interprocedural<'a> {
             if let Callee::Direct(function) = callee {
                 self.failed_direct[function.index()] += 1;
             }
+        }
+        Ok(())
+    }
+
+    /// Whoever called such a function, it is in the equation of that function that an activation is missing.
+    fn add_not_entered(&mut self, facts: &RunFacts) -> Result<(), SolveError> {
+        for &function in &facts.not_entered {
+            if self.program.function(function).is_none() {
+                return Err(SolveError::BadHostEntry(function));
+            }
+            if let Some(row) = self.coupling.of_function(function) {
+                self.right[row as usize] -= 1;
+            }
+            self.failed_direct[function.index()] += 1;
         }
         Ok(())
     }

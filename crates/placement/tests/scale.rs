@@ -144,7 +144,7 @@ fn a_long_chain_of_calls_is_solved_exactly() {
     let facts = RunFacts {
         host_entries: vec![(FuncId::new(1), entries(0))],
         import_calls: Some(vec![1]),
-        open: Vec::new(),
+        ..RunFacts::default()
     };
     assert!((plan.counters as usize) < functions);
     assert_eq!(solve(&program, &plan, &counters, &facts), Ok(truth));

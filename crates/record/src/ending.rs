@@ -281,9 +281,9 @@ pub(crate) fn open_frames(
             .function(s.function)
             .ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
         let block = match s.place {
-            // The activation was counted nowhere, and its caller's call reached nobody.
+            // Counted nowhere: see `not_entered`.
             Place::Prologue => {
-                callee_entered = false;
+                callee_entered = true;
                 continue;
             }
             Place::Poll(block) => block,
@@ -304,4 +304,11 @@ pub(crate) fn open_frames(
         callee_entered = true;
     }
     Ok(open)
+}
+
+/// The function that the stack had no room for. It need not be the one that the frame behind it called: that one may have
+/// been replaced by a tail call.
+pub(crate) fn not_entered(standing: &[Standing]) -> Vec<FuncId> {
+    let prologues = standing.iter().filter(|s| s.place == Place::Prologue);
+    prologues.map(|s| s.function).collect()
 }

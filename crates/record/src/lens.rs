@@ -1,7 +1,9 @@
 //! The counts lens: exact counts of a recorded execution, made by re-executing it.
 
 use afterimage_ids::{Counts, EntityRef, FuncId};
-use afterimage_placement::{Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve};
+use afterimage_placement::{
+    Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve,
+};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_rewrite::{Options, Place, rewrite};
 use afterimage_trace::{CountsLens, End, Ending, Event, TraceFile};
@@ -26,14 +28,37 @@ pub fn count(
     cache: &Cache,
     progress: &Progress,
 ) -> Result<CountsLens, RecordError> {
-    let Some(end) = file.end()? else { return Err(RecordError::Cut) };
+    let Some(end) = file.end()? else {
+        return Err(RecordError::Cut);
+    };
     let the_plan = plan(program, options)?;
     let index = OperatorIndex::new(program, bytes);
-    let job = Job { file, bytes, program, index: &index, end: &end, cache, progress };
+    let job = Job {
+        file,
+        bytes,
+        program,
+        index: &index,
+        end: &end,
+        cache,
+        progress,
+    };
     let (replayed, standing) = job.repeat(Some(&the_plan))?;
     let open = open_frames(program, &index, &replayed.outcome, &standing)?;
-    let Repeated { counters, entered, calls, .. } = replayed;
-    solve_counts(program, &the_plan, &counters, &entered, calls, open, not_entered(&standing))
+    let Repeated {
+        counters,
+        entered,
+        calls,
+        ..
+    } = replayed;
+    solve_counts(
+        program,
+        &the_plan,
+        &counters,
+        &entered,
+        calls,
+        open,
+        not_entered(&standing),
+    )
 }
 
 /// Re-executes a recording without counting anything, and checks that it does the same.
@@ -47,9 +72,21 @@ pub fn check(
     cache: &Cache,
     progress: &Progress,
 ) -> Result<(), RecordError> {
-    let Some(end) = file.end()? else { return Err(RecordError::Cut) };
+    let Some(end) = file.end()? else {
+        return Err(RecordError::Cut);
+    };
     let index = OperatorIndex::new(program, bytes);
-    Job { file, bytes, program, index: &index, end: &end, cache, progress }.repeat(None).map(|_| ())
+    Job {
+        file,
+        bytes,
+        program,
+        index: &index,
+        end: &end,
+        cache,
+        progress,
+    }
+    .repeat(None)
+    .map(|_| ())
 }
 
 /// Re-executes a recording with a counter in every block, and compares each with what the counts say.
@@ -65,13 +102,27 @@ pub fn check_blocks(
     cache: &Cache,
     progress: &Progress,
 ) -> Result<u64, RecordError> {
-    let Some(end) = file.end()? else { return Err(RecordError::Cut) };
+    let Some(end) = file.end()? else {
+        return Err(RecordError::Cut);
+    };
     let the_plan = plan(program, &PlanOptions::new(Mode::Slow))?;
     let index = OperatorIndex::new(program, bytes);
-    let job = Job { file, bytes, program, index: &index, end: &end, cache, progress };
+    let job = Job {
+        file,
+        bytes,
+        program,
+        index: &index,
+        end: &end,
+        cache,
+        progress,
+    };
     let (repeated, standing) = job.repeat(Some(&the_plan))?;
     let mut measured = measured_blocks(program, &the_plan, &repeated.counters)?;
-    if let Some(Standing { function, place: Place::Poll(block) }) = standing.first() {
+    if let Some(Standing {
+        function,
+        place: Place::Poll(block),
+    }) = standing.first()
+    {
         // The run was stopped in this block before its counter.
         let i = function.as_u32() as usize - program.imports.len();
         if let Some(Some(count)) = measured.get_mut(i).and_then(|f| f.get_mut(block.index())) {
@@ -80,7 +131,9 @@ pub fn check_blocks(
     }
     let derived = block_counts(program, counts)?;
     let mut compared = 0;
-    for (function, (measured, derived)) in program.functions.iter().zip(measured.iter().zip(&derived)) {
+    for (function, (measured, derived)) in
+        program.functions.iter().zip(measured.iter().zip(&derived))
+    {
         for (block, (measured, derived)) in measured.iter().zip(derived).enumerate() {
             let Some(measured) = measured else { continue };
             if measured != derived {
@@ -120,14 +173,31 @@ impl Job<'_> {
     /// Re-executes up to the moment where the recording ended.
     fn repeat(&self, the_plan: Option<&Plan>) -> Result<(Repeated, Vec<Standing>), RecordError> {
         let engine = engine(Settings::with_stack(REPLAY_STACK))?;
-        let mut options = Options { export_start: true, ..Options::default() };
+        let mut options = Options {
+            export_start: true,
+            ..Options::default()
+        };
         let mut stop = self.stop(&mut options)?;
         loop {
             let rewritten = rewrite(self.bytes, self.program, the_plan, &options)?;
             let replayed = on_guest_thread(REPLAY_STACK, || {
-                replay(&engine, self.cache, self.program, &rewritten, self.file, stop, self.progress)
+                replay(
+                    &engine,
+                    self.cache,
+                    self.program,
+                    &rewritten,
+                    self.file,
+                    stop,
+                    self.progress,
+                )
             })?;
-            let Replayed { outcome, memory, calls, entered, .. } = replayed;
+            let Replayed {
+                outcome,
+                memory,
+                calls,
+                entered,
+                ..
+            } = replayed;
             let standing = outcome.standing(self.program, self.index, &rewritten.map)?;
             let same_stack = frames(self.program, &standing)? == self.end.frames;
             if let Stop::AtEntry { clock, skip } = stop
@@ -137,7 +207,10 @@ impl Job<'_> {
                 if skip == OVERFLOW_TRIES || matches!(outcome, Outcome::Returned) {
                     return Err(RecordError::OverflowNotFound);
                 }
-                stop = Stop::AtEntry { clock, skip: skip + 1 };
+                stop = Stop::AtEntry {
+                    clock,
+                    skip: skip + 1,
+                };
                 continue;
             }
             let by = match self.end.ending {
@@ -149,18 +222,35 @@ impl Job<'_> {
                 let what = if ending == self.end.ending {
                     "it ended with another stack".to_owned()
                 } else {
-                    format!("the guest {ending}; in the recording it {}", self.end.ending)
+                    format!(
+                        "the guest {ending}; in the recording it {}",
+                        self.end.ending
+                    )
                 };
-                return Err(RecordError::Diverged { event: self.end.events, what });
+                return Err(RecordError::Diverged {
+                    event: self.end.events,
+                    what,
+                });
             }
             let counters = rewritten.layout.counters(&memory).unwrap_or_default();
-            return Ok((Repeated { outcome, counters, entered, calls }, standing));
+            return Ok((
+                Repeated {
+                    outcome,
+                    counters,
+                    entered,
+                    calls,
+                },
+                standing,
+            ));
         }
     }
 
     /// Where the re-execution has to be stopped, and the instrumentation that this needs.
     fn stop(&self, options: &mut Options) -> Result<Stop, RecordError> {
-        let asynchronous = matches!(self.end.ending, Ending::Interrupted { .. } | Ending::StackOverflow);
+        let asynchronous = matches!(
+            self.end.ending,
+            Ending::Interrupted { .. } | Ending::StackOverflow
+        );
         if !asynchronous || self.ended_in_host_call()? {
             return Ok(Stop::Never);
         }
@@ -205,7 +295,12 @@ pub(crate) fn solve_counts(
         }
     }
     let host_entries = entries.into_iter().collect();
-    let facts = RunFacts { host_entries, import_calls: Some(calls), open, not_entered };
+    let facts = RunFacts {
+        host_entries,
+        import_calls: Some(calls),
+        open,
+        not_entered,
+    };
     let counts: Counts = solve(program, the_plan, counters, &facts)?;
     Ok(CountsLens {
         counts,

@@ -19,7 +19,7 @@ use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
 use crate::effects::{Span, Strings};
-use crate::ending::{Outcome, classify, frames, open_frames};
+use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
 use crate::lens::solve_counts;
 use crate::values::{parse_arguments, raw, zero};
@@ -402,6 +402,7 @@ impl Run<'_> {
                     &entered,
                     live.calls,
                     open,
+                    not_entered(&standing),
                 )?)
             }
             None => None,

@@ -10,6 +10,7 @@ use wiggle::GuestMemory;
 
 use crate::effects::{Effect, effects, reads, targets, writes};
 use crate::live::{Live, Stopped};
+use crate::sleep;
 
 /// The module name of WASI preview 1.
 pub(crate) const MODULE: &str = "wasi_snapshot_preview1";
@@ -52,6 +53,14 @@ macro_rules! functions {
                 "proc_exit" => Func::wrap(&mut *store, move |caller: Caller<'_, Live>, code: i32| -> wasmtime::Result<()> {
                     call(caller, import, declared, &[code.raw()], async |_, _| Err(I32Exit(code).into()))
                 }),
+                "poll_oneoff" => Func::wrap(
+                    &mut *store,
+                    move |caller: Caller<'_, Live>, a: i32, b: i32, c: i32, d: i32| -> wasmtime::Result<i32> {
+                        call(caller, import, declared, &[a, b, c, d].map(IntoRaw::raw), async |context, memory| {
+                            sleep::poll_oneoff(context, memory, a, b, c, d).await
+                        })
+                    },
+                ),
                 _ => return None,
             })
         }
@@ -96,7 +105,6 @@ functions! {
     path_rename(a: i32, b: i32, c: i32, d: i32, e: i32, f: i32) -> i32, await;
     path_symlink(a: i32, b: i32, c: i32, d: i32, e: i32) -> i32, await;
     path_unlink_file(a: i32, b: i32, c: i32) -> i32, await;
-    poll_oneoff(a: i32, b: i32, c: i32, d: i32) -> i32, await;
     proc_raise(a: i32) -> i32;
     random_get(a: i32, b: i32) -> i32;
     sched_yield() -> i32;

@@ -77,12 +77,23 @@ pub struct Observer<'a> {
     counts: Counts,
     /// Blocks executed so far, dispatch vertices and EXIT left out.
     blocks: u64,
-    enough: Option<u64>,
+    stop: Stop,
+}
+
+/// Where an observer stops an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Nowhere.
+    Never,
+    /// At the beginning of the block with this number, counted from 1.
+    In(u64),
+    /// As late as possible before the block after the one with this number.
+    After(u64),
 }
 
 impl<'a> Observer<'a> {
-    /// Begins an execution. `enough`: stop before this many blocks and one more.
-    pub fn new(program: &'a Program, traced: &'a Traced, enough: Option<u64>) -> Self {
+    /// Begins an execution.
+    pub fn new(program: &'a Program, traced: &'a Traced, stop: Stop) -> Self {
         let counts = program.functions.iter().map(|f| FunctionCounts {
             edges: vec![0; f.cfg.edges.len()],
             ..FunctionCounts::default()
@@ -96,7 +107,7 @@ impl<'a> Observer<'a> {
                 functions: counts.collect(),
             },
             blocks: 0,
-            enough,
+            stop,
         }
     }
 
@@ -138,7 +149,7 @@ impl<'a> Observer<'a> {
 
     /// An activation is at the start of a block.
     pub fn at(&mut self, id: u32, block: u32) -> Result<()> {
-        if self.enough == Some(self.blocks) {
+        if self.stop == Stop::After(self.blocks) {
             return Err(Surprise::Enough);
         }
         let block = BlockId::from_u32(block);
@@ -156,6 +167,9 @@ impl<'a> Observer<'a> {
         (activation.block, activation.decision, activation.handed_on) = (Some(block), None, false);
         activation.caught.clear();
         self.stack.push(activation);
+        if self.stop == Stop::In(self.blocks) {
+            return Err(Surprise::Enough);
+        }
         Ok(())
     }
 

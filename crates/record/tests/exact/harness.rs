@@ -7,8 +7,8 @@ use afterimage_ids::{BlockId, Counts, FuncId};
 use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, OperatorIndex, Program};
 use afterimage_record::{
-    Cache, Command, Interrupt, Progress, RecordError, RecordOptions, Recorded, check,
-    check_blocks, count, record,
+    Cache, Command, Interrupt, Progress, RecordError, RecordOptions, Recorded, check, check_blocks,
+    count, record,
 };
 use afterimage_rewrite::{Options, rewrite};
 use afterimage_testkit::naive_trace::{Observer, Stop, instrument};

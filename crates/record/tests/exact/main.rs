@@ -6,4 +6,5 @@
 mod harness;
 mod play;
 
+mod asynchronous;
 mod endings;

@@ -1,0 +1,80 @@
+//! Sleeping in a way that can be stopped.
+//!
+//! A guest that only sleeps calls `poll_oneoff` with one timeout. For this case wasmtime-wasi lets the whole thread sleep, for as long as
+//! it takes, and no request to stop is heard. Here the same is done in a future.
+
+use std::time::Duration;
+
+use wasmtime_wasi::p1::{WasiP1Ctx, wasi_snapshot_preview1 as wasi};
+use wiggle::{GuestMemory, GuestPtr};
+
+/// Shorter sleeps are left to the host: its timing is finer.
+const SHORT: Duration = Duration::from_millis(10);
+
+/// `poll_oneoff`.
+pub(crate) async fn poll_oneoff(
+    context: &mut WasiP1Ctx,
+    memory: &mut GuestMemory<'_>,
+    subscriptions: i32,
+    events: i32,
+    count: i32,
+    happened: i32,
+) -> wasmtime::Result<i32> {
+    let sleep = (count == 1).then(|| Sleep::read(memory, subscriptions, events, happened));
+    if let Some(sleep) = sleep.flatten().filter(|sleep| sleep.timeout >= SHORT) {
+        tokio::time::sleep(sleep.timeout).await;
+        sleep.finish(memory)?;
+        return Ok(0);
+    }
+    wasi::poll_oneoff(context, memory, subscriptions, events, count, happened).await
+}
+
+/// A call that waits for nothing but a moment counted from now.
+struct Sleep {
+    timeout: Duration,
+    userdata: u64,
+    events: u32,
+    happened: u32,
+}
+
+impl Sleep {
+    /// Reads a subscription. `None` if it is anything else, or has anything wrong that the host may complain about.
+    fn read(
+        memory: &GuestMemory<'_>,
+        subscription: i32,
+        events: i32,
+        happened: i32,
+    ) -> Option<Self> {
+        let (subscription, events, happened) =
+            (subscription as u32, events as u32, happened as u32);
+        let field = |offset: u32| subscription.checked_add(offset);
+        let userdata = memory.read(GuestPtr::<u64>::new(subscription)).ok()?;
+        let tag = memory.read(GuestPtr::<u8>::new(field(8)?)).ok()?;
+        let clock = memory.read(GuestPtr::<u32>::new(field(16)?)).ok()?;
+        let timeout = memory.read(GuestPtr::<u64>::new(field(24)?)).ok()?;
+        let flags = memory.read(GuestPtr::<u16>::new(field(40)?)).ok()?;
+        // The subscription is 48 bytes long, an event 32.
+        for end in [field(40)?, events, events.checked_add(24)?] {
+            memory.read(GuestPtr::<u64>::new(end)).ok()?;
+        }
+        memory.read(GuestPtr::<u32>::new(happened)).ok()?;
+        let relative = tag == 0 && clock <= 3 && flags == 0;
+        relative.then_some(Self {
+            timeout: Duration::from_nanos(timeout),
+            userdata,
+            events,
+            happened,
+        })
+    }
+
+    /// Writes the one event, as the host would.
+    fn finish(&self, memory: &mut GuestMemory<'_>) -> wasmtime::Result<()> {
+        memory.write(GuestPtr::new(self.events), self.userdata)?;
+        memory.write(GuestPtr::new(self.events + 8), 0u16)?;
+        memory.write(GuestPtr::new(self.events + 10), 0u8)?;
+        memory.write(GuestPtr::new(self.events + 16), 1u64)?;
+        memory.write(GuestPtr::new(self.events + 24), 0u16)?;
+        memory.write(GuestPtr::new(self.happened), 1u32)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,247 @@
+//! Runs that end where neither the guest nor the log says so: exhausted stacks, and stops from outside.
+
+use std::time::Duration;
+
+use afterimage_placement::{Mode, PlanOptions};
+use afterimage_record::{Interrupt, RecordError, RecordOptions, check};
+use afterimage_trace::{Ending, Interrupter};
+
+use crate::harness::{Recording, exact, invoke, progress, quiet, start, try_record, wat};
+
+fn small_stack() -> RecordOptions {
+    RecordOptions {
+        stack: 64 << 10,
+        ..quiet()
+    }
+}
+
+fn overflows(text: &str, options: &RecordOptions) -> Recording {
+    let recording = exact(&wat(text), &invoke("run", &[]), options);
+    assert_eq!(recording.ending(), &Ending::StackOverflow);
+    recording
+}
+
+#[test]
+fn stacks_are_exhausted_by_every_way_to_recur() {
+    let bodies = [
+        // A function that calls itself, directly and through a table.
+        "(func $f (export \"run\") (call $f))",
+        "(type $v (func)) (table funcref (elem $f)) (func $f (export \"run\") (call_indirect (type $v) (i32.const 0)))",
+        // Two functions with frames of different sizes.
+        "(func $f (export \"run\") (call $g) (call $g)) (func $g (param) (call $f))",
+        // A leaf overflows that is called, and returns, many times on the way down.
+        r#"(global $n (mut i32) (i32.const 0))
+           (func $leaf (param f64 f64) (result f64) (f64.add (local.get 0) (f64.sqrt (local.get 1))))
+           (func $f (export "run") (local $i i32)
+             (loop $l
+               (drop (call $leaf (f64.const 1) (f64.convert_i32_s (global.get $n))))
+               (local.set $i (i32.add (local.get $i) (i32.const 1)))
+               (br_if $l (i32.lt_u (local.get $i) (i32.const 5))))
+             (global.set $n (i32.add (global.get $n) (i32.const 1)))
+             (call $f)
+             (drop (call $leaf (f64.const 1) (f64.const 2))))"#,
+        // Recursion that branches: most activations return.
+        r#"(func $f (export "run") (call $g (i32.const 3)) (call $f))
+           (func $g (param i32)
+             (if (local.get 0) (then
+               (call $g (i32.sub (local.get 0) (i32.const 1)))
+               (call $g (i32.sub (local.get 0) (i32.const 1))))))"#,
+        // Handlers on the way catch nothing: an exhausted stack is no exception.
+        r#"(tag $t)
+           (func $f (export "run")
+             (block $h (try_table (catch_all $h) (call $f) (throw $t)))
+             (call $f))"#,
+        // The callee that does not fit is called by a tail call, and its caller has left.
+        r#"(func $f (export "run") (local f64 f64 f64 f64 f64 f64) (call $hop (i32.const 1)))
+           (func $hop (param i32) (return_call $land (local.get 0) (i64.const 1) (i64.const 2) (i64.const 3)
+              (i64.const 4) (i64.const 5) (i64.const 6) (i64.const 7) (i64.const 8) (i64.const 9)))
+           (func $land (param i32 i64 i64 i64 i64 i64 i64 i64 i64 i64)
+             (call $f) (call $hop (i32.wrap_i64 (i64.add (local.get 1) (i64.add (local.get 9) (local.get 8))))))"#,
+        r#"(func $f (export "run") (call $hop))
+           (func $hop (return_call $f))"#,
+        r#"(type $v (func)) (table funcref (elem $f))
+           (func $f (export "run") (call $hop))
+           (func $hop (return_call_indirect (type $v) (i32.const 0)))"#,
+    ];
+    for body in bodies {
+        println!("{body}");
+        overflows(&format!("(module {body})"), &small_stack());
+    }
+}
+
+#[test]
+fn the_usual_stack_is_exhausted() {
+    let text = r#"(module (func $f (export "run") (param $unused i32) (result i32)
+        (i32.add (call $f (i32.const 1)) (local.get 0))))"#;
+    let recording = exact(&wat(text), &invoke("run", &["1"]), &quiet());
+    assert_eq!(recording.ending(), &Ending::StackOverflow);
+    assert!(recording.recorded.end.frames.len() > 10_000);
+}
+
+#[test]
+fn a_start_function_exhausts_the_stack() {
+    let text = "(module (func $f (call $f)) (func (export \"run\")) (start $f))";
+    overflows(text, &small_stack());
+}
+
+/// Loops of several shapes, stopped at whatever moment it is.
+const ENDLESS: &[&str] = &[
+    "(func (export \"run\") (loop $l (br $l)))",
+    r#"(func $leaf (param i32) (result i32) (i32.and (local.get 0) (i32.const 7)))
+       (func (export "run") (local $i i32)
+         (loop $l
+           (block $b
+             (br_if $b (call $leaf (local.get $i)))
+             (local.set $i (i32.add (local.get $i) (i32.const 3))))
+           (local.set $i (i32.add (local.get $i) (i32.const 1)))
+           (br $l)))"#,
+    // Loops in loops in a function that is called again and again, none of them for long.
+    r#"(func $inner (param $n i32) (local $j i32)
+         (loop $l
+           (br_if 1 (i32.gt_u (local.get $j) (local.get $n)))
+           (local.set $j (i32.add (local.get $j) (i32.const 1)))
+           (br $l)))
+       (func (export "run") (local $i i32)
+         (loop $outer
+           (call $inner (i32.and (local.get $i) (i32.const 15)))
+           (local.set $i (i32.add (local.get $i) (i32.const 1)))
+           (br $outer)))"#,
+    // No loop at all.
+    r#"(func $f (export "run") (call $down (i32.const 12)) (return_call $f))
+       (func $down (param i32)
+         (if (local.get 0) (then
+           (call $down (i32.sub (local.get 0) (i32.const 1)))
+           (call $down (i32.sub (local.get 0) (i32.const 1))))))"#,
+    "(func $f (export \"run\") (return_call $f))",
+    r#"(tag $t (param i32))
+       (func $throw (param i32) (if (i32.and (local.get 0) (i32.const 3)) (then (throw $t (local.get 0)))))
+       (func (export "run") (local $i i32)
+         (loop $l
+           (local.set $i (i32.add (local.get $i) (i32.const 1)))
+           (block $h (result i32)
+             (try_table (catch $t $h) (call $throw (local.get $i)))
+             (br $l))
+           (drop)
+           (br $l)))"#,
+];
+
+#[test]
+fn endless_runs_are_stopped() {
+    for (i, body) in ENDLESS.iter().enumerate() {
+        println!("{body}");
+        let counts = [Mode::Quick, Mode::Program, Mode::Edges][i % 3];
+        let options = RecordOptions {
+            timeout: Some(Duration::from_millis(2)),
+            counts: Some(PlanOptions::new(counts)),
+            ..quiet()
+        };
+        let recording = exact(
+            &wat(&format!("(module {body})")),
+            &invoke("run", &[]),
+            &options,
+        );
+        assert_eq!(
+            recording.ending(),
+            &Ending::Interrupted {
+                by: Interrupter::Timeout
+            }
+        );
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_before_it_began() {
+    for body in ENDLESS {
+        let interrupt = Interrupt::new();
+        interrupt.stop(Interrupter::CtrlC);
+        interrupt.stop(Interrupter::Terminate);
+        let bytes = wat(&format!("(module {body})"));
+        let recording = try_record(&bytes, &invoke("run", &[]), &quiet(), &interrupt).unwrap();
+        assert_eq!(
+            recording.ending(),
+            &Ending::Interrupted {
+                by: Interrupter::CtrlC
+            }
+        );
+        recording.check();
+    }
+}
+
+/// Without the clock the moment of a stop is lost: counts are those of the live run, or none.
+#[test]
+fn without_a_clock_nothing_is_guessed() {
+    let bytes = wat("(module (func $f (export \"run\") (call $f)))");
+    let options = RecordOptions {
+        clock: false,
+        counts: Some(PlanOptions::new(Mode::Quick)),
+        ..small_stack()
+    };
+    let recording = try_record(&bytes, &invoke("run", &[]), &options, &Interrupt::new()).unwrap();
+    assert_eq!(recording.ending(), &Ending::StackOverflow);
+    let program = &recording.program;
+    let refused = check(
+        &recording.file,
+        &bytes,
+        program,
+        &afterimage_record::Cache::none(),
+        &progress(),
+    );
+    assert!(
+        matches!(refused, Err(RecordError::NoClock(_))),
+        "{refused:?}"
+    );
+    let counts = &recording.recorded.counts.as_ref().unwrap().counts.functions[0];
+    let entered = recording.recorded.end.frames.len() as u64 - 1;
+    assert_eq!(
+        (counts.entries, counts.open.iter().map(|o| o.1).sum::<u64>()),
+        (entered, entered)
+    );
+}
+
+/// A guest that sleeps, five frames down: for one moment, or for the earlier of two, which is another way through the host.
+#[test]
+fn sleeps_are_stopped() {
+    for moments in [1, 2] {
+        for clock in [true, false] {
+            let text = format!(
+                r#"(module
+                  (import "wasi_snapshot_preview1" "poll_oneoff"
+                    (func $poll (param i32 i32 i32 i32) (result i32)))
+                  (memory (export "memory") 1)
+                  (func $moment (param $at i32) (param $nanoseconds i64)
+                    (i64.store (local.get $at) (i64.const 7))
+                    (i32.store offset=16 (local.get $at) (i32.const 1))
+                    (i64.store offset=24 (local.get $at) (local.get $nanoseconds)))
+                  (func $sleep (param $nanoseconds i64)
+                    (call $moment (i32.const 256) (local.get $nanoseconds))
+                    (call $moment (i32.const 304) (i64.const 7200000000000))
+                    (if (call $poll (i32.const 256) (i32.const 512) (i32.const {moments}) (i32.const 1024))
+                      (then unreachable))
+                    (if (i32.ne (i32.load (i32.const 1024)) (i32.const 1)) (then unreachable))
+                    (if (i64.ne (i64.load (i32.const 512)) (i64.const 7)) (then unreachable)))
+                  (func $down (param $n i32)
+                    (if (local.get $n)
+                      (then (call $down (i32.sub (local.get $n) (i32.const 1))))
+                      (else (call $sleep (i64.const 3600000000000)))))
+                  (func (export "_start")
+                    (call $sleep (i64.const 1000))
+                    (call $sleep (i64.const 12000000))
+                    (call $down (i32.const 4))))"#
+            );
+            let options = RecordOptions {
+                clock,
+                check_effects: true,
+                timeout: Some(Duration::from_millis(100)),
+                ..quiet()
+            };
+            let recording = exact(&wat(&text), &start(), &options);
+            assert_eq!(
+                recording.ending(),
+                &Ending::Interrupted {
+                    by: Interrupter::Timeout
+                }
+            );
+            assert_eq!(recording.recorded.end.frames.len(), 7);
+        }
+    }
+}
