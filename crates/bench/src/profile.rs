@@ -7,9 +7,7 @@ use afterimage_ids::Counts;
 use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, EdgeKind, Program};
 use afterimage_record::measure::{Compiled, Setting, compile};
-use afterimage_record::{
-    Cache, Command, Interrupt, RecordOptions, check_blocks, count, record,
-};
+use afterimage_record::{Cache, Command, Interrupt, RecordOptions, check_blocks, count, record};
 use afterimage_rewrite::{Options, rewrite};
 use afterimage_trace::{TraceFile, TraceWriter};
 use anyhow::{Context, Result, ensure};
@@ -22,8 +20,9 @@ use crate::statistics::{Sample, geometric};
 use crate::table::Table;
 
 /// The variants that are timed, in the order of a round.
-const VARIANTS: [&str; 10] =
-    ["plain", "nan", "epochs", "slow", "quick", "feedback", "program", "both", "record", "clock"];
+const VARIANTS: [&str; 10] = [
+    "plain", "nan", "epochs", "slow", "quick", "feedback", "program", "both", "record", "clock",
+];
 const PLAIN: usize = 0;
 /// Compilations that take longer than this many seconds are not repeated.
 const LONG_COMPILATION: f64 = 5.0;
@@ -49,15 +48,25 @@ struct Row {
 
 impl Row {
     fn ratio(&self, variant: &str) -> f64 {
-        self.ratios.iter().find(|r| r.0 == variant).map_or(f64::NAN, |r| r.1.median)
+        self.ratios
+            .iter()
+            .find(|r| r.0 == variant)
+            .map_or(f64::NAN, |r| r.1.median)
     }
 
     fn of(list: &[(&'static str, u64)], variant: &str) -> f64 {
-        list.iter().find(|r| r.0 == variant).map_or(f64::NAN, |r| r.1 as f64)
+        list.iter()
+            .find(|r| r.0 == variant)
+            .map_or(f64::NAN, |r| r.1 as f64)
     }
 
     fn compile_ratio(&self, variant: &str) -> f64 {
-        let of = |v: &str| self.compile_seconds.iter().find(|r| r.0 == v).map_or(f64::NAN, |r| r.1);
+        let of = |v: &str| {
+            self.compile_seconds
+                .iter()
+                .find(|r| r.0 == v)
+                .map_or(f64::NAN, |r| r.1)
+        };
         of(variant) / of("plain")
     }
 
@@ -79,14 +88,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         eprintln!("{} …", entry.name);
         rows.push(measure(&entry, arguments).with_context(|| entry.name.clone())?);
     }
-    let results = Results { machine: Machine::this(), runs: arguments.runs, rows };
+    let results = Results {
+        machine: Machine::this(),
+        runs: arguments.runs,
+        rows,
+    };
     let text = report(&results);
     println!("{text}");
     if let Some(folder) = &arguments.out {
         std::fs::create_dir_all(folder)?;
         let stem = folder.join(format!("{}-profile", results.machine.date));
         std::fs::write(stem.with_extension("md"), &text)?;
-        std::fs::write(stem.with_extension("json"), serde_json::to_string_pretty(&results)? + "\n")?;
+        std::fs::write(
+            stem.with_extension("json"),
+            serde_json::to_string_pretty(&results)? + "\n",
+        )?;
         eprintln!("written to {}.md and .json", stem.display());
     }
     Ok(())
@@ -102,14 +118,29 @@ struct Truth {
 fn truth(bytes: &[u8], program: &Program, command: &Command, folder: &Path) -> Result<Truth> {
     let path = folder.join("run.aft");
     let out = TraceWriter::create(&path, true)?;
-    let options = RecordOptions { silent: true, clock: false, ..RecordOptions::default() };
+    let options = RecordOptions {
+        silent: true,
+        clock: false,
+        ..RecordOptions::default()
+    };
     let cache = Cache::none();
-    record(bytes, program, command, &options, &cache, &Interrupt::new(), &out)?;
+    record(
+        bytes,
+        program,
+        command,
+        &options,
+        &cache,
+        &Interrupt::new(),
+        &out,
+    )?;
     drop(out);
     let file = TraceFile::open(&path)?;
     let quiet: afterimage_record::Progress = Arc::new(|_| ());
     let make = |mode: Mode, feedback: Option<&Counts>| {
-        let options = PlanOptions { feedback, ..PlanOptions::new(mode) };
+        let options = PlanOptions {
+            feedback,
+            ..PlanOptions::new(mode)
+        };
         count(&file, bytes, program, &options, &cache, &quiet)
     };
     let quick = make(Mode::Quick, None)?;
@@ -124,19 +155,35 @@ fn truth(bytes: &[u8], program: &Program, command: &Command, folder: &Path) -> R
     let mut counters = vec![("slow", blocks), ("quick", quick.counters)];
     let mut increments = vec![("slow", executed), ("quick", quick.increments)];
     for (name, lens) in &others {
-        ensure!(lens.counts == counts, "mode {name} gives other counts than mode quick");
+        ensure!(
+            lens.counts == counts,
+            "mode {name} gives other counts than mode quick"
+        );
         counters.push((name, lens.counters));
         increments.push((name, lens.increments));
     }
-    Ok(Truth { counts, counters, increments })
+    Ok(Truth {
+        counts,
+        counters,
+        increments,
+    })
 }
 
 fn executed_blocks(program: &Program, counts: &Counts) -> Result<u64> {
     let per_function = block_counts(program, counts)?;
-    let sums = program.functions.iter().zip(&per_function).map(|(f, blocks)| {
-        let code = f.cfg.blocks.values().zip(blocks).filter(|(b, _)| b.kind == BlockKind::Code);
-        code.map(|(_, n)| n).sum::<u64>()
-    });
+    let sums = program
+        .functions
+        .iter()
+        .zip(&per_function)
+        .map(|(f, blocks)| {
+            let code = f
+                .cfg
+                .blocks
+                .values()
+                .zip(blocks)
+                .filter(|(b, _)| b.kind == BlockKind::Code);
+            code.map(|(_, n)| n).sum::<u64>()
+        });
     Ok(sums.sum())
 }
 
@@ -145,7 +192,8 @@ fn continuations(program: &Program, counts: &Counts) -> u64 {
     let mut sum = 0;
     for (f, counts) in program.functions.iter().zip(&counts.functions) {
         for (id, edge) in &f.cfg.edges {
-            let only = f.cfg.graph.in_edges(edge.to).len() == 1 && f.cfg.blocks[edge.to].kind == BlockKind::Code;
+            let only = f.cfg.graph.in_edges(edge.to).len() == 1
+                && f.cfg.blocks[edge.to].kind == BlockKind::Code;
             if edge.kind == EdgeKind::CallReturn && only {
                 sum += counts.edges[id.as_u32() as usize];
             }
@@ -162,7 +210,13 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
     let truth = truth(&bytes, &program, &command, folder.path())?;
 
     let instrumented = |mode: Mode, feedback: Option<&Counts>| -> Result<Vec<u8>> {
-        let plan = plan(&program, &PlanOptions { feedback, ..PlanOptions::new(mode) })?;
+        let plan = plan(
+            &program,
+            &PlanOptions {
+                feedback,
+                ..PlanOptions::new(mode)
+            },
+        )?;
         Ok(rewrite(&bytes, &program, Some(&plan), &Options::default())?.module)
     };
     let plain = Setting::default();
@@ -170,13 +224,35 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
     let mut compile_seconds = Vec::new();
     let modules = [
         ("plain", plain, bytes.clone()),
-        ("nan", Setting { deterministic: true, ..plain }, bytes.clone()),
-        ("epochs", Setting { epochs: true, ..plain }, bytes.clone()),
+        (
+            "nan",
+            Setting {
+                deterministic: true,
+                ..plain
+            },
+            bytes.clone(),
+        ),
+        (
+            "epochs",
+            Setting {
+                epochs: true,
+                ..plain
+            },
+            bytes.clone(),
+        ),
         ("slow", plain, instrumented(Mode::Slow, None)?),
         ("quick", plain, instrumented(Mode::Quick, None)?),
-        ("feedback", plain, instrumented(Mode::Feedback, Some(&truth.counts))?),
+        (
+            "feedback",
+            plain,
+            instrumented(Mode::Feedback, Some(&truth.counts))?,
+        ),
         ("program", plain, instrumented(Mode::Program, None)?),
-        ("both", plain, instrumented(Mode::Program, Some(&truth.counts))?),
+        (
+            "both",
+            plain,
+            instrumented(Mode::Program, Some(&truth.counts))?,
+        ),
     ];
     for (name, setting, module) in &modules {
         compiled.push((name, compile(*setting, module)?));
@@ -195,7 +271,13 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
         for (v, times) in seconds.iter_mut().enumerate() {
             let time = match compiled.get(v) {
                 Some((_, module)) => module.run(&command)?.cpu_seconds,
-                None => recorded(&bytes, &program, &command, folder.path(), VARIANTS[v] == "clock")?,
+                None => recorded(
+                    &bytes,
+                    &program,
+                    &command,
+                    folder.path(),
+                    VARIANTS[v] == "clock",
+                )?,
             };
             // The first round fills the caches.
             if round > 0 {
@@ -203,10 +285,22 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
             }
         }
     }
-    let ratios = VARIANTS.iter().zip(&seconds).map(|(n, s)| (*n, Sample::ratios(s, &seconds[PLAIN]))).collect();
+    let ratios = VARIANTS
+        .iter()
+        .zip(&seconds)
+        .map(|(n, s)| (*n, Sample::ratios(s, &seconds[PLAIN])))
+        .collect();
     let executed = executed_blocks(&program, &truth.counts)?;
-    let vertices = program.functions.iter().map(|f| f.cfg.blocks.len() as u64).sum();
-    let edges = program.functions.iter().map(|f| f.cfg.edges.len() as u64).sum();
+    let vertices = program
+        .functions
+        .iter()
+        .map(|f| f.cfg.blocks.len() as u64)
+        .sum();
+    let edges = program
+        .functions
+        .iter()
+        .map(|f| f.cfg.edges.len() as u64)
+        .sum();
     Ok(Row {
         name: entry.name.clone(),
         functions: program.functions.len(),
@@ -214,7 +308,11 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
         edges,
         executed_blocks: executed,
         executed_native_blocks: executed - continuations(&program, &truth.counts),
-        seconds: VARIANTS.iter().zip(seconds).map(|(n, s)| (*n, Sample::of(s))).collect(),
+        seconds: VARIANTS
+            .iter()
+            .zip(seconds)
+            .map(|(n, s)| (*n, Sample::of(s)))
+            .collect(),
         ratios,
         compile_seconds,
         counters: truth.counters,
@@ -223,11 +321,31 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
 }
 
 /// The guest's time while it is recorded, without the settings that are measured apart.
-fn recorded(bytes: &[u8], program: &Program, command: &Command, folder: &Path, clock: bool) -> Result<f64> {
+fn recorded(
+    bytes: &[u8],
+    program: &Program,
+    command: &Command,
+    folder: &Path,
+    clock: bool,
+) -> Result<f64> {
     let out = TraceWriter::create(&folder.join("timed.aft"), true)?;
-    let options = RecordOptions { silent: true, clock, deterministic: false, ..RecordOptions::default() };
+    let options = RecordOptions {
+        silent: true,
+        clock,
+        deterministic: false,
+        ..RecordOptions::default()
+    };
     let cache = Cache::in_folder(&folder.join("cache"));
-    Ok(record(bytes, program, command, &options, &cache, &Interrupt::new(), &out)?.cpu_seconds)
+    Ok(record(
+        bytes,
+        program,
+        command,
+        &options,
+        &cache,
+        &Interrupt::new(),
+        &out,
+    )?
+    .cpu_seconds)
 }
 
 fn report(results: &Results) -> String {
@@ -250,12 +368,19 @@ fn report(results: &Results) -> String {
     for row in rows {
         let plain = row.seconds[PLAIN].1;
         let mut cells = vec![row.name.clone(), format!("{:.3}", plain.median)];
-        cells.extend(row.ratios[1..].iter().map(|r| format!("{:.3} ({:.2}–{:.2})", r.1.median, r.1.min, r.1.max)));
+        cells.extend(
+            row.ratios[1..]
+                .iter()
+                .map(|r| format!("{:.3} ({:.2}–{:.2})", r.1.median, r.1.min, r.1.max)),
+        );
         table.row(cells);
     }
     let worst = |values: &[f64]| values.iter().copied().fold(f64::NAN, f64::max);
     let mean_of = |values: &[f64]| geometric(values.iter().copied());
-    for (label, of) in [("geometric mean", &mean_of as &dyn Fn(&[f64]) -> f64), ("worst", &worst)] {
+    for (label, of) in [
+        ("geometric mean", &mean_of as &dyn Fn(&[f64]) -> f64),
+        ("worst", &worst),
+    ] {
         let mut cells = vec![label.to_owned(), String::new()];
         for variant in &VARIANTS[1..] {
             let values: Vec<f64> = rows.iter().map(|r| r.ratio(variant)).collect();
@@ -266,9 +391,16 @@ fn report(results: &Results) -> String {
     out.push_str(&table.markdown());
 
     out.push_str("\nOverhead in seconds (1992, Table 1)\n\n");
-    let mut table = Table::new(&["program", "plain", "slow", "quick", "feedback", "program", "both"]);
+    let mut table = Table::new(&[
+        "program", "plain", "slow", "quick", "feedback", "program", "both",
+    ]);
     for row in rows {
-        let of = |v: &str| row.seconds.iter().find(|s| s.0 == v).map_or(f64::NAN, |s| s.1.median);
+        let of = |v: &str| {
+            row.seconds
+                .iter()
+                .find(|s| s.0 == v)
+                .map_or(f64::NAN, |s| s.1.median)
+        };
         let mut cells = vec![row.name.clone(), format!("{:.3}", of("plain"))];
         for v in ["slow", "quick", "feedback", "program", "both"] {
             cells.push(format!("{:+.3}", of(v) - of("plain")));
@@ -305,11 +437,16 @@ fn report(results: &Results) -> String {
             format!("{:.3}", row.per_block("feedback")),
             format!("{:.3}", row.per_block("program")),
             format!("{:.3}", row.per_block("both")),
-            format!("{:.3}", Row::of(&row.increments, "program") / row.executed_native_blocks as f64),
+            format!(
+                "{:.3}",
+                Row::of(&row.increments, "program") / row.executed_native_blocks as f64
+            ),
         ]);
     }
     let mean = |f: &dyn Fn(&Row) -> f64| geometric(rows.iter().map(f));
-    let slow_over = |v: &'static str| mean(&|r: &Row| Row::of(&r.increments, "slow") / Row::of(&r.increments, v));
+    let slow_over = |v: &'static str| {
+        mean(&|r: &Row| Row::of(&r.increments, "slow") / Row::of(&r.increments, v))
+    };
     table.row(vec![
         "geometric mean".to_owned(),
         String::new(),
@@ -321,24 +458,50 @@ fn report(results: &Results) -> String {
         format!("{:.3}", mean(&|r| r.per_block("feedback"))),
         format!("{:.3}", mean(&|r| r.per_block("program"))),
         format!("{:.3}", mean(&|r| r.per_block("both"))),
-        format!("{:.3}", mean(&|r| Row::of(&r.increments, "program") / r.executed_native_blocks as f64)),
+        format!(
+            "{:.3}",
+            mean(&|r| Row::of(&r.increments, "program") / r.executed_native_blocks as f64)
+        ),
     ]);
     out.push_str(&table.markdown());
 
     out.push_str("\nCounters placed, and compile time as a ratio to the plain module (processor time of all threads)\n\n");
     let mut table = Table::new(&[
-        "program", "functions", "blocks", "edges", "slow", "quick", "program", "compile s", "slow", "quick", "program", "both",
+        "program",
+        "functions",
+        "blocks",
+        "edges",
+        "slow",
+        "quick",
+        "program",
+        "compile s",
+        "slow",
+        "quick",
+        "program",
+        "both",
     ]);
     for row in rows {
-        let mut cells = vec![row.name.clone(), row.functions.to_string(), row.blocks.to_string(), row.edges.to_string()];
-        cells.extend(["slow", "quick", "program"].map(|v| format!("{:.0}", Row::of(&row.counters, v))));
+        let mut cells = vec![
+            row.name.clone(),
+            row.functions.to_string(),
+            row.blocks.to_string(),
+            row.edges.to_string(),
+        ];
+        cells.extend(
+            ["slow", "quick", "program"].map(|v| format!("{:.0}", Row::of(&row.counters, v))),
+        );
         cells.push(format!("{:.2}", row.compile_seconds[0].1));
-        cells.extend(["slow", "quick", "program", "both"].map(|v| format!("{:.2}", row.compile_ratio(v))));
+        cells.extend(
+            ["slow", "quick", "program", "both"].map(|v| format!("{:.2}", row.compile_ratio(v))),
+        );
         table.row(cells);
     }
     let mut cells = vec!["geometric mean".to_owned()];
     cells.extend(std::iter::repeat_n(String::new(), 7));
-    cells.extend(["slow", "quick", "program", "both"].map(|v| format!("{:.2}", mean(&|r| r.compile_ratio(v)))));
+    cells.extend(
+        ["slow", "quick", "program", "both"]
+            .map(|v| format!("{:.2}", mean(&|r| r.compile_ratio(v)))),
+    );
     table.row(cells);
     out.push_str(&table.markdown());
     out.push_str(&format!(

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use afterimage_placement::{Mode, PlanOptions, Probe, Site, plan};
 use afterimage_program::{BlockKind, Function, dump};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -21,6 +22,9 @@ pub(crate) struct Arguments {
     /// The function, by index, name or demangled name
     #[arg(long, value_name = "F")]
     function: String,
+    /// Also show where counters are placed: by quick mode, slow, or over the whole program
+    #[arg(long)]
+    counters: Option<CountersArgument>,
     /// The format of the graph
     #[arg(long, default_value = "text")]
     format: Format,
@@ -36,6 +40,14 @@ enum Format {
     Json,
 }
 
+/// A placement of counters that needs no earlier run.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum CountersArgument {
+    Quick,
+    Slow,
+    Program,
+}
+
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -45,6 +57,32 @@ struct Document<'a> {
     exit: u32,
     blocks: Vec<BlockRow>,
     edges: Vec<EdgeRow>,
+    /// Absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counters: Option<Vec<CounterRow>>,
+}
+
+#[derive(Serialize)]
+struct CounterRow {
+    counter: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edge: Option<u32>,
+}
+
+impl CounterRow {
+    fn of(probe: &Probe) -> Self {
+        let (block, edge) = match probe.site {
+            Site::Block(block) => (Some(block.as_u32()), None),
+            Site::Edge(edge) => (None, Some(edge.as_u32())),
+        };
+        Self {
+            counter: probe.counter.as_u32(),
+            block,
+            edge,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -88,6 +126,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         )
     })?;
     let name = names.function(id);
+    let placed = match arguments.counters {
+        None => None,
+        Some(mode) => Some(plan(
+            &loaded.program,
+            &PlanOptions::new(match mode {
+                CountersArgument::Quick => Mode::Quick,
+                CountersArgument::Slow => Mode::Slow,
+                CountersArgument::Program => Mode::Program,
+            }),
+        )?),
+    };
+    let first = loaded.program.imports.len();
+    let probes = placed.as_ref().map(|plan| {
+        plan.functions[id.as_u32() as usize - first]
+            .probes
+            .as_slice()
+    });
     write(None, false, |out| {
         match arguments.format {
             Format::Text => {
@@ -103,10 +158,19 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                     counted(edges, "edge")
                 )?;
                 write!(out, "{}", dump::text(&function.cfg))?;
+                for probe in probes.unwrap_or_default() {
+                    match probe.site {
+                        Site::Block(block) => writeln!(out, "{}: {block}", probe.counter)?,
+                        Site::Edge(edge) => writeln!(out, "{}: {edge}", probe.counter)?,
+                    }
+                }
+            }
+            Format::Dot if probes.is_some() => {
+                bail!("--counters goes with the formats text and json")
             }
             Format::Dot => write!(out, "{}", dump::dot(&function.cfg, name))?,
             Format::Json => {
-                serde_json::to_writer(&mut *out, &document(function, name))?;
+                serde_json::to_writer(&mut *out, &document(function, name, probes))?;
                 writeln!(out)?;
             }
         }
@@ -115,7 +179,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn document<'a>(function: &Function, name: &'a str) -> Document<'a> {
+fn document<'a>(function: &Function, name: &'a str, probes: Option<&[Probe]>) -> Document<'a> {
     let cfg = &function.cfg;
     Document {
         schema: "afterimage/cfg/1",
@@ -147,6 +211,7 @@ fn document<'a>(function: &Function, name: &'a str) -> Document<'a> {
                 op: edge.op.map(|op| op.as_u32()),
             })
             .collect(),
+        counters: probes.map(|probes| probes.iter().map(CounterRow::of).collect()),
     }
 }
 

@@ -290,7 +290,12 @@ pub(crate) fn solve_counts(
     for &function in entered {
         match calls.get_mut(function.index()) {
             // An import that the program exports: the host called itself, the program did not.
-            Some(calls) => *calls = calls.saturating_sub(1),
+            Some(calls) => {
+                *calls = calls.checked_sub(1).ok_or_else(|| RecordError::Diverged {
+                    event: 0,
+                    what: "the host called an import that was never called".to_owned(),
+                })?;
+            }
             None => *entries.entry(function).or_insert(0) += 1,
         }
     }

@@ -23,7 +23,7 @@ use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
 use crate::lens::solve_counts;
 use crate::values::{parse_arguments, raw, zero};
-use crate::{Cache, Interrupt, RecordError, wasi};
+use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
 /// What to run, and with what.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +53,8 @@ pub struct RecordOptions {
     pub timeout: Option<Duration>,
     /// Stack for the guest, in bytes.
     pub stack: usize,
+    /// Functions for imports that are not WASI's.
+    pub functions: Vec<HostFunction>,
     /// Compare all memory around every host call with what is declared: for tests.
     pub check_effects: bool,
     /// Throw the guest's output away: for measurements.
@@ -72,6 +74,7 @@ impl Default for RecordOptions {
             counts: None,
             timeout: None,
             stack: RECORD_STACK,
+            functions: Vec::new(),
             check_effects: false,
             silent: false,
             output_to_stderr: false,
@@ -207,7 +210,7 @@ pub fn record(
     };
     let rewritten = rewrite(bytes, program, the_plan.as_ref(), &rewriting)?;
     let entries = entry_points(program, command)?;
-    check_imports(program)?;
+    check_imports(program, &options.functions)?;
 
     let mut meta = meta(bytes, command, options);
     meta.extra
@@ -297,9 +300,12 @@ pub(crate) fn entry_points(
     Ok(entries)
 }
 
-fn check_imports(program: &Program) -> Result<(), RecordError> {
+fn check_imports(program: &Program, functions: &[HostFunction]) -> Result<(), RecordError> {
     for import in &program.imports {
-        if import.module != wasi::MODULE || crate::effects::effects(&import.name).is_none() {
+        let offered = host_function(functions, &import.module, &import.name).is_some();
+        if !offered
+            && (import.module != wasi::MODULE || crate::effects::effects(&import.name).is_none())
+        {
             return Err(RecordError::UnknownImport {
                 module: import.module.clone(),
                 name: import.name.clone(),
@@ -307,6 +313,16 @@ fn check_imports(program: &Program) -> Result<(), RecordError> {
         }
     }
     Ok(())
+}
+
+fn host_function<'a>(
+    functions: &'a [HostFunction],
+    module: &str,
+    name: &str,
+) -> Option<&'a HostFunction> {
+    functions
+        .iter()
+        .find(|f| f.module == module && f.name == name)
 }
 
 struct Run<'a> {
@@ -328,6 +344,7 @@ impl Run<'_> {
     ) -> Result<Recorded, RecordError> {
         let mut store = Store::new(module.engine(), self.host(interrupt, log)?);
         let mut imports = Vec::with_capacity(self.program.imports.len());
+        let mut needs_memory = false;
         for (i, (import, wanted)) in self
             .program
             .imports
@@ -339,10 +356,17 @@ impl Run<'_> {
                 module: import.module.clone(),
                 name: import.name.clone(),
             };
-            let function = wasi::function(&mut store, &import.name, ImportId::from_u32(i as u32))
-                .ok_or_else(unknown)?;
-            let expected = function.ty(&store);
+            let id = ImportId::from_u32(i as u32);
             let found = wanted.ty().func().cloned().ok_or_else(unknown)?;
+            if let Some(offered) =
+                host_function(&self.options.functions, &import.module, &import.name)
+            {
+                imports.push(offered.define(&mut store, found, id).into());
+                continue;
+            }
+            needs_memory = true;
+            let function = wasi::function(&mut store, &import.name, id).ok_or_else(unknown)?;
+            let expected = function.ty(&store);
             if !found.matches(&expected) {
                 return Err(RecordError::ImportType {
                     name: import.name.clone(),
@@ -354,12 +378,11 @@ impl Run<'_> {
         }
         let instance =
             Instance::new(&mut store, module, &imports).map_err(RecordError::instantiate)?;
-        if !self.program.imports.is_empty() {
-            let memory = instance
-                .get_memory(&mut store, "memory")
-                .ok_or(RecordError::NoMemory)?;
-            store.data_mut().memory = Some(memory);
+        let memory = instance.get_memory(&mut store, "memory");
+        if needs_memory && memory.is_none() {
+            return Err(RecordError::NoMemory);
         }
+        store.data_mut().memory = memory;
         store.limiter(|live| live);
 
         let counters = instance

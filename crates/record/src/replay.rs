@@ -13,7 +13,7 @@ use wasmtime_wasi::I32Exit;
 
 use crate::ending::{Outcome, classify};
 use crate::live::Stopped;
-use crate::values::{raw, val, zero};
+use crate::values::{raw, same_type, val, zero};
 use crate::{Cache, RecordError};
 
 /// Where a re-execution is to stop, if the recording does not stop it by itself.
@@ -345,15 +345,4 @@ fn repeat(
 fn range(address: u64, length: u64) -> Option<std::ops::Range<usize>> {
     let start = usize::try_from(address).ok()?;
     Some(start..start.checked_add(usize::try_from(length).ok()?)?)
-}
-
-fn same_type(value: RawValue, slot: &Val) -> bool {
-    matches!(
-        (value, slot),
-        (RawValue::I32(_), Val::I32(_))
-            | (RawValue::I64(_), Val::I64(_))
-            | (RawValue::F32(_), Val::F32(_))
-            | (RawValue::F64(_), Val::F64(_))
-            | (RawValue::V128(_), Val::V128(_))
-    )
 }

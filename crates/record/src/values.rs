@@ -1,5 +1,7 @@
 //! Values: the engine's, the log's, and as literals on the command line.
 
+use std::mem::discriminant;
+
 use afterimage_trace::RawValue;
 use wasmtime::{Val, ValType};
 
@@ -36,6 +38,12 @@ pub(crate) fn val(value: RawValue) -> Val {
         RawValue::V128(v) => Val::V128(v.into()),
         RawValue::NullRef | RawValue::OpaqueRef => Val::FuncRef(None),
     }
+}
+
+/// Whether a value of the log can stand where this value stands. References do not cross the boundary.
+pub(crate) fn same_type(value: RawValue, like: &Val) -> bool {
+    let reference = matches!(value, RawValue::NullRef | RawValue::OpaqueRef);
+    !reference && discriminant(&value) == discriminant(&raw(like))
 }
 
 /// Some value of a type: room for a result.

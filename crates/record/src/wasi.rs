@@ -183,10 +183,17 @@ fn call<R: Outcome>(
         // The host may have finished, and yet somebody asked to stop: the next poll of the clock sees to that.
         Ok(result) => result,
         Err(error) => {
-            let stop = match error.downcast_ref::<I32Exit>() {
-                Some(exit) => HostStop::Exit(exit.0),
-                None if error.is::<Stopped>() => HostStop::Interrupted,
-                None => HostStop::Error(format!("{error:#}")),
+            let (stop, error) = match error.downcast_ref::<I32Exit>() {
+                Some(exit) => (HostStop::Exit(exit.0), error),
+                None if error.is::<Stopped>() => (HostStop::Interrupted, error),
+                // A re-execution knows the message only, and is to end with the same one.
+                None => {
+                    let message = format!("{error:#}");
+                    (
+                        HostStop::Error(message.clone()),
+                        wasmtime::Error::msg(message),
+                    )
+                }
             };
             live.log_stop(import, args, read_digest, stop)?;
             return Err(error);
@@ -246,4 +253,20 @@ fn check(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+    use afterimage_ids::ImportId;
+
+    #[test]
+    fn bytes_that_changed_must_be_declared() {
+        let import = ImportId::from_u32(0);
+        let (before, after) = ([0, 1, 2, 3, 4], [0, 9, 2, 9, 4]);
+        assert!(check(&before, &after, &[3..4, 1..2], import).is_ok());
+        assert!(check(&before, &after, &[1..4], import).is_ok());
+        assert!(check(&before, &after, &[1..3], import).is_err());
+        assert!(check(&before, &after, &[0..1, 2..3, 4..5], import).is_err());
+    }
 }

@@ -122,9 +122,7 @@ impl Needs {
                 match step {
                     Step::Poll(_) => needs.poll = true,
                     Step::LoopPoll(_) => (needs.poll, needs.loop_poll) = (true, true),
-                    Step::Count(_)
-                    | Step::Armed
-                    | Step::Mark => {}
+                    Step::Count(_) | Step::Armed | Step::Mark => {}
                 }
             }
         };

@@ -78,3 +78,58 @@
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125
+;; $ afterimage cfg --counters quick FILE --function collatz
+;; | func1 collatz: 9 blocks, 10 edges
+;; | block0: op0..op0 0x39..0x39 fall
+;; |   edge0: block1 fall
+;; | block1: op2..op6 0x3d..0x44 branch
+;; |   edge1: block2 not taken op5
+;; |   edge2: block6 taken op5
+;; | block2: op6..op11 0x44..0x4c branch
+;; |   edge3: block3 then op10
+;; |   edge4: block4 else op10
+;; | block3: op11..op14 0x4c..0x51 fall
+;; |   edge5: block5 fall op13
+;; | block4: op15..op20 0x52..0x5a fall
+;; |   edge6: block5 fall op19
+;; | block5: op21..op27 0x5b..0x66 jump
+;; |   edge7: block1 jump op26 back
+;; | block6: op29..op31 0x68..0x6c call func0
+;; |   edge8: block7 call return op30
+;; | block7: op31..op32 0x6c..0x6e return
+;; |   edge9: block8 fall op31
+;; | block8: exit
+;; | counter0: edge5
+;; | counter1: edge6
+;; | counter2: edge9
+;; $ afterimage cfg --counters slow FILE --function collatz
+;; | func1 collatz: 9 blocks, 10 edges
+;; | block0: op0..op0 0x39..0x39 fall
+;; |   edge0: block1 fall
+;; | block1: op2..op6 0x3d..0x44 branch
+;; |   edge1: block2 not taken op5
+;; |   edge2: block6 taken op5
+;; | block2: op6..op11 0x44..0x4c branch
+;; |   edge3: block3 then op10
+;; |   edge4: block4 else op10
+;; | block3: op11..op14 0x4c..0x51 fall
+;; |   edge5: block5 fall op13
+;; | block4: op15..op20 0x52..0x5a fall
+;; |   edge6: block5 fall op19
+;; | block5: op21..op27 0x5b..0x66 jump
+;; |   edge7: block1 jump op26 back
+;; | block6: op29..op31 0x68..0x6c call func0
+;; |   edge8: block7 call return op30
+;; | block7: op31..op32 0x6c..0x6e return
+;; |   edge9: block8 fall op31
+;; | block8: exit
+;; | counter0: block0
+;; | counter1: block1
+;; | counter2: block2
+;; | counter3: block3
+;; | counter4: block4
+;; | counter5: block5
+;; | counter6: block6
+;; | counter7: block7
+;; $ afterimage cfg --counters program --format json FILE --function collatz
+;; | {"schema":"afterimage/cfg/1","function":1,"name":"collatz","root":0,"exit":8,"blocks":[{"block":0,"kind":"code","first_op":0,"end_op":0,"offset":57,"end":"fall"},{"block":1,"kind":"code","first_op":2,"end_op":6,"offset":61,"end":"branch"},{"block":2,"kind":"code","first_op":6,"end_op":11,"offset":68,"end":"branch"},{"block":3,"kind":"code","first_op":11,"end_op":14,"offset":76,"end":"fall"},{"block":4,"kind":"code","first_op":15,"end_op":20,"offset":82,"end":"fall"},{"block":5,"kind":"code","first_op":21,"end_op":27,"offset":91,"end":"jump"},{"block":6,"kind":"code","first_op":29,"end_op":31,"offset":104,"end":"call func0"},{"block":7,"kind":"code","first_op":31,"end_op":32,"offset":108,"end":"return"},{"block":8,"kind":"exit","first_op":32,"end_op":32,"offset":111,"end":"exit"}],"edges":[{"edge":0,"from":0,"to":1,"kind":"fall","back":false,"op":null},{"edge":1,"from":1,"to":2,"kind":"not taken","back":false,"op":5},{"edge":2,"from":1,"to":6,"kind":"taken","back":false,"op":5},{"edge":3,"from":2,"to":3,"kind":"then","back":false,"op":10},{"edge":4,"from":2,"to":4,"kind":"else","back":false,"op":10},{"edge":5,"from":3,"to":5,"kind":"fall","back":false,"op":13},{"edge":6,"from":4,"to":5,"kind":"fall","back":false,"op":19},{"edge":7,"from":5,"to":1,"kind":"jump","back":true,"op":26},{"edge":8,"from":6,"to":7,"kind":"call return","back":false,"op":30},{"edge":9,"from":7,"to":8,"kind":"fall","back":false,"op":31}],"counters":[{"counter":0,"edge":5},{"counter":1,"edge":6}]}
