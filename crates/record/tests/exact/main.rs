@@ -5,6 +5,10 @@
 
 mod harness;
 mod play;
+mod random;
 
 mod asynchronous;
 mod endings;
+mod generated;
+mod imports;
+mod wasi;
