@@ -5,7 +5,7 @@ use afterimage_placement::{
     Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve,
 };
 use afterimage_program::{OperatorIndex, Program};
-use afterimage_rewrite::{Options, Place, rewrite};
+use afterimage_rewrite::{Options, rewrite};
 use afterimage_trace::{CountsLens, End, Ending, Event, TraceFile};
 
 use crate::ending::{Outcome, Standing, frames, not_entered, open_frames};
@@ -116,19 +116,8 @@ pub fn check_blocks(
         cache,
         progress,
     };
-    let (repeated, standing) = job.repeat(Some(&the_plan))?;
-    let mut measured = measured_blocks(program, &the_plan, &repeated.counters)?;
-    if let Some(Standing {
-        function,
-        place: Place::Poll(block),
-    }) = standing.first()
-    {
-        // The run was stopped in this block before its counter.
-        let i = function.as_u32() as usize - program.imports.len();
-        if let Some(Some(count)) = measured.get_mut(i).and_then(|f| f.get_mut(block.index())) {
-            *count += 1;
-        }
-    }
+    let (repeated, _) = job.repeat(Some(&the_plan))?;
+    let measured = measured_blocks(program, &the_plan, &repeated.counters)?;
     let derived = block_counts(program, counts)?;
     let mut compared = 0;
     for (function, (measured, derived)) in

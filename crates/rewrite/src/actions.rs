@@ -63,7 +63,7 @@ impl Actions {
     /// Adds a step at a site. `false` if the function has no such site.
     pub(crate) fn add(&mut self, cfg: &Cfg, site: Site, step: Step) -> bool {
         match site {
-            Site::Block(block) => self.add_block(cfg, block, step),
+            Site::Block(block) => self.count_block(cfg, block, step),
             Site::Edge(edge) => self.add_edge(cfg, edge, step),
         }
     }
@@ -97,19 +97,36 @@ impl Actions {
         self.at.entry(op).or_default()
     }
 
-    pub(crate) fn add_block(&mut self, cfg: &Cfg, block: BlockId, step: Step) -> bool {
-        let Some(data) = cfg.blocks.get(block) else {
+    /// Adds a poll at the beginning of a block.
+    pub(crate) fn add_poll(&mut self, cfg: &Cfg, block: BlockId, step: Step) {
+        if let Some(steps) = self.start(cfg, block) {
+            steps.push(step);
+        }
+    }
+
+    /// Whoever is stopped by a poll has entered the block, so its counter stands before the poll. What
+    /// counts an edge out of the block stands behind.
+    fn count_block(&mut self, cfg: &Cfg, block: BlockId, step: Step) -> bool {
+        let Some(steps) = self.start(cfg, block) else {
             return false;
         };
-        if data.kind != BlockKind::Code {
-            return false;
-        }
-        if block == cfg.graph.root() {
-            self.entry.push(step);
-        } else {
-            self.op(data.ops.start).before.push(step);
-        }
+        let poll = |step: &Step| matches!(step, Step::Poll(_) | Step::LoopPoll(_));
+        let at = steps.iter().position(poll).unwrap_or(steps.len());
+        steps.insert(at, step);
         true
+    }
+
+    /// What happens at the beginning of a block.
+    fn start(&mut self, cfg: &Cfg, block: BlockId) -> Option<&mut Vec<Step>> {
+        let data = cfg
+            .blocks
+            .get(block)
+            .filter(|data| data.kind == BlockKind::Code)?;
+        Some(if block == cfg.graph.root() {
+            &mut self.entry
+        } else {
+            &mut self.op(data.ops.start).before
+        })
     }
 
     fn add_edge(&mut self, cfg: &Cfg, id: EdgeId, step: Step) -> bool {

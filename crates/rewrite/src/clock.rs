@@ -124,6 +124,6 @@ pub(crate) fn add_polls(function: &Function, at_entry: bool, actions: &mut Actio
         actions.entry.push(Step::Poll(root));
     }
     for header in headers(function) {
-        actions.add_block(&function.cfg, header, Step::LoopPoll(header));
+        actions.add_poll(&function.cfg, header, Step::LoopPoll(header));
     }
 }

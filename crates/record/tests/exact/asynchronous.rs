@@ -113,6 +113,11 @@ const ENDLESS: &[&str] = &[
            (call $down (i32.sub (local.get 0) (i32.const 1)))
            (call $down (i32.sub (local.get 0) (i32.const 1))))))"#,
     "(func $f (export \"run\") (return_call $f))",
+    // Blocks whose only way out may fail, so that they are counted where they begin, and where the polls are.
+    r#"(type $v (func)) (table funcref (elem $f))
+       (func $f (export "run") (return_call_indirect (type $v) (i32.const 0)))"#,
+    r#"(tag $t)
+       (func (export "run") (loop $l (try_table (catch $t $l) (throw $t))))"#,
     r#"(tag $t (param i32))
        (func $throw (param i32) (if (i32.and (local.get 0) (i32.const 3)) (then (throw $t (local.get 0)))))
        (func (export "run") (local $i i32)

@@ -284,12 +284,6 @@ impl Body<'_> {
         }
     }
 
-    fn fuel_inside(&mut self, label: &str) {
-        self.labels.push((label.to_owned(), false));
-        self.fuel();
-        self.labels.pop();
-    }
-
     /// A `try_table` with clauses that lead to its own handler and to labels further out.
     fn handler(&mut self, depth: usize) {
         let label = format!("$h{}", self.fresh());
