@@ -62,12 +62,20 @@ pub(crate) fn kind(path: &Path) -> Result<Kind> {
     })
 }
 
+/// No engine takes larger modules.
+const LARGEST_PROGRAM: u64 = 1 << 30;
+
 /// Reads a module, in binary or text form.
 pub(crate) fn program(path: &Path) -> Result<Loaded> {
     let mut bytes = Vec::new();
     open(path)?
+        .take(LARGEST_PROGRAM + 1)
         .read_to_end(&mut bytes)
         .with_context(|| format!("cannot read {}", path.display()))?;
+    if bytes.len() as u64 > LARGEST_PROGRAM {
+        let error = anyhow!("{}: larger than a program can be (1 GiB)", path.display());
+        return Err(failed(Exit::CannotRun, error));
+    }
     let cannot =
         |error: anyhow::Error| failed(Exit::CannotRun, error.context(path.display().to_string()));
     if bytes.starts_with(TRACE_LABEL) {

@@ -1,12 +1,13 @@
 //! `afterimage record`
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use afterimage_placement::{Mode, PlanOptions};
 use afterimage_record::{Cache, Interrupt, RecordError, RecordOptions, Recorded, record};
 use afterimage_trace::{TraceError, TraceWriter};
 use anyhow::{Result, anyhow, bail};
+use clap::Args as _;
 
 use crate::arguments::RunArguments;
 use crate::exit::{Exit, Failed};
@@ -70,7 +71,18 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         .ok_or_else(|| anyhow!("name a program"))?;
     let program = Path::new(program);
     // All that follows the program is the guest's anyway; a -- right after it says so again.
-    let args = args.strip_prefix(&["--".into()]).unwrap_or(args);
+    let args = match args.strip_prefix(&[OsString::from("--")]) {
+        Some(args) => args,
+        None => {
+            if let Some(option) = args.iter().find(|arg| is_own_option(arg)) {
+                say(format_args!(
+                    "{} stands after the program, so the guest gets it; our options go before the program",
+                    option.display()
+                ));
+            }
+            args
+        }
+    };
     let args = args.iter().map(|arg| {
         let text = arg.to_str().map(str::to_owned);
         text.ok_or_else(|| anyhow!("argument {arg:?}: not UTF-8, which WASI asks for"))
@@ -153,6 +165,18 @@ fn cannot_create(path: &Path, error: TraceError) -> anyhow::Error {
     }
 }
 
+/// Whether a word would be an option of ours before the program.
+fn is_own_option(word: &OsStr) -> bool {
+    let Some(name) = word.to_str().and_then(|word| word.split('=').next()) else {
+        return false;
+    };
+    let command = Arguments::augment_args(clap::Command::new("record"));
+    command
+        .get_arguments()
+        .filter_map(|a| a.get_long())
+        .any(|long| name.strip_prefix("--") == Some(long))
+}
+
 /// Runs the guest and records it.
 ///
 /// `scratch`: a temporary folder that the recording is in; the guest's standard output then goes to standard
@@ -167,7 +191,8 @@ pub(crate) fn execute(
 ) -> Result<Recorded> {
     let command = run.command(&loaded.path, args)?;
     let options = RecordOptions {
-        clock: !run.no_clock,
+        // Counts made during the run need a place to stop at, if it is stopped from outside.
+        clock: !run.no_clock || lens.is_some(),
         counts: lens,
         timeout: run.limit()?,
         stack: run.stack_bytes()?,

@@ -13,6 +13,8 @@ pub(crate) struct Decoded {
     pub offset: OrigOffset,
     /// Whether it is an instruction, and not a marker of the block structure.
     pub instruction: bool,
+    /// Whether it is an unconditional jump.
+    pub jump: bool,
 }
 
 /// Reads the operators of a function into `into`, by ordinal. O(size of the body).
@@ -29,6 +31,7 @@ pub(crate) fn decode(
             .map(|(_, offset, operator)| Decoded {
                 offset,
                 instruction: !is_marker(&operator),
+                jump: matches!(operator, Operator::Br { .. }),
             }),
     );
     if into.len() != function.operators as usize {

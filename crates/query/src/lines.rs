@@ -7,8 +7,13 @@
 //! through a vertex that executes nothing (the root of a function that begins with a
 //! loop; the dispatch of an exception to its handler).
 //!
+//! An unconditional jump is nowhere: it is passed over. Compilers give the jump at the end of an arm the line of its `if`, and
+//! the jump at the end of a loop the line of its `while`, and nobody who reads the source arrives there a second time. (It
+//! is still an instruction of its line.) So control that passes a block of nothing but a jump comes, at the block behind it, from
+//! where it was before.
+//!
 //! An edge that was taken leads to an arrival even if the run was stopped right before the
-//! instruction that it leads to.
+//! instruction that it leads to, or in jumps on the way.
 //!
 //! Every arrival happens at a fixed place: between two neighbours in a block,
 //! or at a block's entry over a fixed edge. So the counts of operators and edges give
@@ -56,7 +61,7 @@ pub(crate) fn add_lines(
         let operators = &operators[block.ops.start.index()..block.ops.end.index()];
         let mut steps = operators
             .iter()
-            .filter(|operator| operator.instruction)
+            .filter(|operator| operator.instruction && !operator.jump)
             .map(line_of);
         let Some((first, _)) = steps.next() else {
             continue;
@@ -70,16 +75,22 @@ pub(crate) fn add_lines(
         }
         ends[id] = Some((first, last));
     }
-    let root = function.cfg.graph.root();
-    if let Some((first, _)) = ends[root] {
+    let jumps = Jumps::of(function, operators);
+    let (first_block, _) = jumps.behind(function.cfg.graph.root(), false);
+    if let Some((first, _)) = first_block.and_then(|block| ends[block]) {
         arrive(first, counts.entries)?;
     }
     for (edge, transfer) in function.cfg.edges.iter() {
-        let Some((first, _)) = ends[transfer.to] else {
+        // What passes a block of nothing but a jump is counted where it comes from.
+        if jumps.0[transfer.from].is_some() {
+            continue;
+        }
+        let (target, back) = jumps.behind(transfer.to, transfer.back);
+        let Some((first, _)) = target.and_then(|block| ends[block]) else {
             continue;
         };
         let same_line = ends[transfer.from].is_some_and(|(_, last)| last == first);
-        if transfer.back || !same_line {
+        if back || !same_line {
             arrive(first, counts.edges[edge.index()])?;
         }
     }
@@ -91,6 +102,57 @@ pub(crate) fn add_lines(
         *sum = sum.checked_add(count)?;
     }
     Some(())
+}
+
+/// For each block of nothing but a jump: the first block behind it that is none, and whether a back edge leads
+/// there. No block: jumps lead round in a circle.
+struct Jumps(SecondaryMap<BlockId, Option<(Option<BlockId>, bool)>>);
+
+impl Jumps {
+    /// O(operators + blocks): each block is followed once.
+    fn of(function: &Function, operators: &[OperatorCount]) -> Self {
+        let cfg = &function.cfg;
+        let mut alone = SecondaryMap::<BlockId, bool>::with_capacity(cfg.blocks.len());
+        for (id, block) in code_blocks(function) {
+            let own = &operators[block.ops.start.index()..block.ops.end.index()];
+            let mut instructions = own.iter().filter(|operator| operator.instruction);
+            alone[id] = instructions.next().is_some_and(|first| first.jump)
+                && instructions.next().is_none();
+        }
+        let mut behind = SecondaryMap::with_capacity(cfg.blocks.len());
+        let mut path = Vec::new();
+        let mut on_path = SecondaryMap::<BlockId, bool>::with_capacity(cfg.blocks.len());
+        for (id, _) in code_blocks(function) {
+            let mut at = id;
+            let mut found = loop {
+                if !alone[at] {
+                    break (Some(at), false);
+                }
+                if let Some(known) = behind[at] {
+                    break known;
+                }
+                let Some(&edge) = cfg.graph.out_edges(at).first().filter(|_| !on_path[at]) else {
+                    break (None, false);
+                };
+                on_path[at] = true;
+                path.push((at, cfg.edges[edge].back));
+                at = cfg.graph.to(edge);
+            };
+            while let Some((block, back)) = path.pop() {
+                found = (found.0, found.1 || back);
+                behind[block] = Some(found);
+            }
+        }
+        Self(behind)
+    }
+
+    /// Where control comes to from an edge into this block, and whether over a back edge.
+    fn behind(&self, block: BlockId, back: bool) -> (Option<BlockId>, bool) {
+        match self.0[block] {
+            None => (Some(block), back),
+            Some((target, more)) => (target, back || more),
+        }
+    }
 }
 
 fn line_of(operator: &OperatorCount) -> (Option<Line>, u64) {

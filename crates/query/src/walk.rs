@@ -15,6 +15,8 @@ pub struct OperatorCount {
     pub offset: OrigOffset,
     /// Whether it is an instruction; the markers of the block structure are not.
     pub instruction: bool,
+    /// Whether it is an unconditional jump (`br`).
+    pub jump: bool,
     /// The block that it belongs to; `None` in code that cannot be reached.
     pub block: Option<BlockId>,
     /// How often it was executed, a trap in it included; for a marker, how often control passed it.
@@ -94,6 +96,7 @@ pub(crate) fn positions(body: &[Decoded], source: &dyn Source, into: &mut Vec<Op
         op: OpId::new(i),
         offset: op.offset,
         instruction: op.instruction,
+        jump: op.jump,
         block: None,
         count: 0,
         position: None,

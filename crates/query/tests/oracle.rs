@@ -125,6 +125,8 @@ struct Reached {
     line: Option<Line>,
     arrives: bool,
     executed: bool,
+    /// An unconditional jump: passed over, but an instruction.
+    jump: bool,
 }
 
 /// What the naive walk sees of one function.
@@ -140,7 +142,7 @@ impl Naive {
     fn activation(
         &mut self,
         function: &Function,
-        instructions: &BTreeMap<OpId, (OrigOffset, Option<Line>)>,
+        instructions: &BTreeMap<OpId, (OrigOffset, Option<Line>, bool)>,
         choices: &mut Choices<'_>,
     ) {
         let graph = &function.cfg.graph;
@@ -153,16 +155,20 @@ impl Naive {
             let stop = (stuck && !own.is_empty()).then(|| choices.below(own.len() + 1));
             let executed = stop.unwrap_or(own.len());
             // The first instruction of a block is reached even if the run stops right before it.
-            for (i, (_, (offset, line))) in own.iter().take(executed.max(1)).enumerate() {
+            for (i, (_, (offset, line, jump))) in own.iter().take(executed.max(1)).enumerate() {
                 self.trace.push(Reached {
                     offset: *offset,
                     line: *line,
                     arrives,
                     executed: i < executed,
+                    jump: *jump,
                 });
-                arrives = false;
+                arrives &= *jump;
             }
             if stop.is_some() {
+                if own.iter().all(|(_, (.., jump))| *jump) {
+                    self.reach_behind_jumps(function, instructions, block, arrives);
+                }
                 let last = executed.checked_sub(1).map(|last| own[last].0.as_u32() + 1);
                 let next = last.map_or(vertex.ops.start, OpId::from_u32);
                 self.stops.push(Stop {
@@ -187,16 +193,51 @@ impl Naive {
         }
     }
 
+    /// The run stops in a block of nothing but a jump: where the jumps lead is reached, and not executed.
+    fn reach_behind_jumps(
+        &mut self,
+        function: &Function,
+        instructions: &BTreeMap<OpId, (OrigOffset, Option<Line>, bool)>,
+        mut block: BlockId,
+        mut arrives: bool,
+    ) {
+        let graph = &function.cfg.graph;
+        for _ in 0..graph.vertex_count() {
+            let [edge] = *graph.out_edges(block) else {
+                return;
+            };
+            arrives |= function.cfg.edges[edge].back;
+            block = graph.to(edge);
+            let mut own = instructions.range(function.cfg.blocks[block].ops.clone());
+            let Some((_, (offset, line, jump))) = own.next() else {
+                return;
+            };
+            if !jump {
+                let (offset, line) = (*offset, *line);
+                self.trace.push(Reached {
+                    offset,
+                    line,
+                    arrives,
+                    executed: false,
+                    jump: false,
+                });
+                return;
+            }
+        }
+    }
+
     /// Arrivals and instructions per line, by the definition.
     fn lines(&self, sums: &mut BTreeMap<Line, (u64, u64)>) {
         let mut before = None;
         for now in &self.trace {
             if let Some(line) = now.line {
                 let sum = sums.entry(line).or_default();
-                sum.0 += u64::from(now.arrives || before != Some(line));
+                sum.0 += u64::from(!now.jump && (now.arrives || before != Some(line)));
                 sum.1 += u64::from(now.executed);
             }
-            before = now.line;
+            if !now.jump {
+                before = now.line;
+            }
         }
     }
 }
@@ -207,7 +248,7 @@ fn instructions(
     bytes: &[u8],
     function: &Function,
     source: &LineTable,
-) -> BTreeMap<OpId, (OrigOffset, Option<Line>)> {
+) -> BTreeMap<OpId, (OrigOffset, Option<Line>, bool)> {
     use wasmparser::Operator as O;
     let mut known = None;
     let mut found = BTreeMap::new();
@@ -221,7 +262,7 @@ fn instructions(
         if let Some(location) = source.locate(offset) {
             known = Some(Line::from(location));
         }
-        found.insert(op, (offset, known));
+        found.insert(op, (offset, known, matches!(operator, O::Br { .. })));
     }
     found
 }
@@ -238,10 +279,12 @@ fn check(bytes_of_choices: &[u8]) {
     let mut executed = BTreeMap::<OrigOffset, u64>::new();
     for function in &program.functions {
         let own = instructions(&program, &bytes, function, &source);
-        own.values().filter_map(|(_, line)| *line).for_each(|line| {
-            lines.entry(line).or_insert((0, 0));
-        });
-        own.values().for_each(|(offset, _)| {
+        own.values()
+            .filter_map(|(_, line, _)| *line)
+            .for_each(|line| {
+                lines.entry(line).or_insert((0, 0));
+            });
+        own.values().for_each(|(offset, ..)| {
             executed.entry(*offset).or_default();
         });
         let mut naive = Naive::default();

@@ -100,6 +100,9 @@ pub enum RecordError {
         /// What the counts of edges say.
         derived: u64,
     },
+    /// The probes' memory is smaller than its layout.
+    #[error("the memory of the counters is too small for them")]
+    NoCounters,
     /// A re-execution did something that the recording did not.
     #[error("the re-execution differs from the recording at event {event}: {what}")]
     Diverged {

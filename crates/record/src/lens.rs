@@ -221,7 +221,10 @@ impl Job<'_> {
                     what,
                 });
             }
-            let counters = rewritten.layout.counters(&memory).unwrap_or_default();
+            let counters = rewritten
+                .layout
+                .counters(&memory)
+                .ok_or(RecordError::NoCounters)?;
             return Ok((
                 Repeated {
                     outcome,

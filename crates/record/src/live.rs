@@ -417,7 +417,11 @@ impl Run<'_> {
                     .take(live.entered)
                     .map(|e| e.0)
                     .collect();
-                let counters = self.rewritten.layout.counters(&memory).unwrap_or_default();
+                let counters = self
+                    .rewritten
+                    .layout
+                    .counters(&memory)
+                    .ok_or(RecordError::NoCounters)?;
                 Some(solve_counts(
                     self.program,
                     plan,

@@ -16,7 +16,7 @@ pub struct End {
     pub ending: Ending,
     /// The activations on the stack at the end, innermost first.
     pub frames: Vec<Frame>,
-    /// The stop clock at the end, if the recording kept one: entries plus back edges.
+    /// The stop clock at the end, if the recording kept one: the polls so far.
     pub clock: Option<u64>,
     /// How many events the log holds.
     pub events: u64,
