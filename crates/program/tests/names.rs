@@ -38,6 +38,9 @@ fn name_section_then_exports_then_imports_then_index() {
         ]
     );
     assert_eq!(names.raw(id(4)), None);
+    // Whatever else it is called, a function answers to the names that it is exported by.
+    assert_eq!(names.find("exported_too"), Ok(id(2)));
+    assert_eq!(names.find("again"), Ok(id(3)));
     assert_eq!(names.raw(id(5)), Some("_ZN5space3fooEibc"));
     assert_eq!(names.raw(id(99)), None);
     assert_eq!(

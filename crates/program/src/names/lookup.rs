@@ -69,7 +69,7 @@ pub(super) struct Lookup {
 impl Names {
     /// The function that a text names. In this order: a decimal index or
     /// `func[12]`; the name as the module holds it; the name as it is shown;
-    /// `func12`; the end of exactly one shown name, from a `::` on.
+    /// `func12`; the name that it is exported by; the end of exactly one shown name, from a `::` on.
     ///
     /// The first call demangles all names; later ones take time in proportion to the text and
     /// to the functions with the same last path segment.
@@ -91,6 +91,9 @@ impl Names {
         }
         if let Some(index) = query.strip_prefix("func").and_then(decimal) {
             return self.index(index);
+        }
+        if let Some(&function) = self.exports.get(query) {
+            return Ok(function);
         }
         let segments = path(query);
         let same_end = lookup

@@ -26,6 +26,8 @@ pub struct Names {
     locals: Indirect,
     labels: Indirect,
     warnings: Vec<String>,
+    /// Exported functions, by the names that they are exported by.
+    exports: HashMap<Box<str>, FuncId>,
     lookup: OnceLock<lookup::Lookup>,
 }
 
@@ -48,6 +50,11 @@ impl Names {
             locals: Indirect::default(),
             labels: Indirect::default(),
             warnings: Vec::new(),
+            exports: program
+                .exports
+                .iter()
+                .map(|(name, id)| (name.as_str().into(), *id))
+                .collect(),
             lookup: OnceLock::new(),
         };
         let sections = Sections::read(bytes);
