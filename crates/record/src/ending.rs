@@ -175,6 +175,17 @@ impl Outcome {
         }
     }
 
+    /// Whether an `unreachable` ended the run, one of the guest's or one of a probe that stops.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        matches!(
+            self,
+            Outcome::Early {
+                how: Early::Trap(Trap::UnreachableCodeReached),
+                ..
+            }
+        )
+    }
+
     /// Whether the innermost activation was inside a host call.
     fn in_host_call(&self) -> bool {
         matches!(

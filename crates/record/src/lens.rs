@@ -4,9 +4,9 @@ use afterimage_ids::{Counts, EntityRef, FuncId};
 use afterimage_placement::{
     Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve,
 };
-use afterimage_program::{OperatorIndex, Program};
-use afterimage_rewrite::{Options, rewrite};
-use afterimage_trace::{CountsLens, End, Ending, Event, TraceFile};
+use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
+use afterimage_rewrite::{Armed, Options, Place, rewrite};
+use afterimage_trace::{CountsLens, End, Ending, Event, Standing as FrameStanding, TraceFile};
 
 use crate::ending::{Outcome, Standing, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
@@ -187,7 +187,25 @@ impl Job<'_> {
                 entered,
                 ..
             } = replayed;
-            let standing = outcome.standing(self.program, self.index, &rewritten.map)?;
+            let mut standing = outcome.standing(self.program, self.index, &rewritten.map)?;
+            if let (Some(Armed::Call(function, _, offset)), Some(top)) =
+                (options.armed, self.end.frames.first())
+                && outcome.is_unreachable()
+                && standing.first()
+                    == Some(&Standing {
+                        function,
+                        place: Place::Operator(offset),
+                    })
+            {
+                // Stopped right before the call whose callee found no room.
+                standing.insert(
+                    0,
+                    Standing {
+                        function: top.function,
+                        place: Place::Prologue,
+                    },
+                );
+            }
             let same_stack = frames(self.program, &standing)? == self.end.frames;
             if let Stop::AtEntry { clock, skip } = stop
                 && !same_stack
@@ -252,11 +270,30 @@ impl Job<'_> {
         options.clock = true;
         Ok(match (&self.end.ending, self.end.frames.first()) {
             (Ending::StackOverflow, Some(top)) => {
-                options.armed = Some(top.function);
+                options.armed = Some(self.armed(top.function));
                 Stop::AtEntry { clock, skip: 0 }
             }
             _ => Stop::AtPoll(clock),
         })
+    }
+
+    /// Where to wait for the overflow of this function: at the call that led to it, if that names it; else
+    /// at its entry, to which other calls and tail calls may lead too.
+    fn armed(&self, overflowed: FuncId) -> Armed {
+        let call = || {
+            let caller = self
+                .end
+                .frames
+                .get(1)
+                .filter(|frame| frame.standing == FrameStanding::At)?;
+            let (function, op) = self.index.find(caller.offset)?;
+            let cfg = &self.program.function(function)?.cfg;
+            let block = self.program.function(function)?.block_of(op)?;
+            let direct = cfg.blocks[block].end == BlockEnd::Call(Callee::Direct(overflowed));
+            let at_end = cfg.blocks[block].ops.end.as_u32() == op.as_u32() + 1;
+            (direct && at_end).then_some(Armed::Call(function, op, caller.offset))
+        };
+        call().unwrap_or(Armed::Entry(overflowed))
     }
 
     fn ended_in_host_call(&self) -> Result<bool, RecordError> {

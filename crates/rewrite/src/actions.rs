@@ -10,6 +10,8 @@ use afterimage_ids::{BlockId, CounterId, EdgeId, EntityRef, OpId};
 use afterimage_placement::Site;
 use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
 
+use crate::map::Place;
+
 /// One thing that a probe does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -17,8 +19,8 @@ pub(crate) enum Step {
     Count(CounterId),
     /// Polls the stop clock on behalf of a block, every time.
     Poll(BlockId),
-    /// Stops here if the clock shows the armed moment.
-    Armed,
+    /// Stops here, which is this place of the original, if the clock shows the armed moment.
+    Armed(Place),
     /// Polls the stop clock every so many times.
     LoopPoll(BlockId),
     /// Stores something that nobody reads: see [`Actions::keep_traps_apart`].
@@ -91,6 +93,11 @@ impl Actions {
                 }
             }
         }
+    }
+
+    /// Adds a step right before an operator.
+    pub(crate) fn before(&mut self, op: OpId, step: Step) {
+        self.op(op).before.push(step);
     }
 
     fn op(&mut self, op: OpId) -> &mut Action {

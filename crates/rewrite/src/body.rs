@@ -122,7 +122,7 @@ impl Needs {
                 match step {
                     Step::Poll(_) => needs.poll = true,
                     Step::LoopPoll(_) => (needs.poll, needs.loop_poll) = (true, true),
-                    Step::Count(_) | Step::Armed | Step::Mark => {}
+                    Step::Count(_) | Step::Armed(_) | Step::Mark => {}
                 }
             }
         };
@@ -275,7 +275,7 @@ impl Writer<'_, '_> {
                     );
                 }
                 Step::Poll(block) => self.poll(block),
-                Step::Armed => self.armed(),
+                Step::Armed(place) => self.armed(place),
                 Step::Mark => {
                     let slot = self.slot(MARK_AT);
                     self.put(&Instruction::I32Const(0));
@@ -328,8 +328,8 @@ impl Writer<'_, '_> {
         self.put(&Instruction::End);
     }
 
-    /// Traps at the armed moment; otherwise lets the entry pass.
-    fn armed(&mut self) {
+    /// Traps at the armed moment; otherwise lets control pass.
+    fn armed(&mut self, place: Place) {
         let (clock, at, skip) = (
             self.slot(CLOCK_AT),
             self.slot(ARM_CLOCK_AT),
@@ -344,7 +344,7 @@ impl Writer<'_, '_> {
         self.put(&Instruction::I32Const(0));
         self.put(&Instruction::I64Load(skip));
         self.put(&Instruction::I64Eqz);
-        self.stop(Place::Prologue);
+        self.stop(place);
         self.add_to(ARM_SKIP_AT, &Instruction::I64Const(-1));
         self.put(&Instruction::End);
     }

@@ -18,4 +18,4 @@ pub use layout::{
     START_EXPORT,
 };
 pub use map::{OffsetMap, Place};
-pub use module::{External, Options, Rewritten, rewrite};
+pub use module::{Armed, External, Options, Rewritten, rewrite};

@@ -4,7 +4,7 @@
 //! index of the original changes. Debug sections are left out, because they would be
 //! wrong; source lines come from the original module.
 
-use afterimage_ids::{EntityRef, FuncId};
+use afterimage_ids::{EntityRef, FuncId, OpId, OrigOffset};
 use afterimage_placement::Plan;
 use afterimage_program::Program;
 use wasm_encoder::{BranchHint, BranchHints, Encode, Instruction, MemArg, Section as _};
@@ -16,17 +16,26 @@ use crate::layout::{
     CLOCK_AT, COUNT_AT, ENTRIES_AT, HEADER, LABEL, LAYOUT_VERSION, LIMIT_AT, Layout, MEMORY_EXPORT,
     RUNNING_AT, START_EXPORT, VERSION_AT,
 };
-use crate::map::{BodyMap, OffsetMap, Run};
+use crate::map::{BodyMap, OffsetMap, Place, Run};
 use crate::types::{TypePool, val_type};
 use crate::{RewriteError, clock};
+
+/// Where a run can be stopped at an armed moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Armed {
+    /// At the entry of a function, before anything counts it.
+    Entry(FuncId),
+    /// Right before a call: its function, its ordinal and its offset in the original module.
+    Call(FuncId, OpId, OrigOffset),
+}
 
 /// What a rewritten module is for.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Add the stop clock: polls at loop headers and at entries, so that no run goes on without polls.
     pub clock: bool,
-    /// Arm this function: it stops the run at its entry, at a moment that the memory's words name.
-    pub armed: Option<FuncId>,
+    /// Arm a place: it stops the run at a moment that the memory's words name.
+    pub armed: Option<Armed>,
     /// Export the start function instead of starting it, so that the caller can prepare the memory first.
     pub export_start: bool,
     /// Make a module for engines that know nothing of afterimage.
@@ -110,8 +119,14 @@ pub fn rewrite(
         if options.external.is_none() {
             actions.keep_traps_apart(&function.cfg);
         }
-        if options.armed == Some(function.id) {
-            actions.entry.push(Step::Armed);
+        match options.armed {
+            Some(Armed::Entry(id)) if id == function.id => {
+                actions.entry.push(Step::Armed(Place::Prologue));
+            }
+            Some(Armed::Call(id, op, offset)) if id == function.id => {
+                actions.before(op, Step::Armed(Place::Operator(offset)));
+            }
+            _ => {}
         }
         if let Some(clocked) = &clocked {
             clock::add_polls(function, clocked[i], &mut actions);

@@ -69,6 +69,47 @@ fn stacks_are_exhausted_by_every_way_to_recur() {
     }
 }
 
+/// A function with a large frame overflows from a deeper caller than the 600 that just entered it, between two polls.
+#[test]
+fn the_overflow_is_told_from_many_entries_before_it() {
+    let each = |text: &dyn Fn(usize) -> String| (0..60).map(text).collect::<String>();
+    let text = format!(
+        r#"(module (memory 1) (func $leaf)
+          (func $h (local {}) {} (call $leaf) {})
+          (func $g (call $h))
+          (func $f (export "run") (local $i i32)
+            (loop $l
+              (call $h) (call $h) (call $h) (call $h) (call $h) (call $h)
+              (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100))))
+            (call $g) (call $f) (call $h)))"#,
+        "i64 ".repeat(60),
+        each(&|i| format!("(local.set {i} (i64.load offset={} (i32.const 0)))", 8 * i)),
+        each(&|i| format!("(i64.store offset={} (i32.const 0) (local.get {i}))", 8 * i)),
+    );
+    let bytes = wat(&text);
+    let mut behind_many = 0;
+    for stack in 64..72 {
+        let options = RecordOptions {
+            stack: stack << 10,
+            ..quiet()
+        };
+        let recording =
+            try_record(&bytes, &invoke("run", &[]), &options, &Interrupt::new()).unwrap();
+        assert_eq!(recording.ending(), &Ending::StackOverflow);
+        let edges = recording.count(PlanOptions::new(Mode::Edges)).unwrap();
+        assert_eq!(
+            recording.count(PlanOptions::new(Mode::Program)).unwrap(),
+            edges
+        );
+        let caller = recording.recorded.end.frames[1].function;
+        behind_many += u32::from(caller.as_u32() == 2);
+    }
+    assert!(
+        behind_many > 0,
+        "some of the stacks end in the call from the deeper caller"
+    );
+}
+
 #[test]
 fn the_usual_stack_is_exhausted() {
     let text = r#"(module (func $f (export "run") (param $unused i32) (result i32)
