@@ -131,7 +131,11 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
     for finding in &d.findings {
         writeln!(out, "{}", harmless(finding))?;
     }
-    let verdict = if d.sound { "sound" } else { "NOT sound" };
+    let verdict = match (d.sound, d.ended) {
+        (true, true) => "sound",
+        (true, false) => "cut off, and sound as far as it goes",
+        (false, _) => "NOT sound",
+    };
     let [bytes, chunks, sections, events] = [
         (d.bytes, "byte"),
         (d.chunks, "chunk"),
