@@ -28,22 +28,10 @@ pub fn count(
     cache: &Cache,
     progress: &Progress,
 ) -> Result<CountsLens, RecordError> {
-    let Some(end) = file.end()? else {
-        return Err(RecordError::Cut);
-    };
+    let job = Job::open(file, bytes, program, cache, progress)?;
     let the_plan = plan(program, options)?;
-    let index = OperatorIndex::new(program, bytes);
-    let job = Job {
-        file,
-        bytes,
-        program,
-        index: &index,
-        end: &end,
-        cache,
-        progress,
-    };
     let (replayed, standing) = job.repeat(Some(&the_plan))?;
-    let open = open_frames(program, &index, &replayed.outcome, &standing)?;
+    let open = open_frames(program, &job.index, &replayed.outcome, &standing)?;
     let Repeated {
         counters,
         entered,
@@ -72,21 +60,8 @@ pub fn check(
     cache: &Cache,
     progress: &Progress,
 ) -> Result<(), RecordError> {
-    let Some(end) = file.end()? else {
-        return Err(RecordError::Cut);
-    };
-    let index = OperatorIndex::new(program, bytes);
-    Job {
-        file,
-        bytes,
-        program,
-        index: &index,
-        end: &end,
-        cache,
-        progress,
-    }
-    .repeat(None)
-    .map(|_| ())
+    let job = Job::open(file, bytes, program, cache, progress)?;
+    job.repeat(None).map(|_| ())
 }
 
 /// Re-executes a recording with a counter in every block, and compares each with what the counts say.
@@ -102,20 +77,8 @@ pub fn check_blocks(
     cache: &Cache,
     progress: &Progress,
 ) -> Result<u64, RecordError> {
-    let Some(end) = file.end()? else {
-        return Err(RecordError::Cut);
-    };
+    let job = Job::open(file, bytes, program, cache, progress)?;
     let the_plan = plan(program, &PlanOptions::new(Mode::Slow))?;
-    let index = OperatorIndex::new(program, bytes);
-    let job = Job {
-        file,
-        bytes,
-        program,
-        index: &index,
-        end: &end,
-        cache,
-        progress,
-    };
     let (repeated, _) = job.repeat(Some(&the_plan))?;
     let measured = measured_blocks(program, &the_plan, &repeated.counters)?;
     let derived = block_counts(program, counts)?;
@@ -152,13 +115,32 @@ struct Job<'a> {
     file: &'a TraceFile,
     bytes: &'a [u8],
     program: &'a Program,
-    index: &'a OperatorIndex<'a>,
-    end: &'a End,
+    index: OperatorIndex<'a>,
+    end: End,
     cache: &'a Cache,
     progress: &'a Progress,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    /// Reads how the recording ended; one that was cut off cannot be repeated.
+    fn open(
+        file: &'a TraceFile,
+        bytes: &'a [u8],
+        program: &'a Program,
+        cache: &'a Cache,
+        progress: &'a Progress,
+    ) -> Result<Self, RecordError> {
+        Ok(Self {
+            file,
+            bytes,
+            program,
+            index: OperatorIndex::new(program, bytes),
+            end: file.end()?.ok_or(RecordError::Cut)?,
+            cache,
+            progress,
+        })
+    }
+
     /// Re-executes up to the moment where the recording ended.
     fn repeat(&self, the_plan: Option<&Plan>) -> Result<(Repeated, Vec<Standing>), RecordError> {
         let engine = engine(Settings::with_stack(REPLAY_STACK))?;
@@ -187,7 +169,7 @@ impl Job<'_> {
                 entered,
                 ..
             } = replayed;
-            let mut standing = outcome.standing(self.program, self.index, &rewritten.map)?;
+            let mut standing = outcome.standing(self.program, &self.index, &rewritten.map)?;
             if let (Some(Armed::Call(function, _, offset)), Some(top)) =
                 (options.armed, self.end.frames.first())
                 && outcome.is_unreachable()

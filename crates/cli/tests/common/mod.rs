@@ -1,5 +1,6 @@
 //! Running the command line in a folder of its own.
 
+// Every test file compiles this module for itself and uses a part of it.
 #![allow(dead_code)]
 
 use std::ffi::OsStr;
