@@ -34,4 +34,8 @@ entities! {
     LoopId = "loop";
     /// A counter that a placement asks for.
     CounterId = "counter";
+    /// A node of a control-flow trace: a path that was executed, numbered in the order of first execution.
+    NodeId = "node";
+    /// A rule of a grammar.
+    RuleId = "rule";
 }

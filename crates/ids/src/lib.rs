@@ -12,6 +12,7 @@ mod offsets;
 pub use counts::{Counts, FunctionCounts};
 pub use cranelift_entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap};
 pub use entities::{
-    BlockId, CounterId, EdgeId, FuncId, ImportId, LoopId, OpId, StmtId, TypeId, ValueId,
+    BlockId, CounterId, EdgeId, FuncId, ImportId, LoopId, NodeId, OpId, RuleId, StmtId, TypeId,
+    ValueId,
 };
 pub use offsets::{FileOffset, InstrOffset, OrigOffset};

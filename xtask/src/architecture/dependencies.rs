@@ -31,6 +31,9 @@ const IDS: &str = "afterimage-ids";
 const GRAPH: &str = "afterimage-graph";
 const PROGRAM: &str = "afterimage-program";
 const PLACEMENT: &str = "afterimage-placement";
+const PATHS: &str = "afterimage-paths";
+const WPP: &str = "afterimage-wpp";
+const BASELINES: &str = "afterimage-baselines";
 const REWRITE: &str = "afterimage-rewrite";
 const TRACE: &str = "afterimage-trace";
 const RECORD: &str = "afterimage-record";
@@ -45,18 +48,29 @@ const RULES: &[Rule] = &[
     pure(GRAPH, &[IDS]),
     pure(PROGRAM, &[IDS, GRAPH]),
     pure(PLACEMENT, &[IDS, GRAPH, PROGRAM]),
-    pure(REWRITE, &[IDS, GRAPH, PROGRAM, PLACEMENT]),
+    pure(PATHS, &[IDS, GRAPH, PROGRAM, PLACEMENT]),
+    pure(REWRITE, &[IDS, GRAPH, PROGRAM, PLACEMENT, PATHS]),
+    pure(WPP, &[IDS]),
     pure(TRACE, &[IDS]),
-    with_engine(RECORD, &[IDS, PROGRAM, PLACEMENT, REWRITE, TRACE]),
-    pure(QUERY, &[IDS, PROGRAM, TRACE]),
+    with_engine(
+        RECORD,
+        &[IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE],
+    ),
+    pure(QUERY, &[IDS, PROGRAM, WPP, TRACE]),
     pure(PRESENT, &[IDS, PROGRAM, QUERY]),
+    pure(BASELINES, &[]),
     with_engine(
         "afterimage",
         &[
-            IDS, PROGRAM, PLACEMENT, REWRITE, TRACE, RECORD, QUERY, PRESENT,
+            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, RECORD, QUERY, PRESENT,
         ],
     ),
-    with_engine("bench", &[IDS, PROGRAM, PLACEMENT, REWRITE, TRACE, RECORD]),
+    with_engine(
+        "bench",
+        &[
+            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, RECORD, QUERY, BASELINES,
+        ],
+    ),
     pure(TESTKIT, &[IDS, GRAPH, PROGRAM, PLACEMENT]),
     pure("xtask", &[]),
 ];

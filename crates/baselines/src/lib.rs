@@ -1,0 +1,1 @@
+//! What others store of a control-flow trace, to compare with.

@@ -1,0 +1,1 @@
+//! Witness tracing (Ball and Larus 1992, section 4).

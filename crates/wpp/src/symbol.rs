@@ -1,0 +1,50 @@
+//! Symbols of the grammar.
+
+use std::fmt;
+
+use afterimage_ids::{NodeId, RuleId};
+
+/// A terminal, which is a node, or a rule. One word.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Symbol(u32);
+
+impl Symbol {
+    /// How many nodes there may be, and how many rules.
+    pub const LIMIT: u32 = 1 << 31;
+
+    /// The terminal of a node. The number must be below [`Symbol::LIMIT`].
+    pub fn node(node: NodeId) -> Self {
+        debug_assert!(node.as_u32() < Self::LIMIT);
+        Self(node.as_u32() << 1)
+    }
+
+    /// A rule. The number must be below [`Symbol::LIMIT`].
+    pub fn rule(rule: RuleId) -> Self {
+        debug_assert!(rule.as_u32() < Self::LIMIT);
+        Self(rule.as_u32() << 1 | 1)
+    }
+
+    /// The node, if this is a terminal.
+    pub fn as_node(self) -> Option<NodeId> {
+        (self.0 & 1 == 0).then(|| NodeId::from_u32(self.0 >> 1))
+    }
+
+    /// The rule, if this is one.
+    pub fn as_rule(self) -> Option<RuleId> {
+        (self.0 & 1 == 1).then(|| RuleId::from_u32(self.0 >> 1))
+    }
+
+    /// The word.
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Debug for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_rule() {
+            Some(rule) => rule.fmt(f),
+            None => NodeId::from_u32(self.0 >> 1).fmt(f),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Timestamped whole program paths (Zhang and Gupta 2001).
