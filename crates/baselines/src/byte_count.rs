@@ -1,0 +1,25 @@
+//! A sink that only counts.
+
+use std::io::{self, Write};
+
+/// A sink that counts the bytes written to it and keeps none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByteCount(u64);
+
+impl ByteCount {
+    /// How many bytes were written.
+    pub fn bytes(self) -> u64 {
+        self.0
+    }
+}
+
+impl Write for ByteCount {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

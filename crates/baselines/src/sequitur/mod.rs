@@ -1,0 +1,304 @@
+//! Sequitur: a grammar for a string, built as the string is read.
+//!
+//! Source: C. Nevill-Manning and I. Witten, *Identifying hierarchical structure in sequences: a linear-time algorithm*,
+//! JAIR 7, 1997, sections 2 and 3. J. Larus, *Whole program paths*, PLDI 1999, stores control-flow traces so. His variant, which looks one
+//! symbol ahead before it makes a rule, is not built: it makes the grammar a few percent smaller at best.
+//!
+//! The grammar keeps two properties, between calls:
+//! - *digram uniqueness*: no pair of neighbours occurs twice without overlap on all right-hand sides together;
+//! - *rule utility*: every rule but the start rule is used at least twice.
+//!
+//! # Linear time
+//! Let Φ be twice the symbols on right-hand sides less the rules; it is never negative, since each rule has two symbols. A symbol read adds
+//! 2 to Φ. Using a rule that is there takes a symbol away (Φ − 2), making a rule leaves as many symbols and one rule more (Φ − 1), and
+//! dissolving a rule that is used once takes away a symbol and a rule (Φ − 1). So there are at most two such steps for each symbol read, on average,
+//! and each takes constant time.
+//!
+//! # What differs from the published program
+//! - No recursion: pairs that have to be looked at wait on a stack.
+//! - Runs. In `aaa` the pair `aa` occurs twice, but overlaps, so only one occurrence is in the index. Two things can go wrong: the one in
+//!   the index disappears and the other is forgotten, or the run grows on the far side of the one in the index, so that two occurrences that are
+//!   apart each overlap with it. Here every link that is removed has its neighbours in a run looked at again, and a pair that overlaps with the
+//!   one in the index is looked at as a run of up to four.
+//! - Both symbols of a rule that was just matched are examined for rules that have become underused, and both new pairs around a rule that is dissolved
+//!   for repetitions.
+
+mod arena;
+mod index;
+
+use crate::{Grammar, Symbol};
+use arena::{Arena, Code, END, NodeId};
+use index::DigramIndex;
+use std::collections::VecDeque;
+
+/// The largest symbol that [`Sequitur`] takes: the upper half of the numbers names rules.
+pub const MAX_TERMINAL: u32 = Code::MAX_TERMINAL;
+
+/// The most symbols that right-hand sides may hold together: with a guard for each rule, of which there are at most half as many,
+/// they stay well below 2³² nodes, and rules below the 2³⁰ that a [`Code`] can name.
+const MAX_SYMBOLS: usize = 1 << 30;
+
+/// Why [`Sequitur`] did not take a symbol. The grammar is as it was before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SequiturError {
+    /// The symbol is too large.
+    #[error("symbol {0} is larger than {MAX_TERMINAL}, the largest that Sequitur takes")]
+    SymbolTooLarge(u32),
+    /// The grammar has grown to its limit.
+    #[error("the grammar has {limit} symbols on its right-hand sides, the most it may have")]
+    GrammarFull {
+        /// The most symbols that right-hand sides may hold together.
+        limit: usize,
+    },
+}
+
+/// The Sequitur algorithm: symbols in, one at a time, and a grammar that generates them.
+///
+/// Time is linear in the number of symbols read, memory in the size of the grammar: about 20 to 35 bytes a symbol on
+/// right-hand sides.
+///
+/// ```
+/// use afterimage_baselines::Sequitur;
+///
+/// let mut sequitur = Sequitur::new();
+/// for symbol in "abcdbcabcdbc".bytes() {
+///     sequitur.push(u32::from(symbol))?;
+/// }
+/// // S → A A, A → a B d B, B → b c
+/// assert_eq!((sequitur.rules(), sequitur.symbols()), (3, 8));
+/// # Ok::<(), afterimage_baselines::SequiturError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sequitur {
+    arena: Arena,
+    /// For each distinct pair of neighbours, its occurrence; of occurrences that overlap, one.
+    index: DigramIndex,
+    /// Nodes with which pairs begin that may be missing in the index or be repetitions. Some are no longer in use, or are for another
+    /// purpose: looking at a pair once more changes nothing. Empty between calls.
+    pending: Vec<NodeId>,
+    len: u64,
+    limit: usize,
+}
+
+impl Default for Sequitur {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sequitur {
+    /// The grammar of the empty string.
+    pub fn new() -> Self {
+        Self::with_limit(MAX_SYMBOLS)
+    }
+
+    /// As [`Self::new`], but refusing to grow beyond `limit` symbols on right-hand sides, or 2³⁰ if that is less.
+    pub fn with_limit(limit: usize) -> Self {
+        Self {
+            arena: Arena::new(),
+            index: DigramIndex::default(),
+            pending: Vec::new(),
+            len: 0,
+            limit: limit.min(MAX_SYMBOLS),
+        }
+    }
+
+    /// Reads the string's next symbol; amortised constant time.
+    ///
+    /// # Errors
+    /// The symbol is larger than [`MAX_TERMINAL`], or the grammar is full. The symbol is then not part of the string.
+    pub fn push(&mut self, symbol: u32) -> Result<(), SequiturError> {
+        let code = Code::terminal(symbol).ok_or(SequiturError::SymbolTooLarge(symbol))?;
+        if self.arena.symbols() >= self.limit {
+            return Err(SequiturError::GrammarFull { limit: self.limit });
+        }
+        let last = self.arena.prev(Arena::START_GUARD);
+        let node = self.arena.add_node(code);
+        self.arena.link(last, node);
+        self.arena.link(node, Arena::START_GUARD);
+        self.len += 1;
+        self.pending.push(last);
+        while let Some(node) = self.pending.pop() {
+            self.look_at(node);
+        }
+        Ok(())
+    }
+
+    /// How many symbols were read.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many rules the grammar has, the start rule included.
+    pub fn rules(&self) -> usize {
+        self.arena.rules()
+    }
+
+    /// How many symbols the right-hand sides of all rules have.
+    pub fn symbols(&self) -> usize {
+        self.arena.symbols()
+    }
+
+    /// The pair of neighbours that begins at `node`, if there is one.
+    fn digram(&self, node: NodeId) -> Option<(Code, Code)> {
+        let first = self.arena.code(node);
+        if !first.is_symbol() {
+            return None;
+        }
+        let second = self.arena.code(self.arena.next(node));
+        second.is_symbol().then_some((first, second))
+    }
+
+    /// Enters the pair that begins at `node` into the index, or removes a repetition.
+    fn look_at(&mut self, node: NodeId) {
+        let Some(digram) = self.digram(node) else {
+            return;
+        };
+        let Some(known) = self.index.find_or_insert(digram, node, &self.arena) else {
+            return;
+        };
+        if known == node {
+            return;
+        }
+        let run = if self.arena.next(known) == node {
+            known
+        } else if self.arena.next(node) == known {
+            node
+        } else {
+            self.merge(known, node);
+            return;
+        };
+        // A run of three begins at `run`. If it is one of four, it has two pairs that are apart.
+        let middle = self.arena.next(run);
+        let last = self.arena.next(middle);
+        let before = self.arena.prev(run);
+        if self.arena.code(before) == digram.0 {
+            self.merge(before, middle);
+        } else if self.arena.code(self.arena.next(last)) == digram.0 {
+            self.merge(run, last);
+        }
+    }
+
+    /// The pairs that begin at `first` and `second` are equal and do not overlap: a rule takes their place.
+    ///
+    /// That both are whole rules has not been seen in ten million short strings. If it happened, the second rule would be left with one
+    /// symbol, the first, and the grammar would still generate the string.
+    fn merge(&mut self, first: NodeId, second: NodeId) {
+        let rule = match (self.whole_rule(first), self.whole_rule(second)) {
+            (Some(rule), _) => {
+                self.substitute(second, rule);
+                rule
+            }
+            (None, Some(rule)) => {
+                self.substitute(first, rule);
+                rule
+            }
+            (None, None) => {
+                let (a, b) = (first, self.arena.next(first));
+                let rule = self.arena.add_rule(self.arena.code(a), self.arena.code(b));
+                self.substitute(first, rule);
+                self.substitute(second, rule);
+                rule
+            }
+        };
+        let guard = self.arena.guard(rule);
+        let (a, b) = (self.arena.next(guard), self.arena.prev(guard));
+        self.pending.push(a);
+        // Only the two rules named here lost uses.
+        self.dissolve_if_underused(a);
+        self.dissolve_if_underused(b);
+    }
+
+    /// The rule whose whole right-hand side is the pair that begins at `node`. Never the start rule, which nothing may use.
+    fn whole_rule(&self, node: NodeId) -> Option<u32> {
+        let before = self.arena.prev(node);
+        let after = self.arena.next(self.arena.next(node));
+        (before == after && before != Arena::START_GUARD)
+            .then(|| self.arena.code(before).guarded_rule())
+            .flatten()
+    }
+
+    /// Puts `rule` in the place of the pair that begins at `node`, which becomes the node of the rule.
+    fn substitute(&mut self, node: NodeId, rule: u32) {
+        let second = self.arena.next(node);
+        let (before, after) = (self.arena.prev(node), self.arena.next(second));
+        self.forget(before);
+        self.forget(node);
+        self.forget(second);
+        self.arena.release_node(second);
+        self.arena.rename(node, Code::rule(rule));
+        self.arena.link(node, after);
+        self.pending.push(node);
+        self.pending.push(before);
+    }
+
+    /// Dissolves the rule that `node` uses, if it is a rule and this is its only use: its right-hand side takes the node's place.
+    fn dissolve_if_underused(&mut self, node: NodeId) {
+        let Some(rule) = self.arena.code(node).used_rule() else {
+            return;
+        };
+        if self.arena.uses(rule) != 1 {
+            return;
+        }
+        let (before, after) = (self.arena.prev(node), self.arena.next(node));
+        let guard = self.arena.guard(rule);
+        let (first, last) = (self.arena.next(guard), self.arena.prev(guard));
+        self.forget(before);
+        self.forget(node);
+        self.arena.link(before, first);
+        self.arena.link(last, after);
+        self.arena.release_node(node);
+        self.arena.release_rule(rule);
+        self.pending.push(last);
+        self.pending.push(before);
+    }
+
+    /// The pair that begins at `node` is about to disappear. If it overlaps with equal pairs, those may have to take its place in the index.
+    fn forget(&mut self, node: NodeId) {
+        let Some(digram) = self.digram(node) else {
+            return;
+        };
+        self.index.remove(digram, node);
+        if digram.0 == digram.1 {
+            self.pending.push(self.arena.prev(node));
+            self.pending.push(self.arena.next(node));
+        }
+    }
+
+    /// The grammar as it is now; linear in its size.
+    pub fn grammar(&self) -> Grammar {
+        let mut numbers = vec![END; self.arena.rule_names()];
+        numbers[0] = 0;
+        let mut waiting = VecDeque::from([0]);
+        let mut named = 1;
+        let mut symbols = Vec::with_capacity(self.arena.symbols());
+        let mut ends = Vec::with_capacity(self.arena.rules());
+        while let Some(rule) = waiting.pop_front() {
+            let guard = self.arena.guard(rule);
+            let mut node = self.arena.next(guard);
+            while node != guard {
+                let code = self.arena.code(node);
+                symbols.push(match code.used_rule() {
+                    None => Symbol::Terminal(code.0),
+                    Some(rule) => {
+                        let number = &mut numbers[rule as usize];
+                        if *number == END {
+                            *number = named;
+                            named += 1;
+                            waiting.push_back(rule);
+                        }
+                        Symbol::Rule(*number)
+                    }
+                });
+                node = self.arena.next(node);
+            }
+            ends.push(symbols.len());
+        }
+        Grammar::new(symbols, ends)
+    }
+}

@@ -1,0 +1,102 @@
+//! How small zstd makes a stream.
+
+use crate::ByteCount;
+use std::io::{self, Write};
+use zstd::stream::write::Encoder;
+
+/// A sink that compresses what is written to it by zstd (RFC 8878) and counts the compressed bytes, in the memory
+/// of the level's window.
+///
+/// One frame, its length not known beforehand, without a checksum and without long-distance matching: what `zstd -19`
+/// does with a pipe, but for 4 bytes of checksum.
+pub struct ZstdSize {
+    encoder: Encoder<'static, ByteCount>,
+}
+
+impl ZstdSize {
+    /// A compressor at `level`; `zstd -19` is the usual strong one, 3 its default.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a level that zstd does not have (it would take the nearest); `Other` when it has no memory.
+    pub fn new(level: i32) -> io::Result<Self> {
+        let levels = zstd::compression_level_range();
+        if level == 0 || !levels.contains(&level) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!(
+                    "zstd has no level {level}: it has {} to {}, without 0",
+                    levels.start(),
+                    levels.end()
+                ),
+            ));
+        }
+        let encoder = Encoder::new(ByteCount::default(), level)?;
+        Ok(Self { encoder })
+    }
+
+    /// Ends the frame; the compressed size in bytes.
+    ///
+    /// # Errors
+    /// The compressor's.
+    pub fn finish(self) -> io::Result<u64> {
+        Ok(self.encoder.finish()?.bytes())
+    }
+}
+
+impl Write for ZstdSize {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.encoder.write(bytes)
+    }
+
+    /// Does nothing: nobody waits for the bytes, and ending a block early would make the stream larger.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text() -> Vec<u8> {
+        let mut state = 1u32;
+        (0..300_000u32)
+            .map(|at| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                if at % 5 == 0 {
+                    (state >> 29) as u8
+                } else {
+                    (at % 7) as u8
+                }
+            })
+            .collect()
+    }
+
+    fn size(level: i32, chunks: usize, text: &[u8]) -> u64 {
+        let mut sink = ZstdSize::new(level).unwrap();
+        for chunk in text.chunks(chunks) {
+            sink.write_all(chunk).unwrap();
+            sink.flush().unwrap();
+        }
+        sink.finish().unwrap()
+    }
+
+    #[test]
+    fn the_size_is_that_of_the_compressed_stream_however_it_is_cut() {
+        let text = text();
+        for level in [3, 19] {
+            let expected = zstd::encode_all(&text[..], level).unwrap().len() as u64;
+            for chunks in [4, 1000, text.len()] {
+                assert_eq!(size(level, chunks, &text), expected, "level {level}");
+            }
+        }
+        assert!(size(19, 4096, &text) < size(3, 4096, &text));
+    }
+
+    #[test]
+    fn a_level_that_zstd_does_not_have_is_refused() {
+        for level in [0, 23, i32::MIN] {
+            assert!(ZstdSize::new(level).is_err());
+        }
+    }
+}
