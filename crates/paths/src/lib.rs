@@ -4,4 +4,21 @@
 //! and path numbers (Ball and Larus, "Efficient Path Profiling", 1996). Pure: the product is a plan, and
 //! later, from the codes that a run wrote, the sequence of its paths.
 
+mod entry_ids;
+mod numbering;
+mod plan;
+mod regenerate;
+mod steps;
 pub mod witness;
+mod writers;
+
+pub use entry_ids::EntryIds;
+pub use numbering::{Cuts, Numbering};
+pub use plan::{PathPlan, Spot};
+pub use regenerate::{ExecutedPath, FinalFrame, Finish, RegenerateError, Regenerator, Sink};
+pub use steps::Step;
+
+/// How many bits tell so many things apart: 0 for one or none.
+fn width_of(things: u64) -> u8 {
+    (u64::BITS - things.saturating_sub(1).leading_zeros()) as u8
+}

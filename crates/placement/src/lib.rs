@@ -29,7 +29,7 @@ pub use block_counts::{block_counts, measured_blocks};
 pub use edge_placement::{cost, determines_edges, optimal_edges};
 pub use facts::{OpenFrame, RunFacts};
 pub use plan::{FunctionPlan, Mode, Plan, PlanError, PlanOptions, Probe, Site};
-pub use planner::plan;
+pub use planner::{function_weights, plan};
 pub use solve::solve;
 pub use solve_error::{Place, SolveError};
 pub use split_cost::SplitCost;

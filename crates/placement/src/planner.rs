@@ -95,6 +95,22 @@ pub(crate) fn may_end(function: &Function) -> impl Iterator<Item = BlockId> + '_
         .map(|(v, _)| v)
 }
 
+/// The weights of every function, for one activation: by the heuristic, or of an earlier run.
+///
+/// # Errors
+/// If the counts are not of this program.
+pub fn function_weights(
+    program: &Program,
+    feedback: Option<&Counts>,
+) -> Result<Vec<Weights>, PlanError> {
+    let mode = feedback.map_or(Mode::Quick, |_| Mode::Feedback);
+    let options = PlanOptions {
+        feedback,
+        ..PlanOptions::new(mode)
+    };
+    program_weights(program, &options)
+}
+
 /// The weights of every function: for one activation, or, if they must be comparable, for a run.
 fn program_weights(
     program: &Program,

@@ -11,6 +11,7 @@ use afterimage_placement::Site;
 use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
 
 use crate::map::Place;
+use crate::paths::PathStep;
 
 /// One thing that a probe does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(crate) enum Step {
     Armed(Place),
     /// Polls the stop clock every so many times.
     LoopPoll(BlockId),
+    /// Writes a part of the path.
+    Path(PathStep),
     /// Stores something that nobody reads: see [`Actions::keep_traps_apart`].
     Mark,
 }
@@ -65,7 +68,7 @@ impl Actions {
     /// Adds a step at a site. `false` if the function has no such site.
     pub(crate) fn add(&mut self, cfg: &Cfg, site: Site, step: Step) -> bool {
         match site {
-            Site::Block(block) => self.count_block(cfg, block, step),
+            Site::Block(block) => self.add_block(cfg, block, step),
             Site::Edge(edge) => self.add_edge(cfg, edge, step),
         }
     }
@@ -100,6 +103,15 @@ impl Actions {
         self.op(op).before.push(step);
     }
 
+    /// Adds a step right before the operator that ends a block. `false` if the block has none.
+    pub(crate) fn add_end(&mut self, cfg: &Cfg, block: BlockId, step: Step) -> bool {
+        let Some(data) = cfg.blocks.get(block).filter(|data| !data.ops.is_empty()) else {
+            return false;
+        };
+        self.before(OpId::new(data.ops.end.index() - 1), step);
+        true
+    }
+
     fn op(&mut self, op: OpId) -> &mut Action {
         self.at.entry(op).or_default()
     }
@@ -111,9 +123,9 @@ impl Actions {
         }
     }
 
-    /// Whoever is stopped by a poll has entered the block, so its counter stands before the poll. What
+    /// Whoever is stopped by a poll has entered the block, so its own probes stand before the poll. What
     /// counts an edge out of the block stands behind.
-    fn count_block(&mut self, cfg: &Cfg, block: BlockId, step: Step) -> bool {
+    fn add_block(&mut self, cfg: &Cfg, block: BlockId, step: Step) -> bool {
         let Some(steps) = self.start(cfg, block) else {
             return false;
         };

@@ -28,6 +28,7 @@ use crate::RewriteError;
 use crate::actions::{Action, Actions, Step};
 use crate::layout::{ARM_CLOCK_AT, ARM_SKIP_AT, CLOCK_AT, LIMIT_AT, Layout, MARK_AT};
 use crate::map::{BodyMap, Place, Run};
+use crate::paths::{PathPlaces, PathStep};
 use crate::types::{TypePool, val_type};
 
 /// Loop iterations between two polls of the stop clock in one activation: a power of two.
@@ -49,6 +50,10 @@ pub(crate) struct Context<'a> {
     pub memory: u32,
     /// Set and clear "inside a host call" around direct calls of imports.
     pub mark_host_calls: bool,
+    /// What path probes need of the module.
+    pub path_places: Option<PathPlaces>,
+    /// The function being rewritten keeps nothing of its path in a local, so that none of it is lost when it traps.
+    pub path_in_memory: bool,
 }
 
 /// The rewritten body, without its size prefix, and its map.
@@ -68,6 +73,7 @@ pub(crate) fn rewrite_body(
         map: BodyMap::default(),
         scratch: 0,
         polls: 0,
+        path: 0,
         frames: Vec::new(),
         results: context.types.get(function.ty.index() as u32).1.to_vec(),
         context,
@@ -112,6 +118,7 @@ pub(crate) fn rewrite_body(
 struct Needs {
     poll: bool,
     loop_poll: bool,
+    path: bool,
 }
 
 impl Needs {
@@ -122,14 +129,24 @@ impl Needs {
                 match step {
                     Step::Poll(_) => needs.poll = true,
                     Step::LoopPoll(_) => (needs.poll, needs.loop_poll) = (true, true),
+                    Step::Path(_) => needs.path = true,
                     Step::Count(_) | Step::Armed(_) | Step::Mark => {}
                 }
             }
         };
         see(&actions.entry);
-        // Polls stand only at the entry and before operators.
+        see(&actions.unwind);
         for action in actions.at.values() {
-            see(&action.before);
+            let lists = [&action.before, &action.after, &action.taken];
+            let more = [&action.otherwise, &action.throw, &action.unwind];
+            let keyed = action
+                .table
+                .iter()
+                .chain(&action.catch)
+                .map(|(_, steps)| steps);
+            for steps in lists.into_iter().chain(more).chain(keyed) {
+                see(steps);
+            }
         }
         needs
     }
@@ -182,6 +199,8 @@ struct Writer<'a, 'b> {
     scratch: u32,
     /// Local of type i32 that counts loop iterations.
     polls: u32,
+    /// Local of type i64 for what was written of the path.
+    path: u32,
     frames: Vec<Frame>,
     /// Result types of the function.
     results: Vec<ValType>,
@@ -216,7 +235,12 @@ impl Writer<'_, '_> {
         }
         if needs.loop_poll {
             self.polls = next;
+            next += 1;
             groups.push((1, wasm_encoder::ValType::I32));
+        }
+        if needs.path {
+            self.path = next;
+            groups.push((1, wasm_encoder::ValType::I64));
         }
         (groups.len() as u32).encode(&mut self.out);
         for (count, ty) in groups {
@@ -274,6 +298,7 @@ impl Writer<'_, '_> {
                         &Instruction::I64Const(1),
                     );
                 }
+                Step::Path(step) => self.path_step(step),
                 Step::Poll(block) => self.poll(block),
                 Step::Armed(place) => self.armed(place),
                 Step::Mark => {
@@ -296,6 +321,65 @@ impl Writer<'_, '_> {
                     self.poll(block);
                     self.put(&Instruction::End);
                 }
+            }
+        }
+    }
+
+    fn path_step(&mut self, step: PathStep) {
+        let Some(places) = self.context.path_places else {
+            return;
+        };
+        let in_memory = self.context.path_in_memory;
+        let (load, save) = (
+            Instruction::GlobalGet(places.pending),
+            Instruction::GlobalSet(places.pending),
+        );
+        match step {
+            PathStep::Load | PathStep::Save if in_memory => {}
+            PathStep::Load => {
+                self.put(&load);
+                self.put(&Instruction::LocalSet(self.path));
+            }
+            PathStep::Save => {
+                self.put(&Instruction::LocalGet(self.path));
+                self.put(&save);
+            }
+            PathStep::Begin { width, bits } => {
+                if in_memory {
+                    self.put(&load);
+                    self.put(&Instruction::LocalSet(self.path));
+                }
+                // Is there room for so many bits below the mark?
+                self.put(&Instruction::LocalGet(self.path));
+                self.put(&Instruction::I64Const((1u64 << (64 - width)) as i64));
+                self.put(&Instruction::I64GeU);
+                self.map.unlikely.push(self.out.len() as u32);
+                self.put(&Instruction::If(BlockType::Empty));
+                self.put(&Instruction::LocalGet(self.path));
+                self.put(&Instruction::Call(places.flush));
+                self.put(&Instruction::I64Const(1));
+                self.put(&Instruction::LocalSet(self.path));
+                self.put(&Instruction::End);
+                self.put(&Instruction::LocalGet(self.path));
+                self.put(&Instruction::I64Const(i64::from(width)));
+                self.put(&Instruction::I64Shl);
+                if bits > 0 {
+                    self.put(&Instruction::I64Const(bits as i64));
+                    self.put(&Instruction::I64Add);
+                }
+                if in_memory {
+                    self.put(&save);
+                } else {
+                    self.put(&Instruction::LocalSet(self.path));
+                }
+            }
+            PathStep::Add(value) => {
+                let get = Instruction::LocalGet(self.path);
+                self.put(if in_memory { &load } else { &get });
+                self.put(&Instruction::I64Const(i64::from(value)));
+                self.put(&Instruction::I64Add);
+                let set = Instruction::LocalSet(self.path);
+                self.put(if in_memory { &save } else { &set });
             }
         }
     }

@@ -21,6 +21,8 @@
 //! 0x68  written and never read           u64
 //! 0x80  counters                         u64 each
 //!       entry counters, one per exported function, in export order
+//! from the next multiple of 64 KiB on:
+//!       the path's words, u64 each, in two halves
 //! ```
 //! All numbers are little-endian.
 
@@ -61,6 +63,8 @@ pub struct Layout {
     pub counters: u32,
     /// How many counters of activations started from outside follow them.
     pub entry_counters: u32,
+    /// How many words each of the two halves of the path's buffer has; 0 if there is none.
+    pub half: u32,
 }
 
 impl Layout {
@@ -74,11 +78,15 @@ impl Layout {
         HEADER + 8 * (u64::from(self.counters) + u64::from(i))
     }
 
+    /// The address of the path's buffer.
+    pub fn buffer(&self) -> u64 {
+        self.entry_address(self.entry_counters)
+            .next_multiple_of(PAGE)
+    }
+
     /// The size of the memory in pages of 64 KiB.
     pub fn pages(&self) -> u64 {
-        self.entry_address(self.entry_counters)
-            .div_ceil(PAGE)
-            .max(1)
+        (self.buffer() + 16 * u64::from(self.half)).div_ceil(PAGE)
     }
 
     /// Reads the counters out of the memory's bytes, or `None` if the memory is too small.

@@ -10,6 +10,7 @@ mod error;
 mod layout;
 mod map;
 mod module;
+mod paths;
 mod types;
 
 pub use error::RewriteError;
@@ -18,4 +19,5 @@ pub use layout::{
     START_EXPORT,
 };
 pub use map::{OffsetMap, Place};
-pub use module::{Armed, External, Options, Rewritten, rewrite};
+pub use module::{Armed, External, Options, Probes, Rewritten, rewrite};
+pub use paths::{CURSOR_EXPORT, LIMIT_EXPORT, PENDING_EXPORT, PathProbes, SWAP_EXPORT};

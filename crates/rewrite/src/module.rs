@@ -17,6 +17,7 @@ use crate::layout::{
     RUNNING_AT, START_EXPORT, VERSION_AT,
 };
 use crate::map::{BodyMap, OffsetMap, Place, Run};
+use crate::paths::{self, PathPlaces, PathProbes};
 use crate::types::{TypePool, val_type};
 use crate::{RewriteError, clock};
 
@@ -53,6 +54,24 @@ pub struct External {
     pub digest: [u8; 32],
 }
 
+/// What is measured.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Probes<'a> {
+    /// Nothing.
+    #[default]
+    None,
+    /// Counts.
+    Counters(&'a Plan),
+    /// The path.
+    Paths(PathProbes<'a>),
+}
+
+impl<'a> From<Option<&'a Plan>> for Probes<'a> {
+    fn from(plan: Option<&'a Plan>) -> Self {
+        plan.map_or(Probes::None, Probes::Counters)
+    }
+}
+
 /// A rewritten module.
 #[derive(Debug)]
 pub struct Rewritten {
@@ -66,20 +85,29 @@ pub struct Rewritten {
     pub probes: u64,
 }
 
-/// Rewrites a module by a plan (`None`: no counters). O(module size).
+/// Rewrites a module so that it measures something. O(module size).
 ///
 /// `bytes` must be those that `program` was parsed from.
-pub fn rewrite(
+pub fn rewrite<'a>(
     bytes: &[u8],
     program: &Program,
-    plan: Option<&Plan>,
+    probes: impl Into<Probes<'a>>,
     options: &Options,
 ) -> Result<Rewritten, RewriteError> {
+    let measured = probes.into();
+    let plan = match measured {
+        Probes::Counters(plan) => Some(plan),
+        _ => None,
+    };
+    let path_probes = match measured {
+        Probes::Paths(probes) => Some(probes),
+        _ => None,
+    };
     let facts = Facts::read(bytes, program)?;
     if facts
         .export_names
         .iter()
-        .any(|n| n == MEMORY_EXPORT || n == START_EXPORT)
+        .any(|n| n == MEMORY_EXPORT || n == START_EXPORT || paths::EXPORTS.contains(&n.as_str()))
     {
         return Err(RewriteError::NameTaken(MEMORY_EXPORT.to_owned()));
     }
@@ -90,6 +118,7 @@ pub fn rewrite(
         } else {
             0
         },
+        half: path_probes.map_or(0, |p| p.half),
     };
     let mut types = TypePool::new(program);
     let mut probes = 0u64;
@@ -103,7 +132,9 @@ pub fn rewrite(
     } else {
         0
     };
-    ((program.functions.len() + wrappers) as u32).encode(&mut code);
+    let path_places = path_probes.map(|_| PathPlaces::new(program, &mut types));
+    let flushes = usize::from(path_places.is_some());
+    ((program.functions.len() + wrappers + flushes) as u32).encode(&mut code);
     let mut context = Context {
         program,
         bytes,
@@ -113,6 +144,8 @@ pub fn rewrite(
         layout,
         memory: program.memories,
         mark_host_calls: options.external.is_some(),
+        path_places,
+        path_in_memory: false,
     };
     for (i, function) in program.functions.iter().enumerate() {
         let mut actions = Actions::default();
@@ -122,9 +155,6 @@ pub fn rewrite(
         match options.armed {
             Some(Armed::Entry(id)) if id == function.id => {
                 actions.entry.push(Step::Armed(Place::Prologue));
-            }
-            Some(Armed::Call(id, op, offset)) if id == function.id => {
-                actions.before(op, Step::Armed(Place::Operator(offset)));
             }
             _ => {}
         }
@@ -141,6 +171,16 @@ pub fn rewrite(
                 }
             }
             probes += plan.functions[i].probes.len() as u64;
+        }
+        if let Some(path_probes) = path_probes {
+            context.path_in_memory = path_probes.in_memory.contains(&function.id);
+            probes += paths::add(path_probes.plan, i, function, &mut actions)?;
+        }
+        // Behind all else: whoever is stopped at a call has done what the block counts and writes.
+        if let Some(Armed::Call(id, op, offset)) = options.armed
+            && id == function.id
+        {
+            actions.before(op, Step::Armed(Place::Operator(offset)));
         }
         let marks = context.mark_host_calls && !program.imports.is_empty();
         let (body, map) = if actions.is_empty() && !marks {
@@ -179,9 +219,13 @@ pub fn rewrite(
         );
         body.encode(&mut code);
     }
+    if let Some(places) = &path_places {
+        places.flush_body(program.memories).encode(&mut code);
+    }
 
     let hints = branch_hints(program, &bodies);
     let mut out = Assembler::new(bytes, program, options, layout, &types, code, hints);
+    out.path_places = path_places;
     out.run()?;
     for body in &mut bodies {
         body.0 += out.code_at;
@@ -305,6 +349,7 @@ struct Assembler<'a> {
     program: &'a Program,
     options: &'a Options,
     layout: Layout,
+    path_places: Option<PathPlaces>,
     types: &'a TypePool,
     code: Vec<u8>,
     hints: Option<BranchHints>,
@@ -319,7 +364,9 @@ struct Assembler<'a> {
 struct Added {
     types: bool,
     functions: bool,
+    tables: bool,
     memory: bool,
+    globals: bool,
     exports: bool,
     code: bool,
     data: bool,
@@ -327,7 +374,9 @@ struct Added {
 
 const TYPE: u8 = 1;
 const FUNCTION: u8 = 3;
+const TABLE: u8 = 4;
 const MEMORY: u8 = 5;
+const GLOBAL: u8 = 6;
 const EXPORT: u8 = 7;
 const START: u8 = 8;
 const DATA_COUNT: u8 = 12;
@@ -337,7 +386,7 @@ const CUSTOM: u8 = 0;
 
 /// Sections in the order in which they stand in a module.
 const ORDER: [u8; 13] = [
-    TYPE, 2, FUNCTION, 4, MEMORY, 13, 6, EXPORT, START, 9, DATA_COUNT, CODE, DATA,
+    TYPE, 2, FUNCTION, TABLE, MEMORY, 13, GLOBAL, EXPORT, START, 9, DATA_COUNT, CODE, DATA,
 ];
 
 fn rank(id: u8) -> usize {
@@ -359,6 +408,7 @@ impl<'a> Assembler<'a> {
             program,
             options,
             layout,
+            path_places: None,
             types,
             out: Vec::with_capacity(bytes.len() + code.len() / 4),
             code,
@@ -403,15 +453,17 @@ impl<'a> Assembler<'a> {
     /// Sections that the original lacks, but that something is added to, if they stand before `id`.
     fn add_missing_before(&mut self, id: u8) {
         let rank_of = rank(id);
-        for missing in [TYPE, FUNCTION, MEMORY, EXPORT, CODE, DATA] {
+        for missing in [TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, CODE, DATA] {
             if rank(missing) < rank_of {
                 // An empty section of the original: nothing but a count of zero.
                 let wanted = match missing {
                     TYPE => !self.done.types && !self.types.added().is_empty(),
-                    FUNCTION => !self.done.functions && self.options.external.is_some(),
+                    FUNCTION => !self.done.functions && self.adds_functions(),
+                    TABLE => !self.done.tables && self.path_places.is_some(),
+                    GLOBAL => !self.done.globals && self.path_places.is_some(),
                     MEMORY => !self.done.memory,
                     EXPORT => !self.done.exports,
-                    CODE => !self.done.code && self.options.external.is_some(),
+                    CODE => !self.done.code && self.adds_functions(),
                     _ => !self.done.data,
                 };
                 if wanted {
@@ -423,7 +475,7 @@ impl<'a> Assembler<'a> {
 
     fn add_or_copy(&mut self, id: u8, contents: &[u8], start: usize) -> Result<(), RewriteError> {
         match id {
-            TYPE | FUNCTION | MEMORY | EXPORT | CODE | DATA => {
+            TYPE | FUNCTION | TABLE | MEMORY | GLOBAL | EXPORT | CODE | DATA => {
                 let mut reader = wasmparser::BinaryReader::new(contents, start);
                 let count = reader.read_var_u32()?;
                 let entries = &contents[reader.original_position() - start..];
@@ -471,6 +523,23 @@ impl<'a> Assembler<'a> {
                         self.type_of(*callee).encode(&mut added);
                     }
                 }
+                if let Some(places) = &self.path_places {
+                    more += 1;
+                    places.flush_type.encode(&mut added);
+                }
+            }
+            TABLE => {
+                self.done.tables = true;
+                if self.path_places.is_some() {
+                    more = 1;
+                    paths::table_type().encode(&mut added);
+                }
+            }
+            GLOBAL => {
+                self.done.globals = true;
+                if self.path_places.is_some() {
+                    more = paths::globals(&self.layout, &mut added);
+                }
             }
             MEMORY => {
                 self.done.memory = true;
@@ -511,6 +580,10 @@ impl<'a> Assembler<'a> {
         self.section(id, &contents);
     }
 
+    fn adds_functions(&self) -> bool {
+        self.options.external.is_some() || self.path_places.is_some()
+    }
+
     fn type_of(&self, id: FuncId) -> u32 {
         let i = id.as_u32() as usize;
         let imports = &self.program.imports;
@@ -528,7 +601,10 @@ impl<'a> Assembler<'a> {
         } else {
             None
         };
-        (count + 1 + u32::from(start.is_some())).encode(&mut contents);
+        let of_paths = self.path_places.map(|places| places.exports());
+        let of_paths = of_paths.as_ref().map_or(&[][..], |exports| exports);
+        let added = 1 + u32::from(start.is_some()) + of_paths.len() as u32;
+        (count + added).encode(&mut contents);
         if self.options.external.is_some() {
             // Each exported function is exported through its wrapper.
             let wrapper = (self.program.imports.len() + self.program.functions.len()) as u32;
@@ -555,6 +631,11 @@ impl<'a> Assembler<'a> {
         MEMORY_EXPORT.encode(&mut contents);
         contents.push(2);
         self.program.memories.encode(&mut contents);
+        for (name, kind, index) in of_paths {
+            name.encode(&mut contents);
+            contents.push(*kind);
+            index.encode(&mut contents);
+        }
         if let Some(start) = start {
             START_EXPORT.encode(&mut contents);
             contents.push(0);

@@ -1,0 +1,79 @@
+//! Who was called through a table: functions that a table may hold say their number when they are entered.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{EntityRef, FuncId, TypeId};
+use afterimage_program::Program;
+
+use crate::width_of;
+
+/// The numbers that functions write at their entry, because they may be called through a table.
+///
+/// An indirect call compares types by structure, so a number only has to tell a function from others of the same
+/// type.
+#[derive(Clone, Debug, Default)]
+pub struct EntryIds {
+    /// By function, imports included: its number and how many bits it takes.
+    ids: Vec<Option<(u32, u8)>>,
+    /// By type: the class of equal types.
+    classes: Vec<usize>,
+    /// By class: the functions, in the order of their numbers.
+    members: Vec<Vec<FuncId>>,
+}
+
+impl EntryIds {
+    /// Numbers the functions whose address is taken. O(functions + types).
+    pub fn new(program: &Program) -> Self {
+        let mut first = HashMap::new();
+        let classes: Vec<usize> = program
+            .types
+            .iter()
+            .map(|(id, ty)| *first.entry(ty).or_insert(id.index()))
+            .collect();
+        let imported = program.imports.iter().map(|import| import.ty);
+        let defined = program.functions.iter().map(|function| function.ty);
+        let types: Vec<TypeId> = imported.chain(defined).collect();
+        let mut members = vec![Vec::new(); program.types.len()];
+        let mut numbers = vec![None; types.len()];
+        for (i, ty) in types.iter().enumerate() {
+            let function = FuncId::new(i);
+            if program.address_taken.contains(function) {
+                let class: &mut Vec<FuncId> = &mut members[classes[ty.index()]];
+                numbers[i] = Some(class.len() as u32);
+                class.push(function);
+            }
+        }
+        let ids = numbers
+            .iter()
+            .zip(&types)
+            .map(|(number, ty)| {
+                let width = width_of(members[classes[ty.index()]].len() as u64);
+                number.map(|number| (number, width))
+            })
+            .collect();
+        Self {
+            ids,
+            classes,
+            members,
+        }
+    }
+
+    /// The number of a function and its width in bits (0 if it is the only one of its type), if the function has one.
+    pub fn of(&self, function: FuncId) -> Option<(u32, u8)> {
+        self.ids.get(function.index()).copied().flatten()
+    }
+
+    /// The width in bits of the numbers of functions of a type.
+    pub fn width(&self, ty: TypeId) -> u8 {
+        width_of(self.class(ty).len() as u64)
+    }
+
+    /// The function of a type that has a number.
+    pub fn function(&self, ty: TypeId, number: u32) -> Option<FuncId> {
+        self.class(ty).get(number as usize).copied()
+    }
+
+    fn class(&self, ty: TypeId) -> &[FuncId] {
+        &self.members[self.classes[ty.index()]]
+    }
+}

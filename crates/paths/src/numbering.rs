@@ -1,0 +1,144 @@
+//! Path numbers of one function (Ball and Larus, "Efficient Path Profiling", 1996, section 3).
+//!
+//! A path begins at a *start*: the root, what follows a call, a loop's header, a dispatch vertex or one of its handlers,
+//! what follows a loop, and wherever too many paths would meet. It ends when control leaves for a
+//! start, calls, or leaves the function. With the start known, the sum of the values of the edges that a path takes
+//! tells it from all others, and is less than the number of paths that begin there.
+
+use std::collections::BTreeMap;
+
+use afterimage_graph::{DepthFirst, LoopForest};
+use afterimage_ids::{BlockId, EdgeId, EntityRef};
+use afterimage_placement::Weights;
+use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
+
+use crate::width_of;
+
+/// How paths are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cuts {
+    /// A vertex through which more paths than this lead to their ends is a start.
+    pub through: u64,
+    /// Where a loop is left, paths end, unless only one goes on from there.
+    pub loop_exits: bool,
+}
+
+impl Default for Cuts {
+    fn default() -> Self {
+        Self {
+            through: 64,
+            loop_exits: true,
+        }
+    }
+}
+
+/// The path numbers of one function.
+#[derive(Clone, Debug, Default)]
+pub struct Numbering {
+    /// The starts, and how many bits tell apart the paths from there.
+    starts: BTreeMap<BlockId, u8>,
+    /// What taking an edge adds to the path's number, where that is not 0, ascending.
+    values: Vec<(EdgeId, u32)>,
+}
+
+impl Numbering {
+    /// Numbers the paths of a function. The most expensive edge out of a vertex adds nothing. Near-linear.
+    ///
+    /// `tail_calls_tick`: an activation takes a bit if it can end with a tail call.
+    pub fn compute(cfg: &Cfg, weights: &Weights, cuts: Cuts) -> Self {
+        let graph = &cfg.graph;
+        let search = DepthFirst::compute(graph);
+        let loops = LoopForest::compute(graph, &search);
+        let mut start = vec![false; graph.vertex_count()];
+        start[graph.root().index()] = true;
+        let mut position = vec![usize::MAX; graph.vertex_count()];
+        for (i, v) in search.reverse_postorder().enumerate() {
+            position[v.index()] = i;
+        }
+        let mut ticks = vec![false; graph.vertex_count()];
+        for (_, edge) in cfg.edges.iter() {
+            let target = edge.to.index();
+            if position[edge.from.index()] >= position[target] && search.is_reached(edge.from) {
+                start[target] = true;
+                // A loop that goes on for ever would otherwise write nothing.
+                ticks[target] = true;
+            }
+            start[target] |= matches!(edge.kind, EdgeKind::CallReturn | EdgeKind::Catch(_))
+                || matches!(cfg.blocks[edge.to].kind, BlockKind::Dispatch(_));
+        }
+        let mut tail_calls = false;
+        // How many paths lead from each vertex to an end.
+        let mut paths = vec![1u64; graph.vertex_count()];
+        let mut values = Vec::new();
+        let mut order: Vec<EdgeId> = Vec::new();
+        for &v in search.postorder() {
+            if v == graph.exit() {
+                continue;
+            }
+            tail_calls |= matches!(cfg.blocks[v].end, BlockEnd::TailCall(_));
+            if !matches!(cfg.blocks[v].end, BlockEnd::Call(_)) {
+                order.clear();
+                order.extend_from_slice(graph.out_edges(v));
+                order.sort_by(|&a, &b| weights.edge(b).total_cmp(&weights.edge(a)));
+                let mut sum = 0u64;
+                for &edge in &order {
+                    let to = graph.to(edge);
+                    if sum > 0 {
+                        values.push((edge, sum as u32));
+                    }
+                    sum += if start[to.index()] {
+                        1
+                    } else {
+                        paths[to.index()]
+                    };
+                }
+                paths[v.index()] = sum.max(1);
+            }
+            let leaves_loop = |&edge: &EdgeId| {
+                loops
+                    .innermost(graph.from(edge))
+                    .is_some_and(|l| !loops.contains(l, v))
+            };
+            let many = paths[v.index()];
+            if many > cuts.through
+                || many > 1 && cuts.loop_exits && graph.in_edges(v).iter().any(leaves_loop)
+            {
+                start[v.index()] = true;
+            }
+        }
+        ticks[graph.root().index()] |= tail_calls;
+        values.sort_unstable();
+        let starts = graph
+            .vertices()
+            .filter(|v| start[v.index()] && *v != graph.exit() && search.is_reached(*v))
+            .map(|v| {
+                let width = width_of(paths[v.index()]).max(u8::from(ticks[v.index()]));
+                (v, width)
+            })
+            .collect();
+        Self { starts, values }
+    }
+
+    /// How many bits tell apart the paths that begin at a vertex; `None` if none begins there.
+    pub fn start(&self, v: BlockId) -> Option<u8> {
+        self.starts.get(&v).copied()
+    }
+
+    /// The vertices where paths begin, ascending, and how many bits tell their paths apart.
+    pub fn starts(&self) -> impl Iterator<Item = (BlockId, u8)> + '_ {
+        self.starts.iter().map(|(&v, &width)| (v, width))
+    }
+
+    /// What taking an edge adds to a path's number.
+    pub fn value(&self, edge: EdgeId) -> u32 {
+        match self.values.binary_search_by_key(&edge, |v| v.0) {
+            Ok(i) => self.values[i].1,
+            Err(_) => 0,
+        }
+    }
+
+    /// The edges that add something, ascending, and what.
+    pub fn values(&self) -> &[(EdgeId, u32)] {
+        &self.values
+    }
+}

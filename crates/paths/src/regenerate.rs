@@ -1,0 +1,286 @@
+//! From the bits that a run wrote back to the paths that it took.
+//!
+//! A table per function says for each start and each number which path it is and how it ends. The activations are
+//! kept on a stack, because a callee's paths stand between its caller's.
+
+mod bits;
+mod end;
+mod stack;
+mod tables;
+
+use std::collections::VecDeque;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
+use afterimage_program::Program;
+
+use crate::PathPlan;
+use bits::Bits;
+pub use end::{FinalFrame, Finish};
+use stack::{Activation, NOWHERE};
+use tables::{PathEnd, Tables, Target};
+
+/// Who is told of the paths, in the order of execution.
+pub trait Sink {
+    /// A path that was not executed before; the answer is its name from now on.
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId;
+    /// A path was executed.
+    fn path(&mut self, node: NodeId);
+    /// An activation of a function begins.
+    fn enter(&mut self, function: FuncId);
+    /// The innermost activation ends.
+    fn leave(&mut self);
+}
+
+/// The blocks of a path, at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExecutedPath<'a> {
+    /// Whose they are.
+    pub function: FuncId,
+    /// The blocks, in order.
+    pub blocks: &'a [BlockId],
+}
+
+/// Why the bits do not make a run of the program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegenerateError {
+    /// A number that no path from there has.
+    #[error("no path of {function} that begins at {block} has number {number}")]
+    NoSuchPath {
+        /// The function.
+        function: FuncId,
+        /// Where the path begins.
+        block: BlockId,
+        /// The number.
+        number: u32,
+    },
+    /// The function that was entered is not the one that was called.
+    #[error("a call of {called} reached another function")]
+    OtherCallee {
+        /// The function that the call names.
+        called: FuncId,
+    },
+    /// A call through a table reached a function that is not there.
+    #[error("a call through a table in {0} reached no function of its type")]
+    NoSuchCallee(FuncId),
+    /// A word without bits, or a number that goes over a word's end.
+    #[error("the recorded bits are damaged")]
+    Bits,
+    /// An exception arrived where none can.
+    #[error("an exception left a call in {0} that cannot throw")]
+    Exception(FuncId),
+    /// The bits ended and the run goes on.
+    #[error("the recorded bits end before the run does, in {0}")]
+    Early(FuncId),
+    /// The run ended and bits are left.
+    #[error("the run ended before the recorded bits did")]
+    Late,
+    /// The run goes on after the end that the recording has.
+    #[error("the path does not lead to where the recording ended")]
+    Elsewhere,
+    /// More activations than can be kept.
+    #[error("more than {0} activations are open at once")]
+    TooDeep(usize),
+}
+
+/// Most activations that may be open at once.
+const DEEPEST: usize = 1 << 26;
+
+/// Makes the sequence of paths of a run from its bits, piece by piece. O(1) for every path, and once for each different one its length.
+pub struct Regenerator<'a> {
+    tables: Tables<'a>,
+    bits: Bits,
+    /// The innermost activation; none between two calls by the host.
+    current: Option<Activation>,
+    outer: Vec<Activation>,
+    /// Calls by the host that were not looked at yet.
+    host_calls: VecDeque<FuncId>,
+    /// How many blocks have been executed.
+    time: u64,
+}
+
+/// What to do next.
+enum Next {
+    Go,
+    /// A call by the host is needed, and there is none yet.
+    Idle,
+}
+
+impl<'a> Regenerator<'a> {
+    /// Begins before the first path.
+    pub fn new(program: &'a Program, plan: &'a PathPlan) -> Self {
+        Self {
+            tables: Tables::new(program, plan),
+            bits: Bits::default(),
+            current: None,
+            outer: Vec::new(),
+            host_calls: VecDeque::new(),
+            time: 0,
+        }
+    }
+
+    /// The host calls a function.
+    pub fn host_call(&mut self, function: FuncId) {
+        self.host_calls.push_back(function);
+    }
+
+    /// How many blocks have been executed so far.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// The functions whose activations are open, the outermost first.
+    pub fn open(&self) -> impl Iterator<Item = FuncId> + '_ {
+        self.outer
+            .iter()
+            .chain(&self.current)
+            .map(|a| self.tables.id(a.function))
+    }
+
+    /// Takes the next words. The last one is kept until more come, because what follows it depends on whether it is the last.
+    ///
+    /// # Errors
+    /// If they do not continue the run.
+    pub fn feed<S: Sink>(&mut self, words: &[u64], sink: &mut S) -> Result<(), RegenerateError> {
+        for &word in words {
+            if let Some(ready) = self.bits.push(word)? {
+                self.bits.open(ready);
+                while self.bits.left() {
+                    if let Next::Idle = self.step(sink)? {
+                        return Err(RegenerateError::Late);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One path, or the beginning or end of an activation.
+    #[inline]
+    fn step<S: Sink>(&mut self, sink: &mut S) -> Result<Next, RegenerateError> {
+        let Some(mut at) = self.current else {
+            let Some(function) = self.host_calls.pop_front() else {
+                return Ok(Next::Idle);
+            };
+            // An import that is exported: the host called itself.
+            if let Some(function) = self.tables.defined(function) {
+                self.enter(function, sink)?;
+            }
+            return Ok(Next::Go);
+        };
+        let width = self.tables.width(at.function, at.start);
+        let number = self.bits.take(width)?;
+        let path = self.tables.path(at.function, at.start, number, sink)?;
+        if path.length > 0 {
+            sink.path(path.node);
+            self.time += u64::from(path.length);
+        }
+        match path.end {
+            PathEnd::Start(start) => {
+                at.start = start;
+                self.current = Some(at);
+            }
+            PathEnd::Call {
+                target,
+                returns,
+                throws,
+                block,
+            } => {
+                at.start = returns;
+                at.throws = throws;
+                at.block = block;
+                self.current = Some(at);
+                if let Some(callee) = self.callee(target, at.function)? {
+                    if self.outer.len() >= DEEPEST {
+                        return Err(RegenerateError::TooDeep(DEEPEST));
+                    }
+                    self.outer.push(at);
+                    self.enter(callee, sink)?;
+                }
+            }
+            PathEnd::TailCall { target } => {
+                let from = at.function;
+                sink.leave();
+                self.current = None;
+                match self.callee(target, from)? {
+                    Some(callee) => self.enter(callee, sink)?,
+                    None => self.current = self.outer.pop(),
+                }
+            }
+            PathEnd::Return => {
+                sink.leave();
+                self.current = self.outer.pop();
+            }
+            PathEnd::Throw => {
+                sink.leave();
+                self.unwind()?;
+            }
+            PathEnd::Stop => return Err(RegenerateError::Elsewhere),
+        }
+        Ok(Next::Go)
+    }
+
+    /// An exception has left an activation: the caller goes on where it looks for a handler.
+    fn unwind(&mut self) -> Result<(), RegenerateError> {
+        self.current = self.outer.pop();
+        if let Some(at) = &mut self.current {
+            if at.throws == NOWHERE {
+                return Err(RegenerateError::Exception(self.tables.id(at.function)));
+            }
+            at.start = at.throws;
+        }
+        Ok(())
+    }
+
+    /// Who is called: `None` for an import.
+    #[inline]
+    fn callee(&mut self, target: Target, caller: u32) -> Result<Option<u32>, RegenerateError> {
+        match target {
+            Target::Defined(function) => Ok(Some(function)),
+            Target::Import(function) => {
+                self.import(function)?;
+                Ok(None)
+            }
+            Target::Table(ty) => {
+                let ids = self.tables.entry_ids();
+                let number = self.bits.peek(ids.width(ty))?;
+                let function = ids
+                    .function(ty, number)
+                    .ok_or_else(|| RegenerateError::NoSuchCallee(self.tables.id(caller)))?;
+                let defined = self.tables.defined(function);
+                if defined.is_none() {
+                    self.import(function)?;
+                }
+                Ok(defined)
+            }
+        }
+    }
+
+    /// The host says an import's number, if a table may hold it.
+    fn import(&mut self, function: FuncId) -> Result<(), RegenerateError> {
+        match self.tables.entry_ids().of(function) {
+            Some((number, width)) if self.bits.take(width)? != number => {
+                Err(RegenerateError::OtherCallee { called: function })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn enter<S: Sink>(&mut self, function: u32, sink: &mut S) -> Result<(), RegenerateError> {
+        let (start, entry) = self.tables.entry(function);
+        if let Some((number, width)) = entry
+            && self.bits.take(width)? != number
+        {
+            let called = self.tables.id(function);
+            return Err(RegenerateError::OtherCallee { called });
+        }
+        sink.enter(self.tables.id(function));
+        self.current = Some(Activation {
+            function,
+            start,
+            throws: NOWHERE,
+            block: BlockId::new(0),
+        });
+        Ok(())
+    }
+}

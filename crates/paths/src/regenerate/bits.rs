@@ -1,0 +1,71 @@
+//! Reading numbers out of words.
+
+use super::RegenerateError;
+
+/// Words as the probes write them: below its highest set bit, a word holds numbers one after the other, the first
+/// on top. No number goes over a word's end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bits {
+    /// What is left of the word being read, and how many bits of it.
+    word: u64,
+    left: u32,
+    /// The word after it, which has at least one bit; 0 for none.
+    next: u64,
+}
+
+impl Bits {
+    /// Takes a word and hands out the one before it, if there was one.
+    pub(super) fn push(&mut self, word: u64) -> Result<Option<u64>, RegenerateError> {
+        if word == 0 {
+            return Err(RegenerateError::Bits);
+        }
+        // Nothing was written into it.
+        if word == 1 {
+            return Ok(None);
+        }
+        let ready = std::mem::replace(&mut self.next, word);
+        Ok((ready != 0).then_some(ready))
+    }
+
+    /// The word that is kept back, if any.
+    pub(super) fn last(&mut self) -> Option<u64> {
+        let last = std::mem::take(&mut self.next);
+        (last != 0).then_some(last)
+    }
+
+    /// Begins to read a word.
+    pub(super) fn open(&mut self, word: u64) {
+        self.word = word;
+        self.left = 63 - word.leading_zeros();
+    }
+
+    /// Whether any bits are left in the word.
+    #[inline]
+    pub(super) fn left(&self) -> bool {
+        self.left > 0
+    }
+
+    /// The next number of so many bits.
+    #[inline]
+    pub(super) fn take(&mut self, width: u8) -> Result<u32, RegenerateError> {
+        let number = self.peek(width)?;
+        self.left -= u32::from(width);
+        Ok(number)
+    }
+
+    /// The same, without going on.
+    #[inline]
+    pub(super) fn peek(&self, width: u8) -> Result<u32, RegenerateError> {
+        let width = u32::from(width);
+        if width > self.left {
+            return Err(RegenerateError::Bits);
+        }
+        let mask = (1u64 << width) - 1;
+        Ok((self.word >> (self.left - width) & mask) as u32)
+    }
+
+    /// Whether bits are left after the next number of so many bits.
+    pub(super) fn more_than(&self, width: u8) -> bool {
+        self.left > u32::from(width)
+    }
+}

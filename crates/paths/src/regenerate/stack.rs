@@ -1,0 +1,19 @@
+//! Open activations.
+
+use afterimage_ids::BlockId;
+
+/// No start.
+pub(super) const NOWHERE: u32 = u32::MAX;
+
+/// An activation, and where it goes on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Activation {
+    /// Which defined function.
+    pub function: u32,
+    /// Where its next path begins: which of the function's starts.
+    pub start: u32,
+    /// Where its next path begins if an exception leaves the call that it waits for.
+    pub throws: u32,
+    /// The block whose call it waits for.
+    pub block: BlockId,
+}

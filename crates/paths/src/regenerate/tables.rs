@@ -1,0 +1,310 @@
+//! Which path a number stands for, looked up once.
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, TypeId};
+use afterimage_program::{BlockEnd, BlockKind, Callee, Program};
+
+use super::stack::NOWHERE;
+use super::{ExecutedPath, RegenerateError, Sink};
+use crate::{EntryIds, PathPlan};
+
+/// A path that was looked up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    pub node: NodeId,
+    /// How many blocks it has: none if it goes from one dispatch vertex to the next.
+    pub length: u32,
+    pub end: PathEnd,
+}
+
+/// How a path ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PathEnd {
+    /// The next path of this activation begins there.
+    Start(u32),
+    /// With a call: where the activation goes on when it returns, and when an exception comes out of it.
+    Call {
+        target: Target,
+        returns: u32,
+        throws: u32,
+        block: BlockId,
+    },
+    TailCall {
+        target: Target,
+    },
+    Return,
+    /// An exception leaves the function.
+    Throw,
+    /// With a trap.
+    Stop,
+}
+
+/// Who is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    /// A defined function, by its position.
+    Defined(u32),
+    Import(FuncId),
+    Table(TypeId),
+}
+
+/// Numbers below this are looked up in a list, others in a map.
+const DENSE: usize = 1 << 12;
+
+/// The paths from one start.
+#[derive(Debug)]
+struct Start {
+    block: BlockId,
+    width: u8,
+    dense: Vec<u32>,
+    sparse: std::collections::HashMap<u32, u32>,
+}
+
+/// The starts of one function.
+#[derive(Debug)]
+struct Function {
+    starts: Vec<Start>,
+    /// By block: which start it is.
+    of_block: Vec<u32>,
+    /// Which start the root is.
+    root: u32,
+    entry: Option<(u32, u8)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Tables<'a> {
+    program: &'a Program,
+    plan: &'a PathPlan,
+    functions: Vec<Option<Box<Function>>>,
+    paths: Vec<Path>,
+    blocks: Vec<BlockId>,
+}
+
+/// Not looked up yet.
+const UNKNOWN: u32 = u32::MAX;
+
+impl<'a> Tables<'a> {
+    pub(super) fn new(program: &'a Program, plan: &'a PathPlan) -> Self {
+        Self {
+            program,
+            plan,
+            functions: program.functions.iter().map(|_| None).collect(),
+            paths: Vec::new(),
+            blocks: Vec::new(),
+        }
+    }
+
+    pub(super) fn entry_ids(&self) -> &'a EntryIds {
+        self.plan.entry_ids()
+    }
+
+    pub(super) fn id(&self, function: u32) -> FuncId {
+        self.program.functions[function as usize].id
+    }
+
+    /// The position of a defined function; `None` for an import.
+    pub(super) fn defined(&self, function: FuncId) -> Option<u32> {
+        let position = function.index().checked_sub(self.program.imports.len())?;
+        (position < self.functions.len()).then_some(position as u32)
+    }
+
+    /// Where an activation begins, and what it writes before its first path.
+    #[inline]
+    pub(super) fn entry(&mut self, function: u32) -> (u32, Option<(u32, u8)>) {
+        let table = self.function(function);
+        (table.root, table.entry)
+    }
+
+    #[inline]
+    pub(super) fn width(&self, function: u32, start: u32) -> u8 {
+        // A start that is none has been refused when its path was looked up.
+        self.functions[function as usize]
+            .as_ref()
+            .and_then(|f| f.starts.get(start as usize))
+            .map_or(0, |s| s.width)
+    }
+
+    /// The path of this number.
+    #[inline]
+    pub(super) fn path<S: Sink>(
+        &mut self,
+        function: u32,
+        start: u32,
+        number: u32,
+        sink: &mut S,
+    ) -> Result<Path, RegenerateError> {
+        if let Some(table) = &self.functions[function as usize]
+            && let Some(from) = table.starts.get(start as usize)
+            && let Some(&path) = from.dense.get(number as usize)
+            && path != UNKNOWN
+        {
+            return Ok(self.paths[path as usize]);
+        }
+        self.look_up(function, start, number, sink)
+    }
+
+    #[cold]
+    fn look_up<S: Sink>(
+        &mut self,
+        function: u32,
+        start: u32,
+        number: u32,
+        sink: &mut S,
+    ) -> Result<Path, RegenerateError> {
+        if let Some(&path) = self.start(function, start)?.sparse.get(&number) {
+            return Ok(self.paths[path as usize]);
+        }
+        let end = self.walk(function, start, number)?;
+        let length = self.blocks.len() as u32;
+        let node = if length > 0 {
+            sink.define(ExecutedPath {
+                function: self.id(function),
+                blocks: &self.blocks,
+            })
+        } else {
+            NodeId::new(0)
+        };
+        let path = Path { node, length, end };
+        let position = self.paths.len() as u32;
+        self.paths.push(path);
+        let from = self.start(function, start)?;
+        let number = number as usize;
+        if number < DENSE {
+            if from.dense.len() <= number {
+                from.dense.resize(number + 1, UNKNOWN);
+            }
+            from.dense[number] = position;
+        } else {
+            from.sparse.insert(number as u32, position);
+        }
+        Ok(path)
+    }
+
+    fn start(&mut self, function: u32, start: u32) -> Result<&mut Start, RegenerateError> {
+        let id = self.id(function);
+        self.function(function)
+            .starts
+            .get_mut(start as usize)
+            .ok_or(RegenerateError::Early(id))
+    }
+
+    /// Puts the blocks of a path into `self.blocks`, and says how it ends.
+    pub(super) fn walk(
+        &mut self,
+        function: u32,
+        start: u32,
+        number: u32,
+    ) -> Result<PathEnd, RegenerateError> {
+        let first = self.start(function, start)?.block;
+        let cfg = &self.program.functions[function as usize].cfg;
+        let numbering = &self.plan.functions[function as usize];
+        let refuse = || RegenerateError::NoSuchPath {
+            function: self.program.functions[function as usize].id,
+            block: first,
+            number,
+        };
+        self.blocks.clear();
+        let mut rest = number;
+        let mut v = first;
+        let last = loop {
+            if cfg.blocks[v].kind == BlockKind::Code {
+                self.blocks.push(v);
+            }
+            if matches!(cfg.blocks[v].end, BlockEnd::Call(_)) {
+                break None;
+            }
+            let ways = cfg.graph.out_edges(v).iter().copied();
+            let fitting = ways.filter(|&e| numbering.value(e) <= rest);
+            let Some(edge) = fitting.max_by_key(|&e| numbering.value(e)) else {
+                break None;
+            };
+            rest -= numbering.value(edge);
+            v = cfg.graph.to(edge);
+            if v == cfg.graph.exit() || numbering.start(v).is_some() {
+                break Some(edge);
+            }
+        };
+        if rest != 0 {
+            return Err(refuse());
+        }
+        let from = last.map_or(v, |edge| cfg.graph.from(edge));
+        let of_block = |v: BlockId| match &self.functions[function as usize] {
+            Some(table) => table.of_block[v.index()],
+            None => NOWHERE,
+        };
+        Ok(match (cfg.blocks[from].end, last) {
+            (BlockEnd::Call(callee), _) => {
+                let mut way = cfg.graph.out_edges(from).iter();
+                let returns = way
+                    .clone()
+                    .find(|&&e| cfg.edges[e].kind == afterimage_program::EdgeKind::CallReturn);
+                let throws =
+                    way.find(|&&e| cfg.edges[e].kind == afterimage_program::EdgeKind::CallThrow);
+                let to = |edge: Option<&afterimage_ids::EdgeId>| {
+                    edge.map_or(NOWHERE, |&e| of_block(cfg.graph.to(e)))
+                };
+                PathEnd::Call {
+                    target: self.target(callee),
+                    returns: to(returns),
+                    throws: to(throws),
+                    block: from,
+                }
+            }
+            (_, Some(edge)) if cfg.graph.to(edge) != cfg.graph.exit() => {
+                PathEnd::Start(of_block(cfg.graph.to(edge)))
+            }
+            (BlockEnd::TailCall(callee), _) => PathEnd::TailCall {
+                target: self.target(callee),
+            },
+            (BlockEnd::Throw | BlockEnd::Dispatch, _) => PathEnd::Throw,
+            (BlockEnd::Unreachable, _) | (_, None) => PathEnd::Stop,
+            _ => PathEnd::Return,
+        })
+    }
+
+    /// The blocks of the path that was walked last.
+    pub(super) fn walked(&self) -> &[BlockId] {
+        &self.blocks
+    }
+
+    fn target(&self, callee: Callee) -> Target {
+        match callee {
+            Callee::Direct(function) => match self.defined(function) {
+                Some(function) => Target::Defined(function),
+                None => Target::Import(function),
+            },
+            Callee::Indirect { ty, .. } => Target::Table(ty),
+        }
+    }
+
+    /// The table of a function, which is made when the function is first entered.
+    #[inline]
+    fn function(&mut self, function: u32) -> &mut Function {
+        let position = function as usize;
+        let (program, plan) = (self.program, self.plan);
+        self.functions[position].get_or_insert_with(|| {
+            let numbering = &plan.functions[position];
+            let cfg = &program.functions[position].cfg;
+            let mut of_block = vec![NOWHERE; cfg.graph.vertex_count()];
+            let starts: Vec<Start> = numbering
+                .starts()
+                .enumerate()
+                .map(|(i, (block, width))| {
+                    of_block[block.index()] = i as u32;
+                    Start {
+                        block,
+                        width,
+                        dense: Vec::new(),
+                        sparse: std::collections::HashMap::new(),
+                    }
+                })
+                .collect();
+            let root = of_block[cfg.graph.root().index()];
+            Box::new(Function {
+                starts,
+                of_block,
+                root,
+                entry: plan.entry_ids.of(program.functions[position].id),
+            })
+        })
+    }
+}
