@@ -1,0 +1,239 @@
+//! Lists of symbols that are still growing, one inside the other, in one buffer.
+
+use afterimage_ids::FuncId;
+
+use crate::Symbol;
+use crate::consing::Consing;
+
+/// A list of at most so many runs becomes one rule as it is.
+const FLAT: usize = 16;
+/// A level of a list that has so many runs is folded, but for its end.
+const FULL: usize = 64;
+/// No block has more runs.
+const LONGEST: usize = 32;
+
+/// A symbol so many times in a row.
+#[derive(Clone, Copy)]
+struct Run {
+    symbol: Symbol,
+    level: u32,
+    count: u64,
+}
+
+/// A list: the runs from `start` to the next list's, or the buffer's end. Their levels never rise: what is older has
+/// been folded more often.
+#[derive(Clone, Copy)]
+struct List {
+    start: usize,
+    /// Where the runs of level 0 begin.
+    tail: usize,
+}
+
+/// A stack of growing lists; only the innermost grows.
+///
+/// A long list is folded into a balanced tree by *locally consistent parsing* (Mehlhorn, Sundar and Uhrig, "Maintaining
+/// dynamic sequences under equality tests in polylogarithmic time", 1997; Sakamoto, Kida and Shimozono, "A
+/// space-saving linear-time algorithm for grammar-based compression", 2004): equal neighbours are a run; a block
+/// begins where the scrambled number of a run's symbol is smaller than both its neighbours'; each block becomes a
+/// rule, and the rules are the next level's symbols. Where blocks begin depends on what is nearby only, so that equal stretches
+/// get equal rules but for their ends.
+///
+/// A level is folded when it is full, so a list of n symbols takes O(log n) room, and O(1) amortised time a symbol.
+/// What a closed list becomes does not depend on when its levels were folded.
+#[derive(Default)]
+pub(super) struct Lists {
+    runs: Vec<Run>,
+    lists: Vec<List>,
+    scratch: Vec<Symbol>,
+}
+
+impl Lists {
+    /// How many runs there are in all lists.
+    pub(super) fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Begins a list inside the innermost.
+    #[inline]
+    pub(super) fn open(&mut self) {
+        let end = self.runs.len();
+        self.lists.push(List {
+            start: end,
+            tail: end,
+        });
+    }
+
+    /// Appends to the innermost list.
+    #[inline]
+    pub(super) fn push(&mut self, symbol: Symbol, count: u64, rules: &mut Consing) {
+        let tail = self.innermost().tail;
+        match self.runs[tail..].last_mut() {
+            Some(last) if last.symbol == symbol => last.count += count,
+            _ => {
+                self.runs.push(Run {
+                    symbol,
+                    level: 0,
+                    count,
+                });
+                if self.runs.len() - tail >= FULL {
+                    self.compress(rules);
+                }
+            }
+        }
+    }
+
+    /// Ends the innermost list: what it is, if it is not empty.
+    #[inline]
+    pub(super) fn close(&mut self, rules: &mut Consing) -> Option<(Symbol, u64)> {
+        let start = self.innermost().start;
+        let closed = match self.runs.len() - start {
+            0 => None,
+            1 => Some((self.runs[start].symbol, self.runs[start].count)),
+            _ => Some(self.close_long(rules)),
+        };
+        self.runs.truncate(start);
+        self.lists.pop();
+        closed
+    }
+
+    /// Ends the innermost list, which is a whole activation of a function.
+    pub(super) fn close_call(&mut self, function: FuncId, rules: &mut Consing) -> Symbol {
+        self.settle(rules);
+        let start = self.innermost().start;
+        let body = spell(&self.runs[start..], &mut self.scratch, rules);
+        let call = rules.call(function, body);
+        self.runs.truncate(start);
+        self.lists.pop();
+        call
+    }
+
+    #[inline]
+    fn innermost(&self) -> List {
+        self.lists[self.lists.len() - 1]
+    }
+
+    fn close_long(&mut self, rules: &mut Consing) -> (Symbol, u64) {
+        self.settle(rules);
+        let start = self.innermost().start;
+        rule(&self.runs[start..], &mut self.scratch, rules)
+    }
+
+    /// Folds the full levels of the innermost list.
+    #[cold]
+    fn compress(&mut self, rules: &mut Consing) {
+        let List { start, tail } = self.innermost();
+        let (mut from, mut to, mut level) = (tail, self.runs.len(), 0);
+        let mut tail = tail;
+        loop {
+            let before = self.runs.len();
+            let upper = self.fold(start, from, to, false, rules);
+            tail = if level == 0 {
+                upper
+            } else {
+                tail - (before - self.runs.len())
+            };
+            level += 1;
+            (from, to) = (self.beginning(start, upper, level), upper);
+            if to - from < FULL {
+                break;
+            }
+        }
+        let innermost = self.lists.len() - 1;
+        self.lists[innermost].tail = tail;
+    }
+
+    /// Folds the innermost list until it is short and of one level.
+    fn settle(&mut self, rules: &mut Consing) {
+        let List { start, tail } = self.innermost();
+        let (mut from, mut level) = (tail, 0);
+        while from > start || self.runs.len() - start > FLAT {
+            let upper = self.fold(start, from, self.runs.len(), true, rules);
+            level += 1;
+            from = self.beginning(start, upper, level);
+        }
+    }
+
+    /// Where the runs of a level begin that end at `to`, in a list that begins at `start`.
+    fn beginning(&self, start: usize, to: usize, level: u32) -> usize {
+        let below = self.runs[start..to].iter().rev();
+        to - below.take_while(|run| run.level == level).count()
+    }
+
+    /// Makes rules of the blocks of a level's runs, `from..to`, which become runs of the level above. Whether the level is complete (`whole`) or
+    /// its last block stays. Returns where the level above ends now.
+    fn fold(
+        &mut self,
+        start: usize,
+        from: usize,
+        to: usize,
+        whole: bool,
+        rules: &mut Consing,
+    ) -> usize {
+        let level = self.runs[from].level + 1;
+        let (mut upper, mut block) = (from, from);
+        for end in from + 2..=to {
+            let complete = if end == to {
+                whole
+            } else {
+                end >= block + LONGEST || end >= block + 2 && self.begins_block(end, to)
+            };
+            if complete {
+                let (symbol, count) = rule(&self.runs[block..end], &mut self.scratch, rules);
+                upper = self.put(start, upper, Run { symbol, level, count });
+                block = end;
+            }
+        }
+        if whole && block < to {
+            let Run { symbol, count, .. } = self.runs[block];
+            upper = self.put(start, upper, Run { symbol, level, count });
+            block = to;
+        }
+        self.runs.copy_within(block.., upper);
+        self.runs.truncate(self.runs.len() - (block - upper));
+        upper
+    }
+
+    /// Whether a block begins with this run of a level that ends at `to`.
+    fn begins_block(&self, at: usize, to: usize) -> bool {
+        let key = |at: usize| scramble(self.runs[at].symbol);
+        at + 1 < to && key(at) < key(at - 1) && key(at) < key(at + 1)
+    }
+
+    /// Appends a run to a level that ends at `end`, where there is room. Returns where it ends then.
+    fn put(&mut self, start: usize, end: usize, run: Run) -> usize {
+        match self.runs[start..end].last_mut() {
+            Some(last) if last.level == run.level && last.symbol == run.symbol => {
+                last.count += run.count;
+                end
+            }
+            _ => {
+                self.runs[end] = run;
+                end + 1
+            }
+        }
+    }
+}
+
+/// A bijection that leaves no order of the symbols' numbers.
+fn scramble(symbol: Symbol) -> u32 {
+    let bits = symbol.bits().wrapping_mul(0x9e37_79b1);
+    (bits ^ bits >> 15).wrapping_mul(0x85eb_ca77)
+}
+
+/// What these runs are, at least one: a run, which is one rule's if they are several.
+fn rule(runs: &[Run], scratch: &mut Vec<Symbol>, rules: &mut Consing) -> (Symbol, u64) {
+    match runs {
+        [run] => (run.symbol, run.count),
+        _ => {
+            let symbols = spell(runs, scratch, rules);
+            (rules.sequence(symbols), 1)
+        }
+    }
+}
+
+/// One symbol for each run.
+fn spell<'a>(runs: &[Run], scratch: &'a mut Vec<Symbol>, rules: &mut Consing) -> &'a [Symbol] {
+    scratch.clear();
+    scratch.extend(runs.iter().map(|run| rules.repeat(run.symbol, run.count)));
+    scratch
+}

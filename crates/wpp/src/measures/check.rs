@@ -1,0 +1,179 @@
+//! Whether a segment is sound.
+
+use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
+
+use super::{CheckError, tally};
+use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
+
+/// What is found of the rules.
+pub(super) struct Rules {
+    /// How many blocks a rule's symbols execute up to each symbol.
+    pub(super) ends: Vec<u64>,
+    /// How many blocks each rule executes.
+    pub(super) lengths: PrimaryMap<RuleId, u64>,
+    /// The function whose activation executes a rule; `None` if it stands for whole activations only.
+    owners: PrimaryMap<RuleId, Option<FuncId>>,
+}
+
+/// What is found of the root.
+pub(super) struct Items {
+    /// How many blocks are executed before each item, and in all.
+    pub(super) starts: Vec<u64>,
+    /// How many activations are open before each item, and at the end.
+    pub(super) depths: Vec<u32>,
+}
+
+/// Checks the rules and measures them.
+pub(super) fn rules(
+    grammar: &Grammar,
+    nodes: &PrimaryMap<NodeId, Node>,
+) -> Result<Rules, CheckError> {
+    let mut ends = Vec::with_capacity(grammar.symbols.len());
+    let mut lengths = PrimaryMap::with_capacity(grammar.rules.len());
+    let mut owners = PrimaryMap::with_capacity(grammar.rules.len());
+    for (id, rule) in grammar.rules.iter() {
+        layout(grammar, id, rule, ends.len())?;
+        let mut length: u64 = 0;
+        let mut owner = None;
+        for &symbol in grammar.symbols_of(id) {
+            let (more, of) = match symbol.as_rule() {
+                Some(names) if names >= id => {
+                    return Err(CheckError::Forward { rule: id, names });
+                }
+                Some(child) => (lengths[child], owners[child]),
+                None => terminal(symbol, nodes)?,
+            };
+            length = length.checked_add(more).ok_or(CheckError::LongRule(id))?;
+            ends.push(length);
+            owner = same(id, owner, of)?;
+        }
+        let (length, owner) = match rule.kind {
+            Kind::Sequence => (length, owner),
+            Kind::Repeat(times) => {
+                let length = length.checked_mul(times).ok_or(CheckError::LongRule(id))?;
+                (length, owner)
+            }
+            Kind::Call(function) => {
+                same(id, owner, Some(function))?;
+                (length, None)
+            }
+        };
+        lengths.push(length);
+        owners.push(owner);
+    }
+    if ends.len() < grammar.symbols.len() {
+        return Err(CheckError::LeftOver);
+    }
+    Ok(Rules {
+        ends,
+        lengths,
+        owners,
+    })
+}
+
+/// Checks the root and measures it.
+pub(super) fn root(
+    segment: &Segment,
+    nodes: &PrimaryMap<NodeId, Node>,
+    rules: &Rules,
+) -> Result<Items, CheckError> {
+    let mut stack = segment.open.clone();
+    let mut length: u64 = 0;
+    let (mut starts, mut depths) = (Vec::new(), Vec::new());
+    let mut begun = 0;
+    for (item, root) in segment.root.iter().enumerate() {
+        starts.push(length);
+        depths.push(stack.len() as u32);
+        match *root {
+            Root::Run(symbol) => {
+                let (more, of) = match symbol.as_rule() {
+                    Some(rule) => match rules.lengths.get(rule) {
+                        Some(&length) => (length, rules.owners[rule]),
+                        None => return Err(CheckError::UnknownRule(rule)),
+                    },
+                    None => terminal(symbol, nodes)?,
+                };
+                if let Some(function) = of
+                    && stack.last() != Some(&function)
+                {
+                    return Err(CheckError::Foreign { item, function });
+                }
+                length = length.checked_add(more).ok_or(CheckError::LongRoot)?;
+            }
+            Root::Enter(function) => {
+                stack.push(function);
+                begun += 1;
+            }
+            Root::Leave if begun > 0 => return Err(CheckError::LeaveBegun(item)),
+            Root::Leave => {
+                stack.pop().ok_or(CheckError::LeaveNone(item))?;
+            }
+        }
+    }
+    starts.push(length);
+    depths.push(stack.len() as u32);
+    if length != segment.length {
+        return Err(CheckError::Length {
+            length: segment.length,
+            found: length,
+        });
+    }
+    segment
+        .before
+        .checked_add(length)
+        .ok_or(CheckError::End)
+        .map(|_| Items { starts, depths })
+}
+
+/// Compares the counts with those of the rules, which must be sound.
+pub(super) fn counts(segment: &Segment) -> Result<(), CheckError> {
+    let tallies = tally(&segment.grammar, &segment.root).ok_or(CheckError::Uncountable)?;
+    if tallies.0 != segment.node_counts {
+        return Err(CheckError::NodeCounts);
+    }
+    if tallies.1 != segment.call_counts {
+        return Err(CheckError::CallCounts);
+    }
+    Ok(())
+}
+
+/// The symbols of a rule stand behind those of the rules before, and are as many as its kind demands.
+fn layout(grammar: &Grammar, id: RuleId, rule: &Rule, start: usize) -> Result<(), CheckError> {
+    if rule.start as usize != start {
+        return Err(CheckError::Gap(id));
+    }
+    if rule.len as usize > grammar.symbols.len() - start {
+        return Err(CheckError::Beyond(id));
+    }
+    match rule.kind {
+        Kind::Sequence if rule.len < 2 => Err(CheckError::ShortSequence(id)),
+        Kind::Repeat(_) if rule.len != 1 => Err(CheckError::RepeatedSymbols(id)),
+        Kind::Repeat(times) if times < 2 => Err(CheckError::FewTimes(id)),
+        _ => Ok(()),
+    }
+}
+
+/// The length of a node, and the function whose activations execute it. What a filter left out may stand in any activation.
+fn terminal(
+    symbol: Symbol,
+    nodes: &PrimaryMap<NodeId, Node>,
+) -> Result<(u64, Option<FuncId>), CheckError> {
+    let id = NodeId::from_u32(symbol.bits() >> 1);
+    let node = nodes.get(id).ok_or(CheckError::UnknownNode(id))?;
+    match node.length() {
+        0 => Err(CheckError::EmptyNode(id)),
+        length => Ok((length, (node.left_out == 0).then_some(node.function))),
+    }
+}
+
+/// The function that is one, if one of them is none, or both.
+fn same(
+    rule: RuleId,
+    one: Option<FuncId>,
+    other: Option<FuncId>,
+) -> Result<Option<FuncId>, CheckError> {
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => Err(CheckError::Mixed { rule, one, other }),
+        _ => Ok(one.or(other)),
+    }
+}
