@@ -1,1 +1,30 @@
 //! Witness tracing (Ball and Larus 1992, section 4).
+//!
+//! Some edges write a *witness* when control goes over them; from the witnesses alone the whole path of a run follows.
+//! On one graph: a [`Placement`] says which edges write, [`solves_by_definition`] and [`solves_by_theorem`] whether they are
+//! enough, [`place`] chooses them, [`assign_tokens`] finds short codes for them, and [`regenerate_simple`]
+//! turns them back into the path. On a whole [`Program`](afterimage_program::Program): [`plan`] makes a
+//! [`WitnessPlan`], and a [`Regenerator`] reads what a run wrote.
+//!
+//! Beyond the paper: witnesses of a spanning tree's chords that tell nothing apart are deleted, calls of functions
+//! that write nothing are looked through, and codes are as short as what must be told apart allows.
+
+mod blocking;
+mod deletion;
+mod forest;
+mod place;
+mod placement;
+mod sets;
+mod simple;
+mod tokens;
+mod trace_graph;
+
+pub use blocking::blockers;
+pub use deletion::delete_hot;
+pub use forest::chords;
+pub use place::{cost, place};
+pub use placement::Placement;
+pub use sets::{Witness, completed, solves_by_definition, solves_by_theorem, witness_set};
+pub use simple::{SimpleError, regenerate_simple, trace_record};
+pub use tokens::{Token, Tokens, assign_tokens};
+pub use trace_graph::{Role, TraceGraph};

@@ -1,0 +1,27 @@
+//! Blocking witnesses.
+
+use afterimage_ids::EntityRef;
+
+use super::{Placement, TraceGraph};
+
+/// Adds blocking witnesses, so that no branch sees a vertex behind which others write. They stand as far from it as possible, on
+/// the edges that leave the branches (Ball and Larus 1992, section 4.2), where several such vertices share them and where
+/// they tell the ways of the branch apart as well. O(V + E).
+pub fn blockers(view: &TraceGraph<'_>, placement: &mut Placement) {
+    let graph = view.graph();
+    let mut seen = vec![false; graph.vertex_count()];
+    let mut stack: Vec<_> = graph.vertices().filter(|&v| view.is_foreign(v)).collect();
+    for v in &stack {
+        seen[v.index()] = true;
+    }
+    while let Some(v) = stack.pop() {
+        for &e in graph.in_edges(v) {
+            let from = graph.from(e);
+            if view.is_branch(from) {
+                placement.set(e, true);
+            } else if !std::mem::replace(&mut seen[from.index()], true) {
+                stack.push(from);
+            }
+        }
+    }
+}

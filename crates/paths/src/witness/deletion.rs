@@ -1,0 +1,181 @@
+//! Deleting witnesses that tell nothing apart.
+//!
+//! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 asks for less: no directed cycle and no diamond. To
+//! find the cheapest such set is NP-complete, so the hottest witnesses are tried first, once each.
+
+use afterimage_ids::{BlockId, EdgeId, EntityRef};
+
+use super::{Placement, TraceGraph};
+
+/// Edges looked at for one attempt; what takes longer is not deleted. Large enough for all but the largest
+/// functions to be looked at whole.
+const WORK: usize = 4096;
+
+/// Deletes witnesses, the heaviest first, as long as those that are left are enough:
+/// - no branch sees a vertex behind which others write;
+/// - no branch reaches a vertex in two ways without writing, so that wherever a run ends, its last path is known;
+/// - no directed cycle is silent, not even through calls.
+///
+/// The placement must have these properties, and keeps them. Every attempt costs a constant at most.
+pub fn delete_hot(view: &TraceGraph<'_>, placement: &mut Placement, weight: &[f64]) {
+    let mut order: Vec<EdgeId> = placement.edges().collect();
+    order.sort_by(|&a, &b| weight[b.index()].total_cmp(&weight[a.index()]));
+    let n = view.graph().vertex_count();
+    let mut trial = Trial {
+        view,
+        before: Region::new(n),
+        behind: Region::new(n),
+        meeting: Region::new(n),
+        work: 0,
+    };
+    for e in order {
+        if trial.can_be_silent(placement, e) == Some(true) {
+            placement.set(e, false);
+        }
+    }
+}
+
+/// Vertices found by one search.
+struct Region {
+    /// Per vertex the last search that found it.
+    found_by: Vec<u32>,
+    search: u32,
+    list: Vec<BlockId>,
+}
+
+impl Region {
+    fn new(vertices: usize) -> Self {
+        Self {
+            found_by: vec![0; vertices],
+            search: 0,
+            list: Vec::new(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.search += 1;
+        self.list.clear();
+    }
+
+    fn add(&mut self, v: BlockId) {
+        if std::mem::replace(&mut self.found_by[v.index()], self.search) != self.search {
+            self.list.push(v);
+        }
+    }
+
+    fn contains(&self, v: BlockId) -> bool {
+        self.found_by[v.index()] == self.search
+    }
+}
+
+/// One attempt after the other, in the same memory.
+struct Trial<'v, 'g> {
+    view: &'v TraceGraph<'g>,
+    /// What reaches the source of the edge silently.
+    before: Region,
+    /// What its target reaches silently.
+    behind: Region,
+    /// What reaches any of the latter silently.
+    meeting: Region,
+    /// Edges that may still be looked at.
+    work: usize,
+}
+
+impl Trial<'_, '_> {
+    /// Whether the edge need not write; `None` if that takes too long to find out.
+    fn can_be_silent(&mut self, placement: &Placement, e: EdgeId) -> Option<bool> {
+        self.work = WORK;
+        let (view, graph) = (self.view, self.view.graph());
+        let (from, to) = (graph.from(e), graph.to(e));
+        if self.closes_cycle(placement, from, to)? {
+            return Some(false);
+        }
+        if view.is_foreign(from) {
+            return Some(true);
+        }
+        self.before.clear();
+        self.before.add(from);
+        backwards(view, placement, &mut self.before, &mut self.work)?;
+        if !self.before.list.iter().any(|&v| view.is_branch(v)) {
+            return Some(true);
+        }
+
+        self.behind.clear();
+        self.behind.add(to);
+        let mut next = 0;
+        while let Some(&v) = self.behind.list.get(next) {
+            next += 1;
+            if view.is_foreign(v) {
+                return Some(false);
+            }
+            for &out in graph.out_edges(v) {
+                self.work = self.work.checked_sub(1)?;
+                if !placement.writes(out) {
+                    self.behind.add(graph.to(out));
+                }
+            }
+        }
+
+        self.meeting.clear();
+        for &v in &self.behind.list {
+            self.meeting.add(v);
+        }
+        backwards(view, placement, &mut self.meeting, &mut self.work)?;
+        // A branch before the edge has one silent way to the edge. If another one meets what is behind the edge,
+        // there would be a diamond; if a way leads to both, the ways part later.
+        for &p in self.before.list.iter().filter(|&&p| view.is_branch(p)) {
+            for &out in graph.out_edges(p) {
+                self.work = self.work.checked_sub(1)?;
+                let by = graph.to(out);
+                if !placement.writes(out) && self.meeting.contains(by) && !self.before.contains(by)
+                {
+                    return Some(false);
+                }
+            }
+        }
+        Some(true)
+    }
+
+    /// Whether the target of an edge reaches its source silently, calls included.
+    fn closes_cycle(&mut self, placement: &Placement, from: BlockId, to: BlockId) -> Option<bool> {
+        let graph = self.view.graph();
+        self.behind.clear();
+        self.behind.add(to);
+        let mut next = 0;
+        while let Some(&v) = self.behind.list.get(next) {
+            next += 1;
+            if v == from {
+                return Some(true);
+            }
+            for &out in graph.out_edges(v) {
+                self.work = self.work.checked_sub(1)?;
+                if !placement.writes(out) {
+                    self.behind.add(graph.to(out));
+                }
+            }
+        }
+        Some(false)
+    }
+}
+
+/// Adds to a region what reaches it silently. Behind a vertex where others write a new search for a witness begins, so paths do not lead
+/// through it.
+fn backwards(
+    view: &TraceGraph<'_>,
+    placement: &Placement,
+    region: &mut Region,
+    work: &mut usize,
+) -> Option<()> {
+    let graph = view.graph();
+    let mut next = 0;
+    while let Some(&v) = region.list.get(next) {
+        next += 1;
+        for &e in graph.in_edges(v) {
+            *work = work.checked_sub(1)?;
+            if !placement.writes(e) && !view.is_foreign(graph.from(e)) {
+                region.add(graph.from(e));
+            }
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,97 @@
+//! Witness sets, and whether a placement solves the tracing problem: by definition and by theorem.
+
+use std::collections::BTreeSet;
+
+use afterimage_graph::{FlowGraph, find_ambiguity, virtual_exits};
+use afterimage_ids::{BlockId, EdgeId, EntityRef};
+
+use super::{Placement, TraceGraph};
+
+/// What may come first in the trace once control has gone over an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Witness {
+    /// The witness of an edge.
+    Edge(EdgeId),
+    /// The end of the trace, in a run that ends at this vertex.
+    End(BlockId),
+    /// What others write behind this vertex.
+    Foreign(BlockId),
+}
+
+/// The witness set of an edge (Ball and Larus 1992, section 4.1), found by walking over everything that can be reached
+/// without writing. O(E).
+///
+/// `may_end` says where a run may end. On a single procedure that is EXIT; in a program it is every block, for
+/// the host or a trap may end it anywhere.
+pub fn witness_set(
+    view: &TraceGraph<'_>,
+    placement: &Placement,
+    edge: EdgeId,
+    may_end: impl Fn(BlockId) -> bool,
+) -> BTreeSet<Witness> {
+    let graph = view.graph();
+    let mut set = BTreeSet::new();
+    let mut seen = vec![false; graph.vertex_count()];
+    let mut stack = Vec::new();
+    let mut next = vec![edge];
+    loop {
+        for e in next.drain(..) {
+            if placement.writes(e) {
+                set.insert(Witness::Edge(e));
+            } else if !std::mem::replace(&mut seen[graph.to(e).index()], true) {
+                stack.push(graph.to(e));
+            }
+        }
+        let Some(v) = stack.pop() else { return set };
+        if may_end(v) {
+            set.insert(Witness::End(v));
+        }
+        if view.is_foreign(v) {
+            set.insert(Witness::Foreign(v));
+        } else {
+            next.extend(graph.out_edges(v));
+        }
+    }
+}
+
+/// The graph in which every vertex reaches EXIT: with an edge to EXIT added, after the others, from one vertex of every region
+/// that cannot be left. O(V + E).
+///
+/// Without these virtual exits what happens in an endless region would be in no witness set, and the definition and
+/// Theorem 4.2 would disagree.
+pub fn completed(graph: &FlowGraph) -> FlowGraph {
+    let edges = graph.edges().map(|e| (graph.from(e), graph.to(e)));
+    let added = virtual_exits(graph).into_iter();
+    FlowGraph::new(
+        graph.vertex_count(),
+        graph.root(),
+        graph.exit(),
+        edges.chain(added.map(|v| (v, graph.exit()))),
+    )
+}
+
+/// Whether the witness sets of the edges that leave a vertex are disjoint, for every vertex: Trace(G, epl) of Ball
+/// and Larus 1992, section 4.1, on a graph without calls. O(E²).
+///
+/// Virtual exits are added, which write nothing.
+pub fn solves_by_definition(graph: &FlowGraph, placement: &Placement) -> bool {
+    let completed = completed(graph);
+    let placement = Placement::new(&completed, placement.edges());
+    let view = TraceGraph::single(&completed);
+    let exit = graph.exit();
+    completed.vertices().all(|p| {
+        let mut seen = BTreeSet::new();
+        let mut sets = completed
+            .out_edges(p)
+            .iter()
+            .flat_map(|&e| witness_set(&view, &placement, e, |v| v == exit));
+        sets.all(|w| seen.insert(w))
+    })
+}
+
+/// The same by Theorem 4.2: no directed cycle and no diamond among the silent edges. See [`find_ambiguity`] for its cost.
+pub fn solves_by_theorem(graph: &FlowGraph, placement: &Placement) -> bool {
+    let completed = completed(graph);
+    let is_virtual = |e: EdgeId| e.index() >= graph.edge_count();
+    find_ambiguity(&completed, |e| is_virtual(e) || !placement.writes(e)).is_none()
+}

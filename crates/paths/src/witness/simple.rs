@@ -1,0 +1,77 @@
+//! Regeneration as the paper writes it, with witness sets by definition.
+
+use afterimage_graph::FlowGraph;
+use afterimage_ids::{BlockId, EdgeId};
+
+use super::{Placement, TraceGraph, Witness, witness_set};
+
+/// Why a trace is not one of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimpleError {
+    /// The next witness is in the witness set of no edge, or of several.
+    #[error("the trace does not say which way to go from {0}")]
+    NoWay(BlockId),
+    /// The path arrived at a vertex without successors that is not EXIT.
+    #[error("the path ends at {0} without reaching EXIT")]
+    DeadEnd(BlockId),
+}
+
+/// The witnesses that a path writes, the end of the trace not included: `trace_record` of Ball and Larus 1992, section 4.1.
+pub fn trace_record(placement: &Placement, path: &[EdgeId]) -> Vec<EdgeId> {
+    let edges = path.iter().copied();
+    edges.filter(|&e| placement.writes(e)).collect()
+}
+
+/// The path that wrote a trace: `regenerate` of Ball and Larus 1992, Figure 7, on a graph without calls. The path begins with
+/// the root and ends with EXIT. O(path · E): this is what faster ways are compared with.
+///
+/// # Errors
+/// If no path that ends at EXIT writes this trace.
+pub fn regenerate_simple(
+    graph: &FlowGraph,
+    placement: &Placement,
+    trace: &[EdgeId],
+) -> Result<Vec<BlockId>, SimpleError> {
+    let view = TraceGraph::single(graph);
+    let exit = graph.exit();
+    let mut rest = trace.iter().map(|&e| Witness::Edge(e));
+    let mut pc = graph.root();
+    let mut path = vec![pc];
+    // The paper's `wit`: read, but its edge is still to come.
+    let mut pending = None;
+    while pc != exit {
+        let way = if let [only] = graph.out_edges(pc) {
+            if placement.writes(*only) && pending.is_none() {
+                pending = rest.next();
+            }
+            if placement.writes(*only) && pending != Some(Witness::Edge(*only)) {
+                return Err(SimpleError::NoWay(pc));
+            }
+            *only
+        } else {
+            let wit = pending.take().or_else(|| rest.next());
+            let wit = wit.unwrap_or(Witness::End(exit));
+            pending = Some(wit);
+            let mut ways = graph
+                .out_edges(pc)
+                .iter()
+                .filter(|&&e| witness_set(&view, placement, e, |v| v == exit).contains(&wit));
+            match (ways.next(), ways.next()) {
+                (Some(&way), None) => way,
+                (None, _) if graph.out_edges(pc).is_empty() => {
+                    return Err(SimpleError::DeadEnd(pc));
+                }
+                _ => return Err(SimpleError::NoWay(pc)),
+            }
+        };
+        if placement.writes(way) {
+            pending = None;
+        }
+        pc = graph.to(way);
+        path.push(pc);
+    }
+    match pending.or_else(|| rest.next()) {
+        None | Some(Witness::End(_)) => Ok(path),
+        Some(_) => Err(SimpleError::NoWay(exit)),
+    }
+}

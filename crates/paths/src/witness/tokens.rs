@@ -1,0 +1,194 @@
+//! Short codes for witnesses.
+//!
+//! Two witnesses need different codes only if some branch has to tell them apart. So the edges are coloured.
+
+use afterimage_graph::UnionFind;
+use afterimage_ids::{BlockId, EdgeId, EntityRef};
+
+use super::{Placement, TraceGraph};
+
+/// Steps of walking backwards from witnesses to the branches that see them, per edge of the graph. Witnesses
+/// for which they do not suffice get codes of their own.
+const WORK_PER_EDGE: usize = 64;
+
+/// The same, whatever the number of edges.
+const LEAST_WORK: usize = 1 << 20;
+
+/// What an edge writes: a number, in so many bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// Less than 2^`width`.
+    pub value: u32,
+    /// From 1 to 32.
+    pub width: u8,
+}
+
+impl Token {
+    /// How many bits it takes to tell so many apart, at least one: that something was written can be all that there is to know.
+    pub(super) fn width_for(many: u32) -> u8 {
+        (u32::BITS - many.saturating_sub(1).leading_zeros()).max(1) as u8
+    }
+}
+
+/// The tokens of a placement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tokens {
+    tokens: Vec<Option<Token>>,
+}
+
+impl Tokens {
+    /// The token that an edge writes, if it writes one.
+    pub fn of(&self, edge: EdgeId) -> Option<Token> {
+        self.tokens[edge.index()]
+    }
+
+    /// The edges that write, ascending, with what they write.
+    pub fn iter(&self) -> impl Iterator<Item = (EdgeId, Token)> + '_ {
+        let edges = self.tokens.iter().enumerate();
+        edges.filter_map(|(i, token)| token.map(|t| (EdgeId::new(i), t)))
+    }
+}
+
+/// Greedy colouring: witnesses that a branch sees by different edges get different tokens. Witnesses that no chain of branches connects
+/// need not even have the same width: who reads them knows where in the graph he is. The first gets the smallest number, in the order of `first`.
+///
+/// Near-linear. The placement must solve the tracing problem.
+pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> Tokens {
+    let graph = view.graph();
+    let mut colouring = Colouring {
+        view,
+        placement,
+        seen_by: vec![u32::MAX; graph.vertex_count()],
+        stack: Vec::new(),
+        below: vec![Colours::default(); graph.edge_count()],
+        at: vec![Colours::default(); graph.vertex_count()],
+        work: LEAST_WORK + WORK_PER_EDGE * graph.edge_count(),
+    };
+    let mut order: Vec<EdgeId> = placement.edges().collect();
+    order.sort_by(|&a, &b| weight[b.index()].total_cmp(&weight[a.index()]));
+    let mut colours = vec![None; graph.edge_count()];
+    let mut left = Vec::new();
+    for e in order {
+        match colouring.colour(e) {
+            Some(colour) => colours[e.index()] = Some(colour),
+            None => left.push(e),
+        }
+    }
+    let fresh = colours.iter().flatten().max().map_or(0, |&c| c + 1);
+    for (colour, e) in (fresh..).zip(left) {
+        colours[e.index()] = Some(colour);
+    }
+    with_widths(view, placement, &colours)
+}
+
+/// Gives every group of connected witnesses the width that its largest colour needs.
+fn with_widths(view: &TraceGraph<'_>, placement: &Placement, colours: &[Option<u32>]) -> Tokens {
+    let graph = view.graph();
+    let mut groups = UnionFind::new(graph.vertex_count());
+    for e in graph.edges().filter(|&e| !placement.writes(e)) {
+        if !view.is_foreign(graph.to(e)) {
+            groups.union(graph.from(e).index(), graph.to(e).index());
+        }
+    }
+    let mut many = vec![0; graph.vertex_count()];
+    for e in placement.edges() {
+        let group = groups.find(graph.from(e).index());
+        let needed = colours[e.index()].map_or(0, |c| c + 1);
+        many[group] = needed.max(many[group]);
+    }
+    let tokens = graph.edges().map(|e| {
+        colours[e.index()].map(|value| Token {
+            value,
+            width: Token::width_for(many[groups.find(graph.from(e).index())]),
+        })
+    });
+    Tokens {
+        tokens: tokens.collect(),
+    }
+}
+
+/// A set of colours.
+#[derive(Clone, Debug, Default)]
+struct Colours(Vec<u64>);
+
+impl Colours {
+    fn insert(&mut self, colour: u32) {
+        let word = colour as usize / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (colour % 64);
+    }
+}
+
+struct Colouring<'v, 'g> {
+    view: &'v TraceGraph<'g>,
+    placement: &'v Placement,
+    /// Per vertex the last witness that a search found to be seen from it.
+    seen_by: Vec<u32>,
+    stack: Vec<BlockId>,
+    /// Per edge that leaves a branch: the colours that are seen by it.
+    below: Vec<Colours>,
+    /// Per branch: the colours seen from it.
+    at: Vec<Colours>,
+    work: usize,
+}
+
+impl Colouring<'_, '_> {
+    /// The smallest colour for a witness that differs from those it has to be told from; `None` when there
+    /// is no time left to find it.
+    fn colour(&mut self, e: EdgeId) -> Option<u32> {
+        let ways = self.seen(e)?;
+        let graph = self.view.graph();
+        let mut taken = Colours::default();
+        for &way in &ways {
+            let (at, own) = (
+                &self.at[graph.from(way).index()].0,
+                &self.below[way.index()].0,
+            );
+            self.work = self.work.checked_sub(at.len())?;
+            taken.0.resize(taken.0.len().max(at.len()), 0);
+            for (i, word) in at.iter().enumerate() {
+                taken.0[i] |= word & !own.get(i).copied().unwrap_or(0);
+            }
+        }
+        let full = taken.0.iter().take_while(|&&word| word == u64::MAX).count();
+        let ones = taken.0.get(full).map_or(0, |word| word.trailing_ones());
+        let colour = 64 * full as u32 + ones;
+        for way in ways {
+            self.at[graph.from(way).index()].insert(colour);
+            self.below[way.index()].insert(colour);
+        }
+        Some(colour)
+    }
+
+    /// The edges that leave branches and by which a witness is seen.
+    fn seen(&mut self, e: EdgeId) -> Option<Vec<EdgeId>> {
+        let graph = self.view.graph();
+        let mut ways = Vec::new();
+        if self.view.is_foreign(graph.from(e)) {
+            return Some(ways);
+        }
+        if self.view.is_branch(graph.from(e)) {
+            ways.push(e);
+        }
+        self.stack.clear();
+        self.stack.push(graph.from(e));
+        while let Some(v) = self.stack.pop() {
+            for &silent in graph.in_edges(v) {
+                self.work = self.work.checked_sub(1)?;
+                let from = graph.from(silent);
+                if self.placement.writes(silent) || self.view.is_foreign(from) {
+                    continue;
+                }
+                if self.view.is_branch(from) {
+                    ways.push(silent);
+                }
+                if std::mem::replace(&mut self.seen_by[from.index()], e.as_u32()) != e.as_u32() {
+                    self.stack.push(from);
+                }
+            }
+        }
+        Some(ways)
+    }
+}

@@ -1,0 +1,75 @@
+//! A graph as tracing sees it.
+
+use afterimage_graph::FlowGraph;
+use afterimage_ids::{BlockId, EdgeId, EntityRef};
+
+/// What a vertex means for those who read witnesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Which way control goes on is for witnesses to say, if there are several.
+    Plain,
+    /// A call of a function that writes nothing: it is looked through. Which way it goes on is known from the callee.
+    SilentCall,
+    /// Others write behind this vertex: a call of a function that may write, or EXIT. What comes next in the trace cannot be
+    /// told from a witness of this graph, so no branch may see it (the blocking property, Ball and Larus 1992, section 4.2).
+    /// Which way control goes on is known from the callee.
+    Foreign,
+}
+
+/// A graph with the roles of its vertices.
+///
+/// A *branch* is a plain vertex that several edges leave. Parallel edges are told apart, so this is a little more
+/// than the paper's predicate.
+#[derive(Clone, Debug)]
+pub struct TraceGraph<'a> {
+    graph: &'a FlowGraph,
+    roles: Vec<Role>,
+    /// Edges that cannot carry a witness.
+    mute: Vec<bool>,
+}
+
+impl<'a> TraceGraph<'a> {
+    /// A single procedure without calls: every vertex is plain.
+    pub fn single(graph: &'a FlowGraph) -> Self {
+        Self::new(graph, |_| Role::Plain, |_| false)
+    }
+
+    /// A graph with roles. `mute` tells which edges cannot carry a witness: no cycle, directed or not, may consist of
+    /// such edges, and no branch may have one.
+    pub fn new(
+        graph: &'a FlowGraph,
+        role: impl FnMut(BlockId) -> Role,
+        mute: impl FnMut(EdgeId) -> bool,
+    ) -> Self {
+        Self {
+            graph,
+            roles: graph.vertices().map(role).collect(),
+            mute: graph.edges().map(mute).collect(),
+        }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &'a FlowGraph {
+        self.graph
+    }
+
+    /// The role of a vertex.
+    pub fn role(&self, vertex: BlockId) -> Role {
+        self.roles[vertex.index()]
+    }
+
+    /// Whether others write behind a vertex.
+    pub fn is_foreign(&self, vertex: BlockId) -> bool {
+        self.role(vertex) == Role::Foreign
+    }
+
+    /// Whether witnesses have to say how control goes on from a vertex.
+    pub fn is_branch(&self, vertex: BlockId) -> bool {
+        self.role(vertex) == Role::Plain && self.graph.out_edges(vertex).len() > 1
+    }
+
+    /// Whether an edge cannot carry a witness.
+    pub fn is_mute(&self, edge: EdgeId) -> bool {
+        self.mute[edge.index()]
+    }
+}
