@@ -25,6 +25,8 @@
 
 mod arena;
 mod index;
+#[cfg(test)]
+mod tests;
 
 use crate::{Grammar, Symbol};
 use arena::{Arena, Code, END, NodeId};
@@ -108,6 +110,13 @@ impl Sequitur {
     /// # Errors
     /// The symbol is larger than [`MAX_TERMINAL`], or the grammar is full. The symbol is then not part of the string.
     pub fn push(&mut self, symbol: u32) -> Result<(), SequiturError> {
+        self.append(symbol)?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Links the symbol to the start rule's end.
+    fn append(&mut self, symbol: u32) -> Result<(), SequiturError> {
         let code = Code::terminal(symbol).ok_or(SequiturError::SymbolTooLarge(symbol))?;
         if self.arena.symbols() >= self.limit {
             return Err(SequiturError::GrammarFull { limit: self.limit });
@@ -118,10 +127,14 @@ impl Sequitur {
         self.arena.link(node, Arena::START_GUARD);
         self.len += 1;
         self.pending.push(last);
+        Ok(())
+    }
+
+    /// Looks at all that is pending. The result has the two properties whatever the order, but it is not the same grammar.
+    fn settle(&mut self) {
         while let Some(node) = self.pending.pop() {
             self.look_at(node);
         }
-        Ok(())
     }
 
     /// How many symbols were read.
@@ -186,8 +199,8 @@ impl Sequitur {
 
     /// The pairs that begin at `first` and `second` are equal and do not overlap: a rule takes their place.
     ///
-    /// That both are whole rules has not been seen in ten million short strings. If it happened, the second rule would be left with one
-    /// symbol, the first, and the grammar would still generate the string.
+    /// Both may be whole rules. The second is then left with one symbol, the first, and all else holds. That takes an order of looking at
+    /// pairs that is not [`Self::push`]'s: its grammars of ten million short strings have no such rule.
     fn merge(&mut self, first: NodeId, second: NodeId) {
         let rule = match (self.whole_rule(first), self.whole_rule(second)) {
             (Some(rule), _) => {
@@ -214,11 +227,12 @@ impl Sequitur {
         self.dissolve_if_underused(b);
     }
 
-    /// The rule whose whole right-hand side is the pair that begins at `node`. Never the start rule, which nothing may use.
+    /// The rule whose whole right-hand side is the pair that begins at `node`. If the pair also occurs elsewhere, that is not the start
+    /// rule: all rules are reached from the pair's two symbols then, and one of them would contain itself.
     fn whole_rule(&self, node: NodeId) -> Option<u32> {
         let before = self.arena.prev(node);
         let after = self.arena.next(self.arena.next(node));
-        (before == after && before != Arena::START_GUARD)
+        (before == after)
             .then(|| self.arena.code(before).guarded_rule())
             .flatten()
     }

@@ -1,6 +1,7 @@
 //! Sequitur's grammars generate their strings, and have the two properties that define them.
 
-use afterimage_baselines::{Grammar, MAX_TERMINAL, Sequitur, SequiturError, Symbol};
+use super::{MAX_TERMINAL, Sequitur, SequiturError};
+use crate::{Grammar, Symbol};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -41,7 +42,7 @@ fn digrams_are_unique(grammar: &Grammar) -> Result<(), String> {
     Ok(())
 }
 
-/// Every rule but the start rule, which nothing uses, is used at least twice, and has at least two symbols.
+/// Every rule but the start rule, which nothing uses, is used at least twice.
 fn rules_are_useful(grammar: &Grammar) -> Result<(), String> {
     let mut uses = vec![0; grammar.rules()];
     for symbol in rules(grammar).concat() {
@@ -52,14 +53,19 @@ fn rules_are_useful(grammar: &Grammar) -> Result<(), String> {
     if uses[0] != 0 || uses[1..].iter().any(|&n| n < 2) {
         return Err(format!("uses {uses:?} of {grammar:?}"));
     }
-    if rules(grammar)[1..].iter().any(|rule| rule.len() < 2) {
-        return Err(format!("a rule of one symbol in {grammar:?}"));
-    }
     Ok(())
 }
 
 fn check(string: &[u32]) -> Result<(), String> {
     let sequitur = build(string);
+    let grammar = sequitur.grammar();
+    if rules(&grammar)[1..].iter().any(|rule| rule.len() < 2) {
+        return Err(format!("a rule of one symbol in {grammar:?}"));
+    }
+    check_built(string, &sequitur)
+}
+
+fn check_built(string: &[u32], sequitur: &Sequitur) -> Result<(), String> {
     let grammar = sequitur.grammar();
     if !grammar.expand().eq(string.iter().copied()) {
         return Err(format!("{string:?} is not what {grammar:?} generates"));
@@ -202,6 +208,30 @@ fn disturbed(string: impl Strategy<Value = Vec<u32>>) -> impl Strategy<Value = V
     })
 }
 
+/// A short string over and over.
+fn periodic() -> impl Strategy<Value = Vec<u32>> {
+    (prop::collection::vec(0u32..3, 1..12), 1usize..60)
+        .prop_map(|(period, times)| period.repeat(times))
+}
+
+/// A rule is used again also where the index knows its pair by another place, though reading symbol by symbol
+/// does not bring that about.
+#[test]
+fn a_whole_rule_is_used_again_from_either_side() {
+    let mut sequitur = build(&[1, 2, 1, 2]);
+    let in_rule = sequitur.arena.next(sequitur.arena.guard(1));
+    for symbol in [3, 1, 2] {
+        sequitur.append(symbol).unwrap();
+    }
+    sequitur.forget(in_rule);
+    sequitur.settle();
+    assert_eq!(sequitur.rules(), 2);
+    sequitur.pending.push(in_rule);
+    sequitur.settle();
+    check_built(&[1, 2, 1, 2, 3, 1, 2], &sequitur).unwrap();
+    assert_eq!((sequitur.rules(), sequitur.symbols()), (2, 6));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
@@ -212,14 +242,39 @@ proptest! {
     }
 
     #[test]
-    fn periodic_strings(
-        string in disturbed((prop::collection::vec(0u32..3, 1..12), 1usize..60).prop_map(|(period, times)| period.repeat(times)))
-    ) {
+    fn periodic_strings(string in disturbed(periodic())) {
         prop_assert_eq!(check(&string), Ok(()));
     }
 
     #[test]
     fn nested_strings(string in disturbed(nested())) {
         prop_assert_eq!(check(&string), Ok(()));
+    }
+
+    /// Reading symbol by symbol hardly ever, if at all, makes a run grow at its front or leaves the second symbol of a rule
+    /// underused. Looking at the pairs of the whole string in any order does.
+    #[test]
+    fn any_order_will_do(
+        string in prop_oneof![
+            (1u32..4, prop::collection::vec(any::<u32>(), 0..100))
+                .prop_map(|(letters, string)| string.into_iter().map(|symbol| symbol % letters).collect()),
+            periodic(),
+            nested(),
+        ],
+        seed in any::<u64>(),
+    ) {
+        let mut sequitur = Sequitur::new();
+        for &symbol in &string {
+            sequitur.append(symbol).unwrap();
+        }
+        // splitmix64
+        sequitur.pending.sort_by_cached_key(|&node| {
+            let z = seed.wrapping_add(u64::from(node).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ (z >> 31)
+        });
+        sequitur.settle();
+        prop_assert_eq!(check_built(&string, &sequitur), Ok(()));
     }
 }
