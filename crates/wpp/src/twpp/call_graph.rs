@@ -1,0 +1,164 @@
+//! The dynamic call graph: which call made which calls, and where (Zhang and Gupta 2001, section 2).
+//!
+//! The paper's graph is a tree with a node per call, which links the path traces together. Here equal subtrees are one node, so
+//! that a billion equal calls from a loop take a few bytes; [`CallGraph::walk`] walks the tree that it stands for.
+
+use std::hash::{Hash, Hasher};
+
+use afterimage_ids::FuncId;
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+
+use super::call_runs::Runs;
+use super::event::EventError;
+use super::walk::Walk;
+
+/// A subtree of the dynamic call graph: a call with all that it calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub(super) u32);
+
+/// What a call is besides its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Call {
+    /// The function.
+    pub function: FuncId,
+    /// Which of the function's unique path traces it took.
+    pub path: u32,
+}
+
+/// The dynamic call graph of a run, equal subtrees shared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallGraph {
+    nodes: Vec<Node>,
+    runs: Vec<u8>,
+    top: Vec<u8>,
+    open: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    call: Call,
+    /// Where its calls end in `runs`; they start where those of the node before end.
+    end: u64,
+}
+
+impl CallGraph {
+    /// How many different subtrees there are.
+    pub fn subtrees(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// All subtrees, callees before callers.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = CallId> + use<> {
+        (0..self.nodes.len() as u32).map(CallId)
+    }
+
+    /// The function and the path trace of a subtree's outermost call.
+    pub fn call(&self, id: CallId) -> Call {
+        self.nodes[id.0 as usize].call
+    }
+
+    /// The calls that a subtree's outermost call makes itself.
+    pub fn calls(&self, id: CallId) -> Runs<'_> {
+        Runs::new(self.bytes(id.0 as usize))
+    }
+
+    /// The calls from outside.
+    pub fn top(&self) -> Runs<'_> {
+        Runs::new(&self.top)
+    }
+
+    /// How many calls never returned: the last call from outside, the last call that it made, and so on.
+    pub fn open(&self) -> u64 {
+        self.open
+    }
+
+    /// The calls and returns of the run in their order: the paper's tree. Memory for the depth.
+    pub fn walk(&self) -> Walk<'_> {
+        Walk::new(self)
+    }
+
+    /// How often each subtree occurs. O(nodes + runs).
+    pub fn occurrences(&self) -> Vec<u64> {
+        let mut count = vec![0u64; self.nodes.len()];
+        self.top()
+            .for_each(|run| count[run.call.0 as usize] += run.count);
+        for id in self.ids().rev() {
+            for run in self.calls(id) {
+                count[run.call.0 as usize] += run.count * count[id.0 as usize];
+            }
+        }
+        count
+    }
+
+    /// The calls that never returned, the outermost first.
+    pub fn open_calls(&self) -> Vec<CallId> {
+        let mut open = Vec::new();
+        let mut runs = self.top();
+        while (open.len() as u64) < self.open {
+            let Some(run) = runs.last() else { break };
+            open.push(run.call);
+            runs = self.calls(run.call);
+        }
+        open
+    }
+
+    /// How many bytes of memory it takes.
+    pub fn heap_bytes(&self) -> usize {
+        size_of_val(&self.nodes[..]) + self.runs.len() + self.top.len()
+    }
+
+    fn bytes(&self, k: usize) -> &[u8] {
+        let start = k.checked_sub(1).map_or(0, |before| self.nodes[before].end);
+        &self.runs[start as usize..self.nodes[k].end as usize]
+    }
+}
+
+/// Builds a [`CallGraph`] from the calls in the order in which they end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallGraphBuilder {
+    graph: CallGraph,
+    table: HashTable<u32>,
+}
+
+impl CallGraphBuilder {
+    /// The subtree of a call that made these calls. O(bytes).
+    pub(super) fn subtree(&mut self, call: Call, runs: &[u8]) -> Result<CallId, EventError> {
+        let graph = &mut self.graph;
+        let hash = hash(call, runs);
+        let same =
+            |&k: &u32| graph.nodes[k as usize].call == call && graph.bytes(k as usize) == runs;
+        if let Some(&k) = self.table.find(hash, same) {
+            return Ok(CallId(k));
+        }
+        let id = u32::try_from(graph.nodes.len()).map_err(|_| EventError::TooMany)?;
+        graph.runs.extend_from_slice(runs);
+        let end = graph.runs.len() as u64;
+        graph.nodes.push(Node { call, end });
+        self.table.insert_unique(hash, id, |&k| {
+            let k = k as usize;
+            self::hash(graph.nodes[k].call, graph.bytes(k))
+        });
+        Ok(CallId(id))
+    }
+
+    /// How many bytes of memory the graph takes so far.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.graph.heap_bytes() + size_of::<u32>() * self.table.capacity()
+    }
+
+    /// The graph, given the calls from outside and how many calls are open at the end.
+    pub(super) fn finish(self, top: &[u8], open: u64) -> CallGraph {
+        let mut graph = self.graph;
+        graph.top = top.to_vec();
+        graph.open = open;
+        graph
+    }
+}
+
+fn hash(call: Call, runs: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    call.hash(&mut hasher);
+    runs.hash(&mut hasher);
+    hasher.finish()
+}

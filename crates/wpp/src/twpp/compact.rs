@@ -1,0 +1,203 @@
+//! From unique path traces to the compacted, timestamped form.
+
+use std::hash::Hash;
+
+use afterimage_ids::{BlockId, FuncId};
+use rustc_hash::FxHashMap;
+
+use super::call_graph::CallGraph;
+use super::dictionary::Dictionary;
+use super::dynamic_blocks::DynamicBlocks;
+use super::path_trace::PathTrace;
+use super::timestamped::{BadTrace, TimestampedTrace};
+use super::wpp::{FunctionPaths, UniquePath, Wpp};
+
+/// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Twpp {
+    /// The functions that were called, ascending.
+    pub functions: Vec<FunctionTraces>,
+    /// Which call took which path trace, and made which calls where.
+    pub calls: CallGraph,
+}
+
+/// All path traces of a function, compacted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionTraces {
+    /// The function.
+    pub function: FuncId,
+    /// Sequences of dynamic basic blocks, each once, timestamped.
+    pub traces: Vec<TimestampedTrace>,
+    /// What dynamic basic blocks stand for, each dictionary once.
+    pub dictionaries: Vec<Dictionary>,
+    /// The unique path traces, numbered as in [`super::Call::path`].
+    pub paths: Vec<CompactPath>,
+}
+
+/// A unique path trace: the paper's tuple (t, d) of a trace and a dictionary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CompactPath {
+    /// Which of [`FunctionTraces::traces`].
+    pub trace: u32,
+    /// Which of [`FunctionTraces::dictionaries`].
+    pub dictionary: u32,
+    /// How many calls took it.
+    pub calls: u64,
+    /// How many of these never returned.
+    pub unfinished: u64,
+}
+
+impl Twpp {
+    /// Compacts the path traces of a run. O(blocks of unique traces).
+    pub fn compact(wpp: Wpp) -> Self {
+        let mut dynamic_blocks = DynamicBlocks::default();
+        let functions = wpp.functions.into_iter();
+        Self {
+            functions: functions
+                .map(|paths| FunctionTraces::compact(paths, &mut dynamic_blocks))
+                .collect(),
+            calls: wpp.calls,
+        }
+    }
+
+    /// The unique path traces again. Time for all their blocks: [`FunctionTraces::blocks`] tells how many there are.
+    ///
+    /// # Errors
+    /// If a trace from a damaged file is none.
+    pub fn expand(&self) -> Result<Wpp, BadTrace> {
+        let functions = self.functions.iter().map(|f| {
+            let paths = (0..f.paths.len()).map(|k| {
+                let CompactPath {
+                    calls, unfinished, ..
+                } = f.paths[k];
+                let trace = f.expand(k)?;
+                Ok(UniquePath {
+                    trace,
+                    calls,
+                    unfinished,
+                })
+            });
+            Ok(FunctionPaths {
+                function: f.function,
+                paths: paths.collect::<Result<_, _>>()?,
+            })
+        });
+        Ok(Wpp {
+            functions: functions.collect::<Result<_, _>>()?,
+            calls: self.calls.clone(),
+        })
+    }
+
+    /// The path traces of a function, if it was called. O(log functions).
+    pub fn function(&self, function: FuncId) -> Option<&FunctionTraces> {
+        let k = self
+            .functions
+            .binary_search_by_key(&function, |f| f.function);
+        k.ok().map(|k| &self.functions[k])
+    }
+}
+
+impl FunctionTraces {
+    fn compact(paths: FunctionPaths, dynamic_blocks: &mut DynamicBlocks) -> Self {
+        let mut traces = Unique::default();
+        let mut dictionaries = Unique::default();
+        let paths_of = paths.paths.into_iter().map(|path| {
+            let (trace, dictionary) = dynamic_blocks.compact(path.trace.blocks());
+            CompactPath {
+                trace: traces.add(trace),
+                dictionary: dictionaries.add(dictionary),
+                calls: path.calls,
+                unfinished: path.unfinished,
+            }
+        });
+        Self {
+            function: paths.function,
+            paths: paths_of.collect(),
+            traces: traces.finish(),
+            dictionaries: dictionaries.finish(),
+        }
+    }
+
+    /// The sequence of dynamic basic blocks of a unique path trace, and what they stand for.
+    ///
+    /// # Panics
+    /// If there is no such path.
+    pub fn parts(&self, path: usize) -> (&TimestampedTrace, &Dictionary) {
+        let path = &self.paths[path];
+        (
+            &self.traces[path.trace as usize],
+            &self.dictionaries[path.dictionary as usize],
+        )
+    }
+
+    /// The blocks of a unique path trace.
+    ///
+    /// # Errors
+    /// If the trace is from a damaged file and is none.
+    ///
+    /// # Panics
+    /// If there is no such path.
+    pub fn expand(&self, path: usize) -> Result<PathTrace, BadTrace> {
+        let (trace, dictionary) = self.parts(path);
+        let mut steps = 0;
+        let blocks = trace.steps().inspect(|_| steps += 1);
+        let expanded = expand(blocks, dictionary);
+        if steps != trace.len() {
+            return Err(BadTrace("two blocks share a timestamp"));
+        }
+        Ok(expanded)
+    }
+
+    /// How many blocks a unique path trace has, without expanding it; nothing if they are more than 64 bits can count,
+    /// which happens only in a damaged file.
+    ///
+    /// # Panics
+    /// If there is no such path.
+    pub fn blocks(&self, path: usize) -> Option<u64> {
+        let (trace, dictionary) = self.parts(path);
+        trace.packed().try_fold(0u64, |sum, (block, entries)| {
+            let count: u64 = entries.map(|e| e.count()).sum();
+            let blocks = count.checked_mul(dictionary.expand(&block).len() as u64)?;
+            sum.checked_add(blocks)
+        })
+    }
+
+    /// How many calls there were.
+    pub fn calls(&self) -> u64 {
+        self.paths.iter().map(|path| path.calls).sum()
+    }
+}
+
+fn expand(steps: impl Iterator<Item = BlockId>, dictionary: &Dictionary) -> PathTrace {
+    let mut builder = super::path_builder::PathBuilder::default();
+    for step in steps {
+        builder.extend(dictionary.expand(&step));
+    }
+    builder.complete().into_trace()
+}
+
+/// Things, each once, in the order in which they first came.
+struct Unique<T> {
+    numbers: FxHashMap<T, u32>,
+}
+
+impl<T> Default for Unique<T> {
+    fn default() -> Self {
+        Self {
+            numbers: FxHashMap::default(),
+        }
+    }
+}
+
+impl<T: Eq + Hash> Unique<T> {
+    fn add(&mut self, thing: T) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(thing).or_insert(next)
+    }
+
+    fn finish(self) -> Vec<T> {
+        let mut things: Vec<_> = self.numbers.into_iter().collect();
+        things.sort_unstable_by_key(|&(_, number)| number);
+        things.into_iter().map(|(thing, _)| thing).collect()
+    }
+}

@@ -1,0 +1,67 @@
+//! Dictionaries of dynamic basic blocks (Zhang and Gupta 2001, section 2, "Creating dictionaries of dynamic basic blocks").
+
+use afterimage_ids::BlockId;
+
+/// What the dynamic basic blocks of a path trace stand for: chains of at least two blocks, by their first blocks.
+///
+/// A block that is not the first of a chain stands for itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Dictionary {
+    /// The chains one after the other, ascending by first block.
+    blocks: Box<[BlockId]>,
+    /// Where each chain ends.
+    ends: Box<[u32]>,
+}
+
+impl Dictionary {
+    /// A dictionary of chains in any order, no two with the same first block.
+    pub(super) fn new(mut chains: Vec<Vec<BlockId>>) -> Self {
+        chains.sort_unstable_by_key(|chain| chain.first().copied());
+        let mut end = 0;
+        let ends = chains.iter().map(|chain| {
+            end += chain.len() as u32;
+            end
+        });
+        Self {
+            ends: ends.collect(),
+            blocks: chains.concat().into(),
+        }
+    }
+
+    /// The chains, ascending by first block.
+    pub fn chains(&self) -> impl ExactSizeIterator<Item = &[BlockId]> {
+        (0..self.ends.len()).map(|k| self.chain(k))
+    }
+
+    /// Whether every block stands for itself.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The blocks that a dynamic basic block stands for. O(log chains).
+    pub fn expand<'a>(&'a self, block: &'a BlockId) -> &'a [BlockId] {
+        let (mut low, mut high) = (0, self.ends.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.chain(middle).first() < Some(block) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        match (low < self.ends.len()).then(|| self.chain(low)) {
+            Some(chain) if chain.first() == Some(block) => chain,
+            _ => std::slice::from_ref(block),
+        }
+    }
+
+    /// How many words of four bytes the paper's form takes: how many chains, and per chain its length and its blocks.
+    pub fn words(&self) -> u64 {
+        1 + (self.ends.len() + self.blocks.len()) as u64
+    }
+
+    fn chain(&self, k: usize) -> &[BlockId] {
+        let start = k.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.blocks[start as usize..self.ends[k] as usize]
+    }
+}

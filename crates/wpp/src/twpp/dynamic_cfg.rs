@@ -1,0 +1,148 @@
+//! The timestamp-annotated dynamic control-flow graph of a call (Zhang and Gupta 2001, section 4.1).
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::BlockId;
+
+use super::compact::FunctionTraces;
+use super::dictionary::Dictionary;
+use super::series::Series;
+use super::timestamped::{BadTrace, TimestampedTrace};
+
+/// What executed in a call, and when: a node for every dynamic basic block, with the steps of the call at which it executes.
+///
+/// A pair of a timestamp and a node is a point of the path trace; [`Self::after`] and [`Self::before`] walk from
+/// any point in either direction without the trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DynamicCfg {
+    nodes: Vec<DynamicNode>,
+    edges: Vec<DynamicEdge>,
+    /// The edges' places in `edges`, ascending by target.
+    by_target: Vec<usize>,
+}
+
+/// A node: a dynamic basic block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DynamicNode {
+    /// The blocks that it stands for, in the order of execution.
+    pub blocks: Vec<BlockId>,
+    /// At which steps it executes. Each step is the execution of one node; the first is 1.
+    pub timestamps: Series,
+}
+
+/// An edge: one node executed right after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DynamicEdge {
+    /// The node before.
+    pub from: usize,
+    /// The node after.
+    pub to: usize,
+    /// How often.
+    pub count: u64,
+}
+
+impl FunctionTraces {
+    /// The dynamic control-flow graph of the calls that took a unique path trace. O(steps log blocks).
+    ///
+    /// # Errors
+    /// If the trace is from a damaged file and is none.
+    ///
+    /// # Panics
+    /// If there is no such path.
+    pub fn dynamic_cfg(&self, path: usize) -> Result<DynamicCfg, BadTrace> {
+        let (trace, dictionary) = self.parts(path);
+        DynamicCfg::of(trace, dictionary)
+    }
+}
+
+impl DynamicCfg {
+    /// The graph of a trace of dynamic basic blocks; with an empty dictionary, that of a trace of blocks. Nodes
+    /// ascend by first block, edges by source and target. O(steps log blocks).
+    ///
+    /// # Errors
+    /// If the trace is from a damaged file and is none.
+    pub fn of(trace: &TimestampedTrace, dictionary: &Dictionary) -> Result<Self, BadTrace> {
+        let blocks: Vec<_> = trace.blocks().collect();
+        let place = |block| blocks.binary_search_by_key(&block, |&(b, _)| b);
+        let mut counts: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+        let (mut last, mut steps) = (None, 0);
+        for step in trace.steps() {
+            let node = place(step).map_err(|_| BadTrace("a step is of no block"))?;
+            if let Some(last) = last {
+                *counts.entry((last, node)).or_default() += 1;
+            }
+            last = Some(node);
+            steps += 1;
+        }
+        if steps != trace.len() {
+            return Err(BadTrace("two blocks share a timestamp"));
+        }
+        let nodes = blocks.into_iter().map(|(block, timestamps)| DynamicNode {
+            blocks: dictionary.expand(&block).to_vec(),
+            timestamps,
+        });
+        let nodes = nodes.collect();
+        let edges = counts.into_iter();
+        let edges: Vec<_> = edges
+            .map(|((from, to), count)| DynamicEdge { from, to, count })
+            .collect();
+        let mut by_target: Vec<_> = (0..edges.len()).collect();
+        by_target.sort_by_key(|&e| edges[e].to);
+        Ok(Self {
+            nodes,
+            edges,
+            by_target,
+        })
+    }
+
+    /// The nodes.
+    pub fn nodes(&self) -> &[DynamicNode] {
+        &self.nodes
+    }
+
+    /// The edges.
+    pub fn edges(&self) -> &[DynamicEdge] {
+        &self.edges
+    }
+
+    /// The edges from a node.
+    pub fn outgoing(&self, node: usize) -> impl Iterator<Item = &DynamicEdge> {
+        let begin = self.edges.partition_point(|e| e.from < node);
+        self.edges[begin..]
+            .iter()
+            .take_while(move |e| e.from == node)
+    }
+
+    /// The edges to a node.
+    pub fn incoming(&self, node: usize) -> impl Iterator<Item = &DynamicEdge> {
+        let begin = self.by_target.partition_point(|&e| self.edges[e].to < node);
+        let from_here = self.by_target[begin..].iter().map(|&e| &self.edges[e]);
+        from_here.take_while(move |e| e.to == node)
+    }
+
+    /// Which node executes at a step, if one does. O(nodes log entries).
+    pub fn at(&self, t: u64) -> Option<usize> {
+        self.nodes.iter().position(|n| n.timestamps.contains(t))
+    }
+
+    /// The node that executes after `node` did at step `t`: the successor with the timestamp t + 1. Nothing at the end, or if
+    /// `node` does not execute then. O(successors log entries).
+    pub fn after(&self, t: u64, node: usize) -> Option<usize> {
+        let next = t.checked_add(1).filter(|_| self.executes(t, node))?;
+        let mut to = self.outgoing(node).map(|e| e.to);
+        to.find(|&n| self.executes(next, n))
+    }
+
+    /// The node that executes before `node` does at step `t`: the predecessor with the timestamp t − 1. Nothing at the beginning, or
+    /// if `node` does not execute then. O(predecessors log entries).
+    pub fn before(&self, t: u64, node: usize) -> Option<usize> {
+        let previous = t.checked_sub(1).filter(|_| self.executes(t, node))?;
+        let mut from = self.incoming(node).map(|e| e.from);
+        from.find(|&n| self.executes(previous, n))
+    }
+
+    fn executes(&self, t: u64, node: usize) -> bool {
+        let node = self.nodes.get(node);
+        node.is_some_and(|n| n.timestamps.contains(t))
+    }
+}

@@ -1,0 +1,48 @@
+//! What a run of one thread consists of.
+
+use std::fmt;
+
+use afterimage_ids::{BlockId, FuncId};
+
+/// An event of a run, in execution order.
+///
+/// A run is a sequence of activations of functions from outside, each of which executes blocks and calls. A tail call is a
+/// `Leave` and then an `Enter`. Activations that are still open at the end never returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// An activation of a function begins.
+    Enter(FuncId),
+    /// The innermost activation executes a block.
+    Block(BlockId),
+    /// The innermost activation ends.
+    Leave,
+}
+
+/// An event that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// A block was executed, or an activation ended, where no activation was open.
+    #[error("{0} outside every activation")]
+    NoActivation(Outside),
+    /// There are more different call trees, or more path traces of a function, than 32 bits can number.
+    #[error("more than 2^32 different call trees or path traces")]
+    TooMany,
+}
+
+/// What happened outside every activation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// A block was executed.
+    Block(BlockId),
+    /// An activation ended.
+    Leave,
+}
+
+impl fmt::Display for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Block(block) => write!(f, "{block} was executed"),
+            Self::Leave => f.write_str("a function was left"),
+        }
+    }
+}

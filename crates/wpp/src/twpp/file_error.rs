@@ -1,0 +1,54 @@
+//! What can be wrong with a file.
+
+use std::fmt;
+
+use afterimage_ids::FuncId;
+
+use super::lzw::LzwError;
+
+/// Why a file, or a part of it, cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// It does not begin as such files do.
+    #[error("not a timestamped whole program path")]
+    NotTwpp,
+    /// It was written by a version that this one does not know.
+    #[error("written in version {0} of the format, newer than {known}", known = super::layout::VERSION)]
+    NewerVersion(u32),
+    /// It ends before one of its parts does.
+    #[error("{0} is cut off")]
+    Truncated(Part),
+    /// A part is not as it was written.
+    #[error("{0} is damaged: its checksum is wrong")]
+    Checksum(Part),
+    /// A part means nothing.
+    #[error("{0} is damaged: {1}")]
+    Malformed(Part, &'static str),
+    /// The call graph cannot be decompressed.
+    #[error("the call graph is damaged: {0}")]
+    Compression(#[from] LzwError),
+    /// The call graph takes more memory than it may.
+    #[error("the call graph takes more than {0} bytes of memory")]
+    TooLarge(usize),
+}
+
+/// A part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Header and directory.
+    Directory,
+    /// The dynamic call graph.
+    Calls,
+    /// The path traces of a function.
+    Function(FuncId),
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory => f.write_str("the directory"),
+            Self::Calls => f.write_str("the call graph"),
+            Self::Function(function) => write!(f, "the block of {function}"),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The block of a function in a file: its traces, its dictionaries and which path trace is which of both.
+
+use afterimage_ids::{BlockId, FuncId};
+
+use super::compact::{CompactPath, FunctionTraces};
+use super::dictionary::Dictionary;
+use super::timestamped::{TimestampedTrace, block_of, put_block, take_block};
+use super::varint;
+
+/// How many bytes the parts of a function's block take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lengths {
+    pub(super) traces: u64,
+    pub(super) dictionaries: u64,
+    /// Which path trace is which of both, and the lengths.
+    pub(super) paths: u64,
+}
+
+/// The block of a function: the lengths of the traces and the dictionaries, and the three parts.
+pub(super) fn write(function: &FunctionTraces) -> Vec<u8> {
+    let mut traces = Vec::new();
+    varint::put(&mut traces, function.traces.len() as u64);
+    for trace in &function.traces {
+        varint::put(&mut traces, trace.as_bytes().len() as u64);
+        traces.extend_from_slice(trace.as_bytes());
+    }
+    let mut dictionaries = Vec::new();
+    varint::put(&mut dictionaries, function.dictionaries.len() as u64);
+    for dictionary in &function.dictionaries {
+        write_dictionary(&mut dictionaries, dictionary);
+    }
+    let mut bytes = Vec::new();
+    varint::put(&mut bytes, traces.len() as u64);
+    varint::put(&mut bytes, dictionaries.len() as u64);
+    bytes.append(&mut traces);
+    bytes.append(&mut dictionaries);
+    varint::put(&mut bytes, function.paths.len() as u64);
+    for path in &function.paths {
+        varint::put(&mut bytes, u64::from(path.trace));
+        varint::put(&mut bytes, u64::from(path.dictionary));
+        varint::put(&mut bytes, path.calls);
+        varint::put(&mut bytes, path.unfinished);
+    }
+    bytes
+}
+
+fn write_dictionary(bytes: &mut Vec<u8>, dictionary: &Dictionary) {
+    varint::put(bytes, dictionary.chains().len() as u64);
+    let mut last = None;
+    for chain in dictionary.chains() {
+        let Some((&first, others)) = chain.split_first() else {
+            continue;
+        };
+        put_block(bytes, first, last);
+        last = Some(first);
+        varint::put(bytes, others.len() as u64);
+        for block in others {
+            varint::put(bytes, u64::from(block.as_u32()));
+        }
+    }
+}
+
+/// How long the parts of a function's block are, without reading them; nothing if it is malformed.
+pub(super) fn lengths(bytes: &[u8]) -> Option<Lengths> {
+    let mut rest = bytes;
+    let traces = varint::take(&mut rest)?;
+    let dictionaries = varint::take(&mut rest)?;
+    let paths = (bytes.len() as u64).checked_sub(traces.checked_add(dictionaries)?)?;
+    Some(Lengths {
+        traces,
+        dictionaries,
+        paths,
+    })
+}
+
+/// Reads the block of a function: what is wrong with it if it is malformed. O(bytes).
+pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<FunctionTraces, &'static str> {
+    let lengths = lengths(bytes).ok_or("its parts are longer than it is")?;
+    let mut rest = bytes;
+    let _both = (varint::take(&mut rest), varint::take(&mut rest));
+    let mut part = |length| split(&mut rest, length).ok_or("its parts are longer than it is");
+    let traces = read_traces(part(lengths.traces)?)?;
+    let dictionaries = read_dictionaries(part(lengths.dictionaries)?);
+    let dictionaries = dictionaries.ok_or("its dictionaries are malformed")?;
+    let paths = read_paths(rest).ok_or("its path traces are malformed")?;
+    let known = |path: &CompactPath| {
+        (path.trace as usize) < traces.len() && (path.dictionary as usize) < dictionaries.len()
+    };
+    if !paths.iter().all(known) {
+        return Err("it names a trace or dictionary that it has not");
+    }
+    Ok(FunctionTraces {
+        function,
+        traces,
+        dictionaries,
+        paths,
+    })
+}
+
+fn split<'a>(bytes: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
+    let (part, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+    *bytes = rest;
+    Some(part)
+}
+
+fn read_traces(mut rest: &[u8]) -> Result<Vec<TimestampedTrace>, &'static str> {
+    let short = "its traces are cut off";
+    let mut traces = Vec::new();
+    for _ in 0..varint::take(&mut rest).ok_or(short)? {
+        let length = varint::take(&mut rest).ok_or(short)?;
+        let bytes = split(&mut rest, length).ok_or(short)?;
+        traces.push(TimestampedTrace::from_file(bytes).map_err(|e| e.0)?);
+    }
+    rest.is_empty()
+        .then_some(traces)
+        .ok_or("something follows its traces")
+}
+
+fn read_dictionaries(mut rest: &[u8]) -> Option<Vec<Dictionary>> {
+    let mut dictionaries = Vec::new();
+    for _ in 0..varint::take(&mut rest)? {
+        let mut chains = Vec::new();
+        let mut last = None;
+        for _ in 0..varint::take(&mut rest)? {
+            let first = take_block(&mut rest, last)?;
+            last = Some(first);
+            let others = varint::take(&mut rest).filter(|&n| n > 0)?;
+            let mut chain: Vec<BlockId> = vec![first];
+            for _ in 0..others {
+                chain.push(block_of(varint::take(&mut rest)?)?);
+            }
+            chains.push(chain);
+        }
+        dictionaries.push(Dictionary::new(chains));
+    }
+    rest.is_empty().then_some(dictionaries)
+}
+
+fn read_paths(mut rest: &[u8]) -> Option<Vec<CompactPath>> {
+    let mut paths = Vec::new();
+    for _ in 0..varint::take(&mut rest)? {
+        paths.push(CompactPath {
+            trace: u32::try_from(varint::take(&mut rest)?).ok()?,
+            dictionary: u32::try_from(varint::take(&mut rest)?).ok()?,
+            calls: varint::take(&mut rest)?,
+            unfinished: varint::take(&mut rest)?,
+        });
+    }
+    rest.is_empty().then_some(paths)
+}

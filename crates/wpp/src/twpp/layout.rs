@@ -1,0 +1,100 @@
+//! Where things stand in a file.
+//!
+//! The header, a directory with an entry per function, ascending, the dynamic call graph, and a block per function, the
+//! most frequently called first. Numbers of fixed width have their lowest byte first.
+
+use afterimage_ids::FuncId;
+
+/// What a file begins with.
+pub(super) const MAGIC: [u8; 8] = *b"TWPP\r\n\x1a\n";
+/// The version of the format.
+pub(super) const VERSION: u32 = 1;
+/// Magic, version, number of functions, length of the call graph compressed and plain, its checksum, and the checksum of what
+/// is before it and of the directory.
+pub(super) const HEADER: usize = 40;
+/// The fields of an [`DirectoryEntry`], and its block's checksum.
+pub(super) const ENTRY: usize = 40;
+
+/// What the header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) functions: u32,
+    pub(super) calls_length: u64,
+    pub(super) plain_length: u64,
+    pub(super) calls_checksum: u32,
+}
+
+/// What a file's directory says of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectoryEntry {
+    /// The function.
+    pub function: FuncId,
+    /// Where its block begins, in bytes from the beginning of the file.
+    pub offset: u64,
+    /// How many bytes its block has.
+    pub length: u64,
+    /// How many calls there were.
+    pub calls: u64,
+    /// How many unique path traces these took.
+    pub paths: u32,
+    /// The block's checksum (CRC-32).
+    pub(super) checksum: u32,
+}
+
+impl Header {
+    /// The bytes before the checksum.
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(self.functions.to_le_bytes());
+        bytes.extend(self.calls_length.to_le_bytes());
+        bytes.extend(self.plain_length.to_le_bytes());
+        bytes.extend(self.calls_checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a header that begins as it should.
+    pub(super) fn from_bytes(bytes: &[u8; HEADER]) -> Self {
+        Self {
+            functions: u32_at(bytes, 12),
+            calls_length: u64_at(bytes, 16),
+            plain_length: u64_at(bytes, 24),
+            calls_checksum: u32_at(bytes, 32),
+        }
+    }
+}
+
+impl DirectoryEntry {
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        let mut bytes = self.function.as_u32().to_le_bytes().to_vec();
+        bytes.extend(self.paths.to_le_bytes());
+        bytes.extend(self.offset.to_le_bytes());
+        bytes.extend(self.length.to_le_bytes());
+        bytes.extend(self.calls.to_le_bytes());
+        bytes.extend(self.checksum.to_le_bytes());
+        bytes.extend(0u32.to_le_bytes());
+        bytes
+    }
+
+    /// Nothing if the function's number is reserved.
+    pub(super) fn from_bytes(bytes: &[u8; ENTRY]) -> Option<Self> {
+        let function = Some(u32_at(bytes, 0)).filter(|&n| n < u32::MAX)?;
+        Some(Self {
+            function: FuncId::from_u32(function),
+            paths: u32_at(bytes, 4),
+            offset: u64_at(bytes, 8),
+            length: u64_at(bytes, 16),
+            calls: u64_at(bytes, 24),
+            checksum: u32_at(bytes, 32),
+        })
+    }
+}
+
+/// The number at a constant place within a header or an entry.
+pub(super) fn u32_at(bytes: &[u8; 40], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|k| bytes[at + k]))
+}
+
+fn u64_at(bytes: &[u8; 40], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|k| bytes[at + k]))
+}

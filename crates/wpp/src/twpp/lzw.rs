@@ -1,0 +1,257 @@
+//! Welch's compression (LZW; Welch, "A Technique for High-Performance Data Compression", 1984), which the paper applies to the
+//! dynamic call graph.
+//!
+//! Codes grow from 9 to 16 bits with the dictionary; when 2^16 codes are in use, the code 256 is written and the dictionary
+//! starts anew. Codes are packed from the lowest bit. The length of the plain bytes is not part of the compressed ones.
+
+use rustc_hash::FxHashMap;
+
+/// The code that empties the dictionary.
+const CLEAR: u32 = 256;
+/// How many codes there may be.
+const LIMIT: u32 = 1 << 16;
+
+/// Bytes that no encoder wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LzwError {
+    /// The bytes end before as many plain bytes as there should be were decoded.
+    #[error("compressed bytes end early")]
+    EndsEarly,
+    /// A code has no meaning yet.
+    #[error("compressed bytes hold the unknown code {0}")]
+    UnknownCode(u32),
+}
+
+/// How many bits a code takes when `codes` of them are in use.
+fn width(codes: u32) -> u32 {
+    (32 - (codes - 1).leading_zeros()).max(9)
+}
+
+/// Compresses bytes as they come.
+#[derive(Clone, Debug)]
+pub struct LzwEncoder {
+    /// The code of a prefix and the byte after it.
+    longer: FxHashMap<u32, u32>,
+    codes: u32,
+    prefix: Option<u32>,
+    bits: u64,
+    bit_count: u32,
+    bytes: Vec<u8>,
+}
+
+impl Default for LzwEncoder {
+    fn default() -> Self {
+        Self {
+            longer: FxHashMap::default(),
+            codes: CLEAR + 1,
+            prefix: None,
+            bits: 0,
+            bit_count: 0,
+            bytes: Vec::new(),
+        }
+    }
+}
+
+impl LzwEncoder {
+    /// The next plain bytes. O(1) each.
+    pub fn push(&mut self, plain: &[u8]) {
+        for &byte in plain {
+            let Some(prefix) = self.prefix else {
+                self.prefix = Some(u32::from(byte));
+                continue;
+            };
+            let key = prefix << 8 | u32::from(byte);
+            if let Some(&code) = self.longer.get(&key) {
+                self.prefix = Some(code);
+                continue;
+            }
+            self.put(prefix);
+            self.longer.insert(key, self.codes);
+            self.codes += 1;
+            if self.codes == LIMIT {
+                self.put(CLEAR);
+                self.longer.clear();
+                self.codes = CLEAR + 1;
+            }
+            self.prefix = Some(u32::from(byte));
+        }
+    }
+
+    /// The compressed bytes.
+    pub fn finish(mut self) -> Vec<u8> {
+        if let Some(prefix) = self.prefix {
+            self.put(prefix);
+        }
+        if self.bit_count > 0 {
+            self.bytes.push(self.bits as u8);
+        }
+        self.bytes
+    }
+
+    fn put(&mut self, code: u32) {
+        self.bits |= u64::from(code) << self.bit_count;
+        self.bit_count += width(self.codes);
+        while self.bit_count >= 8 {
+            self.bytes.push(self.bits as u8);
+            self.bits >>= 8;
+            self.bit_count -= 8;
+        }
+    }
+}
+
+/// The plain bytes of compressed ones. Constant memory. The encoder does not say where they end: take as many as there were.
+#[derive(Clone, Debug)]
+pub struct LzwDecoder<'a> {
+    rest: &'a [u8],
+    bits: u64,
+    bit_count: u32,
+    /// How many codes the encoder had when it wrote the next one.
+    codes: u32,
+    /// What codes from 257 on stand for: a code, and the byte after it.
+    longer: Vec<(u16, u8)>,
+    /// The code before, unless the dictionary is new.
+    before: Option<u32>,
+    /// Decoded bytes to come, the next one last.
+    ready: Vec<u8>,
+}
+
+impl<'a> LzwDecoder<'a> {
+    /// Decodes compressed bytes.
+    pub fn new(compressed: &'a [u8]) -> Self {
+        Self {
+            rest: compressed,
+            bits: 0,
+            bit_count: 0,
+            codes: CLEAR + 1,
+            longer: Vec::new(),
+            before: None,
+            ready: Vec::new(),
+        }
+    }
+
+    /// Gets the bytes of the next code ready.
+    fn refill(&mut self) -> Result<(), LzwError> {
+        let mut code = self.code()?;
+        if code == CLEAR {
+            self.longer.clear();
+            self.codes = CLEAR + 1;
+            self.before = None;
+            code = self.code()?;
+        }
+        if self.codes == LIMIT {
+            // An encoder starts anew here.
+            return Err(LzwError::UnknownCode(code));
+        }
+        // The encoder has just named this code: the code before and the first byte of this one, which is that one's.
+        let next = CLEAR + 1 + self.longer.len() as u32;
+        let newest = self.before.filter(|_| code == next);
+        if code == CLEAR || code >= next && newest.is_none() {
+            return Err(LzwError::UnknownCode(code));
+        }
+        let mut part = newest.unwrap_or(code);
+        while let Some(k) = part.checked_sub(CLEAR + 1) {
+            let (prefix, byte) = self.longer[k as usize];
+            self.ready.push(byte);
+            part = u32::from(prefix);
+        }
+        let first = part as u8;
+        self.ready.push(first);
+        if newest.is_some() {
+            self.ready.insert(0, first);
+        }
+        if let Some(before) = self.before {
+            self.longer.push((before as u16, first));
+        }
+        self.before = Some(code);
+        self.codes += 1;
+        Ok(())
+    }
+
+    fn code(&mut self) -> Result<u32, LzwError> {
+        let width = width(self.codes);
+        while self.bit_count < width {
+            let (&byte, rest) = self.rest.split_first().ok_or(LzwError::EndsEarly)?;
+            self.rest = rest;
+            self.bits |= u64::from(byte) << self.bit_count;
+            self.bit_count += 8;
+        }
+        let code = self.bits as u32 & ((1 << width) - 1);
+        self.bits >>= width;
+        self.bit_count -= width;
+        Ok(code)
+    }
+}
+
+impl Iterator for LzwDecoder<'_> {
+    type Item = Result<u8, LzwError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ready.is_empty()
+            && let Err(error) = self.refill()
+        {
+            return Some(Err(error));
+        }
+        self.ready.pop().map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn round_trip(plain: &[u8]) -> usize {
+        let mut encoder = LzwEncoder::default();
+        plain.chunks(7).for_each(|chunk| encoder.push(chunk));
+        let compressed = encoder.finish();
+        let decoded: Result<Vec<u8>, _> = LzwDecoder::new(&compressed).take(plain.len()).collect();
+        assert!(decoded.as_deref() == Ok(plain));
+        compressed.len()
+    }
+
+    /// The example that the literature uses for the code that is named and used at once.
+    #[test]
+    fn a_code_may_be_used_as_soon_as_it_is_named() {
+        assert_eq!(
+            round_trip(b"aaaaaaa"),
+            5,
+            "a, aa, aaa, a: four codes of nine bits"
+        );
+    }
+
+    #[test]
+    fn the_dictionary_starts_anew_when_it_is_full() {
+        let mut state = 1u32;
+        let noise = (0..400_000).map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        });
+        round_trip(&noise.collect::<Vec<_>>());
+        let regular = round_trip(&[1, 2, 3, 4].repeat(1_000_000));
+        assert!(
+            regular < 10_000,
+            "four million regular bytes take {regular}"
+        );
+    }
+
+    #[test]
+    fn an_unknown_code_is_an_error() {
+        // The first code is 257, for which there is nothing yet.
+        let mut decoder = LzwDecoder::new(&[1, 1]);
+        assert_eq!(decoder.next(), Some(Err(LzwError::UnknownCode(257))));
+        assert_eq!(LzwDecoder::new(&[]).next(), Some(Err(LzwError::EndsEarly)));
+    }
+
+    proptest! {
+        #[test]
+        fn decoding_undoes_encoding(plain in prop::collection::vec(0u8..4, 0..3000)) {
+            round_trip(&plain);
+        }
+
+        #[test]
+        fn any_bytes_decode_to_something_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = LzwDecoder::new(&bytes).take(100_000).take_while(Result::is_ok).count();
+        }
+    }
+}

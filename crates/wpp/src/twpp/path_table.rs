@@ -1,0 +1,63 @@
+//! The unique path traces of a function (Zhang and Gupta 2001, section 2, "Eliminating redundant path traces").
+
+use afterimage_ids::FuncId;
+use hashbrown::HashTable;
+
+use super::event::EventError;
+use super::path_builder::PathBuilder;
+use super::wpp::{FunctionPaths, UniquePath};
+
+/// The path traces of a function so far, each once.
+#[derive(Clone, Debug)]
+pub(super) struct PathTable {
+    paths: FunctionPaths,
+    table: HashTable<u32>,
+}
+
+impl PathTable {
+    pub(super) fn new(function: FuncId) -> Self {
+        let paths = FunctionPaths {
+            function,
+            paths: Vec::new(),
+        };
+        Self {
+            paths,
+            table: HashTable::new(),
+        }
+    }
+
+    pub(super) fn function(&self) -> FuncId {
+        self.paths.function
+    }
+
+    /// Counts a call with this trace: which unique trace it is. The builder is empty after. O(blocks), and
+    /// without allocating if the trace is short and known.
+    pub(super) fn add(
+        &mut self,
+        builder: &mut PathBuilder,
+        returned: bool,
+    ) -> Result<u32, EventError> {
+        let paths = &mut self.paths.paths;
+        let completed = builder.complete();
+        let hash = completed.hash();
+        let same = |&k: &u32| completed.is(&paths[k as usize].trace);
+        let k = match self.table.find(hash, same) {
+            Some(&k) => k,
+            None => {
+                let k = u32::try_from(paths.len()).map_err(|_| EventError::TooMany)?;
+                paths.push(UniquePath::new(completed.into_trace()));
+                let rehash = |&k: &u32| paths[k as usize].trace.hash();
+                self.table.insert_unique(hash, k, rehash);
+                k
+            }
+        };
+        builder.clear();
+        paths[k as usize].calls += 1;
+        paths[k as usize].unfinished += u64::from(!returned);
+        Ok(k)
+    }
+
+    pub(super) fn finish(self) -> FunctionPaths {
+        self.paths
+    }
+}

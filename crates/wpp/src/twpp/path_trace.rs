@@ -1,0 +1,84 @@
+//! The path trace of a call: the blocks that the call itself executed.
+
+use afterimage_ids::BlockId;
+
+use super::path_builder::PathBuilder;
+use super::steps::Steps;
+use super::timestamped::TimestampedTrace;
+
+/// Traces of more blocks than this are held as series: a loop of a billion iterations then takes a few bytes.
+pub(super) const FLAT: usize = 1 << 14;
+
+/// The blocks that one call executed, those of its callees left out (Zhang and Gupta 2001, section 2).
+///
+/// Short traces are sequences of blocks. Long ones are held in timestamped form, which is small where loops are regular.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PathTrace(pub(super) Form);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// At most [`FLAT`] blocks.
+    Flat(Box<[BlockId]>),
+    /// More than [`FLAT`] blocks.
+    Series(TimestampedTrace),
+}
+
+impl PathTrace {
+    /// How many blocks there are.
+    pub fn len(&self) -> u64 {
+        match &self.0 {
+            Form::Flat(blocks) => blocks.len() as u64,
+            Form::Series(trace) => trace.len(),
+        }
+    }
+
+    /// Whether no block was executed.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The blocks, in the order of execution.
+    pub fn blocks(&self) -> Blocks<'_> {
+        Blocks(match &self.0 {
+            Form::Flat(blocks) => Inner::Flat(blocks.iter()),
+            Form::Series(trace) => Inner::Series(trace.steps()),
+        })
+    }
+
+    /// How many bytes of memory the blocks take.
+    pub fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            Form::Flat(blocks) => size_of_val(&blocks[..]),
+            Form::Series(trace) => trace.as_bytes().len(),
+        }
+    }
+}
+
+impl FromIterator<BlockId> for PathTrace {
+    fn from_iter<I: IntoIterator<Item = BlockId>>(blocks: I) -> Self {
+        let mut builder = PathBuilder::default();
+        blocks.into_iter().for_each(|block| builder.push(block));
+        builder.complete().into_trace()
+    }
+}
+
+/// The blocks of a [`PathTrace`] in the order of execution.
+#[derive(Clone, Debug)]
+pub struct Blocks<'a>(Inner<'a>);
+
+#[derive(Clone, Debug)]
+enum Inner<'a> {
+    Flat(std::slice::Iter<'a, BlockId>),
+    Series(Steps<'a>),
+}
+
+impl Iterator for Blocks<'_> {
+    type Item = BlockId;
+
+    fn next(&mut self) -> Option<BlockId> {
+        match &mut self.0 {
+            Inner::Flat(blocks) => blocks.next().copied(),
+            Inner::Series(steps) => steps.next(),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The dynamic call graph as a sequence of numbers: the paper's tree, a call at a time.
+//!
+//! How many calls are open at the end; how many calls come from outside; and these. A call is its function, its path
+//! trace, how many calls it makes, and these, each after the distance of its position from that of the call before. All numbers
+//! of variable length. Welch's compression is applied to these bytes.
+
+use afterimage_ids::FuncId;
+
+use super::call_graph::{Call, CallGraph, CallGraphBuilder};
+use super::call_runs::{RunBuilder, Runs};
+use super::varint::{self, Reading};
+use super::walk::CallStep;
+
+/// How many words of four bytes a call takes in the paper's plain form: function, path trace, number of calls, position.
+pub(super) const WORDS_PER_CALL: u64 = 4;
+
+/// Why bytes are no call graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallsError<E> {
+    /// The bytes themselves could not be had.
+    Source(E),
+    /// What is wrong with them.
+    Malformed(&'static str),
+    /// The graph takes more memory than it may.
+    TooLarge,
+}
+
+/// Hands out the bytes, a few at a time. O(calls); memory for the depth.
+pub(super) fn write(graph: &CallGraph, mut sink: impl FnMut(&[u8])) {
+    let mut bytes = Vec::new();
+    varint::put(&mut bytes, graph.open());
+    varint::put(&mut bytes, count(graph.top()));
+    let mut positions: Vec<u64> = Vec::new();
+    for step in graph.walk() {
+        match step {
+            CallStep::Call { position, call } => {
+                if let Some(last) = positions.last_mut() {
+                    varint::put(&mut bytes, position - *last);
+                    *last = position;
+                }
+                positions.push(0);
+                let Call { function, path } = graph.call(call);
+                varint::put(&mut bytes, u64::from(function.as_u32()));
+                varint::put(&mut bytes, u64::from(path));
+                varint::put(&mut bytes, count(graph.calls(call)));
+                sink(&bytes);
+                bytes.clear();
+            }
+            CallStep::End => {
+                positions.pop();
+            }
+        }
+    }
+    sink(&bytes);
+}
+
+fn count(runs: Runs<'_>) -> u64 {
+    runs.map(|run| run.count).sum()
+}
+
+/// Reads a call graph in at most `limit` bytes of memory. O(calls).
+pub(super) fn read<E>(
+    source: impl Iterator<Item = Result<u8, E>>,
+    limit: usize,
+) -> Result<CallGraph, CallsError<E>> {
+    let mut numbers = Numbers(source);
+    let open = numbers.next()?;
+    let mut parser = Parser {
+        limit,
+        graph: CallGraphBuilder::default(),
+        top: RunBuilder::default(),
+        stack: Vec::new(),
+        pending: 0,
+    };
+    let mut top = numbers.next()?;
+    loop {
+        while parser.stack.last().is_some_and(|call| call.left == 0) {
+            parser.end()?;
+        }
+        let position = match parser.stack.last_mut() {
+            Some(caller) => {
+                caller.left -= 1;
+                let next = caller.position.checked_add(numbers.next()?);
+                caller.position = next.ok_or(CallsError::Malformed("a position is too great"))?;
+                caller.position
+            }
+            None if top == 0 => break,
+            None => {
+                top -= 1;
+                0
+            }
+        };
+        let function = super::timestamped::number_below_reserved(numbers.next()?);
+        let path = u32::try_from(numbers.next()?).ok();
+        let (Some(function), Some(path)) = (function, path) else {
+            return Err(CallsError::Malformed(
+                "a function or path is no number of 32 bits",
+            ));
+        };
+        let left = numbers.next()?;
+        parser.stack.push(Unfinished {
+            call: Call {
+                function: FuncId::from_u32(function),
+                path,
+            },
+            at: position,
+            left,
+            position: 0,
+            runs: RunBuilder::default(),
+        });
+        parser.check()?;
+    }
+    if numbers.0.next().is_some() {
+        return Err(CallsError::Malformed("something follows the last call"));
+    }
+    Ok(parser.graph.finish(parser.top.finish(), open))
+}
+
+struct Parser {
+    limit: usize,
+    graph: CallGraphBuilder,
+    top: RunBuilder,
+    stack: Vec<Unfinished>,
+    /// How many bytes the runs of unfinished calls take.
+    pending: usize,
+}
+
+/// A call of which some calls are yet to be read.
+struct Unfinished {
+    call: Call,
+    /// Its own position.
+    at: u64,
+    left: u64,
+    /// The position of its latest call.
+    position: u64,
+    runs: RunBuilder,
+}
+
+impl Parser {
+    /// The innermost call is complete.
+    fn end<E>(&mut self) -> Result<(), CallsError<E>> {
+        let Some(mut done) = self.stack.pop() else {
+            return Ok(());
+        };
+        self.pending -= done.runs.len();
+        let subtree = self.graph.subtree(done.call, done.runs.finish());
+        let subtree = subtree.map_err(|_| CallsError::TooLarge)?;
+        let runs = match self.stack.last_mut() {
+            Some(caller) => &mut caller.runs,
+            None => &mut self.top,
+        };
+        let before = runs.len();
+        runs.push(subtree, done.at);
+        self.pending += runs.len() - before;
+        self.check()
+    }
+
+    fn check<E>(&self) -> Result<(), CallsError<E>> {
+        let stack = self.stack.capacity() * size_of::<Unfinished>();
+        if self.graph.heap_bytes() + self.pending + stack > self.limit {
+            return Err(CallsError::TooLarge);
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of a sequence of bytes.
+struct Numbers<I>(I);
+
+impl<E, I: Iterator<Item = Result<u8, E>>> Numbers<I> {
+    fn next(&mut self) -> Result<u64, CallsError<E>> {
+        let mut reading = Reading::default();
+        loop {
+            let byte = self.0.next();
+            let byte = byte.ok_or(CallsError::Malformed("it ends early"))?;
+            let done = reading.push(byte.map_err(CallsError::Source)?);
+            if let Some(number) = done.ok_or(CallsError::Malformed("a number is too great"))? {
+                return Ok(number);
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Reading a file, or one function of it.
+
+use afterimage_ids::FuncId;
+
+use super::call_graph::CallGraph;
+use super::compact::{FunctionTraces, Twpp};
+use super::consistency;
+use super::file_error::{FileError, Part};
+use super::function_block;
+use super::layout::{DirectoryEntry, ENTRY, HEADER, Header, MAGIC, VERSION, u32_at};
+use super::lzw::LzwDecoder;
+use super::plain_calls::{self, CallsError};
+
+/// A compacted TWPP file that is open. Reads a function without looking at the others or at the call graph.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    header: Header,
+    directory: &'a [[u8; ENTRY]],
+}
+
+/// How many bytes the parts of a file take: the columns of the paper's Table 3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileSizes {
+    /// Header and directory.
+    pub directory: u64,
+    /// The dynamic call graph, compressed.
+    pub calls: u64,
+    /// Timestamped traces of dynamic basic blocks.
+    pub traces: u64,
+    /// Dictionaries of dynamic basic blocks.
+    pub dictionaries: u64,
+    /// Which path trace is which trace under which dictionary, and how many calls took it.
+    pub paths: u64,
+}
+
+impl FileSizes {
+    /// The whole file.
+    pub fn total(&self) -> u64 {
+        self.directory + self.calls + self.traces + self.dictionaries + self.paths
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Opens a file: checks header and directory. O(functions).
+    ///
+    /// # Errors
+    /// If the bytes are no such file, or header or directory are damaged.
+    pub fn open(bytes: &'a [u8]) -> Result<Self, FileError> {
+        if bytes.first_chunk() != Some(&MAGIC) {
+            return Err(FileError::NotTwpp);
+        }
+        let truncated = FileError::Truncated(Part::Directory);
+        let (head, rest) = bytes.split_first_chunk::<HEADER>().ok_or(truncated)?;
+        let version = u32_at(head, 8);
+        if version > VERSION {
+            return Err(FileError::NewerVersion(version));
+        }
+        let header = Header::from_bytes(head);
+        let (directory, _) = rest.as_chunks::<ENTRY>();
+        let directory = directory.get(..header.functions as usize);
+        let directory = directory.ok_or(truncated)?;
+        let mut checksum = crc32fast::Hasher::new();
+        checksum.update(&head[..HEADER - 4]);
+        checksum.update(directory.as_flattened());
+        if checksum.finalize() != u32_at(head, HEADER - 4) {
+            return Err(FileError::Checksum(Part::Directory));
+        }
+        let reader = Self {
+            bytes,
+            header,
+            directory,
+        };
+        let functions = directory.iter().map(DirectoryEntry::from_bytes);
+        if version == 0 || !functions.is_sorted_by(|a, b| a.is_some() && key(a) < key(b)) {
+            let what = "its functions do not ascend";
+            return Err(FileError::Malformed(Part::Directory, what));
+        }
+        Ok(reader)
+    }
+
+    /// What the directory says, ascending by function.
+    pub fn entries(&self) -> impl Iterator<Item = DirectoryEntry> {
+        self.directory.iter().filter_map(DirectoryEntry::from_bytes)
+    }
+
+    /// What the directory says of a function, if it was called. O(log functions).
+    pub fn entry(&self, function: FuncId) -> Option<DirectoryEntry> {
+        let number = function.as_u32();
+        let found = self
+            .directory
+            .binary_search_by_key(&number, |e| u32_at(e, 0));
+        DirectoryEntry::from_bytes(&self.directory[found.ok()?])
+    }
+
+    /// The path traces of a function, if it was called. Looks at the directory and the function's block only. O(its bytes).
+    ///
+    /// # Errors
+    /// If the function's block is damaged.
+    pub fn function(&self, function: FuncId) -> Result<Option<FunctionTraces>, FileError> {
+        self.entry(function).map(|e| self.read(&e)).transpose()
+    }
+
+    /// The dynamic call graph, in at most `limit` bytes of memory. O(calls).
+    ///
+    /// # Errors
+    /// If the call graph is damaged, or takes more memory.
+    pub fn calls(&self, limit: usize) -> Result<CallGraph, FileError> {
+        let begin = (HEADER + ENTRY * self.directory.len()) as u64;
+        let compressed = self.part(Part::Calls, begin, self.header.calls_length)?;
+        if crc32fast::hash(compressed) != self.header.calls_checksum {
+            return Err(FileError::Checksum(Part::Calls));
+        }
+        let length = self.header.plain_length;
+        let length = usize::try_from(length).map_err(|_| FileError::TooLarge(limit))?;
+        let plain = LzwDecoder::new(compressed).take(length);
+        plain_calls::read(plain, limit).map_err(|error| match error {
+            CallsError::Source(error) => error.into(),
+            CallsError::Malformed(what) => FileError::Malformed(Part::Calls, what),
+            CallsError::TooLarge => FileError::TooLarge(limit),
+        })
+    }
+
+    /// Everything, the call graph in at most `limit` bytes of memory, and that call graph and path traces agree on every
+    /// number of calls. O(calls + bytes).
+    ///
+    /// # Errors
+    /// If a part is damaged, if the call graph takes more memory, or if the parts contradict each other.
+    pub fn twpp(&self, limit: usize) -> Result<Twpp, FileError> {
+        let functions = self.entries().map(|entry| self.read(&entry));
+        let twpp = Twpp {
+            functions: functions.collect::<Result<_, _>>()?,
+            calls: self.calls(limit)?,
+        };
+        consistency::check(&twpp).map_err(|what| FileError::Malformed(Part::Calls, what))?;
+        Ok(twpp)
+    }
+
+    /// How many bytes the parts take. O(functions).
+    ///
+    /// # Errors
+    /// If a function's block has no proper beginning.
+    pub fn sizes(&self) -> Result<FileSizes, FileError> {
+        let mut sizes = FileSizes {
+            directory: (HEADER + ENTRY * self.directory.len()) as u64,
+            calls: self.header.calls_length,
+            ..FileSizes::default()
+        };
+        for entry in self.entries() {
+            let part = Part::Function(entry.function);
+            let block = self.part(part, entry.offset, entry.length)?;
+            let what = "its parts are longer than it is";
+            let lengths = function_block::lengths(block);
+            let lengths = lengths.ok_or(FileError::Malformed(part, what))?;
+            sizes.traces += lengths.traces;
+            sizes.dictionaries += lengths.dictionaries;
+            sizes.paths += lengths.paths;
+        }
+        Ok(sizes)
+    }
+
+    /// How many bytes the call graph has before compression.
+    pub fn plain_calls(&self) -> u64 {
+        self.header.plain_length
+    }
+
+    fn read(&self, entry: &DirectoryEntry) -> Result<FunctionTraces, FileError> {
+        let part = Part::Function(entry.function);
+        let block = self.part(part, entry.offset, entry.length)?;
+        if crc32fast::hash(block) != entry.checksum {
+            return Err(FileError::Checksum(part));
+        }
+        let malformed = |what| FileError::Malformed(part, what);
+        let traces = function_block::read(entry.function, block).map_err(malformed)?;
+        let calls = traces.paths.iter().try_fold(0u64, |sum, path| {
+            let proper = path.calls > 0 && path.unfinished <= path.calls;
+            sum.checked_add(path.calls).filter(|_| proper)
+        });
+        if calls != Some(entry.calls) || traces.paths.len() as u64 != u64::from(entry.paths) {
+            return Err(malformed("its calls are not those of the directory"));
+        }
+        Ok(traces)
+    }
+
+    fn part(&self, part: Part, offset: u64, length: u64) -> Result<&'a [u8], FileError> {
+        let begin = usize::try_from(offset).ok();
+        let end = offset.checked_add(length);
+        let end = end.and_then(|end| usize::try_from(end).ok());
+        begin
+            .zip(end)
+            .and_then(|(begin, end)| self.bytes.get(begin..end))
+            .ok_or(FileError::Truncated(part))
+    }
+}
+
+fn key(entry: &Option<DirectoryEntry>) -> Option<FuncId> {
+    entry.map(|e| e.function)
+}

@@ -1,0 +1,87 @@
+//! Finding arithmetic series in timestamps that arrive one by one.
+
+use super::series::Entry;
+
+/// The series that the latest timestamps form. Constant memory.
+///
+/// What it makes depends on the timestamps only, so equal sets have equal entries.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SeriesBuilder {
+    first: u64,
+    last: u64,
+    step: u64,
+    /// How many timestamps the series has; 0 before the first.
+    count: u64,
+}
+
+impl SeriesBuilder {
+    /// The next timestamp, greater than all before. Gives the entry that is complete thereby, if one is.
+    pub(super) fn push(&mut self, t: u64) -> Option<Entry> {
+        debug_assert!(t > self.last);
+        if self.count >= 2 && t - self.last == self.step {
+            self.last = t;
+            self.count += 1;
+            return None;
+        }
+        match self.count {
+            0 => {
+                *self = Self {
+                    first: t,
+                    last: t,
+                    step: 0,
+                    count: 1,
+                };
+                None
+            }
+            1 => {
+                self.step = t - self.first;
+                self.last = t;
+                self.count = 2;
+                None
+            }
+            // Two that are not neighbours are no gain as a series: the second may yet be the start of one.
+            2 if self.step > 1 => {
+                let done = Entry::single(self.first);
+                *self = Self {
+                    first: self.last,
+                    last: t,
+                    step: t - self.last,
+                    count: 2,
+                };
+                Some(done)
+            }
+            _ => {
+                let done = self.entry();
+                *self = Self {
+                    first: t,
+                    last: t,
+                    step: 0,
+                    count: 1,
+                };
+                Some(done)
+            }
+        }
+    }
+
+    /// The entries for what is left, and an empty series in its place.
+    pub(super) fn finish(&mut self) -> [Option<Entry>; 2] {
+        let entries = match self.count {
+            0 => [None, None],
+            2 if self.step > 1 => [
+                Some(Entry::single(self.first)),
+                Some(Entry::single(self.last)),
+            ],
+            _ => [Some(self.entry()), None],
+        };
+        *self = Self::default();
+        entries
+    }
+
+    fn entry(&self) -> Entry {
+        Entry {
+            first: self.first,
+            last: self.last,
+            step: if self.count == 1 { 1 } else { self.step },
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A path trace from the perspective of its blocks: when did each execute? (Zhang and Gupta 2001, section 2.)
+
+use afterimage_ids::BlockId;
+
+use super::packed;
+use super::series::{Entry, Series};
+use super::steps::Steps;
+use super::varint;
+
+/// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute: the paper's compacted TWPP form.
+///
+/// Held as it stands in a file: how many steps and blocks, then per block, ascending, its distance from the block before, how
+/// many entries, and the entries. Two path traces are equal if and only if their forms are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TimestampedTrace {
+    bytes: Box<[u8]>,
+}
+
+/// Bytes that are no timestamped path trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a timestamped path trace: {0}")]
+pub struct BadTrace(pub(super) &'static str);
+
+impl TimestampedTrace {
+    /// Transforms a sequence of blocks. O(n), in memory for the series and not for the steps.
+    pub fn of(blocks: impl IntoIterator<Item = BlockId>) -> Self {
+        let mut builder = super::TimestampedBuilder::default();
+        for block in blocks {
+            builder.push(block);
+        }
+        builder.finish()
+    }
+
+    /// Takes over bytes whose blocks ascend and have ascending entries that a builder wrote.
+    pub(super) fn from_builder(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes: bytes.into(),
+        }
+    }
+
+    /// Takes over bytes from a file. O(bytes).
+    ///
+    /// Makes sure that blocks and their timestamps ascend and that there are as many timestamps as steps, the
+    /// last of which is the number of steps. That no two blocks share a timestamp shows only in expanding: [`Self::expand`].
+    pub(super) fn from_file(bytes: &[u8]) -> Result<Self, BadTrace> {
+        let trace = Self {
+            bytes: bytes.into(),
+        };
+        let mut rest = &trace.bytes[..];
+        let steps = varint::take(&mut rest).ok_or(BadTrace("it has no length"))?;
+        let blocks = varint::take(&mut rest).ok_or(BadTrace("it has no number of blocks"))?;
+        let (mut id, mut total, mut latest) = (None, 0u64, 0);
+        for _ in 0..blocks {
+            id = Some(take_block(&mut rest, id).ok_or(BadTrace("its blocks do not ascend"))?);
+            let entries = varint::take(&mut rest).filter(|&n| n > 0);
+            let mut after = 0;
+            for _ in 0..entries.ok_or(BadTrace("a block has no timestamps"))? {
+                let entry = packed::take(&mut rest, after);
+                let entry = entry.ok_or(BadTrace("a series is malformed"))?;
+                after = entry.last;
+                total = total.saturating_add(entry.count());
+            }
+            latest = latest.max(after);
+        }
+        if !rest.is_empty() {
+            return Err(BadTrace("something follows its last block"));
+        }
+        if total != steps || latest != steps {
+            return Err(BadTrace("its timestamps are not 1 to its length"));
+        }
+        Ok(trace)
+    }
+
+    /// How many steps the trace has: the last timestamp.
+    pub fn len(&self) -> u64 {
+        varint::take(&mut &self.bytes[..]).unwrap_or(0)
+    }
+
+    /// Whether nothing executes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The blocks, ascending, and when they execute.
+    pub fn blocks(&self) -> impl Iterator<Item = (BlockId, Series)> {
+        self.packed()
+            .map(|(block, entries)| (block, Series::from_entries(entries.collect())))
+    }
+
+    /// When a block executes; nothing if it does not. O(bytes).
+    pub fn timestamps(&self, block: BlockId) -> Option<Series> {
+        self.blocks()
+            .find_map(|(b, series)| (b == block).then_some(series))
+    }
+
+    /// The blocks in the order of execution, one a step, O(log blocks) each. In memory for the blocks.
+    ///
+    /// Ends early where a trace from a damaged file has no block for a timestamp; [`Self::expand`] tells.
+    pub fn steps(&self) -> Steps<'_> {
+        Steps::new(self.packed())
+    }
+
+    /// The blocks in the order of execution.
+    ///
+    /// # Errors
+    /// If two blocks share a timestamp, which happens only to a trace from a damaged file.
+    pub fn expand(&self) -> Result<Vec<BlockId>, BadTrace> {
+        let mut blocks = Vec::new();
+        blocks.extend(self.steps());
+        if blocks.len() as u64 != self.len() {
+            return Err(BadTrace("two blocks share a timestamp"));
+        }
+        Ok(blocks)
+    }
+
+    /// How many words of four bytes the paper's form takes: how many blocks, and per block its id, how many integers its series
+    /// have, and these.
+    pub fn words(&self) -> u64 {
+        let of_block = |entries: PackedEntries<'_>| entries.map(|e| e.width()).sum::<u64>();
+        1 + self.packed().map(|(_, e)| 2 + of_block(e)).sum::<u64>()
+    }
+
+    /// As it stands in a file.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The blocks and their entries, still packed.
+    pub(super) fn packed(&self) -> PackedBlocks<'_> {
+        let mut rest = &self.bytes[..];
+        let _steps = varint::take(&mut rest);
+        let blocks = varint::take(&mut rest).unwrap_or(0);
+        PackedBlocks {
+            rest,
+            blocks,
+            last: None,
+        }
+    }
+}
+
+/// The blocks of a trace and their packed entries.
+#[derive(Clone, Debug)]
+pub(super) struct PackedBlocks<'a> {
+    rest: &'a [u8],
+    blocks: u64,
+    last: Option<BlockId>,
+}
+
+/// The entries of one block, packed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PackedEntries<'a> {
+    rest: &'a [u8],
+    left: u64,
+    after: u64,
+}
+
+impl<'a> Iterator for PackedBlocks<'a> {
+    type Item = (BlockId, PackedEntries<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.blocks = self.blocks.checked_sub(1)?;
+        let block = take_block(&mut self.rest, self.last)?;
+        self.last = Some(block);
+        let left = varint::take(&mut self.rest)?;
+        let entries = PackedEntries {
+            rest: self.rest,
+            left,
+            after: 0,
+        };
+        let mut skipped = entries;
+        skipped.by_ref().for_each(drop);
+        self.rest = skipped.rest;
+        Some((block, entries))
+    }
+}
+
+impl Iterator for PackedEntries<'_> {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        self.left = self.left.checked_sub(1)?;
+        let entry = packed::take(&mut self.rest, self.after)?;
+        self.after = entry.last;
+        Some(entry)
+    }
+}
+
+/// Appends a block that follows another in ascending order.
+pub(super) fn put_block(bytes: &mut Vec<u8>, block: BlockId, last: Option<BlockId>) {
+    let next = last.map_or(0, |b| u64::from(b.as_u32()) + 1);
+    varint::put(bytes, u64::from(block.as_u32()) - next);
+}
+
+/// Takes a block that follows another in ascending order.
+pub(super) fn take_block(bytes: &mut &[u8], last: Option<BlockId>) -> Option<BlockId> {
+    let next = last.map_or(0, |b| u64::from(b.as_u32()) + 1);
+    block_of(next.checked_add(varint::take(bytes)?)?)
+}
+
+/// The block of a number, if there may be one.
+pub(super) fn block_of(number: u64) -> Option<BlockId> {
+    number_below_reserved(number).map(BlockId::from_u32)
+}
+
+/// The number as an entity's: the greatest number of 32 bits is reserved.
+pub(super) fn number_below_reserved(number: u64) -> Option<u32> {
+    u32::try_from(number).ok().filter(|&n| n < u32::MAX)
+}

@@ -1,0 +1,76 @@
+//! Building the timestamped form while the blocks execute.
+
+use afterimage_ids::BlockId;
+use rustc_hash::FxHashMap;
+
+use super::packed;
+use super::series::Entry;
+use super::series_builder::SeriesBuilder;
+use super::timestamped::{TimestampedTrace, put_block};
+use super::varint;
+
+/// Builds a [`TimestampedTrace`] block by block, in memory for the series that were found.
+#[derive(Clone, Debug, Default)]
+pub struct TimestampedBuilder {
+    steps: u64,
+    index: FxHashMap<BlockId, usize>,
+    blocks: Vec<(BlockId, PackedSeries)>,
+}
+
+/// The series of a block so far.
+#[derive(Clone, Debug, Default)]
+struct PackedSeries {
+    latest: SeriesBuilder,
+    entries: u64,
+    after: u64,
+    bytes: Vec<u8>,
+}
+
+impl TimestampedBuilder {
+    /// The next block executes. O(1).
+    pub fn push(&mut self, block: BlockId) {
+        self.steps += 1;
+        let k = *self.index.entry(block).or_insert_with(|| {
+            self.blocks.push((block, PackedSeries::default()));
+            self.blocks.len() - 1
+        });
+        let series = &mut self.blocks[k].1;
+        if let Some(done) = series.latest.push(self.steps) {
+            series.put(&done);
+        }
+    }
+
+    /// How many blocks executed.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The trace; the builder is empty after. O(bytes + blocks log blocks).
+    pub fn finish(&mut self) -> TimestampedTrace {
+        self.index.clear();
+        self.blocks.sort_unstable_by_key(|&(block, _)| block);
+        let mut bytes = Vec::new();
+        varint::put(&mut bytes, self.steps);
+        varint::put(&mut bytes, self.blocks.len() as u64);
+        self.steps = 0;
+        let mut last = None;
+        for (block, mut series) in self.blocks.drain(..) {
+            for entry in series.latest.finish().into_iter().flatten() {
+                series.put(&entry);
+            }
+            put_block(&mut bytes, block, last);
+            last = Some(block);
+            varint::put(&mut bytes, series.entries);
+            bytes.extend_from_slice(&series.bytes);
+        }
+        TimestampedTrace::from_builder(bytes)
+    }
+}
+
+impl PackedSeries {
+    fn put(&mut self, entry: &Entry) {
+        packed::put(&mut self.bytes, entry, self.after);
+        self.after = entry.last;
+        self.entries += 1;
+    }
+}

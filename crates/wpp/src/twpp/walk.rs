@@ -1,0 +1,70 @@
+//! Walking the tree of calls that a call graph stands for.
+
+use super::call_graph::{CallGraph, CallId};
+use super::call_runs::{CallRun, Runs};
+
+/// A step of the walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallStep {
+    /// A call begins.
+    Call {
+        /// How many blocks the caller itself had executed; 0 for a call from outside.
+        position: u64,
+        /// The subtree.
+        call: CallId,
+    },
+    /// The innermost call ends; for a call that never returned: the run ends.
+    End,
+}
+
+/// The calls of a run and their ends, in order.
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    graph: &'a CallGraph,
+    stack: Vec<Frame<'a>>,
+}
+
+/// The calls of a call that are still to come.
+#[derive(Clone, Debug)]
+struct Frame<'a> {
+    /// What is left of the run under way.
+    run: Option<CallRun>,
+    runs: Runs<'a>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(graph: &'a CallGraph) -> Self {
+        let stack = vec![Frame {
+            run: None,
+            runs: graph.top(),
+        }];
+        Self { graph, stack }
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = CallStep;
+
+    fn next(&mut self) -> Option<CallStep> {
+        let frame = self.stack.last_mut()?;
+        let Some(run) = frame.run.take().or_else(|| frame.runs.next()) else {
+            self.stack.pop();
+            return (!self.stack.is_empty()).then_some(CallStep::End);
+        };
+        if run.count > 1 {
+            frame.run = Some(CallRun {
+                first: run.first + run.step,
+                count: run.count - 1,
+                ..run
+            });
+        }
+        self.stack.push(Frame {
+            run: None,
+            runs: self.graph.calls(run.call),
+        });
+        Some(CallStep::Call {
+            position: run.first,
+            call: run.call,
+        })
+    }
+}

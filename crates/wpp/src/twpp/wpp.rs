@@ -1,0 +1,73 @@
+//! A whole program path after redundant path trace elimination.
+
+use afterimage_ids::FuncId;
+
+use super::call_graph::{Call, CallGraph};
+use super::events::Events;
+use super::path_trace::PathTrace;
+
+/// A whole program path as unique path traces and the dynamic call graph that links them (Zhang and Gupta 2001, Figure 3).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wpp {
+    /// The functions that were called, ascending.
+    pub functions: Vec<FunctionPaths>,
+    /// Which call took which path trace, and made which calls where.
+    pub calls: CallGraph,
+}
+
+/// The unique path traces of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionPaths {
+    /// The function.
+    pub function: FuncId,
+    /// Its unique path traces, in the order in which the first call of each ended.
+    pub paths: Vec<UniquePath>,
+}
+
+/// A path trace of a function, and how many calls took it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UniquePath {
+    /// The blocks.
+    pub trace: PathTrace,
+    /// How many calls took it.
+    pub calls: u64,
+    /// How many of these never returned: their traces are what they had executed when the run ended.
+    pub unfinished: u64,
+}
+
+impl UniquePath {
+    /// A path trace that no call took yet.
+    pub(super) fn new(trace: PathTrace) -> Self {
+        Self {
+            trace,
+            calls: 0,
+            unfinished: 0,
+        }
+    }
+}
+
+impl Wpp {
+    /// The unique path traces of a function, if it was called. O(log functions).
+    pub fn function(&self, function: FuncId) -> Option<&FunctionPaths> {
+        let k = self
+            .functions
+            .binary_search_by_key(&function, |f| f.function);
+        k.ok().map(|k| &self.functions[k])
+    }
+
+    /// The path trace that a call took; nothing if call graph and traces are of different runs.
+    pub fn path(&self, call: Call) -> Option<&UniquePath> {
+        self.function(call.function)?.paths.get(call.path as usize)
+    }
+
+    /// How many blocks the run executed.
+    pub fn blocks(&self) -> u64 {
+        let paths = self.functions.iter().flat_map(|f| &f.paths);
+        paths.map(|p| p.calls * p.trace.len()).sum()
+    }
+
+    /// The events of the run, in order.
+    pub fn events(&self) -> Events<'_> {
+        Events::new(self)
+    }
+}

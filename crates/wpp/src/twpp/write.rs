@@ -1,0 +1,61 @@
+//! Writing a file.
+
+use std::cmp::Reverse;
+
+use super::compact::Twpp;
+use super::function_block;
+use super::layout::{DirectoryEntry, ENTRY, HEADER, Header};
+use super::lzw::LzwEncoder;
+use super::plain_calls;
+
+/// The compacted TWPP file of a run (Zhang and Gupta 2001, section 3): a header with a directory, the dynamic call graph, and the
+/// functions' path traces, those of the most frequently called one first. O(calls + bytes).
+pub fn write(twpp: &Twpp) -> Vec<u8> {
+    let (calls, plain_length) = compress_calls(twpp);
+    let mut order: Vec<usize> = (0..twpp.functions.len()).collect();
+    order.sort_by_key(|&k| Reverse(twpp.functions[k].calls()));
+    let begin = HEADER + ENTRY * order.len() + calls.len();
+    let mut entries = Vec::new();
+    let mut blocks = Vec::new();
+    for k in order {
+        let function = &twpp.functions[k];
+        let block = function_block::write(function);
+        entries.push(DirectoryEntry {
+            function: function.function,
+            offset: (begin + blocks.len()) as u64,
+            length: block.len() as u64,
+            calls: function.calls(),
+            paths: function.paths.len() as u32,
+            checksum: crc32fast::hash(&block),
+        });
+        blocks.extend(block);
+    }
+    entries.sort_by_key(|entry| entry.function);
+    let header = Header {
+        functions: entries.len() as u32,
+        calls_length: calls.len() as u64,
+        plain_length,
+        calls_checksum: crc32fast::hash(&calls),
+    };
+    let mut bytes = header.to_bytes();
+    let directory: Vec<u8> = entries.into_iter().flat_map(|e| e.to_bytes()).collect();
+    let mut checksum = crc32fast::Hasher::new();
+    checksum.update(&bytes);
+    checksum.update(&directory);
+    bytes.extend(checksum.finalize().to_le_bytes());
+    bytes.extend(directory);
+    bytes.extend(calls);
+    bytes.extend(blocks);
+    bytes
+}
+
+/// The call graph under Welch's compression, and how many bytes it has without.
+pub(super) fn compress_calls(twpp: &Twpp) -> (Vec<u8>, u64) {
+    let mut encoder = LzwEncoder::default();
+    let mut plain = 0;
+    plain_calls::write(&twpp.calls, |bytes| {
+        plain += bytes.len() as u64;
+        encoder.push(bytes);
+    });
+    (encoder.finish(), plain)
+}
