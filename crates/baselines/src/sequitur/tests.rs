@@ -42,12 +42,17 @@ fn digrams_are_unique(grammar: &Grammar) -> Result<(), String> {
     Ok(())
 }
 
-/// Every rule but the start rule, which nothing uses, is used at least twice.
+/// Every rule but the start rule, which nothing uses, is used at least twice, and only by rules of smaller numbers.
 fn rules_are_useful(grammar: &Grammar) -> Result<(), String> {
     let mut uses = vec![0; grammar.rules()];
-    for symbol in rules(grammar).concat() {
-        if let Symbol::Rule(rule) = symbol {
-            uses[rule as usize] += 1;
+    for (number, rhs) in (0..).zip(rules(grammar)) {
+        for &symbol in rhs {
+            if let Symbol::Rule(rule) = symbol {
+                uses[rule as usize] += 1;
+                if rule <= number {
+                    return Err(format!("{rule} is used by {number} in {grammar:?}"));
+                }
+            }
         }
     }
     if uses[0] != 0 || uses[1..].iter().any(|&n| n < 2) {
@@ -75,6 +80,14 @@ fn check_built(string: &[u32], sequitur: &Sequitur) -> Result<(), String> {
         || sequitur.len() != string.len() as u64
     {
         return Err(format!("{size:?} of {string:?} is miscounted"));
+    }
+    let even = grammar.restricted(|terminal| terminal % 2 == 0);
+    if !even
+        .expand()
+        .eq(string.iter().copied().filter(|symbol| symbol % 2 == 0))
+        || rules(&even)[1..].iter().any(|rule| rule.is_empty())
+    {
+        return Err(format!("{even:?} is not {grammar:?} without odd terminals"));
     }
     digrams_are_unique(&grammar)
         .and_then(|()| rules_are_useful(&grammar))

@@ -1,0 +1,74 @@
+//! How large a grammar is as a file.
+
+use super::{Grammar, Symbol};
+use crate::branch_trace::ceil_log2;
+
+/// What a grammar's size depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrammarSize {
+    /// Rules, the start rule included.
+    pub rules: u64,
+    /// Symbols on the right-hand sides of all rules.
+    pub symbols: u64,
+    /// Distinct terminals.
+    pub alphabet: u64,
+}
+
+impl Grammar {
+    /// What the size depends on; linear in the size, but for sorting the alphabet.
+    pub fn size(&self) -> GrammarSize {
+        let mut terminals: Vec<u32> = Vec::new();
+        for &symbol in &self.symbols {
+            if let Symbol::Terminal(terminal) = symbol {
+                terminals.push(terminal);
+            }
+        }
+        terminals.sort_unstable();
+        terminals.dedup();
+        GrammarSize {
+            rules: self.ends.len() as u64,
+            symbols: self.symbols.len() as u64,
+            alphabet: terminals.len() as u64,
+        }
+    }
+}
+
+impl GrammarSize {
+    /// Bytes of the grammar as a plain file: 4 for each symbol, and 4 that end each rule.
+    pub fn word_bytes(&self) -> u64 {
+        4 * (self.symbols + self.rules)
+    }
+
+    /// Bits that tell all terminals and rules apart. The start rule, which no right-hand side names, has the code that
+    /// ends a rule.
+    pub fn symbol_bits(&self) -> u32 {
+        let codes = self.alphabet + self.rules;
+        // Both counts are of 32-bit names, but their sum may be larger.
+        u32::try_from(codes).map_or(33, ceil_log2)
+    }
+
+    /// Bytes of the grammar with as few bits for each symbol, and for each rule's end, as tell them all apart. What
+    /// says which terminal has which code is not counted, which favours the baseline.
+    pub fn packed_bytes(&self) -> u64 {
+        ((self.symbols + self.rules) * u64::from(self.symbol_bits())).div_ceil(8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_by_hand() {
+        // S → A A b, A → a c
+        use Symbol::{Rule, Terminal};
+        let symbols = vec![Rule(1), Rule(1), Terminal(9), Terminal(7), Terminal(1)];
+        let grammar = Grammar::new(symbols, vec![3, 5]);
+        assert_eq!(grammar.expand().collect::<Vec<_>>(), [7, 1, 7, 1, 9]);
+        let size = grammar.size();
+        assert_eq!((size.rules, size.symbols, size.alphabet), (2, 5, 3));
+        assert_eq!(size.word_bytes(), 28);
+        // Five codes take 3 bits; seven of them are 21 bits.
+        assert_eq!((size.symbol_bits(), size.packed_bytes()), (3, 3));
+    }
+}
