@@ -1,8 +1,8 @@
 //! The grammar of a run, made while it runs.
 
-mod lists;
+pub(crate) mod lists;
 mod loops;
-mod tidy;
+pub(crate) mod tidy;
 
 use afterimage_ids::{FuncId, NodeId};
 

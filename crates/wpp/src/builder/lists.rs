@@ -41,7 +41,7 @@ struct List {
 /// A level is folded when it is full, so a list of n symbols takes O(log n) room, and O(1) amortised time a symbol.
 /// What a closed list becomes does not depend on when its levels were folded.
 #[derive(Default)]
-pub(super) struct Lists {
+pub(crate) struct Lists {
     runs: Vec<Run>,
     lists: Vec<List>,
     scratch: Vec<Symbol>,
@@ -49,13 +49,13 @@ pub(super) struct Lists {
 
 impl Lists {
     /// How many runs there are in all lists.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.runs.len()
     }
 
     /// Begins a list inside the innermost.
     #[inline]
-    pub(super) fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         let end = self.runs.len();
         self.lists.push(List {
             start: end,
@@ -65,7 +65,7 @@ impl Lists {
 
     /// Appends to the innermost list.
     #[inline]
-    pub(super) fn push(&mut self, symbol: Symbol, count: u64, rules: &mut Consing) {
+    pub(crate) fn push(&mut self, symbol: Symbol, count: u64, rules: &mut Consing) {
         let tail = self.innermost().tail;
         match self.runs[tail..].last_mut() {
             Some(last) if last.symbol == symbol => last.count += count,
@@ -84,7 +84,7 @@ impl Lists {
 
     /// Ends the innermost list: what it is, if it is not empty.
     #[inline]
-    pub(super) fn close(&mut self, rules: &mut Consing) -> Option<(Symbol, u64)> {
+    pub(crate) fn close(&mut self, rules: &mut Consing) -> Option<(Symbol, u64)> {
         let start = self.innermost().start;
         let closed = match self.runs.len() - start {
             0 => None,
@@ -97,7 +97,7 @@ impl Lists {
     }
 
     /// Ends the innermost list, which is a whole activation of a function.
-    pub(super) fn close_call(&mut self, function: FuncId, rules: &mut Consing) -> Symbol {
+    pub(crate) fn close_call(&mut self, function: FuncId, rules: &mut Consing) -> Symbol {
         self.settle(rules);
         let start = self.innermost().start;
         let body = spell(&self.runs[start..], &mut self.scratch, rules);

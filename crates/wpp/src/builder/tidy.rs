@@ -10,7 +10,7 @@ const HEADER: u64 = 1;
 /// The same grammar without the sequences whose rule costs more than it saves, above all those that are used once
 /// ("rule utility": Nevill-Manning and Witten, "Identifying hierarchical structure in sequences", 1997). The rules get new
 /// numbers, in `root` too. Linear.
-pub(super) fn tidy(grammar: &Grammar, root: &mut [Root]) -> Grammar {
+pub(crate) fn tidy(grammar: &Grammar, root: &mut [Root]) -> Grammar {
     let inlined = inlined(grammar, root);
     let mut tidy = Grammar::default();
     let mut renamed = vec![RuleId::from_u32(0); grammar.rules.len()];

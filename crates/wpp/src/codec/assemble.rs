@@ -1,0 +1,172 @@
+//! A segment from its steps.
+
+use afterimage_ids::FuncId;
+
+use super::step::Step;
+use super::{CodecError, Limits};
+use crate::builder::lists::Lists;
+use crate::builder::tidy::tidy;
+use crate::consing::Consing;
+use crate::{Grammar, Root, Symbol};
+
+/// Takes steps, makes rules. What was dissolved in writing is folded again, by the builder's own means, so that what
+/// recurs is made once whether or not the steps say so.
+pub(super) struct Assembler<'a> {
+    limits: &'a Limits,
+    rules: Consing,
+    /// Folds; empty between any two steps.
+    lists: Lists,
+    root: Vec<Root>,
+    /// The rules that were ended, by their number.
+    ended: Vec<Symbol>,
+    /// The rules that have begun: the function if they are calls, and where their symbols begin in `symbols`.
+    begun: Vec<(Option<FuncId>, usize)>,
+    /// The symbols of the rules that have begun, and those of the root since the last `Enter` or `Leave`.
+    symbols: Vec<Symbol>,
+    /// How many activations are open.
+    open: usize,
+}
+
+impl<'a> Assembler<'a> {
+    /// For a segment at whose beginning so many activations are open.
+    pub(super) fn new(limits: &'a Limits, open: usize) -> Self {
+        Self {
+            limits,
+            rules: Consing::default(),
+            lists: Lists::default(),
+            root: Vec::new(),
+            ended: Vec::new(),
+            begun: Vec::new(),
+            symbols: Vec::new(),
+            open,
+        }
+    }
+
+    /// Takes a step; false after the last one.
+    pub(super) fn step(&mut self, step: Step) -> Result<bool, CodecError> {
+        match step {
+            Step::Node(node) => self.symbol(Symbol::node(node))?,
+            Step::Again(number) => {
+                let rule = self.ended.get(number as usize);
+                self.symbol(*rule.ok_or(CodecError::Malformed("a rule before its definition"))?)?;
+            }
+            Step::Sequence => self.begin(None)?,
+            Step::Call(function) => self.begin(Some(function))?,
+            Step::Loop { symbols, times } => self.repeat(symbols, times)?,
+            Step::Enter(function) => self.mark(Some(function))?,
+            Step::Leave => self.mark(None)?,
+            Step::End => match self.begun.pop() {
+                Some((function, from)) => self.end(function, from)?,
+                None => {
+                    self.flush()?;
+                    return Ok(false);
+                }
+            },
+        }
+        Ok(true)
+    }
+
+    /// What was made.
+    pub(super) fn finish(mut self) -> (Vec<Root>, Grammar) {
+        let grammar = tidy(self.rules.grammar(), &mut self.root);
+        (self.root, grammar)
+    }
+
+    #[inline]
+    fn symbol(&mut self, symbol: Symbol) -> Result<(), CodecError> {
+        if self.symbols.len() >= self.limits.steps {
+            return Err(CodecError::TooLarge("symbols"));
+        }
+        self.symbols.push(symbol);
+        Ok(())
+    }
+
+    fn begin(&mut self, function: Option<FuncId>) -> Result<(), CodecError> {
+        if self.begun.len() >= self.limits.symbols {
+            return Err(CodecError::TooLarge("rules"));
+        }
+        self.begun.push((function, self.symbols.len()));
+        Ok(())
+    }
+
+    fn end(&mut self, function: Option<FuncId>, from: usize) -> Result<(), CodecError> {
+        self.fold(from);
+        let rule = match function {
+            Some(function) => self.lists.close_call(function, &mut self.rules),
+            None => self.close().ok_or(CodecError::Malformed("an empty sequence"))?,
+        };
+        self.made(rule)?;
+        self.ended.push(rule);
+        Ok(())
+    }
+
+    fn repeat(&mut self, symbols: u32, times: u64) -> Result<(), CodecError> {
+        let first = self.begun.last().map_or(0, |&(_, from)| from);
+        let from = self.symbols.len().checked_sub(symbols as usize).filter(|&from| from >= first && symbols > 0);
+        let from = from.ok_or(CodecError::Malformed("a loop of more than there is"))?;
+        if times < 2 {
+            return Err(CodecError::Malformed("a loop that is executed less than twice"));
+        }
+        self.fold(from);
+        let body = self.close().ok_or(CodecError::Malformed("an empty loop"))?;
+        let rule = self.rules.repeat(body, times);
+        self.made(rule)
+    }
+
+    /// An activation begins or ends that the segment does not hold as a whole.
+    fn mark(&mut self, function: Option<FuncId>) -> Result<(), CodecError> {
+        if !self.begun.is_empty() {
+            return Err(CodecError::Malformed("an open activation within a rule"));
+        }
+        self.flush()?;
+        self.open = match function {
+            Some(_) => self.open + 1,
+            None => self.open.checked_sub(1).ok_or(CodecError::Malformed("the end of an activation that is not open"))?,
+        };
+        self.item(function.map_or(Root::Leave, Root::Enter))
+    }
+
+    /// The root's symbols since the last mark become one.
+    fn flush(&mut self) -> Result<(), CodecError> {
+        self.fold(0);
+        match self.close() {
+            Some(symbol) => {
+                self.check()?;
+                self.item(Root::Run(symbol))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn item(&mut self, item: Root) -> Result<(), CodecError> {
+        if self.root.len() >= self.limits.symbols {
+            return Err(CodecError::TooLarge("root items"));
+        }
+        self.root.push(item);
+        Ok(())
+    }
+
+    /// Moves the symbols behind `from` into a list, to be closed.
+    fn fold(&mut self, from: usize) {
+        self.lists.open();
+        for &symbol in &self.symbols[from..] {
+            self.lists.push(symbol, 1, &mut self.rules);
+        }
+        self.symbols.truncate(from);
+    }
+
+    fn close(&mut self) -> Option<Symbol> {
+        let (symbol, times) = self.lists.close(&mut self.rules)?;
+        Some(self.rules.repeat(symbol, times))
+    }
+
+    /// A rule was made, which is the next symbol.
+    fn made(&mut self, rule: Symbol) -> Result<(), CodecError> {
+        self.check()?;
+        self.symbol(rule)
+    }
+
+    fn check(&self) -> Result<(), CodecError> {
+        if self.rules.size() > self.limits.symbols { Err(CodecError::TooLarge("symbols")) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,145 @@
+//! A binary range coder (Martin 1979, in the binary form of Rissanen and Langdon's arithmetic coding), 64 bits wide.
+//!
+//! The interval is `[low, low + range)` with `range >= 2^32` before each decision, so that a probability of 16 bits is
+//! never rounded to nothing. A carry runs back into the bytes that are already written.
+
+/// Codes one decision after the other; [`Encoder`] writes those that it is given, [`Decoder`] finds them.
+///
+/// With one interface for both, the model exists once, and cannot disagree with itself.
+pub(super) trait Coder {
+    /// A decision that is true with the probability `p / 65536`, `0 < p < 65536`. The encoder returns `bit`; the
+    /// decoder does not look at it.
+    fn bit(&mut self, bit: bool, p: u32) -> bool;
+
+    /// Whether more was decoded than was ever written: the bytes are not an encoder's.
+    fn exhausted(&self) -> bool;
+
+    /// The lowest `count` bits of a number, all values equally likely, the highest bit first.
+    fn raw(&mut self, value: u64, count: u32) -> u64 {
+        (0..count).rev().fold(0, |sum, at| sum << 1 | u64::from(self.bit(value >> at & 1 == 1, 1 << 15)))
+    }
+}
+
+/// Writes decisions.
+pub(super) struct Encoder {
+    low: u64,
+    range: u64,
+    bytes: Vec<u8>,
+}
+
+impl Encoder {
+    pub(super) fn new() -> Self {
+        Self { low: 0, range: u64::MAX, bytes: Vec::new() }
+    }
+
+    /// Adds to `low`; an overflow is carried into the bytes, whose value stays below 1.
+    fn add(&mut self, amount: u64) {
+        let (low, carry) = self.low.overflowing_add(amount);
+        self.low = low;
+        if carry {
+            for byte in self.bytes.iter_mut().rev() {
+                *byte = byte.wrapping_add(1);
+                if *byte != 0 {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The bytes: as many as are needed to tell the interval when zeros follow.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        let kept = (1..=8).find(|kept| {
+            let mask = u64::MAX.checked_shr(8 * kept).unwrap_or(0);
+            (self.low.wrapping_add(mask) & !mask).wrapping_sub(self.low) < self.range
+        });
+        let kept = kept.unwrap_or(8);
+        let mask = u64::MAX.checked_shr(8 * kept).unwrap_or(0);
+        self.add(mask);
+        self.bytes.extend_from_slice(&self.low.to_be_bytes()[..kept as usize]);
+        self.bytes
+    }
+}
+
+impl Coder for Encoder {
+    #[inline]
+    fn bit(&mut self, bit: bool, p: u32) -> bool {
+        let split = (self.range >> 16) * u64::from(p);
+        if bit {
+            self.range = split;
+        } else {
+            self.add(split);
+            self.range -= split;
+        }
+        if self.range < 1 << 32 {
+            self.bytes.extend_from_slice(&((self.low >> 32) as u32).to_be_bytes());
+            self.low <<= 32;
+            self.range <<= 32;
+        }
+        bit
+    }
+
+    fn exhausted(&self) -> bool {
+        false
+    }
+}
+
+/// Finds the decisions again.
+pub(super) struct Decoder<'a> {
+    /// How far the bytes' value lies above the encoder's `low`.
+    offset: u64,
+    range: u64,
+    bytes: &'a [u8],
+    /// How many bytes were taken, zeros behind the end included.
+    taken: usize,
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        let mut decoder = Self { offset: 0, range: u64::MAX, bytes, taken: 0 };
+        decoder.offset = u64::from(decoder.word()) << 32;
+        decoder.offset |= u64::from(decoder.word());
+        decoder
+    }
+
+    fn word(&mut self) -> u32 {
+        let rest = self.bytes.get(self.taken..).unwrap_or(&[]);
+        self.taken += 4;
+        match rest.first_chunk() {
+            Some(word) => u32::from_be_bytes(*word),
+            None => {
+                let mut word = [0; 4];
+                word[..rest.len()].copy_from_slice(rest);
+                u32::from_be_bytes(word)
+            }
+        }
+    }
+
+    /// After the last decision: whether bytes are left that no encoder would have written.
+    pub(super) fn has_rest(&self) -> bool {
+        self.bytes.len() > self.taken
+    }
+}
+
+impl Coder for Decoder<'_> {
+    #[inline]
+    fn bit(&mut self, _: bool, p: u32) -> bool {
+        let split = (self.range >> 16) * u64::from(p);
+        let bit = self.offset < split;
+        if bit {
+            self.range = split;
+        } else {
+            self.offset -= split;
+            self.range -= split;
+        }
+        if self.range < 1 << 32 {
+            self.offset = self.offset << 32 | u64::from(self.word());
+            self.range <<= 32;
+        }
+        bit
+    }
+
+    fn exhausted(&self) -> bool {
+        // An encoder writes between one and eight bytes after its last full word.
+        self.taken >= self.bytes.len() + 8
+    }
+}

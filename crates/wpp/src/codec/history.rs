@@ -1,0 +1,105 @@
+//! What was executed before a point, as far as it tells what follows.
+
+use super::successors::hash;
+
+/// How many nodes are remembered.
+const DEPTH: usize = 3;
+
+/// The last nodes of the innermost activation. Calls between them are folded into the node that made them: what
+/// happens after a call depends on the caller's path far more than on the callee's last one.
+#[derive(Clone, Copy, Default)]
+pub(super) struct History {
+    /// The last nodes, the latest first, each with what it called; or the entry and what was before in the caller.
+    past: [u32; DEPTH],
+    /// The activation that has ended since the last node, or 0.
+    returned: u32,
+    /// What was repeated since the last node, or 0.
+    looped: u32,
+    /// How many nodes were executed in this activation.
+    count: u32,
+    /// The last node, plus 1; 0 right after an entry.
+    node: u32,
+}
+
+/// What a rule leaves behind: the history at its end, and how much of it is its own.
+#[derive(Clone, Copy)]
+pub(super) struct Tail {
+    history: History,
+    own: u32,
+}
+
+impl History {
+    /// The last node of this activation.
+    pub(super) fn last(&self) -> Option<u32> {
+        self.node.checked_sub(1)
+    }
+
+    /// Whether an activation has ended since the last node.
+    pub(super) fn has_returned(&self) -> bool {
+        self.returned != 0
+    }
+
+    /// The contexts of the orders 1, 2 and 3.
+    #[inline]
+    pub(super) fn contexts(&self) -> [u64; DEPTH] {
+        let first = hash(u64::from(self.has_returned()) << 32 | u64::from(self.looped), self.past[0]);
+        let second = hash(hash(first, self.past[1]), self.returned);
+        [first, second, hash(second, self.past[2])]
+    }
+
+    /// A node was executed.
+    #[inline]
+    pub(super) fn push(&mut self, node: u32) {
+        self.shift(node + 1);
+        self.node = node + 1;
+        self.count += 1;
+    }
+
+    fn shift(&mut self, latest: u32) {
+        let folded = if self.returned == 0 { self.past[0] } else { hash(self.past[0].into(), self.returned) as u32 };
+        self.past = [latest, folded, self.past[1]];
+        self.returned = 0;
+        self.looped = 0;
+    }
+
+    /// The history at the entry of an activation that begins here.
+    pub(super) fn entry(&self, function: u32) -> Self {
+        let entry = hash(1 << 32, function) as u32;
+        Self { past: [entry, self.past[0], self.past[1]], ..Self::default() }
+    }
+
+    /// An activation of `function` has ended, whose last history is given.
+    pub(super) fn returned(&mut self, function: u32, callee: &Self) {
+        self.returned = hash(hash(2 << 32, function), callee.past[0]) as u32 | 1;
+        self.looped = 0;
+    }
+
+    /// The last symbols were repeated.
+    pub(super) fn looped(&mut self, symbols: u32) {
+        self.looped = (self.looped << 8) + symbols;
+    }
+
+    /// What was left behind since `count` was this.
+    pub(super) fn tail(&self, since: &Self) -> Tail {
+        Tail { history: *self, own: self.count.wrapping_sub(since.count) }
+    }
+
+    /// A rule was executed again.
+    #[inline]
+    pub(super) fn apply(&mut self, tail: &Tail) {
+        let History { past, returned, looped, node, .. } = tail.history;
+        let own = (tail.own as usize).min(DEPTH);
+        if own > 0 {
+            self.shift(0);
+            let before = self.past;
+            self.past = past;
+            for at in own..DEPTH {
+                self.past[at] = before[at - own + 1];
+            }
+            self.node = node;
+        }
+        self.count = self.count.wrapping_add(tail.own);
+        self.returned = returned;
+        self.looped = looped;
+    }
+}

@@ -1,0 +1,126 @@
+//! Probabilities that adapt, and how several of them are mixed: logistic mixing (Mahoney, "Adaptive Weighing of
+//! Context Models for Lossless Data Compression", 2005), in integers, so that every machine computes the same.
+
+use super::coder::Coder;
+
+/// The unit of the logistic domain: `ln(p / (1 - p))` is stored times this.
+const UNIT: i32 = 256;
+/// The largest value of the logistic domain: odds of e^11, the smallest probability that 16 bits can hold.
+const MAX: i32 = 11 * UNIT;
+
+/// `65536 / (1 + e^(-x / 256))` for `x` in `0..=MAX`.
+static SQUASH: [u16; MAX as usize + 1] = {
+    /// e^(-1/256), times 2^62.
+    const STEP: u128 = 4_593_706_758_521_714_574;
+    let mut table = [0; MAX as usize + 1];
+    let mut power: u128 = 1 << 62;
+    let mut x = 0;
+    while x < table.len() {
+        let p = (1u128 << 78) / ((1 << 62) + power);
+        table[x] = if p > 65_535 { 65_535 } else { p as u16 };
+        power = (power * STEP) >> 62;
+        x += 1;
+    }
+    table
+};
+
+/// The inverse of [`squash`] for the upper 12 bits of a probability.
+static STRETCH: [i16; 4096] = {
+    let mut table = [0; 4096];
+    let mut at = 2048;
+    let mut x = 0;
+    while at < 4096 {
+        while x < MAX && (SQUASH[x as usize] as u32) < (at as u32 * 16 + 8) {
+            x += 1;
+        }
+        table[at] = x as i16;
+        table[4095 - at] = -(x as i16);
+        at += 1;
+    }
+    table
+};
+
+/// The probability, in 1/65536, of a value in the logistic domain; never 0 or 1.
+#[inline]
+pub(super) fn squash(x: i32) -> u32 {
+    if x >= 0 { u32::from(SQUASH[x.min(MAX) as usize]) } else { 65_536 - u32::from(SQUASH[(-x).min(MAX) as usize]) }
+}
+
+/// A probability that approaches what happens: at first in steps of 1/n, later of a fixed size.
+#[derive(Clone, Copy)]
+pub(super) struct Chance(u32);
+
+impl Chance {
+    /// How many decisions are remembered.
+    const LIMIT: u32 = 255;
+
+    /// A probability in 1/65536, worth so many observed decisions.
+    pub(super) const fn new(p: u32, worth: u32) -> Self {
+        Self(p << 16 | worth)
+    }
+
+    #[inline]
+    pub(super) fn p(self) -> u32 {
+        (self.0 >> 16).clamp(1, 65_535)
+    }
+
+    #[inline]
+    pub(super) fn stretch(self) -> i32 {
+        i32::from(STRETCH[(self.0 >> 20) as usize])
+    }
+
+    #[inline]
+    pub(super) fn update(&mut self, bit: bool) {
+        let count = self.0 & 0x3ff;
+        let p = i64::from(self.0 >> 10);
+        let target = if bit { (1 << 22) - 1 } else { 0 };
+        let p = p + (((target - p) * i64::from(RECIPROCAL[count as usize])) >> 16);
+        self.0 = (p as u32) << 10 | (count + u32::from(count < Self::LIMIT));
+    }
+
+    /// Codes a decision with this probability alone.
+    #[inline]
+    pub(super) fn code(&mut self, coder: &mut impl Coder, bit: bool) -> bool {
+        let bit = coder.bit(bit, self.p());
+        self.update(bit);
+        bit
+    }
+}
+
+/// `65536 / (n + 1.6)`.
+static RECIPROCAL: [u16; Chance::LIMIT as usize + 1] = {
+    let mut table = [0; Chance::LIMIT as usize + 1];
+    let mut n = 0;
+    while n < table.len() {
+        table[n] = (655_360 / (10 * n + 16)) as u16;
+        n += 1;
+    }
+    table
+};
+
+/// Weights of `N` opinions.
+#[derive(Clone, Copy)]
+pub(super) struct Mixer<const N: usize>([i32; N]);
+
+impl<const N: usize> Mixer<N> {
+    /// All weights alike, 65536 being 1.
+    pub(super) const fn new(weight: i32) -> Self {
+        Self([weight; N])
+    }
+
+    /// The mixed opinion, as a probability in 1/65536.
+    #[inline]
+    pub(super) fn mix(&self, opinions: &[i32; N]) -> u32 {
+        let sum: i64 = self.0.iter().zip(opinions).map(|(&weight, &x)| i64::from(weight) * i64::from(x)).sum();
+        squash((sum >> 16).clamp(-i64::from(MAX), i64::from(MAX)) as i32)
+    }
+
+    /// Shifts weight to the opinions that were right.
+    #[inline]
+    pub(super) fn update(&mut self, opinions: &[i32; N], p: u32, bit: bool, rate: i32) {
+        let error = (i32::from(bit) << 16) - p as i32;
+        for (weight, &x) in self.0.iter_mut().zip(opinions) {
+            *weight = (*weight + ((x * (error >> 2) / 1024 * rate) >> 4)).clamp(-(8 << 16), 8 << 16);
+        }
+    }
+}

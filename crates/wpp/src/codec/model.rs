@@ -1,0 +1,313 @@
+//! The model: how likely each step is, given what was before it.
+
+use afterimage_ids::{FuncId, NodeId};
+
+use super::coder::Coder;
+use super::history::{History, Tail};
+use super::logistic::Chance;
+use super::numbers::{Gamma, Tree};
+use super::step::{Step, Token};
+use super::predictor::{ORDERS, Predictor};
+use super::successors::hash;
+use super::{CodecError, NodeContext};
+
+/// The counts of the last loops are kept in so many places.
+const LOOPS: usize = 1 << 10;
+
+/// What both sides know before the first step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bounds {
+    /// All nodes are below.
+    pub(super) nodes: u32,
+    /// All functions are below.
+    pub(super) functions: u32,
+    /// The tables have two to the power of so many slots.
+    pub(super) table_bits: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Root,
+    Sequence,
+    Call(u32),
+}
+
+#[derive(Clone, Copy)]
+struct Frame {
+    within: Within,
+    /// The history when it began.
+    before: History,
+    /// How many symbols it has.
+    symbols: u32,
+}
+
+/// Codes steps, and learns from them.
+pub(super) struct Model<'a> {
+    contexts: &'a [NodeContext],
+    bounds: Bounds,
+    history: History,
+    frames: Vec<Frame>,
+    tails: Vec<Tail>,
+    steps: Predictor,
+    times: Predictor,
+    /// The last counts of loops, by the node before their end.
+    last_times: Vec<u64>,
+    /// The count of the last loop.
+    latest_times: u64,
+    escapes: Escapes,
+}
+
+/// The models of what no table has predicted.
+struct Escapes {
+    kinds: Vec<[Chance; 8]>,
+    fresh: [Chance; 2],
+    fresh_node: Gamma,
+    next_fresh: u32,
+    seen: Vec<bool>,
+    nodes: Tree,
+    functions: Tree,
+    again: Gamma,
+    times: Gamma,
+    symbols: Gamma,
+}
+
+impl<'a> Model<'a> {
+    pub(super) fn new(contexts: &'a [NodeContext], bounds: Bounds) -> Self {
+        Self {
+            contexts,
+            bounds,
+            history: History::default(),
+            frames: vec![Frame { within: Within::Root, before: History::default(), symbols: 0 }],
+            tails: Vec::new(),
+            steps: Predictor::new(bounds.table_bits),
+            times: Predictor::new(bounds.table_bits.min(12)),
+            last_times: vec![0; LOOPS],
+            latest_times: 0,
+            escapes: Escapes {
+                kinds: vec![[Chance::new(1 << 15, 1); 8]; 32],
+                fresh: [Chance::new(1 << 15, 1); 2],
+                fresh_node: Gamma::new(),
+                next_fresh: 0,
+                seen: vec![false; bounds.nodes as usize],
+                nodes: Tree::new(bounds.nodes),
+                functions: Tree::new(bounds.functions),
+                again: Gamma::new(),
+                times: Gamma::new(),
+                symbols: Gamma::new(),
+            },
+        }
+    }
+
+    /// Codes a step; the decoder does not look at the one that it is given.
+    pub(super) fn step(&mut self, coder: &mut impl Coder, given: Step) -> Result<Step, CodecError> {
+        let contexts = self.contexts();
+        let frame = self.frames[self.frames.len() - 1];
+        let given_token = Token::of(given);
+        let (step, token) = match self.steps.code(coder, given_token, contexts, |token| is_allowed(token, &frame)) {
+            Some(token) => (if token == given_token { given } else { token.step() }, token),
+            None => {
+                let step = self.escape(coder, given)?;
+                (step, Token::of(step))
+            }
+        };
+        self.steps.update(token);
+        if coder.exhausted() {
+            return Err(CodecError::Truncated);
+        }
+        self.learn(coder, step, given)
+    }
+
+    fn contexts(&self) -> [u64; ORDERS] {
+        let [first, second, third] = self.history.contexts();
+        let start = self.history.last().and_then(|node| self.contexts.get(node as usize)).map_or(0, |context| {
+            hash(3 + u64::from(self.history.has_returned()), context.next)
+        });
+        let frame = self.frames[self.frames.len() - 1];
+        let place = match frame.within {
+            Within::Root | Within::Call(_) => 0,
+            Within::Sequence => 1 + u32::from(frame.symbols > 0),
+        };
+        [start, first, second, third].map(|context| hash(context, place))
+    }
+
+    fn escape(&mut self, coder: &mut impl Coder, given: Step) -> Result<Step, CodecError> {
+        let frame = self.frames[self.frames.len() - 1];
+        let calls = self.history.last().and_then(|node| self.contexts.get(node as usize)).is_some_and(|c| c.calls);
+        let within = match frame.within {
+            Within::Root => 0,
+            Within::Call(_) => 1,
+            Within::Sequence => 2,
+        };
+        let escapes = &mut self.escapes;
+        let kinds = &mut escapes.kinds[within * 4 + usize::from(calls) * 2 + usize::from(self.history.has_returned())];
+        let given_kind = kind(given);
+        let mut tree = 1;
+        for at in (0..3).rev() {
+            let bit = kinds[tree].code(coder, given_kind >> at & 1 == 1);
+            tree = tree << 1 | usize::from(bit);
+        }
+        Ok(match tree & 7 {
+            0 => {
+                let number = if let Step::Node(node) = given { node.as_u32() } else { 0 };
+                Step::Node(NodeId::from_u32(escapes.node(coder, number)?))
+            }
+            1 => {
+                let number = if let Step::Again(number) = given { number } else { 0 };
+                let ended = self.tails.len() as u64;
+                let distance = ended.wrapping_sub(1).wrapping_sub(number.into());
+                let distance = escapes.again.code(coder, distance).filter(|&distance| distance < ended);
+                Step::Again((ended - 1 - distance.ok_or(CodecError::Malformed("a rule before its definition"))?) as u32)
+            }
+            2 => Step::Sequence,
+            3 => {
+                let symbols = if let Step::Loop { symbols, .. } = given { symbols } else { 0 };
+                let symbols = escapes.symbols.code(coder, symbols.into()).filter(|&symbols| symbols > 0 && symbols <= frame.symbols.into());
+                Step::Loop { symbols: symbols.ok_or(CodecError::Malformed("a loop of more than there is"))? as u32, times: 0 }
+            }
+            4 => Step::Call(escapes.function(coder, given, self.bounds.functions)?),
+            5 => Step::End,
+            6 => Step::Enter(escapes.function(coder, given, self.bounds.functions)?),
+            _ => Step::Leave,
+        })
+    }
+
+    /// Keeps track of where the walk is.
+    fn learn(&mut self, coder: &mut impl Coder, step: Step, given: Step) -> Result<Step, CodecError> {
+        let top = self.frames.len() - 1;
+        match step {
+            Step::Loop { symbols, .. } => {
+                let given = if let Step::Loop { times, .. } = given { times } else { 0 };
+                let times = self.times(coder, symbols, given)?;
+                self.history.looped(symbols);
+                self.frames[top].symbols -= symbols - 1;
+                return Ok(Step::Loop { symbols, times });
+            }
+            Step::Node(node) => self.history.push(node.as_u32()),
+            Step::Again(number) => self.history.apply(&self.tails[number as usize]),
+            Step::Sequence => return Ok(self.begin(Within::Sequence, step)),
+            Step::Call(function) => {
+                self.begin(Within::Call(function.as_u32()), step);
+                self.history = self.history.entry(function.as_u32());
+                return Ok(step);
+            }
+            Step::Enter(function) => {
+                self.begin(Within::Root, step);
+                self.history = self.history.entry(function.as_u32());
+                return Ok(step);
+            }
+            Step::Leave => {
+                self.history = self.frames[top].before;
+                if top > 0 {
+                    self.frames.pop();
+                }
+                return Ok(step);
+            }
+            Step::End => {
+                let Frame { within, before, .. } = self.frames[top];
+                match within {
+                    Within::Root => return Ok(step),
+                    Within::Call(function) => {
+                        let callee = std::mem::replace(&mut self.history, before);
+                        self.history.returned(function, &callee);
+                    }
+                    Within::Sequence => {}
+                }
+                self.frames.pop();
+                self.tails.push(self.history.tail(&before));
+                self.symbol();
+                return Ok(step);
+            }
+        }
+        self.symbol();
+        Ok(step)
+    }
+
+    fn times(&mut self, coder: &mut impl Coder, symbols: u32, given: u64) -> Result<u64, CodecError> {
+        let [start, first, second, third] = self.contexts();
+        let last = &mut self.last_times[first as usize % LOOPS];
+        let contexts = [
+            hash(first, symbols),
+            hash(hash(first, symbols), *last as u32),
+            hash(hash(second, symbols), self.latest_times as u32),
+            hash(third, symbols),
+        ];
+        let _ = start;
+        let token = u32::try_from(given).map_or(Token::NONE, Token);
+        let times = match self.times.code(coder, token, contexts, |_| true) {
+            Some(token) => token.0.into(),
+            None => {
+                let more = self.escapes.times.code(coder, given.wrapping_sub(2));
+                more.and_then(|more| more.checked_add(2)).ok_or(CodecError::Malformed("an endless repeat"))?
+            }
+        };
+        self.times.update(u32::try_from(times).map_or(Token::NONE, Token));
+        *last = times;
+        self.latest_times = times;
+        Ok(times)
+    }
+
+    fn begin(&mut self, within: Within, step: Step) -> Step {
+        self.frames.push(Frame { within, before: self.history, symbols: 0 });
+        step
+    }
+
+    fn symbol(&mut self) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.symbols += 1;
+        }
+    }
+}
+
+impl Escapes {
+    fn node(&mut self, coder: &mut impl Coder, given: u32) -> Result<u32, CodecError> {
+        let fresh = !self.seen.get(given as usize).copied().unwrap_or(false);
+        let node = if self.fresh[0].code(coder, fresh) {
+            let delta = given.wrapping_sub(self.next_fresh) as i32;
+            let zigzag = (delta << 1 ^ delta >> 31) as u32;
+            let zigzag = self.fresh_node.code(coder, zigzag.into()).unwrap_or(u64::MAX) as u32;
+            self.next_fresh.wrapping_add(zigzag >> 1 ^ (zigzag & 1).wrapping_neg())
+        } else {
+            self.nodes.code(coder, given)
+        };
+        let seen = self.seen.get_mut(node as usize).ok_or(CodecError::Malformed("a node that does not exist"))?;
+        if !std::mem::replace(seen, true) {
+            self.next_fresh = node + 1;
+        }
+        Ok(node)
+    }
+
+    fn function(&mut self, coder: &mut impl Coder, given: Step, bound: u32) -> Result<FuncId, CodecError> {
+        let given = if let Step::Call(function) | Step::Enter(function) = given { function.as_u32() } else { 0 };
+        let function = self.functions.code(coder, given);
+        if function < bound {
+            Ok(FuncId::from_u32(function))
+        } else {
+            Err(CodecError::Malformed("a function that does not exist"))
+        }
+    }
+}
+
+fn kind(step: Step) -> usize {
+    match step {
+        Step::Node(_) => 0,
+        Step::Again(_) => 1,
+        Step::Sequence => 2,
+        Step::Loop { .. } => 3,
+        Step::Call(_) => 4,
+        Step::End => 5,
+        Step::Enter(_) => 6,
+        Step::Leave => 7,
+    }
+}
+
+/// Whether a step can stand here.
+fn is_allowed(token: Token, frame: &Frame) -> bool {
+    let shortest = match frame.within {
+        Within::Root | Within::Call(_) => 0,
+        Within::Sequence => 2,
+    };
+    if token.looped().is_some_and(|symbols| symbols == 0 || symbols > frame.symbols) {
+        return false;
+    }
+    !(token.is_end() && frame.symbols < shortest || token.is_root() && frame.within != Within::Root)
+}

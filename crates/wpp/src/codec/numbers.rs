@@ -1,0 +1,65 @@
+//! Numbers that are not predicted: how long they are, then their bits.
+
+use super::coder::Coder;
+use super::logistic::Chance;
+
+/// Non-negative numbers of up to 64 bits that are mostly small: Elias's gamma code (1975) with chances that adapt.
+pub(super) struct Gamma {
+    /// Is the length larger than this? (of `value + 1`, which has up to 65 bits)
+    lengths: [Chance; 65],
+    /// The two highest bits behind the leading one, by the length.
+    heads: [[Chance; 4]; 65],
+}
+
+impl Gamma {
+    pub(super) fn new() -> Self {
+        Self { lengths: [Chance::new(1 << 15, 1); 65], heads: [[Chance::new(1 << 15, 1); 4]; 65] }
+    }
+
+    /// Codes a number; one of more than 64 bits, which only hostile bytes hold, is `None`.
+    pub(super) fn code(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
+        let value = u128::from(value) + 1;
+        let bits = 127 - value.leading_zeros();
+        let mut length = 0;
+        while length < 64 && self.lengths[length as usize].code(coder, bits > length) {
+            length += 1;
+        }
+        let mut sum = 1u128;
+        for at in (0..length).rev() {
+            let bit = value >> at & 1 == 1;
+            let bit = match length - 1 - at {
+                0 => self.heads[length as usize][1].code(coder, bit),
+                1 => self.heads[length as usize][(2 | sum & 1) as usize].code(coder, bit),
+                _ => coder.bit(bit, 1 << 15),
+            };
+            sum = sum << 1 | u128::from(bit);
+        }
+        u64::try_from(sum - 1).ok()
+    }
+}
+
+/// Numbers below a bound, the highest bit first; what precedes a bit among the first sixteen is its context.
+pub(super) struct Tree {
+    bits: u32,
+    chances: Vec<Chance>,
+}
+
+impl Tree {
+    /// For numbers below `bound`.
+    pub(super) fn new(bound: u32) -> Self {
+        let bits = u32::BITS - bound.saturating_sub(1).leading_zeros();
+        Self { bits, chances: vec![Chance::new(1 << 15, 1); 1 << bits.min(16)] }
+    }
+
+    /// Codes a number; hostile bytes can hold one that is not below the bound.
+    pub(super) fn code(&mut self, coder: &mut impl Coder, value: u32) -> u32 {
+        let mut sum = 1u32;
+        for at in (0..self.bits.min(16)).map(|at| self.bits - 1 - at) {
+            let bit = self.chances[sum as usize].code(coder, value >> at & 1 == 1);
+            sum = sum << 1 | u32::from(bit);
+        }
+        let rest = self.bits.saturating_sub(16);
+        let head = u64::from(sum) - (1 << self.bits.min(16));
+        (head << rest | coder.raw(u64::from(value), rest)) as u32
+    }
+}

@@ -1,0 +1,86 @@
+//! Steps: what a segment is written down as.
+
+use afterimage_ids::{FuncId, NodeId};
+
+/// One step of the walk over a segment. A rule's definition stands where the rule occurs first: it is opened, its
+/// symbols follow, and it is ended. Where it occurs again, it is named by its number, in the order of the ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A terminal.
+    Node(NodeId),
+    /// A rule that was ended.
+    Again(u32),
+    /// A `Sequence` begins.
+    Sequence,
+    /// The last `symbols` symbols of the innermost rule that began were executed `times` times, not once.
+    Loop {
+        /// How many of them, at least one.
+        symbols: u32,
+        /// At least two.
+        times: u64,
+    },
+    /// A `Call` begins.
+    Call(FuncId),
+    /// The innermost rule that began ends, or the segment.
+    End,
+    /// [`Root::Enter`](crate::Root::Enter).
+    Enter(FuncId),
+    /// [`Root::Leave`](crate::Root::Leave).
+    Leave,
+}
+
+/// A step as one word, for the tables of what follows what.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Token(pub(super) u32);
+
+impl Token {
+    /// No step, and every step whose number is too large to be remembered.
+    pub(super) const NONE: Self = Self(u32::MAX);
+    const END: Self = Self(3);
+
+    pub(super) fn of(step: Step) -> Self {
+        let (kind, number) = match step {
+            Step::Node(node) => (0, node.as_u32()),
+            Step::Again(rule) => (1, rule),
+            Step::Call(function) => (2, function.as_u32()),
+            Step::End => (3, 0),
+            Step::Sequence => (3, 1),
+            Step::Leave => (3, 2),
+            Step::Loop { symbols, .. } => (3, symbols.saturating_mul(2).saturating_add(3)),
+            Step::Enter(function) => (3, function.as_u32().saturating_mul(2).saturating_add(4)),
+        };
+        if number < (1 << 30) - 1 { Self(number << 2 | kind) } else { Self::NONE }
+    }
+
+    /// The step again, a loop without its count. Not for [`Token::NONE`].
+    pub(super) fn step(self) -> Step {
+        let number = self.0 >> 2;
+        match (self.0 & 3, number) {
+            (0, _) => Step::Node(NodeId::from_u32(number)),
+            (1, _) => Step::Again(number),
+            (2, _) => Step::Call(FuncId::from_u32(number)),
+            (_, 0) => Step::End,
+            (_, 1) => Step::Sequence,
+            (_, 2) => Step::Leave,
+            _ if number & 1 == 1 => Step::Loop { symbols: (number - 3) / 2, times: 0 },
+            _ => Step::Enter(FuncId::from_u32((number - 4) / 2)),
+        }
+    }
+
+    pub(super) fn is_end(self) -> bool {
+        self == Self::END
+    }
+
+    /// How many symbols are repeated.
+    pub(super) fn looped(self) -> Option<u32> {
+        match self.step() {
+            Step::Loop { symbols, .. } => Some(symbols),
+            _ => None,
+        }
+    }
+
+    /// Whether it stands in the root only.
+    pub(super) fn is_root(self) -> bool {
+        matches!(self.step(), Step::Enter(_) | Step::Leave)
+    }
+}

@@ -1,0 +1,42 @@
+//! LEB128: seven bits a byte, the lowest first.
+
+use super::CodecError;
+
+/// Appends a number.
+pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Takes a number.
+pub(super) fn get(input: &mut &[u8]) -> Result<u64, CodecError> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let next = byte(input)?;
+        let part = u64::from(next & 0x7f);
+        if part << shift >> shift != part || (next == 0 && shift > 0) {
+            return Err(CodecError::Malformed("a number that is not in its shortest form"));
+        }
+        value |= part << shift;
+        if next < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(CodecError::Malformed("a number that is not in its shortest form"))
+}
+
+/// Takes a number that must be below a bound.
+pub(super) fn get_below(input: &mut &[u8], bound: u64, what: &'static str) -> Result<u64, CodecError> {
+    let value = get(input)?;
+    if value < bound { Ok(value) } else { Err(CodecError::TooLarge(what)) }
+}
+
+/// Takes a byte.
+pub(super) fn byte(input: &mut &[u8]) -> Result<u8, CodecError> {
+    let (&first, rest) = input.split_first().ok_or(CodecError::Truncated)?;
+    *input = rest;
+    Ok(first)
+}
