@@ -62,7 +62,8 @@ impl Consing {
         if let Some(&(_, rule)) = found {
             return Symbol::rule(rule);
         }
-        let position = |n: usize| u32::try_from(n).expect("a segment is taken before it has 2^32 symbols");
+        let position =
+            |n: usize| u32::try_from(n).expect("a segment is taken before it has 2^32 symbols");
         let rule = grammar.rules.push(Rule {
             kind,
             start: position(grammar.symbols.len()),

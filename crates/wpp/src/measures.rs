@@ -25,6 +25,8 @@ pub(crate) struct Measured {
     pub(crate) root_starts: Vec<u64>,
     /// How many activations are open before each item of the root, and at the end.
     pub(crate) depths: Vec<u32>,
+    /// The function of the innermost activation before each item of the root, and at the end.
+    pub(crate) functions: Vec<Option<FuncId>>,
 }
 
 impl Measured {
@@ -50,6 +52,7 @@ impl Measured {
             calls,
             root_starts: root.starts,
             depths: root.depths,
+            functions: root.functions,
         })
     }
 }

@@ -179,13 +179,29 @@ impl Lists {
             };
             if complete {
                 let (symbol, count) = rule(&self.runs[block..end], &mut self.scratch, rules);
-                upper = self.put(start, upper, Run { symbol, level, count });
+                upper = self.put(
+                    start,
+                    upper,
+                    Run {
+                        symbol,
+                        level,
+                        count,
+                    },
+                );
                 block = end;
             }
         }
         if whole && block < to {
             let Run { symbol, count, .. } = self.runs[block];
-            upper = self.put(start, upper, Run { symbol, level, count });
+            upper = self.put(
+                start,
+                upper,
+                Run {
+                    symbol,
+                    level,
+                    count,
+                },
+            );
             block = to;
         }
         self.runs.copy_within(block.., upper);

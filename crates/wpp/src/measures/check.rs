@@ -16,11 +16,22 @@ pub(super) struct Rules {
 }
 
 /// What is found of the root.
+#[derive(Default)]
 pub(super) struct Items {
     /// How many blocks are executed before each item, and in all.
     pub(super) starts: Vec<u64>,
     /// How many activations are open before each item, and at the end.
     pub(super) depths: Vec<u32>,
+    /// The function of the innermost activation before each item, and at the end.
+    pub(super) functions: Vec<Option<FuncId>>,
+}
+
+impl Items {
+    fn push(&mut self, length: u64, stack: &[FuncId]) {
+        self.starts.push(length);
+        self.depths.push(stack.len() as u32);
+        self.functions.push(stack.last().copied());
+    }
 }
 
 /// Checks the rules and measures them.
@@ -79,11 +90,10 @@ pub(super) fn root(
 ) -> Result<Items, CheckError> {
     let mut stack = segment.open.clone();
     let mut length: u64 = 0;
-    let (mut starts, mut depths) = (Vec::new(), Vec::new());
+    let mut items = Items::default();
     let mut begun = 0;
     for (item, root) in segment.root.iter().enumerate() {
-        starts.push(length);
-        depths.push(stack.len() as u32);
+        items.push(length, &stack);
         match *root {
             Root::Run(symbol) => {
                 let (more, of) = match symbol.as_rule() {
@@ -110,8 +120,7 @@ pub(super) fn root(
             }
         }
     }
-    starts.push(length);
-    depths.push(stack.len() as u32);
+    items.push(length, &stack);
     if length != segment.length {
         return Err(CheckError::Length {
             length: segment.length,
@@ -122,7 +131,7 @@ pub(super) fn root(
         .before
         .checked_add(length)
         .ok_or(CheckError::End)
-        .map(|_| Items { starts, depths })
+        .map(|_| items)
 }
 
 /// Compares the counts with those of the rules, which must be sound.

@@ -1,0 +1,230 @@
+//! Moving through a path.
+
+mod calls;
+mod place;
+mod stack;
+
+use afterimage_ids::{FuncId, NodeId};
+
+pub use self::calls::{CallEvent, Calls};
+use self::place::Place;
+pub use self::stack::Activation;
+use crate::{PathError, Segments, WholePath};
+
+/// An execution of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visit {
+    /// The node.
+    pub node: NodeId,
+    /// The time of its first block. Times count executed blocks from 1.
+    pub start: u64,
+    /// How many blocks it executes.
+    pub length: u64,
+}
+
+impl Visit {
+    /// The time of its last block.
+    pub fn last(&self) -> u64 {
+        self.start + self.length - 1
+    }
+}
+
+/// A position in a path: an execution of a node, or before the first or after the last.
+///
+/// A step takes O(1) amortised over a walk in one direction, a search O(log n) for each rule on the way down. What is
+/// near is found without going back to the top.
+pub struct Cursor<'a, S: Segments> {
+    path: &'a WholePath<S>,
+    at: At,
+}
+
+#[derive(Clone)]
+enum At {
+    Before,
+    On(Place),
+    After,
+}
+
+impl<S: Segments> WholePath<S> {
+    /// A cursor before the first node.
+    pub fn cursor(&self) -> Cursor<'_, S> {
+        Cursor {
+            path: self,
+            at: At::Before,
+        }
+    }
+}
+
+impl<S: Segments> Clone for Cursor<'_, S> {
+    fn clone(&self) -> Self {
+        Self {
+            path: self.path,
+            at: self.at.clone(),
+        }
+    }
+}
+
+impl<S: Segments> Cursor<'_, S> {
+    /// Goes to the execution that contains block T. Where T is 0 or beyond the path's length, it goes before the first or after the last
+    /// and returns `None`.
+    ///
+    /// # Errors
+    /// If the segment cannot be read. The cursor has not moved then.
+    pub fn seek(&mut self, time: u64) -> Result<Option<Visit>, PathError<S::Error>> {
+        if time == 0 || time > self.path.length() {
+            self.at = if time == 0 { At::Before } else { At::After };
+            return Ok(None);
+        }
+        match &mut self.at {
+            At::On(place) if place.contains(time) => place.seek(time),
+            _ => self.at = At::On(Place::at(self.path, time)?),
+        }
+        Ok(self.visit())
+    }
+
+    /// Where it is, unless before the first or after the last.
+    #[inline]
+    pub fn visit(&self) -> Option<Visit> {
+        let At::On(place) = &self.at else { return None };
+        Some(Visit {
+            node: place.symbol()?.as_node()?,
+            start: place.time(),
+            length: place.width(),
+        })
+    }
+
+    /// Goes to the next execution.
+    ///
+    /// # Errors
+    /// If the next segment cannot be read. The cursor has not moved then.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "it can fail and turn round, which iterators cannot"
+    )]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
+        match &mut self.at {
+            At::Before => self.seek(1),
+            At::After => Ok(None),
+            At::On(place) => {
+                let next = place.time() + place.width();
+                if next < place.end() {
+                    place.step();
+                    Ok(self.visit())
+                } else {
+                    self.seek(next)
+                }
+            }
+        }
+    }
+
+    /// Goes to the execution before.
+    ///
+    /// # Errors
+    /// If the segment before cannot be read. The cursor has not moved then.
+    #[inline]
+    pub fn previous(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
+        match &mut self.at {
+            At::Before => Ok(None),
+            At::After => self.seek(self.path.length()),
+            At::On(place) => {
+                if place.start > 0 {
+                    place.step_back();
+                    Ok(self.visit())
+                } else {
+                    let time = place.time();
+                    self.seek(time - 1)
+                }
+            }
+        }
+    }
+}
+
+impl<S: Segments> Cursor<'_, S> {
+    /// How many activations are open here. O(1).
+    pub fn depth(&self) -> usize {
+        match &self.at {
+            At::On(place) => place.depth(),
+            _ => 0,
+        }
+    }
+
+    /// The innermost activation's function. Takes a look at each rule on the way down to the symbol.
+    pub fn function(&self) -> Option<FuncId> {
+        match &self.at {
+            At::On(place) => place.function(),
+            _ => None,
+        }
+    }
+
+    /// The open activations, the outermost first. Linear in their number and in the length of the roots of the segments where they
+    /// began, which are opened.
+    ///
+    /// # Errors
+    /// If one of these segments cannot be read.
+    pub fn stack(&self) -> Result<Vec<Activation>, PathError<S::Error>> {
+        match &self.at {
+            At::On(place) => place.stack(self.path),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The time of the last block before the innermost activation ends; `None` if it does not end. As fast as [`Cursor::skip_activation`].
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn activation_end(&self) -> Result<Option<u64>, PathError<S::Error>> {
+        match &self.at {
+            At::On(place) => place.activation_end(self.path),
+            _ => Ok(None),
+        }
+    }
+
+    /// Goes to the first execution after the end of the innermost activation, whatever it does until then. Takes a look at each rule
+    /// on the way up to the activation; linear in the length of a segment's root if the activation is in no rule.
+    ///
+    /// # Errors
+    /// If the segment cannot be read. The cursor has not moved then.
+    pub fn skip_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
+        if !matches!(self.at, At::On(_)) {
+            return self.next();
+        }
+        match self.activation_end()? {
+            Some(end) => self.seek(end + 1),
+            None => self.seek(self.path.length().saturating_add(1)),
+        }
+    }
+}
+
+impl Place {
+    /// The node that contains block T, which must be from 1 to the path's length.
+    fn at<S: Segments>(path: &WholePath<S>, time: u64) -> Result<Self, PathError<S::Error>> {
+        let segment = path.segment_of(time);
+        let mut place = Self::first(path.open(segment)?, segment);
+        place.seek(time);
+        Ok(place)
+    }
+
+    /// Whether block T is in its segment.
+    fn contains(&self, time: u64) -> bool {
+        let segment = &self.measured.segment;
+        segment.before < time && time - segment.before <= segment.length
+    }
+
+    /// Goes to the node that contains block T, which must be in the segment.
+    fn seek(&mut self, time: u64) {
+        self.locate(time - self.measured.segment.before - 1);
+    }
+
+    /// The time of the symbol's first block.
+    #[inline]
+    fn time(&self) -> u64 {
+        self.measured.segment.before + self.start + 1
+    }
+
+    /// The time of the first block after the segment.
+    #[inline]
+    fn end(&self) -> u64 {
+        self.measured.segment.before + self.measured.segment.length + 1
+    }
+}

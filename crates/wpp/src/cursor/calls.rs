@@ -1,0 +1,256 @@
+//! The call tree, in the order of time, without what stands between the calls.
+
+use afterimage_ids::FuncId;
+
+use super::place::Place;
+use super::stack::leave_of;
+use crate::{Kind, PathError, Root, Segments, Symbol, WholePath};
+
+/// An activation begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEvent {
+    /// It begins.
+    Enter {
+        /// Of which function.
+        function: FuncId,
+        /// In how many activations it is.
+        depth: usize,
+        /// How many blocks were executed before it, plus 1: the time of its first block.
+        time: u64,
+    },
+    /// It ends.
+    Leave {
+        /// Of which function.
+        function: FuncId,
+        /// In how many activations it was.
+        depth: usize,
+        /// How many blocks were executed until then: the time of its last block, or of its last callee's.
+        time: u64,
+    },
+}
+
+/// The beginnings and ends of activations from some time on.
+///
+/// What calls nothing is stepped over, and so is what happens inside of an activation that is as deep as the limit or
+/// is skipped, each in O(1). An event takes O(1) amortised, plus the symbols of the caller's rules that are stepped over.
+pub struct Calls<'a, S: Segments> {
+    path: &'a WholePath<S>,
+    /// Ends before this time are not announced, unless the beginning was.
+    from: u64,
+    /// Activations that are in so many others are not announced.
+    limit: usize,
+    /// How many activations were announced and have not ended.
+    announced: usize,
+    /// `None` at the end.
+    place: Option<Place>,
+    next: Next,
+}
+
+/// What to do with the symbol at the place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// It has not been looked at.
+    Look,
+    /// The beginning of its activation has been announced.
+    Inside,
+    /// The beginning of its activation has been announced, and is followed by its end.
+    End,
+    /// It is done.
+    Past,
+}
+
+impl<S: Segments> WholePath<S> {
+    /// The beginnings and ends of activations at block T and later, in the order of time, of those that are in fewer than
+    /// `limit` others.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn calls(&self, time: u64, limit: usize) -> Result<Calls<'_, S>, PathError<S::Error>> {
+        let mut calls = Calls {
+            path: self,
+            from: time,
+            limit,
+            announced: 0,
+            place: None,
+            next: Next::Look,
+        };
+        let before = time.saturating_sub(1);
+        if before > self.length() || self.segments().summaries().is_empty() {
+            return Ok(calls);
+        }
+        if before > 0 {
+            // The node before stands where all that happens before block T ends.
+            calls.next = Next::Past;
+            calls.place = Some(Place::at(self, before)?);
+        } else {
+            calls.place = Some(Place::first(self.open(0)?, 0));
+        }
+        Ok(calls)
+    }
+}
+
+impl<S: Segments> Calls<'_, S> {
+    /// The next event; `None` at the end of the path.
+    ///
+    /// # Errors
+    /// If a segment cannot be read. The next call tries again.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "it can fail, and be told to skip"
+    )]
+    pub fn next(&mut self) -> Result<Option<CallEvent>, PathError<S::Error>> {
+        while let Some(place) = &mut self.place {
+            let event = match self.next {
+                Next::Look => {
+                    let (next, event) = look(place, self.limit);
+                    self.next = next;
+                    event
+                }
+                Next::Inside => {
+                    self.next = enter(place, self.limit);
+                    None
+                }
+                Next::End => {
+                    self.next = Next::Past;
+                    let end = place.start + place.width();
+                    called(place).map(|function| place.leave(function, end))
+                }
+                Next::Past => {
+                    place.start += place.width();
+                    let end = place.start;
+                    if place.sibling() {
+                        self.next = Next::Look;
+                        None
+                    } else if let Some(frame) = place.ascend() {
+                        frame.call.map(|function| place.leave(function, end))
+                    } else {
+                        self.open_next_segment()?;
+                        None
+                    }
+                }
+            };
+            if let Some(event) = event
+                && self.is_announced(event)
+            {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does not go into the activation whose beginning was the last event: what comes next is its end, if it ends. Without effect
+    /// after another event.
+    ///
+    /// # Errors
+    /// If a segment cannot be read. Nothing is skipped then.
+    pub fn skip(&mut self) -> Result<(), PathError<S::Error>> {
+        if self.next != Next::Inside {
+            return Ok(());
+        }
+        let Some(place) = &self.place else {
+            return Ok(());
+        };
+        if called(place).is_some() {
+            self.next = Next::End;
+        } else {
+            let depth = place.measured.depths[place.item] + 1;
+            self.place = leave_of(self.path, place.segment, place.item + 1, depth)?;
+            self.next = Next::Look;
+        }
+        Ok(())
+    }
+
+    fn open_next_segment(&mut self) -> Result<(), PathError<S::Error>> {
+        let segment = self.place.as_ref().map_or(0, |place| place.segment + 1);
+        self.place = if segment < self.path.segments().summaries().len() {
+            Some(Place::first(self.path.open(segment)?, segment))
+        } else {
+            None
+        };
+        self.next = Next::Look;
+        Ok(())
+    }
+
+    fn is_announced(&mut self, event: CallEvent) -> bool {
+        match event {
+            CallEvent::Enter { .. } => self.announced += 1,
+            // The walk may begin deeper than the limit.
+            CallEvent::Leave { depth, .. } if depth >= self.limit => return false,
+            CallEvent::Leave { time, .. } if self.announced == 0 => return time >= self.from,
+            CallEvent::Leave { .. } => self.announced -= 1,
+        }
+        true
+    }
+}
+
+/// Looks at a symbol for the first time.
+fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
+    let depth = place.depth();
+    let enter = |function| CallEvent::Enter {
+        function,
+        depth,
+        time: place.time(),
+    };
+    match place.symbol() {
+        _ if depth > limit => (Next::Past, None),
+        None => match place.measured.segment.root.get(place.item) {
+            Some(&Root::Enter(function)) if depth < limit => (Next::Inside, Some(enter(function))),
+            Some(&Root::Leave) => {
+                let leave = place.measured.functions[place.item].map(|function| {
+                    let time = place.measured.segment.before + place.start;
+                    CallEvent::Leave {
+                        function,
+                        depth: depth - 1,
+                        time,
+                    }
+                });
+                (Next::Past, leave)
+            }
+            _ => (Next::Past, None),
+        },
+        Some(_) if depth == limit => (Next::Past, None),
+        Some(symbol) => match symbol.as_rule() {
+            Some(rule) if place.measured.calls[rule] => match called(place) {
+                Some(function) => (Next::Inside, Some(enter(function))),
+                None => {
+                    place.descend(rule);
+                    (Next::Look, None)
+                }
+            },
+            _ => (Next::Past, None),
+        },
+    }
+}
+
+/// Goes into the activation whose beginning has been announced.
+fn enter(place: &mut Place, limit: usize) -> Next {
+    let Some(rule) = place.symbol().and_then(Symbol::as_rule) else {
+        // An item of the root.
+        return Next::Past;
+    };
+    if place.depth() + 1 >= limit || place.measured.segment.grammar.rules[rule].len == 0 {
+        return Next::End;
+    }
+    place.descend(rule);
+    Next::Look
+}
+
+/// The function, if the symbol is an activation.
+fn called(place: &Place) -> Option<FuncId> {
+    let rule = place.symbol()?.as_rule()?;
+    match place.measured.segment.grammar.rules[rule].kind {
+        Kind::Call(function) => Some(function),
+        _ => None,
+    }
+}
+
+impl Place {
+    /// The end of the activation that the symbol is, after so many blocks of the segment.
+    fn leave(&self, function: FuncId, end: u64) -> CallEvent {
+        CallEvent::Leave {
+            function,
+            depth: self.depth(),
+            time: self.measured.segment.before + end,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The open activations.
+
+use afterimage_ids::FuncId;
+
+use super::place::Place;
+use crate::measures::Measured;
+use crate::{PathError, Root, Segments, WholePath};
+
+/// An activation that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activation {
+    /// Of which function.
+    pub function: FuncId,
+    /// How many blocks were executed before it, plus 1: the time of its first block.
+    pub entered: u64,
+}
+
+impl Place {
+    /// The innermost activation's function.
+    pub(super) fn function(&self) -> Option<FuncId> {
+        let inner = self.frames.iter().rev().find_map(|frame| frame.call);
+        inner.or_else(|| self.measured.functions[self.item])
+    }
+
+    /// The open activations, the outermost first.
+    pub(super) fn stack<S: Segments>(
+        &self,
+        path: &WholePath<S>,
+    ) -> Result<Vec<Activation>, PathError<S::Error>> {
+        let (kept, mut inner) = begun(&self.measured, self.item);
+        let before = self.measured.segment.before;
+        for frame in &self.frames {
+            inner.extend(frame.call.map(|function| Activation {
+                function,
+                entered: before + frame.base + 1,
+            }));
+        }
+        let mut stack = earlier(path, self.segment, kept)?;
+        stack.append(&mut inner);
+        Ok(stack)
+    }
+
+    /// How many blocks are executed until the innermost activation ends, or if there is none, the path. `None` if it does not end.
+    pub(super) fn activation_end<S: Segments>(
+        &self,
+        path: &WholePath<S>,
+    ) -> Result<Option<u64>, PathError<S::Error>> {
+        if let Some(frame) = self.frames.iter().rev().find(|frame| frame.call.is_some()) {
+            let end = frame.base + self.measured.lengths[frame.rule];
+            return Ok(Some(self.measured.segment.before + end));
+        }
+        let depth = self.measured.depths[self.item];
+        let leave = leave_of(path, self.segment, self.item, depth)?;
+        Ok(leave.map(|place| place.measured.segment.before + place.start))
+    }
+}
+
+/// The item that ends the innermost of so many open activations, from an item of a segment's root on where they are open. `None` if it does not end.
+pub(super) fn leave_of<S: Segments>(
+    path: &WholePath<S>,
+    segment: usize,
+    item: usize,
+    depth: u32,
+) -> Result<Option<Place>, PathError<S::Error>> {
+    if depth == 0 {
+        return Ok(None);
+    }
+    let summaries = path.segments().summaries();
+    let mut from = item;
+    // Activations that begin and end in a segment are rules: only those that are open at its beginning end in its root.
+    for (segment, summary) in summaries.iter().enumerate().skip(segment) {
+        if summary.kept < depth && depth <= summary.open {
+            let measured = path.open(segment)?;
+            let mut depths = measured.depths[from..].iter();
+            if let Some(after) = depths.position(|&open| open < depth) {
+                let mut place = Place::first(measured, segment);
+                place.item = from + after - 1;
+                place.start = place.measured.root_starts[place.item];
+                return Ok(Some(place));
+            }
+        }
+        from = 0;
+    }
+    Ok(None)
+}
+
+/// Of the activations that are open before an item of a segment's root: how many were open at its beginning, and those that
+/// began in it.
+fn begun(measured: &Measured, item: usize) -> (usize, Vec<Activation>) {
+    let segment = &measured.segment;
+    let mut kept = segment.open.len();
+    let mut begun = Vec::new();
+    for (root, start) in segment.root[..item].iter().zip(&measured.root_starts) {
+        match *root {
+            Root::Run(_) => {}
+            Root::Enter(function) => begun.push(Activation {
+                function,
+                entered: segment.before + start + 1,
+            }),
+            Root::Leave => kept -= 1,
+        }
+    }
+    (kept, begun)
+}
+
+/// The outermost so many activations that are open at a segment's beginning.
+fn earlier<S: Segments>(
+    path: &WholePath<S>,
+    segment: usize,
+    mut depth: usize,
+) -> Result<Vec<Activation>, PathError<S::Error>> {
+    let summaries = path.segments().summaries();
+    // The innermost first.
+    let mut stack = Vec::with_capacity(depth);
+    for segment in (0..segment).rev() {
+        let kept = summaries[segment].kept as usize;
+        if kept < depth {
+            let measured = path.open(segment)?;
+            let (_, begun) = begun(&measured, measured.segment.root.len());
+            stack.extend(begun[..depth - kept].iter().rev());
+            depth = kept;
+        }
+    }
+    stack.reverse();
+    Ok(stack)
+}

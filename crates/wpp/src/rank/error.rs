@@ -1,0 +1,21 @@
+//! What cannot be looked for.
+
+use afterimage_ids::NodeId;
+use thiserror::Error;
+
+/// Why something cannot be looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TargetError {
+    /// There is no such node.
+    #[error("{0} is not known")]
+    Unknown(NodeId),
+    /// The node has fewer blocks.
+    #[error("{0} has fewer blocks")]
+    Position(NodeId),
+    /// The node is given twice.
+    #[error("{0} is given twice")]
+    Twice(NodeId),
+    /// There are 2^64 or more.
+    #[error("there are more than can be counted")]
+    Uncountable,
+}

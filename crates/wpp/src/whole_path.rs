@@ -1,0 +1,123 @@
+//! The whole path of a run, from its segments.
+
+mod error;
+mod segments;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use afterimage_ids::{NodeId, PrimaryMap};
+
+pub use self::error::PathError;
+pub use self::segments::{InMemory, Segments, Summary};
+use crate::Node;
+use crate::measures::Measured;
+
+/// How many segments are kept open.
+const OPEN: usize = 4;
+
+/// The whole path of a run. Segments are opened when they are needed, checked (linear in the segment's size, not in the
+/// path's), and the last few that were used stay open.
+pub struct WholePath<S> {
+    segments: S,
+    nodes: Arc<PrimaryMap<NodeId, Node>>,
+    /// The open segments, the last used first.
+    cache: Mutex<Vec<(usize, Arc<Measured>)>>,
+}
+
+impl<S: Segments> WholePath<S> {
+    /// The path that consists of these segments.
+    ///
+    /// # Errors
+    /// [`PathError::Follow`] if a segment does not follow the one before, as far as the summaries say.
+    pub fn new(
+        segments: S,
+        nodes: Arc<PrimaryMap<NodeId, Node>>,
+    ) -> Result<Self, PathError<S::Error>> {
+        let (mut length, mut open) = (0, 0);
+        for (segment, summary) in segments.summaries().iter().enumerate() {
+            if summary.before != length || summary.open != open || summary.kept > open {
+                return Err(PathError::Follow { segment });
+            }
+            length = length
+                .checked_add(summary.length)
+                .ok_or(PathError::Follow { segment })?;
+            open = summary
+                .kept
+                .checked_add(summary.begun)
+                .ok_or(PathError::Follow { segment })?;
+        }
+        Ok(Self {
+            segments,
+            nodes,
+            cache: Mutex::default(),
+        })
+    }
+
+    /// How many blocks were executed.
+    pub fn length(&self) -> u64 {
+        let last = self.segments.summaries().last();
+        last.map_or(0, |last| last.before + last.length)
+    }
+
+    /// The nodes.
+    pub fn nodes(&self) -> &PrimaryMap<NodeId, Node> {
+        &self.nodes
+    }
+
+    /// The segments.
+    pub fn segments(&self) -> &S {
+        &self.segments
+    }
+
+    /// Verifies every segment, that it is what its summary says, and that it continues the one before. Linear in the size of the
+    /// grammars.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, or that a segment cannot be loaded.
+    pub fn check(&self) -> Result<(), PathError<S::Error>> {
+        let mut open = Vec::new();
+        for segment in 0..self.segments.summaries().len() {
+            let measured = self.measure(segment)?;
+            if measured.segment.open != open {
+                return Err(PathError::Follow { segment });
+            }
+            open = measured.segment.open_after();
+        }
+        Ok(())
+    }
+
+    /// The segment that contains block T, which must be from 1 to the length.
+    pub(crate) fn segment_of(&self, time: u64) -> usize {
+        let summaries = self.segments.summaries();
+        summaries.partition_point(|summary| summary.before + summary.length < time)
+    }
+
+    /// Opens a segment.
+    pub(crate) fn open(&self, segment: usize) -> Result<Arc<Measured>, PathError<S::Error>> {
+        {
+            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(at) = cache.iter().position(|(other, _)| *other == segment) {
+                cache[..=at].rotate_right(1);
+                return Ok(Arc::clone(&cache[0].1));
+            }
+        }
+        let measured = Arc::new(self.measure(segment)?);
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.truncate(OPEN - 1);
+        cache.insert(0, (segment, Arc::clone(&measured)));
+        Ok(measured)
+    }
+
+    fn measure(&self, segment: usize) -> Result<Measured, PathError<S::Error>> {
+        let loaded = self
+            .segments
+            .load(segment)
+            .map_err(|source| PathError::Load { segment, source })?;
+        let measured = Measured::new(loaded, &self.nodes)
+            .map_err(|source| PathError::Check { segment, source })?;
+        if measured.segment.summary() != self.segments.summaries()[segment] {
+            return Err(PathError::Summary { segment });
+        }
+        Ok(measured)
+    }
+}

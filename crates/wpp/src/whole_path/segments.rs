@@ -1,0 +1,104 @@
+//! Where segments come from.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::sync::Arc;
+
+use afterimage_ids::{FuncId, NodeId};
+
+use crate::{Root, Segment};
+
+/// What is known of a segment without loading it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// How many blocks were executed before it.
+    pub before: u64,
+    /// How many blocks are executed in it.
+    pub length: u64,
+    /// How many activations are open at its beginning.
+    pub open: u32,
+    /// How many of these are still open at its end.
+    pub kept: u32,
+    /// How many activations begin in it and are open at its end.
+    pub begun: u32,
+    /// How often each node that occurs is executed in it, ascending by node.
+    pub node_counts: Vec<(NodeId, u64)>,
+    /// How many activations of each function begin in it, if any, ascending by function.
+    pub call_counts: Vec<(FuncId, u64)>,
+}
+
+impl Segment {
+    /// Its summary. Linear in the root's length.
+    pub fn summary(&self) -> Summary {
+        let items = |wanted: fn(&Root) -> bool| {
+            let count = self.root.iter().filter(|item| wanted(item)).count();
+            u32::try_from(count).unwrap_or(u32::MAX)
+        };
+        let open = u32::try_from(self.open.len()).unwrap_or(u32::MAX);
+        Summary {
+            before: self.before,
+            length: self.length,
+            open,
+            kept: open.saturating_sub(items(|item| matches!(item, Root::Leave))),
+            begun: items(|item| matches!(item, Root::Enter(_))),
+            node_counts: self.node_counts.clone(),
+            call_counts: self.call_counts.clone(),
+        }
+    }
+}
+
+/// Segments that can be loaded one by one: those of a file, say.
+pub trait Segments {
+    /// Why one cannot be loaded.
+    type Error: Error + 'static;
+
+    /// The summaries of all segments, in order. Always the same.
+    fn summaries(&self) -> &[Summary];
+
+    /// Loads a segment. It need not be sound.
+    ///
+    /// # Errors
+    /// If that is not possible.
+    fn load(&self, segment: usize) -> Result<Arc<Segment>, Self::Error>;
+}
+
+impl<S: Segments + ?Sized> Segments for &S {
+    type Error = S::Error;
+
+    fn summaries(&self) -> &[Summary] {
+        (**self).summaries()
+    }
+
+    fn load(&self, segment: usize) -> Result<Arc<Segment>, Self::Error> {
+        (**self).load(segment)
+    }
+}
+
+/// Segments that are in memory.
+#[derive(Clone, Debug, Default)]
+pub struct InMemory {
+    segments: Vec<Arc<Segment>>,
+    summaries: Vec<Summary>,
+}
+
+impl FromIterator<Segment> for InMemory {
+    fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Self {
+        let segments: Vec<_> = segments.into_iter().map(Arc::new).collect();
+        Self {
+            summaries: segments.iter().map(|segment| segment.summary()).collect(),
+            segments,
+        }
+    }
+}
+
+impl Segments for InMemory {
+    type Error = Infallible;
+
+    fn summaries(&self) -> &[Summary] {
+        &self.summaries
+    }
+
+    fn load(&self, segment: usize) -> Result<Arc<Segment>, Infallible> {
+        Ok(Arc::clone(&self.segments[segment]))
+    }
+}

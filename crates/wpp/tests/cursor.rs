@@ -1,0 +1,305 @@
+//! The reader against the run written down: every position, both directions, every stack, every rank.
+
+mod oracle;
+
+use std::sync::Arc;
+
+use afterimage_ids::{FuncId, NodeId};
+use afterimage_wpp::{Activation, CallEvent, InMemory, Occurrence, Visit, WholePath};
+use oracle::{Naive, Run, chaos, programs, runs};
+use proptest::prelude::*;
+
+fn whole_path(run: &Run, limit: usize) -> WholePath<InMemory> {
+    let segments = run.segments(limit).into_iter().collect();
+    let path = WholePath::new(segments, Arc::new(run.nodes.clone())).unwrap();
+    path.check().unwrap();
+    path
+}
+
+fn visit(naive: &Naive, at: usize) -> Visit {
+    let oracle::Visit {
+        node,
+        start,
+        length,
+        ..
+    } = naive.visits[at];
+    Visit {
+        node,
+        start,
+        length,
+    }
+}
+
+/// What is open at an execution.
+fn stack(naive: &Naive, at: usize) -> Vec<Activation> {
+    let open = naive.visits[at].stack.iter();
+    open.map(|&activation| Activation {
+        function: naive.activations[activation].function,
+        entered: naive.activations[activation].entered,
+    })
+    .collect()
+}
+
+fn steps_and_stacks(run: &Run, limit: usize) {
+    let naive = run.naive();
+    let path = whole_path(run, limit);
+    assert_eq!(path.length(), naive.length);
+    let count = naive.visits.len();
+    let mut cursor = path.cursor();
+    assert_eq!(cursor.visit(), None);
+    assert_eq!(cursor.previous(), Ok(None));
+    for at in 0..count {
+        assert_eq!(cursor.next(), Ok(Some(visit(&naive, at))));
+        let stack = stack(&naive, at);
+        assert_eq!(cursor.depth(), stack.len());
+        assert_eq!(cursor.function(), stack.last().map(|last| last.function));
+        assert_eq!(cursor.stack(), Ok(stack));
+    }
+    assert_eq!(cursor.next(), Ok(None));
+    assert_eq!(cursor.next(), Ok(None));
+    assert_eq!(cursor.visit(), None);
+    for at in (0..count).rev() {
+        assert_eq!(cursor.previous(), Ok(Some(visit(&naive, at))));
+        assert_eq!(cursor.depth(), naive.visits[at].stack.len());
+    }
+    assert_eq!(cursor.previous(), Ok(None));
+    if count > 0 {
+        assert_eq!(cursor.next(), Ok(Some(visit(&naive, 0))));
+    }
+}
+
+fn seeks(run: &Run, limit: usize) {
+    let naive = run.naive();
+    let path = whole_path(run, limit);
+    let mut near = path.cursor();
+    for (at, expected) in naive.visits.iter().enumerate() {
+        for time in expected.start..expected.start + expected.length {
+            let mut fresh = path.cursor();
+            assert_eq!(fresh.seek(time), Ok(Some(visit(&naive, at))));
+            assert_eq!(fresh.depth(), expected.stack.len());
+            assert_eq!(near.seek(time), Ok(Some(visit(&naive, at))));
+            // Scrambled, so that the way from the last position is of every kind.
+            let other = time.wrapping_mul(0x9e37_79b9_7f4a_7c15) % naive.length + 1;
+            let there = naive.visits.partition_point(|visit| visit.start <= other) - 1;
+            assert_eq!(near.seek(other), Ok(Some(visit(&naive, there))));
+            let mut beside = near.clone();
+            let next = (there + 1 < naive.visits.len()).then(|| visit(&naive, there + 1));
+            assert_eq!(beside.next(), Ok(next));
+            let previous = there.checked_sub(1).map(|there| visit(&naive, there));
+            assert_eq!(near.clone().previous(), Ok(previous));
+        }
+    }
+    assert_eq!(near.seek(0), Ok(None));
+    assert_eq!(near.previous(), Ok(None));
+    assert_eq!(near.seek(naive.length + 1), Ok(None));
+    assert_eq!(near.next(), Ok(None));
+}
+
+fn skips(run: &Run, limit: usize) {
+    let naive = run.naive();
+    let path = whole_path(run, limit);
+    for (at, expected) in naive.visits.iter().enumerate() {
+        let mut cursor = path.cursor();
+        cursor.seek(expected.start).unwrap();
+        let activation = expected.stack.last().map(|&last| naive.activations[last]);
+        let ended = activation.and_then(|activation| activation.ended);
+        assert_eq!(cursor.activation_end(), Ok(ended));
+        let next = ended.and_then(|ended| {
+            let next = naive.visits.partition_point(|visit| visit.start <= ended);
+            (next < naive.visits.len()).then(|| visit(&naive, next))
+        });
+        assert_eq!(cursor.skip_activation(), Ok(next), "{at}");
+    }
+}
+
+fn ranks(run: &Run, limit: usize) {
+    let naive = run.naive();
+    let path = whole_path(run, limit);
+    for (node, known) in run.nodes.iter() {
+        for position in [0, known.length() - 1] {
+            let times = naive.visits.iter().filter(|visit| visit.node == node);
+            let times: Vec<_> = times.map(|visit| visit.start + position).collect();
+            let occurrences = path.executions([(node, position)]).unwrap();
+            compare(&naive, &occurrences, &times);
+        }
+    }
+    // All nodes at once, each at a position of its own.
+    let position = |node: NodeId| u64::from(node.as_u32()) % run.nodes[node].length();
+    let times: Vec<_> = naive
+        .visits
+        .iter()
+        .filter(|visit| visit.node.as_u32() != 1)
+        .map(|visit| visit.start + position(visit.node))
+        .collect();
+    let others = run.nodes.keys().filter(|node| node.as_u32() != 1);
+    let occurrences = path
+        .executions(others.map(|node| (node, position(node))))
+        .unwrap();
+    compare(&naive, &occurrences, &times);
+    for function in (0..4).map(FuncId::from_u32) {
+        let all = naive.activations.iter();
+        let times: Vec<_> = all
+            .filter(|activation| activation.function == function)
+            .map(|activation| activation.entered)
+            .collect();
+        compare(&naive, &path.activations(function).unwrap(), &times);
+    }
+}
+
+fn compare(naive: &Naive, occurrences: &afterimage_wpp::Occurrences<'_, InMemory>, times: &[u64]) {
+    let occurrence = |at: usize| {
+        times.get(at).map(|&time| Occurrence {
+            number: at as u64 + 1,
+            time,
+        })
+    };
+    assert_eq!(occurrences.count(), times.len() as u64);
+    assert_eq!(occurrences.select(0), Ok(None));
+    for at in 0..=times.len() {
+        assert_eq!(occurrences.select(at as u64 + 1), Ok(occurrence(at)));
+    }
+    for time in 0..naive.length + 3 {
+        let rank = times.partition_point(|&other| other <= time);
+        assert_eq!(occurrences.rank(time), Ok(rank as u64), "{time}");
+        assert_eq!(occurrences.next_after(time), Ok(occurrence(rank)));
+        let before = times.partition_point(|&other| other < time).checked_sub(1);
+        let before = before.and_then(occurrence);
+        assert_eq!(occurrences.previous_before(time), Ok(before), "{time}");
+    }
+}
+
+/// Beginnings and ends by definition, with the number of the activation.
+fn events(run: &Run) -> Vec<(usize, CallEvent)> {
+    let mut events = Vec::new();
+    let (mut time, mut begun) = (0, 0);
+    let mut stack = Vec::new();
+    for &event in &run.events {
+        match event {
+            oracle::Event::Node(node, times) => time += run.nodes[node].length() * times,
+            oracle::Event::Enter(function) => {
+                let depth = stack.len();
+                events.push((
+                    begun,
+                    CallEvent::Enter {
+                        function,
+                        depth,
+                        time: time + 1,
+                    },
+                ));
+                stack.push((begun, function));
+                begun += 1;
+            }
+            oracle::Event::Leave => {
+                let (begun, function) = stack.pop().unwrap();
+                let depth = stack.len();
+                events.push((
+                    begun,
+                    CallEvent::Leave {
+                        function,
+                        depth,
+                        time,
+                    },
+                ));
+            }
+        }
+    }
+    events
+}
+
+fn depth(event: &CallEvent) -> usize {
+    match event {
+        CallEvent::Enter { depth, .. } | CallEvent::Leave { depth, .. } => *depth,
+    }
+}
+
+fn call_trees(run: &Run, limit: usize) {
+    let naive = run.naive();
+    let path = whole_path(run, limit);
+    let events = events(run);
+    let ended_before = |activation: usize, time| {
+        let activation = &naive.activations[activation];
+        activation.entered < time && activation.ended.is_some_and(|ended| ended < time)
+    };
+    for time in (0..naive.length + 3).step_by(1 + naive.length as usize / 50) {
+        for deepest in [0, 1, 2, 5, usize::MAX] {
+            let mut calls = path.calls(time, deepest).unwrap();
+            let expected = events.iter().filter(|(activation, event)| {
+                depth(event) < deepest
+                    && match *event {
+                        CallEvent::Enter { time: entered, .. } => entered >= time,
+                        CallEvent::Leave { .. } => !ended_before(*activation, time),
+                    }
+            });
+            for (_, event) in expected {
+                assert_eq!(calls.next(), Ok(Some(*event)), "{time} {deepest}");
+            }
+            assert_eq!(calls.next(), Ok(None));
+            assert_eq!(calls.next(), Ok(None));
+        }
+    }
+}
+
+fn skipped_calls(run: &Run, limit: usize) {
+    let path = whole_path(run, limit);
+    let events = events(run);
+    let mut calls = path.calls(0, usize::MAX).unwrap();
+    let mut at = 0;
+    while at < events.len() {
+        assert_eq!(calls.next(), Ok(Some(events[at].1)));
+        let (activation, event) = events[at];
+        at += 1;
+        if matches!(event, CallEvent::Enter { .. }) && activation % 3 == 1 {
+            calls.skip().unwrap();
+            while at < events.len() && events[at].0 != activation {
+                at += 1;
+            }
+        }
+    }
+    assert_eq!(calls.next(), Ok(None));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn steps_and_stacks_are_those_of_the_run(run in runs(400), limit in 1..60usize) {
+        steps_and_stacks(&run, limit);
+        steps_and_stacks(&run, usize::MAX);
+    }
+
+    #[test]
+    fn seek_is_scan(run in runs(300), limit in 1..60usize) {
+        seeks(&run, limit);
+        seeks(&run, usize::MAX);
+    }
+
+    #[test]
+    fn activations_are_skipped(run in runs(300), limit in 1..60usize) {
+        skips(&run, limit);
+        skips(&run, usize::MAX);
+    }
+
+    #[test]
+    fn rank_and_select_are_inverse_and_right(run in runs(120), limit in 1..60usize) {
+        ranks(&run, limit);
+        ranks(&run, usize::MAX);
+    }
+
+    #[test]
+    fn call_trees_are_those_of_the_run(run in programs(300), limit in 1..60usize) {
+        call_trees(&run, limit);
+        call_trees(&run, usize::MAX);
+    }
+
+    #[test]
+    fn call_trees_with_empty_activations(run in chaos(300), limit in 1..60usize) {
+        call_trees(&run, limit);
+        call_trees(&run, usize::MAX);
+    }
+
+    #[test]
+    fn skipped_activations_end(run in runs(300), limit in 1..60usize) {
+        skipped_calls(&run, limit);
+        skipped_calls(&run, usize::MAX);
+    }
+}
