@@ -4,8 +4,7 @@
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{
-    CallStep, Collector, Dictionary, DynamicCfg, Event, Reader, Series, TimestampedTrace, Twpp,
-    Wpp, write,
+    CallStep, Collector, Dictionary, Event, Reader, Series, TimestampedTrace, Twpp, Wpp, write,
 };
 
 const MAIN: u32 = 0;

@@ -9,8 +9,11 @@ use super::call_graph::CallGraph;
 use super::dictionary::Dictionary;
 use super::dynamic_blocks::DynamicBlocks;
 use super::path_trace::PathTrace;
-use super::timestamped::{BadTrace, TimestampedTrace};
+use super::timestamped::{BadTrace, PackedEntries, TimestampedTrace};
 use super::wpp::{FunctionPaths, UniquePath, Wpp};
+
+/// No run executes more blocks than this: a thousand years at 36 million a second. Sizes in words then fit 64 bits.
+pub(super) const MOST_BLOCKS: u64 = 1 << 60;
 
 /// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,18 +151,33 @@ impl FunctionTraces {
         Ok(expanded)
     }
 
-    /// How many blocks a unique path trace has, without expanding it; nothing if they are more than 64 bits can count,
-    /// which happens only in a damaged file.
+    /// How many blocks a unique path trace has, without expanding it.
     ///
     /// # Panics
     /// If there is no such path.
-    pub fn blocks(&self, path: usize) -> Option<u64> {
+    pub fn blocks(&self, path: usize) -> u64 {
         let (trace, dictionary) = self.parts(path);
-        trace.packed().try_fold(0u64, |sum, (block, entries)| {
+        let of = |(block, entries): (BlockId, PackedEntries<'_>)| {
             let count: u64 = entries.map(|e| e.count()).sum();
-            let blocks = count.checked_mul(dictionary.expand(&block).len() as u64)?;
+            count * dictionary.expand(&block).len() as u64
+        };
+        trace.packed().map(of).sum()
+    }
+
+    /// How many blocks all calls executed; nothing if they are more than a run can, or if a path has no call, which happens only in a
+    /// damaged file.
+    pub(super) fn executed(&self) -> Option<u64> {
+        let sum = (0..self.paths.len()).try_fold(0u64, |sum, k| {
+            let (trace, dictionary) = self.parts(k);
+            let path = self.paths[k];
+            let longest = dictionary.chains().map(<[_]>::len).max().unwrap_or(1);
+            // No product or sum below overflows if this does not.
+            trace.len().checked_mul(longest as u64)?;
+            let blocks = self.blocks(k).checked_mul(path.calls)?;
             sum.checked_add(blocks)
-        })
+                .filter(|_| path.calls > 0 && path.unfinished <= path.calls)
+        });
+        sum.filter(|&blocks| blocks <= MOST_BLOCKS)
     }
 
     /// How many calls there were.

@@ -1,10 +1,16 @@
 //! Whether a call graph and path traces are of the same run.
 
 use super::call_graph::CallId;
-use super::compact::Twpp;
+use super::compact::{MOST_BLOCKS, Twpp};
 
 /// What contradicts what, if anything does. O(subtrees + runs + bytes).
 pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
+    let blocks = twpp.functions.iter().try_fold(0u64, |sum, function| {
+        function.executed().and_then(|n| sum.checked_add(n))
+    });
+    if blocks.is_none_or(|n| n > MOST_BLOCKS) {
+        return Err("it executes more blocks than a run can");
+    }
     let mut begin = Vec::with_capacity(twpp.functions.len());
     let mut paths = 0;
     for function in &twpp.functions {
@@ -27,7 +33,7 @@ pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
         let (k, path) = place(id).ok_or("a call takes a path trace that there is not")?;
         calls[begin[k] + path] += count;
         if let Some(last) = twpp.calls.calls(id).last()
-            && twpp.functions[k].blocks(path) < Some(last.last())
+            && twpp.functions[k].blocks(path) < last.last()
         {
             return Err("a call comes after its caller's end");
         }

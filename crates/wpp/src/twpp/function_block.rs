@@ -83,11 +83,18 @@ pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<FunctionTraces, &'s
     let dictionaries = read_dictionaries(part(lengths.dictionaries)?);
     let dictionaries = dictionaries.ok_or("its dictionaries are malformed")?;
     let paths = read_paths(rest).ok_or("its path traces are malformed")?;
-    let known = |path: &CompactPath| {
-        (path.trace as usize) < traces.len() && (path.dictionary as usize) < dictionaries.len()
-    };
-    if !paths.iter().all(known) {
-        return Err("it names a trace or dictionary that it has not");
+    let (mut used_traces, mut used_dictionaries) =
+        (vec![false; traces.len()], vec![false; dictionaries.len()]);
+    for path in &paths {
+        let trace = used_traces.get_mut(path.trace as usize);
+        let dictionary = used_dictionaries.get_mut(path.dictionary as usize);
+        let (Some(trace), Some(dictionary)) = (trace, dictionary) else {
+            return Err("it names a trace or dictionary that it has not");
+        };
+        (*trace, *dictionary) = (true, true);
+    }
+    if used_traces.contains(&false) || used_dictionaries.contains(&false) {
+        return Err("it has a trace or dictionary that it does not name");
     }
     Ok(FunctionTraces {
         function,

@@ -172,11 +172,11 @@ impl<'a> Reader<'a> {
         }
         let malformed = |what| FileError::Malformed(part, what);
         let traces = function_block::read(entry.function, block).map_err(malformed)?;
-        let calls = traces.paths.iter().try_fold(0u64, |sum, path| {
-            let proper = path.calls > 0 && path.unfinished <= path.calls;
-            sum.checked_add(path.calls).filter(|_| proper)
-        });
-        if calls != Some(entry.calls) || traces.paths.len() as u64 != u64::from(entry.paths) {
+        let executed = traces.executed();
+        executed.ok_or(malformed("it executes more blocks than a run can"))?;
+        let calls = traces.paths.iter().map(|path| path.calls);
+        let calls = calls.fold(0u64, u64::saturating_add);
+        if calls != entry.calls || traces.paths.len() as u64 != u64::from(entry.paths) {
             return Err(malformed("its calls are not those of the directory"));
         }
         Ok(traces)

@@ -105,6 +105,11 @@ impl Series {
         self.entries.iter().map(Entry::count).sum()
     }
 
+    /// How many integers the paper's encoding takes.
+    pub fn width(&self) -> u64 {
+        self.entries.iter().map(Entry::width).sum()
+    }
+
     /// Whether a timestamp is one of them. O(log entries).
     pub fn contains(&self, t: u64) -> bool {
         let next = self.entries.partition_point(|e| e.first <= t);

@@ -9,11 +9,6 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// How many bytes [`put`] appends.
-pub(super) fn length(value: u64) -> u64 {
-    u64::from((64 - (value | 1).leading_zeros()).div_ceil(7))
-}
-
 /// Takes a number from the front; nothing if the bytes end before it does, or if it needs more than 64 bits.
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut reading = Reading::default();
@@ -58,7 +53,6 @@ mod tests {
         {
             let mut bytes = Vec::new();
             put(&mut bytes, value);
-            assert_eq!(length(value), bytes.len() as u64);
             assert_eq!(take(&mut &bytes[..]), Some(value));
             assert_eq!(take(&mut &bytes[..bytes.len() - 1]), None);
         }

@@ -1,0 +1,108 @@
+//! How large a run is after each transformation: the columns of the paper's Tables 1 to 3 (Zhang and Gupta 2001, section 3).
+
+use super::compact::{FunctionTraces, Twpp};
+use super::plain_calls::WORDS_PER_CALL;
+use super::write::compress_calls;
+
+/// Bytes of a word, which the paper takes for a block id, a timestamp or a length.
+const WORD: u64 = 4;
+
+/// Counts, and sizes in bytes in words of four bytes, as in the paper, at every stage. How large a file is, whose
+/// numbers take as many bytes as they need, says [`super::FileSizes`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// Calls.
+    pub calls: u64,
+    /// Executed blocks.
+    pub blocks: u64,
+    /// Functions that were called.
+    pub functions: u64,
+    /// Unique path traces of all functions.
+    pub paths: u64,
+    /// Unique traces of dynamic basic blocks of all functions.
+    pub traces: u64,
+    /// Unique dictionaries of all functions.
+    pub dictionaries: u64,
+    /// Chains in these.
+    pub chains: u64,
+    /// Blocks in these chains.
+    pub chain_blocks: u64,
+
+    /// The dynamic call graph (Table 1): four words a call, its function, its path trace, how many calls it makes, its position.
+    pub call_graph: u64,
+    /// The dynamic call graph as it is compressed, before: numbers take as many bytes as they need.
+    pub call_graph_plain: u64,
+    /// The dynamic call graph compressed (Table 3).
+    pub call_graph_compressed: u64,
+    /// The dynamic call graph in memory, equal subtrees shared (not in the paper).
+    pub call_graph_shared: u64,
+    /// The original path traces (Table 1): a word for each executed block.
+    pub original: u64,
+    /// After redundant path trace elimination (Table 2): a word for each block of each unique path trace, and its length.
+    pub unique: u64,
+    /// After dictionary creation (Table 2): a word for each dynamic basic block of each unique trace of these, and its length.
+    pub compacted: u64,
+    /// The compacted timestamped traces (Tables 2 and 3): [`super::TimestampedTrace::words`].
+    pub timestamped: u64,
+    /// The dictionaries (Table 3): [`super::Dictionary::words`].
+    pub dictionary: u64,
+}
+
+impl Stages {
+    /// How many times smaller the compacted timestamped traces are than the original ones (Table 2, OWPP / CTWPP).
+    pub fn trace_factor(&self) -> f64 {
+        self.original as f64 / self.timestamped as f64
+    }
+
+    /// The original size: call graph and traces (Table 1).
+    pub fn original_total(&self) -> u64 {
+        self.call_graph + self.original
+    }
+
+    /// The compacted size: compressed call graph, timestamped traces and dictionaries (Table 3).
+    pub fn compacted_total(&self) -> u64 {
+        self.call_graph_compressed + self.timestamped + self.dictionary
+    }
+
+    /// How many times smaller the whole is (Table 3).
+    pub fn factor(&self) -> f64 {
+        self.original_total() as f64 / self.compacted_total() as f64
+    }
+
+    fn add(&mut self, function: &FunctionTraces) {
+        self.functions += 1;
+        self.paths += function.paths.len() as u64;
+        self.traces += function.traces.len() as u64;
+        self.dictionaries += function.dictionaries.len() as u64;
+        for (k, path) in function.paths.iter().enumerate() {
+            let blocks = function.blocks(k);
+            self.calls += path.calls;
+            self.blocks += path.calls * blocks;
+            self.original += path.calls * blocks * WORD;
+            self.unique += (1 + blocks) * WORD;
+        }
+        for trace in &function.traces {
+            self.compacted += (1 + trace.len()) * WORD;
+            self.timestamped += trace.words() * WORD;
+        }
+        for dictionary in &function.dictionaries {
+            self.dictionary += dictionary.words() * WORD;
+            self.chains += dictionary.chains().len() as u64;
+            self.chain_blocks += dictionary.chains().map(|c| c.len() as u64).sum::<u64>();
+        }
+    }
+}
+
+impl Twpp {
+    /// Sizes and counts at every stage, without expanding anything. O(calls + bytes).
+    pub fn stages(&self) -> Stages {
+        let mut stages = Stages::default();
+        self.functions.iter().for_each(|f| stages.add(f));
+        stages.call_graph = stages.calls * WORDS_PER_CALL * WORD;
+        let (compressed, plain) = compress_calls(self);
+        stages.call_graph_plain = plain;
+        stages.call_graph_compressed = compressed.len() as u64;
+        stages.call_graph_shared = self.calls.heap_bytes() as u64;
+        stages
+    }
+}

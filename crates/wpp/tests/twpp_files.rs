@@ -1,0 +1,174 @@
+//! Files of timestamped whole program paths: they come back, one function is read alone, and damage is found or harmless.
+
+mod twpp_support;
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_wpp::twpp::{Event, FileError, Part, Reader, Twpp, write};
+use proptest::prelude::*;
+use twpp_support::{collect, naive_calls, naive_dynamic_blocks, naive_paths, run};
+
+/// The header's length, and an entry's of the directory.
+const HEADER: usize = 40;
+const ENTRY: usize = 40;
+/// Where the header has the number of functions and the call graph's length, and an entry its block's place and checksum.
+const FUNCTIONS: usize = 12;
+const CALLS_LENGTH: usize = 16;
+const CALLS_CHECKSUM: usize = 32;
+const CHECKSUM: usize = 36;
+const LIMIT: usize = 1 << 20;
+
+fn number<const N: usize>(bytes: &[u8], at: usize) -> usize {
+    let mut number = [0; 8];
+    number[..N].copy_from_slice(&bytes[at..at + N]);
+    u64::from_le_bytes(number) as usize
+}
+
+/// Makes all checksums right where parts are where they should be, so that damage reaches what they guard.
+fn forge(bytes: &mut [u8]) {
+    let directory = HEADER + ENTRY * number::<4>(bytes, FUNCTIONS);
+    if directory > bytes.len() {
+        return;
+    }
+    let calls = (directory, number::<8>(bytes, CALLS_LENGTH));
+    put_checksum(bytes, CALLS_CHECKSUM, calls);
+    for entry in (HEADER..directory).step_by(ENTRY) {
+        let block = (
+            number::<8>(bytes, entry + 8),
+            number::<8>(bytes, entry + 16),
+        );
+        put_checksum(bytes, entry + 32, block);
+    }
+    let mut checksum = crc32fast::Hasher::new();
+    checksum.update(&bytes[..CHECKSUM]);
+    checksum.update(&bytes[HEADER..directory]);
+    bytes[CHECKSUM..HEADER].copy_from_slice(&checksum.finalize().to_le_bytes());
+}
+
+fn put_checksum(bytes: &mut [u8], at: usize, (begin, length): (usize, usize)) {
+    if let Some(part) = bytes.get(begin..begin.saturating_add(length)) {
+        let checksum = crc32fast::hash(part);
+        bytes[at..at + 4].copy_from_slice(&checksum.to_le_bytes());
+    }
+}
+
+/// Reads everything there is to read: no panic, and what is accepted is a run.
+fn read_all(bytes: &[u8]) -> Result<Twpp, FileError> {
+    let reader = Reader::open(bytes)?;
+    let _ = reader.sizes();
+    for entry in reader.entries() {
+        let _ = reader.function(entry.function);
+    }
+    let twpp = reader.twpp(LIMIT)?;
+    let stages = twpp.stages();
+    if stages.unique < 1 << 20
+        && let Ok(wpp) = twpp.expand()
+        && stages.blocks < 1 << 20
+    {
+        let events: Vec<_> = wpp.events().collect();
+        let calls = naive_calls(&events);
+        assert_eq!(calls.len() as u64, stages.calls);
+        assert_eq!(
+            naive_paths(&calls).values().map(|u| u.0).sum::<u64>(),
+            stages.calls
+        );
+        assert!(twpp.graph_totals().is_ok());
+    }
+    Ok(twpp)
+}
+
+proptest! {
+    #[test]
+    fn files_come_back(events in run(3000)) {
+        let wpp = collect(&events);
+        let twpp = Twpp::compact(wpp.clone());
+        let bytes = write(&twpp);
+        let reader = Reader::open(&bytes).unwrap();
+        let read = reader.twpp(LIMIT).unwrap();
+        prop_assert_eq!(&read, &twpp);
+        prop_assert_eq!(write(&read), bytes.clone());
+        prop_assert!(read.expand().unwrap().events().eq(events.iter().copied()));
+        prop_assert_eq!(reader.sizes().unwrap().total(), bytes.len() as u64);
+        let stages = twpp.stages();
+        prop_assert_eq!(reader.sizes().unwrap().calls, stages.call_graph_compressed);
+        prop_assert_eq!(reader.plain_calls(), stages.call_graph_plain);
+        let mut entries: Vec<_> = reader.entries().collect();
+        entries.sort_by_key(|e| e.offset);
+        prop_assert!(entries.is_sorted_by(|a, b| a.calls >= b.calls), "the most called first");
+    }
+
+    #[test]
+    fn a_function_is_read_alone(events in run(1000)) {
+        let twpp = Twpp::compact(collect(&events));
+        let bytes = write(&twpp);
+        let directory = HEADER + ENTRY * twpp.functions.len();
+        for f in &twpp.functions {
+            // Everything but the directory and the function's own block is overwritten.
+            let mut alone = vec![0xff; bytes.len()];
+            alone[..directory].copy_from_slice(&bytes[..directory]);
+            let entry = Reader::open(&bytes).unwrap().entry(f.function).unwrap();
+            let own = entry.offset as usize..(entry.offset + entry.length) as usize;
+            alone[own.clone()].copy_from_slice(&bytes[own]);
+            let reader = Reader::open(&alone).unwrap();
+            let read = reader.function(f.function).unwrap();
+            prop_assert_eq!(read.as_ref(), Some(f));
+            for (k, path) in f.paths.iter().enumerate() {
+                prop_assert!(path.calls > 0);
+                let trace: Vec<_> = f.expand(k).unwrap().blocks().collect();
+                let graph = f.dynamic_cfg(k).unwrap();
+                prop_assert_eq!(graph.nodes().len(), naive_dynamic_blocks(&trace).len());
+            }
+            for other in twpp.functions.iter().filter(|o| o.function != f.function) {
+                let damaged = reader.function(other.function);
+                prop_assert_eq!(damaged, Err(FileError::Checksum(Part::Function(other.function))));
+            }
+        }
+        prop_assert_eq!(Reader::open(&bytes).unwrap().function(FuncId::from_u32(99)), Ok(None));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found(events in run(200), at in any::<prop::sample::Index>(), bit in 0u8..8) {
+        let mut bytes = write(&Twpp::compact(collect(&events)));
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        prop_assert!(read_all(&bytes).is_err(), "byte {at}, bit {bit}");
+    }
+
+    #[test]
+    fn every_cut_is_found(events in run(200), at in any::<prop::sample::Index>()) {
+        let bytes = write(&Twpp::compact(collect(&events)));
+        prop_assert!(read_all(&bytes[..at.index(bytes.len())]).is_err());
+    }
+
+    #[test]
+    fn forged_files_are_refused_or_are_runs(
+        events in run(200),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = write(&Twpp::compact(collect(&events)));
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        forge(&mut bytes);
+        let _ = read_all(&bytes);
+    }
+
+    #[test]
+    fn noise_is_refused(noise in prop::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(read_all(&noise).is_err());
+    }
+}
+
+#[test]
+fn an_unknown_version_and_another_file_are_named() {
+    let events = [
+        Event::Enter(FuncId::from_u32(0)),
+        Event::Block(BlockId::from_u32(0)),
+    ];
+    let mut bytes = write(&Twpp::compact(collect(&events)));
+    assert_eq!(read_all(b"\0asm\x01\0\0\0"), Err(FileError::NotTwpp));
+    bytes[8] = 2;
+    assert_eq!(read_all(&bytes), Err(FileError::NewerVersion(2)));
+    let message = FileError::NewerVersion(2).to_string();
+    assert_eq!(message, "written in version 2 of the format, newer than 1");
+}

@@ -1,0 +1,109 @@
+//! Timestamped whole program paths of runs that are deep, long or repetitive.
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_wpp::twpp::{
+    Collector, Event, EventError, FileError, Outside, Reader, Twpp, Wpp, write,
+};
+
+fn function(number: u32) -> FuncId {
+    FuncId::from_u32(number)
+}
+
+fn block(number: u32) -> BlockId {
+    BlockId::from_u32(number)
+}
+
+fn round_trip(wpp: &Wpp) -> Twpp {
+    let twpp = Twpp::compact(wpp.clone());
+    let bytes = write(&twpp);
+    let read = Reader::open(&bytes).unwrap().twpp(1 << 28).unwrap();
+    assert!(read == twpp);
+    assert!(read.expand().unwrap() == *wpp);
+    twpp
+}
+
+/// A function that calls itself 100,000 times, with a different trace at every tenth depth; half of the activations never return.
+#[test]
+fn deep_recursion_without_recursion() {
+    const DEPTH: u32 = 100_000;
+    let mut events = Vec::new();
+    for depth in 0..DEPTH {
+        events.extend([Event::Enter(function(7)), Event::Block(block(1))]);
+        if depth % 10 == 0 {
+            events.push(Event::Block(block(2)));
+        }
+    }
+    for _ in 0..DEPTH / 2 {
+        events.extend([Event::Block(block(3)), Event::Leave]);
+    }
+    let mut collector = Collector::new();
+    events.iter().for_each(|&e| collector.push(e).unwrap());
+    assert_eq!(collector.depth(), DEPTH as usize / 2);
+    let wpp = collector.finish().unwrap();
+    assert!(wpp.events().eq(events));
+    let twpp = round_trip(&wpp);
+    let paths = &twpp.functions[0].paths;
+    assert_eq!(paths.len(), 4, "with block 2 or without, returned or not");
+    assert_eq!(
+        paths.iter().map(|p| p.unfinished).sum::<u64>(),
+        u64::from(DEPTH) / 2
+    );
+}
+
+/// Memory is for what is different, not for what happens: a million calls from a loop, and a loop of ten million blocks.
+#[test]
+fn repetition_takes_no_memory() {
+    let mut collector = Collector::new();
+    collector.enter(function(0));
+    for _ in 0..1_000_000 {
+        collector.blocks(&[block(1), block(2)]).unwrap();
+        collector.enter(function(1));
+        collector.block(block(5)).unwrap();
+        collector.leave().unwrap();
+    }
+    let body = [1, 2, 3, 4, 5].map(block);
+    collector.repeat(&body, 2_000_000).unwrap();
+    collector.leave().unwrap();
+    let wpp = collector.finish().unwrap();
+    assert_eq!(wpp.blocks(), 13_000_000);
+    let main = &wpp.function(function(0)).unwrap().paths[0].trace;
+    assert!(main.heap_bytes() < 200, "{} bytes", main.heap_bytes());
+    assert!(wpp.calls.heap_bytes() < 100);
+    assert_eq!(wpp.events().count(), 13_000_000 + 2 * 1_000_001);
+    let twpp = round_trip(&wpp);
+    let stages = twpp.stages();
+    assert!(stages.timestamped < 200);
+    assert!(stages.trace_factor() > 100_000.0);
+}
+
+#[test]
+fn a_call_graph_takes_no_more_memory_than_allowed() {
+    let mut collector = Collector::new();
+    collector.enter(function(0));
+    for k in 0..20_000u32 {
+        collector.enter(function(1));
+        (0..k % 100).for_each(|_| collector.block(block(1)).unwrap());
+        collector.leave().unwrap();
+        (0..k % 7).for_each(|_| collector.block(block(2)).unwrap());
+    }
+    let bytes = write(&Twpp::compact(collector.finish().unwrap()));
+    let reader = Reader::open(&bytes).unwrap();
+    assert_eq!(reader.calls(5_000), Err(FileError::TooLarge(5_000)));
+    assert!(reader.calls(1 << 20).is_ok());
+}
+
+#[test]
+fn what_happens_outside_every_call_is_refused() {
+    let mut collector = Collector::new();
+    let outside = |what| Err(EventError::NoActivation(what));
+    assert_eq!(collector.block(block(1)), outside(Outside::Block(block(1))));
+    assert_eq!(
+        collector.blocks(&[block(2)]),
+        outside(Outside::Block(block(2)))
+    );
+    assert_eq!(collector.leave(), outside(Outside::Leave));
+    assert_eq!(collector.blocks(&[]), Ok(()));
+    let wpp = collector.finish().unwrap();
+    assert_eq!(wpp, Wpp::default());
+    round_trip(&wpp);
+}
