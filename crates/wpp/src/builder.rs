@@ -118,13 +118,12 @@ impl Builder {
         let symbol = Symbol::node(node);
         if header {
             if inside {
-                self.end_iteration();
+                self.lists.close_and_open(&mut self.rules);
             }
             if times > 1 {
                 // All but the last are complete iterations.
-                self.lists.close(&mut self.rules);
                 self.lists.push(symbol, times - 1, &mut self.rules);
-                self.lists.open();
+                self.lists.close_and_open(&mut self.rules);
             }
             self.lists.push(symbol, 1, &mut self.rules);
         } else {
@@ -192,15 +191,6 @@ impl Builder {
         }
         self.place = place;
         common == place
-    }
-
-    /// The innermost loop's current iteration is over, and the next begins.
-    #[inline]
-    fn end_iteration(&mut self) {
-        if let Some((symbol, count)) = self.lists.close(&mut self.rules) {
-            self.lists.push(symbol, count, &mut self.rules);
-        }
-        self.lists.open();
     }
 
     /// Ends loops until the innermost activation is at this place around its own.

@@ -82,6 +82,36 @@ impl Lists {
         }
     }
 
+    /// Ends the innermost list, appends it to the one around it, and begins another in its place.
+    #[inline]
+    pub(super) fn close_and_open(&mut self, rules: &mut Consing) {
+        let [.., outer, inner] = self.lists.as_mut_slice() else {
+            return;
+        };
+        let end = self.runs.len();
+        if end == inner.start + 1 && end - outer.tail < FULL {
+            // A single run need not move: the border does.
+            let run = self.runs[inner.start];
+            match self.runs[outer.tail..inner.start].last_mut() {
+                Some(last) if last.symbol == run.symbol => {
+                    last.count += run.count;
+                    self.runs.pop();
+                }
+                _ => {
+                    *inner = List {
+                        start: end,
+                        tail: end,
+                    };
+                }
+            }
+        } else if end > inner.start {
+            if let Some((symbol, count)) = self.close(rules) {
+                self.push(symbol, count, rules);
+            }
+            self.open();
+        }
+    }
+
     /// Ends the innermost list: what it is, if it is not empty.
     #[inline]
     pub(crate) fn close(&mut self, rules: &mut Consing) -> Option<(Symbol, u64)> {
