@@ -87,49 +87,51 @@ impl Segment {
 /// Counts by node and by function, ascending, as in a [`Segment`].
 pub(crate) type Tallies = (Vec<(NodeId, u64)>, Vec<(FuncId, u64)>);
 
-/// How often each node is executed and how many activations of each function begin. The rules' numbers must be sound. Linear,
-/// but for the sorting of the functions. `None` if a count does not fit.
+/// How often each node is executed and how many activations of each function begin. The rules' and nodes' numbers must be
+/// sound. Linear in the grammar and the number of nodes, but for the sorting of the functions. `None` if a count does not fit.
 pub(crate) fn tally(grammar: &Grammar, root: &[Root]) -> Option<Tallies> {
-    let mut times: Vec<u64> = vec![0; grammar.rules.len()];
-    let mut nodes: HashMap<NodeId, u64, FxBuildHasher> = HashMap::default();
+    let mut rules: Vec<u64> = vec![0; grammar.rules.len()];
+    let mut nodes: Vec<u64> = Vec::new();
     let mut calls: HashMap<FuncId, u64, FxBuildHasher> = HashMap::default();
-    let add = |count: &mut u64, more: u64| {
-        *count = count.checked_add(more)?;
-        Some(())
-    };
     for item in root {
         match *item {
-            Root::Run(symbol) => match symbol.as_rule() {
-                Some(rule) => add(&mut times[rule.as_u32() as usize], 1)?,
-                None => add(nodes.entry(symbol.as_node()?).or_default(), 1)?,
-            },
+            Root::Run(symbol) => add_symbol(&mut rules, &mut nodes, symbol, 1)?,
             Root::Enter(function) => add(calls.entry(function).or_default(), 1)?,
             Root::Leave => {}
         }
     }
     for (id, rule) in grammar.rules.iter().rev() {
-        let mut times_rule = times[id.as_u32() as usize];
-        match rule.kind {
-            Kind::Sequence => {}
-            Kind::Repeat(count) => times_rule = times_rule.checked_mul(count)?,
-            Kind::Call(function) if times_rule > 0 => {
-                add(calls.entry(function).or_default(), times_rule)?;
-            }
-            Kind::Call(_) => {}
-        }
-        if times_rule == 0 {
+        let mut times = rules[id.as_u32() as usize];
+        if times == 0 {
             continue;
         }
+        match rule.kind {
+            Kind::Sequence => {}
+            Kind::Repeat(rounds) => times = times.checked_mul(rounds)?,
+            Kind::Call(function) => add(calls.entry(function).or_default(), times)?,
+        }
         for &symbol in grammar.symbols_of(id) {
-            match symbol.as_rule() {
-                Some(child) => add(&mut times[child.as_u32() as usize], times_rule)?,
-                None => add(nodes.entry(symbol.as_node()?).or_default(), times_rule)?,
-            }
+            add_symbol(&mut rules, &mut nodes, symbol, times)?;
         }
     }
-    let mut nodes: Vec<_> = nodes.into_iter().collect();
+    let nodes = (0..).map(NodeId::from_u32).zip(nodes);
     let mut calls: Vec<_> = calls.into_iter().collect();
-    nodes.sort_unstable();
     calls.sort_unstable();
-    Some((nodes, calls))
+    Some((nodes.filter(|&(_, count)| count > 0).collect(), calls))
+}
+
+fn add_symbol(rules: &mut [u64], nodes: &mut Vec<u64>, symbol: Symbol, times: u64) -> Option<()> {
+    let number = (symbol.bits() >> 1) as usize;
+    if symbol.as_rule().is_some() {
+        return add(&mut rules[number], times);
+    }
+    if number >= nodes.len() {
+        nodes.resize(number + 1, 0);
+    }
+    add(&mut nodes[number], times)
+}
+
+fn add(count: &mut u64, more: u64) -> Option<()> {
+    *count = count.checked_add(more)?;
+    Some(())
 }
