@@ -16,7 +16,7 @@ use afterimage_program::Program;
 use crate::PathPlan;
 use bits::Bits;
 pub use end::{FinalFrame, Finish};
-use stack::{Activation, NOWHERE};
+use stack::{Activation, LEAVES, NOWHERE};
 use tables::{PathEnd, Tables, Target};
 
 /// Who is told of the paths, in the order of execution.
@@ -92,6 +92,8 @@ pub struct Regenerator<'a> {
     /// The innermost activation; none between two calls by the host.
     current: Option<Activation>,
     outer: Vec<Activation>,
+    /// Who is called by which function, if what the callee writes first was not there yet.
+    pending: Option<(Target, u32)>,
     /// Calls by the host that were not looked at yet.
     host_calls: VecDeque<FuncId>,
     /// How many blocks have been executed.
@@ -103,6 +105,8 @@ enum Next {
     Go,
     /// A call by the host is needed, and there is none yet.
     Idle,
+    /// Nothing: the run ended in the call that was reached.
+    End,
 }
 
 impl<'a> Regenerator<'a> {
@@ -113,6 +117,7 @@ impl<'a> Regenerator<'a> {
             bits: Bits::default(),
             current: None,
             outer: Vec::new(),
+            pending: None,
             host_calls: VecDeque::new(),
             time: 0,
         }
@@ -145,7 +150,7 @@ impl<'a> Regenerator<'a> {
             if let Some(ready) = self.bits.push(word)? {
                 self.bits.open(ready);
                 while self.bits.left() {
-                    if let Next::Idle = self.step(sink)? {
+                    if let Next::Idle = self.step(sink, None)? {
                         return Err(RegenerateError::Late);
                     }
                 }
@@ -154,10 +159,17 @@ impl<'a> Regenerator<'a> {
         Ok(())
     }
 
-    /// One path, or the beginning or end of an activation.
+    /// One path, or the beginning or end of an activation. `last`: the activations at the end of the run, if that may be near.
     #[inline]
-    fn step<S: Sink>(&mut self, sink: &mut S) -> Result<Next, RegenerateError> {
+    fn step<S: Sink>(
+        &mut self,
+        sink: &mut S,
+        last: Option<&[FinalFrame]>,
+    ) -> Result<Next, RegenerateError> {
         let Some(mut at) = self.current else {
+            if let Some((target, caller)) = self.pending.take() {
+                return self.call(target, caller, sink, last);
+            }
             let Some(function) = self.host_calls.pop_front() else {
                 return Ok(Next::Idle);
             };
@@ -188,27 +200,22 @@ impl<'a> Regenerator<'a> {
                 at.start = returns;
                 at.throws = throws;
                 at.block = block;
-                self.current = Some(at);
-                if let Some(callee) = self.callee(target, at.function)? {
-                    if self.outer.len() >= DEEPEST {
-                        return Err(RegenerateError::TooDeep(DEEPEST));
-                    }
-                    self.outer.push(at);
-                    self.enter(callee, sink)?;
+                if self.outer.len() >= DEEPEST {
+                    return Err(RegenerateError::TooDeep(DEEPEST));
                 }
+                self.outer.push(at);
+                self.current = None;
+                return self.reach(target, at.function, sink, last);
             }
             PathEnd::TailCall { target } => {
                 let from = at.function;
                 sink.leave();
                 self.current = None;
-                match self.callee(target, from)? {
-                    Some(callee) => self.enter(callee, sink)?,
-                    None => self.current = self.outer.pop(),
-                }
+                return self.reach(target, from, sink, last);
             }
             PathEnd::Return => {
                 sink.leave();
-                self.current = self.outer.pop();
+                self.resume(sink);
             }
             PathEnd::Throw => {
                 sink.leave();
@@ -217,6 +224,54 @@ impl<'a> Regenerator<'a> {
             PathEnd::Stop => return Err(RegenerateError::Elsewhere),
         }
         Ok(Next::Go)
+    }
+
+    /// A call, now or when the bits that the callee writes first are there.
+    #[inline]
+    fn reach<S: Sink>(
+        &mut self,
+        target: Target,
+        caller: u32,
+        sink: &mut S,
+        last: Option<&[FinalFrame]>,
+    ) -> Result<Next, RegenerateError> {
+        if self.bits.left() || last.is_some() {
+            return self.call(target, caller, sink, last);
+        }
+        self.pending = Some((target, caller));
+        Ok(Next::Go)
+    }
+
+    /// A call, when all that waits for it is among the outer activations.
+    #[inline]
+    fn call<S: Sink>(
+        &mut self,
+        target: Target,
+        caller: u32,
+        sink: &mut S,
+        last: Option<&[FinalFrame]>,
+    ) -> Result<Next, RegenerateError> {
+        // A call that found no function, or no room on the stack for it, has written nothing.
+        let ends = |this: &Self| last.is_some_and(|f| !this.bits.left() && this.waits_at(f));
+        if ends(self) {
+            return Ok(Next::End);
+        }
+        match self.callee(target, caller)? {
+            Some(callee) => self.enter(callee, sink)?,
+            None if ends(self) => return Ok(Next::End),
+            None => self.resume(sink),
+        }
+        Ok(Next::Go)
+    }
+
+    /// A call has returned: the innermost activation that is left goes on. One that had nothing to do after its call ends, too.
+    #[inline]
+    fn resume<S: Sink>(&mut self, sink: &mut S) {
+        self.current = self.outer.pop();
+        while self.current.is_some_and(|at| at.start == LEAVES) {
+            sink.leave();
+            self.current = self.outer.pop();
+        }
     }
 
     /// An exception has left an activation: the caller goes on where it looks for a handler.

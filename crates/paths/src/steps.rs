@@ -105,7 +105,8 @@ pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
         let spot = Spot::Edge(id);
         if written.from_dispatch(id) {
             let choice = written.choose(id);
-            let leaves = edge.kind == EdgeKind::Unwind;
+            // Another dispatch vertex fetches it again.
+            let leaves = edge.kind == EdgeKind::Unwind || edge.to == graph.exit();
             if choice.is_some() || !leaves && used[edge.to.index()] {
                 steps.push((spot, Step::Load));
             }

@@ -186,6 +186,11 @@ impl Outcome {
         )
     }
 
+    /// Whether the run ended before the last call by the host did, but not by an exception, which leaves no activation.
+    pub(crate) fn stands(&self) -> bool {
+        matches!(self, Outcome::Early { how, .. } if !matches!(how, Early::Exception))
+    }
+
     /// Whether the innermost activation was inside a host call.
     fn in_host_call(&self) -> bool {
         matches!(

@@ -86,6 +86,12 @@ pub enum RecordError {
     /// The counters do not determine the counts.
     #[error("the counters do not agree with each other, so no count can be trusted: {0}")]
     Solve(#[from] afterimage_placement::SolveError),
+    /// The recorded bits do not make a path of the program.
+    #[error("the path that was written cannot be followed: {0}")]
+    Regenerate(#[from] afterimage_paths::RegenerateError),
+    /// Whoever takes the path from the guest has stopped, and says why itself.
+    #[error(transparent)]
+    ConsumerGone(#[from] crate::paths::ConsumerGone),
     /// A counter of its own in a block shows something else than the counts of edges say.
     #[error(
         "function {function}, block {block}: its own counter shows {measured}, but {derived} follows from the other counters"

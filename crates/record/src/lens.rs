@@ -5,13 +5,15 @@ use afterimage_placement::{
     Mode, OpenFrame, Plan, PlanOptions, RunFacts, block_counts, measured_blocks, plan, solve,
 };
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
-use afterimage_rewrite::{Armed, Options, Place, rewrite};
+use afterimage_rewrite::{Armed, Options, Place, Probes, Rewritten, rewrite};
 use afterimage_trace::{CountsLens, End, Ending, Event, Standing as FrameStanding, TraceFile};
 
 use crate::ending::{Outcome, Standing, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
+use crate::paths::PathHost;
 use crate::replay::{Progress, Replayed, Stop, replay};
 use crate::{Cache, RecordError};
+use wasmtime::Engine;
 
 /// How many entries of the same function between two polls may come before the one that overflowed.
 const OVERFLOW_TRIES: u64 = 256;
@@ -111,19 +113,23 @@ pub(crate) struct Repeated {
 }
 
 /// A recording to re-execute.
-struct Job<'a> {
+pub(crate) struct Job<'a> {
     file: &'a TraceFile,
     bytes: &'a [u8],
-    program: &'a Program,
-    index: OperatorIndex<'a>,
-    end: End,
+    pub(crate) program: &'a Program,
+    pub(crate) index: OperatorIndex<'a>,
+    pub(crate) end: End,
     cache: &'a Cache,
     progress: &'a Progress,
 }
 
+/// Repeats a run once, by this module, up to where it is to stop.
+pub(crate) type Attempt<'x> =
+    dyn FnMut(&Job<'_>, &Engine, &Rewritten, Stop) -> Result<Replayed, RecordError> + 'x;
+
 impl<'a> Job<'a> {
     /// Reads how the recording ended; one that was cut off cannot be repeated.
-    fn open(
+    pub(crate) fn open(
         file: &'a TraceFile,
         bytes: &'a [u8],
         program: &'a Program,
@@ -141,8 +147,41 @@ impl<'a> Job<'a> {
         })
     }
 
+    /// Repeats the run once, on a thread of its own.
+    pub(crate) fn replay(
+        &self,
+        engine: &Engine,
+        rewritten: &Rewritten,
+        stop: Stop,
+        paths: Option<PathHost>,
+    ) -> Result<Replayed, RecordError> {
+        on_guest_thread(REPLAY_STACK, || {
+            replay(
+                engine,
+                self.cache,
+                self.program,
+                rewritten,
+                self.file,
+                stop,
+                paths,
+                self.progress,
+            )
+        })
+    }
+
     /// Re-executes up to the moment where the recording ended.
     fn repeat(&self, the_plan: Option<&Plan>) -> Result<(Repeated, Vec<Standing>), RecordError> {
+        self.repeat_with(the_plan.into(), &mut |job, engine, rewritten, stop| {
+            job.replay(engine, rewritten, stop, None)
+        })
+    }
+
+    /// The same with any probes. What an attempt found holds if it is the last one.
+    pub(crate) fn repeat_with(
+        &self,
+        probes: Probes<'_>,
+        attempt: &mut Attempt<'_>,
+    ) -> Result<(Repeated, Vec<Standing>), RecordError> {
         let engine = engine(Settings::with_stack(REPLAY_STACK))?;
         let mut options = Options {
             export_start: true,
@@ -150,18 +189,8 @@ impl<'a> Job<'a> {
         };
         let mut stop = self.stop(&mut options)?;
         loop {
-            let rewritten = rewrite(self.bytes, self.program, the_plan, &options)?;
-            let replayed = on_guest_thread(REPLAY_STACK, || {
-                replay(
-                    &engine,
-                    self.cache,
-                    self.program,
-                    &rewritten,
-                    self.file,
-                    stop,
-                    self.progress,
-                )
-            })?;
+            let rewritten = rewrite(self.bytes, self.program, probes, &options)?;
+            let replayed = attempt(self, &engine, &rewritten, stop)?;
             let Replayed {
                 outcome,
                 memory,

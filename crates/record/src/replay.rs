@@ -8,11 +8,12 @@ use afterimage_rewrite::{
     ARM_CLOCK_AT, ARM_SKIP_AT, LIMIT_AT, MEMORY_EXPORT, Rewritten, START_EXPORT,
 };
 use afterimage_trace::{Event, HostStop, LogReader, RawValue, TraceFile};
-use wasmtime::{Engine, Func, Instance, Memory, Module, ResourceLimiter, Store, Val};
+use wasmtime::{AsContextMut, Engine, Func, Instance, Memory, Module, ResourceLimiter, Store, Val};
 use wasmtime_wasi::I32Exit;
 
 use crate::ending::{Outcome, classify};
 use crate::live::Stopped;
+use crate::paths::{HasPaths, PathHost, say_number};
 use crate::values::{raw, same_type, val, zero};
 use crate::{Cache, RecordError};
 
@@ -48,6 +49,13 @@ struct Host {
     calls: Vec<u64>,
     entered: Vec<FuncId>,
     progress: Progress,
+    paths: Option<PathHost>,
+}
+
+impl HasPaths for Host {
+    fn paths(&mut self) -> Option<&mut PathHost> {
+        self.paths.as_mut()
+    }
 }
 
 impl Host {
@@ -119,6 +127,7 @@ pub(crate) fn replay(
     rewritten: &Rewritten,
     file: &TraceFile,
     stop: Stop,
+    paths: Option<PathHost>,
     progress: &Progress,
 ) -> Result<Replayed, RecordError> {
     let module = cache.compile(engine, &rewritten.module)?;
@@ -129,6 +138,7 @@ pub(crate) fn replay(
         calls: vec![0; program.imports.len()],
         entered: Vec::new(),
         progress: progress.clone(),
+        paths,
     };
     let mut store = Store::new(engine, host);
     let imports = imports(&mut store, &module);
@@ -152,14 +162,17 @@ pub(crate) fn replay(
             set(ARM_SKIP_AT, skip)?;
         }
     }
+    // Dropped before the store: until then the consumer may be reading the store's memory.
+    let _quiet = PathHost::connect(&mut store, &instance, &rewritten.layout)?;
     let outcome = run(&mut store, &instance, program)?;
-    let memory = probes.data(&store).to_vec();
-    let host = store.into_data();
+    PathHost::finish(&mut store)?;
+    let memory = probes.data(&store)[..rewritten.layout.buffer() as usize].to_vec();
+    let host = store.data_mut();
     Ok(Replayed {
         outcome,
         memory,
-        calls: host.calls,
-        entered: host.entered,
+        calls: std::mem::take(&mut host.calls),
+        entered: std::mem::take(&mut host.entered),
     })
 }
 
@@ -182,6 +195,9 @@ fn run(
             }
         };
         store.data_mut().entered.push(function);
+        if let Some(paths) = &store.data().paths {
+            paths.host_call(function)?;
+        }
         let export = if program.start == Some(function) && store.data().entered.len() == 1 {
             Some(START_EXPORT)
         } else {
@@ -228,6 +244,7 @@ fn imports(store: &mut Store<Host>, module: &Module) -> Vec<wasmtime::Extern> {
         let zeros: Vec<Val> = ty.results().map(|ty| zero(&ty)).collect();
         let function = Func::new(&mut *store, ty, move |mut caller, params, results| {
             results.clone_from_slice(&zeros);
+            say_number(caller.as_context_mut(), FuncId::from_u32(i as u32))?;
             let memory = caller.data().memory;
             match memory {
                 Some(memory) => {

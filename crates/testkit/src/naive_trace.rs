@@ -34,6 +34,28 @@ struct Activation {
     handed_on: bool,
 }
 
+/// What was seen, in the order of execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observed {
+    /// An activation of a function executes its first block.
+    Enter(FuncId),
+    /// The innermost activation executes a block.
+    Block(BlockId),
+    /// The innermost activation ends, by a return, a tail call or an exception.
+    Leave,
+}
+
+/// Everything that was observed of an execution.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The counts.
+    pub counts: Counts,
+    /// The function and block of every activation that is left, innermost first.
+    pub frames: Vec<(FuncId, BlockId)>,
+    /// The whole trace.
+    pub trace: Vec<Observed>,
+}
+
 /// How an execution ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
@@ -77,6 +99,7 @@ pub struct Observer<'a> {
     counts: Counts,
     /// Blocks executed so far, dispatch vertices and EXIT left out.
     blocks: u64,
+    trace: Vec<Observed>,
     stop: Stop,
 }
 
@@ -107,6 +130,7 @@ impl<'a> Observer<'a> {
                 functions: counts.collect(),
             },
             blocks: 0,
+            trace: Vec::new(),
             stop,
         }
     }
@@ -162,7 +186,9 @@ impl<'a> Observer<'a> {
                 return Err(step(format!("{} begins with {block}", activation.function)));
             }
             self.counts_of(activation.function)?.entries += 1;
+            self.trace.push(Observed::Enter(activation.function));
         }
+        self.trace.push(Observed::Block(block));
         self.blocks += 1;
         (activation.block, activation.decision, activation.handed_on) = (Some(block), None, false);
         activation.caught.clear();
@@ -215,6 +241,7 @@ impl<'a> Observer<'a> {
     pub fn leave(&mut self, id: u32) -> Result<()> {
         let activation = self.top(id)?;
         let exit = self.function(activation.function)?.cfg.graph.exit();
+        self.trace.push(Observed::Leave);
         self.go(&activation, exit)
     }
 
@@ -233,6 +260,7 @@ impl<'a> Observer<'a> {
         {
             let exit = self.function(activation.function)?.cfg.graph.exit();
             self.go(&activation, exit)?;
+            self.trace.push(Observed::Leave);
             if let Some(caller) = self.stack.last_mut() {
                 caller.handed_on = true;
             }
@@ -240,9 +268,8 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    /// The execution is over. Returns the counts, and the function and block of every activation that
-    /// is left, innermost first.
-    pub fn finish(mut self, how: Finish) -> Result<(Counts, Vec<(FuncId, BlockId)>)> {
+    /// The execution is over.
+    pub fn finish(mut self, how: Finish) -> Result<Observation> {
         match how {
             Finish::Returned if self.stack.is_empty() => {}
             Finish::Returned => return Err(step("the guest returned with activations left")),
@@ -264,7 +291,11 @@ impl<'a> Observer<'a> {
         for ((function, block), count) in open {
             self.counts_of(function)?.open.push((block, count));
         }
-        Ok((self.counts, frames))
+        Ok(Observation {
+            counts: self.counts,
+            frames,
+            trace: self.trace,
+        })
     }
 
     /// Takes the innermost activation, which must be this one, off the stack.
@@ -341,6 +372,7 @@ impl<'a> Observer<'a> {
             .stack
             .pop()
             .ok_or_else(|| step("an exception outside any function"))?;
+        self.trace.push(Observed::Leave);
         let function = self.function(activation.function)?;
         let mut edges = vec![raised(function, &activation)?];
         while function.cfg.edges[edges[edges.len() - 1]].to != function.cfg.graph.exit() {

@@ -3,7 +3,6 @@
 use afterimage_ids::{BlockId, FuncId};
 
 use super::stack::Activation;
-use super::tables::PathEnd;
 use super::{ExecutedPath, Next, RegenerateError, Regenerator, Sink};
 
 /// An activation that was open when the run ended.
@@ -20,13 +19,8 @@ pub struct FinalFrame {
 pub enum Finish {
     /// No activation was left: every call by the host returned, or an exception left the last one.
     Done,
-    /// With activations open.
-    Open {
-        /// The outermost first; at least one.
-        frames: Vec<FinalFrame>,
-        /// A function was reached by a call that the stack had no room for.
-        in_vain: bool,
-    },
+    /// With these activations open, the outermost first.
+    Open(Vec<FinalFrame>),
 }
 
 impl Regenerator<'_> {
@@ -47,16 +41,13 @@ impl Regenerator<'_> {
         }
         loop {
             match finish {
-                Finish::Open { frames, in_vain } => {
-                    if *in_vain && self.tail_calls_in_vain(frames, sink)?
-                        || self.ends_here(frames, sink)?
-                    {
+                Finish::Open(frames) => {
+                    if frames.is_empty() && self.calls_in_vain() || self.ends_here(frames, sink)? {
                         return Ok(());
                     }
                 }
                 Finish::Done => {
-                    let nothing = self.current.is_none() && self.outer.is_empty();
-                    if nothing && self.host_calls.is_empty() {
+                    if self.is_idle() && self.host_calls.is_empty() {
                         let left = self.bits.left();
                         return if left {
                             Err(RegenerateError::Late)
@@ -66,8 +57,13 @@ impl Regenerator<'_> {
                     }
                 }
             }
-            match self.step(sink) {
+            let last = match finish {
+                Finish::Open(frames) => Some(&frames[..]),
+                Finish::Done => None,
+            };
+            match self.step(sink, last) {
                 Ok(Next::Go) => {}
+                Ok(Next::End) => return Ok(()),
                 Ok(Next::Idle) => return Err(RegenerateError::Elsewhere),
                 // A path that would need more bits.
                 Err(RegenerateError::Bits) if !self.bits.left() => {
@@ -79,8 +75,17 @@ impl Regenerator<'_> {
         }
     }
 
-    /// Whether the run ends in the path that comes next, or at the call that was reached last. Then that part of the
-    /// path is told.
+    /// Whether no activation is open or about to be.
+    fn is_idle(&self) -> bool {
+        self.current.is_none() && self.outer.is_empty() && self.pending.is_none()
+    }
+
+    /// Whether the host's last call is all that is left: it found no room on the stack, or called an import.
+    fn calls_in_vain(&self) -> bool {
+        self.is_idle() && !self.bits.left() && self.host_calls.len() <= 1
+    }
+
+    /// Whether the run ends in the path that comes next. Then that part of the path is told.
     fn ends_here<S: Sink>(
         &mut self,
         frames: &[FinalFrame],
@@ -123,39 +128,10 @@ impl Regenerator<'_> {
     }
 
     /// Whether the outer activations are these, each in a call.
-    fn waits_at(&self, frames: &[FinalFrame]) -> bool {
+    pub(super) fn waits_at(&self, frames: &[FinalFrame]) -> bool {
         let same = |(a, f): (&Activation, &FinalFrame)| {
             self.tables.id(a.function) == f.function && a.block == f.block
         };
         self.outer.len() == frames.len() && self.outer.iter().zip(frames).all(same)
-    }
-
-    /// Whether the next path, which uses up the bits, replaces its activation by one that the stack has no room for. Then
-    /// the path is told.
-    fn tail_calls_in_vain<S: Sink>(
-        &mut self,
-        frames: &[FinalFrame],
-        sink: &mut S,
-    ) -> Result<bool, RegenerateError> {
-        let Some(at) = self.current else {
-            return Ok(false);
-        };
-        let width = self.tables.width(at.function, at.start);
-        let Ok(number) = self.bits.peek(width) else {
-            return Ok(false);
-        };
-        if self.bits.more_than(width) || !self.waits_at(frames) {
-            return Ok(false);
-        }
-        let path = self.tables.path(at.function, at.start, number, sink)?;
-        if !matches!(path.end, PathEnd::TailCall { .. }) {
-            return Ok(false);
-        }
-        self.bits.take(width)?;
-        sink.path(path.node);
-        self.time += u64::from(path.length);
-        sink.leave();
-        self.current = None;
-        Ok(true)
     }
 }

@@ -5,6 +5,9 @@ use afterimage_ids::BlockId;
 /// No start.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
+/// No start, because the activation ends there.
+pub(super) const LEAVES: u32 = u32::MAX - 1;
+
 /// An activation, and where it goes on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Activation {

@@ -1,9 +1,9 @@
 //! Which path a number stands for, looked up once.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, TypeId};
-use afterimage_program::{BlockEnd, BlockKind, Callee, Program};
+use afterimage_program::{BlockEnd, BlockKind, Callee, EdgeKind, Program};
 
-use super::stack::NOWHERE;
+use super::stack::{LEAVES, NOWHERE};
 use super::{ExecutedPath, RegenerateError, Sink};
 use crate::{EntryIds, PathPlan};
 
@@ -236,11 +236,12 @@ impl<'a> Tables<'a> {
                 let mut way = cfg.graph.out_edges(from).iter();
                 let returns = way
                     .clone()
-                    .find(|&&e| cfg.edges[e].kind == afterimage_program::EdgeKind::CallReturn);
-                let throws =
-                    way.find(|&&e| cfg.edges[e].kind == afterimage_program::EdgeKind::CallThrow);
-                let to = |edge: Option<&afterimage_ids::EdgeId>| {
-                    edge.map_or(NOWHERE, |&e| of_block(cfg.graph.to(e)))
+                    .find(|&&e| cfg.edges[e].kind == EdgeKind::CallReturn);
+                let throws = way.find(|&&e| cfg.edges[e].kind == EdgeKind::CallThrow);
+                let to = |edge: Option<&afterimage_ids::EdgeId>| match edge {
+                    Some(&edge) if cfg.graph.to(edge) == cfg.graph.exit() => LEAVES,
+                    Some(&edge) => of_block(cfg.graph.to(edge)),
+                    None => NOWHERE,
                 };
                 PathEnd::Call {
                     target: self.target(callee),
@@ -255,6 +256,9 @@ impl<'a> Tables<'a> {
             (BlockEnd::TailCall(callee), _) => PathEnd::TailCall {
                 target: self.target(callee),
             },
+            (BlockEnd::Dispatch, Some(edge)) if cfg.edges[edge].kind != EdgeKind::Unwind => {
+                PathEnd::Return
+            }
             (BlockEnd::Throw | BlockEnd::Dispatch, _) => PathEnd::Throw,
             (BlockEnd::Unreachable, _) | (_, None) => PathEnd::Stop,
             _ => PathEnd::Return,

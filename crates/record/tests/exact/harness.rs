@@ -3,18 +3,47 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use afterimage_ids::{BlockId, Counts, FuncId};
+use afterimage_ids::{BlockId, Counts, EntityRef, FuncId, NodeId};
+use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, OperatorIndex, Program};
 use afterimage_record::{
     Cache, Command, Interrupt, Progress, RecordError, RecordOptions, Recorded, check, check_blocks,
-    count, record,
+    count, record, trace_paths,
 };
 use afterimage_rewrite::{Options, rewrite};
-use afterimage_testkit::naive_trace::{Observer, Stop, instrument};
+use afterimage_testkit::naive_trace::{Observation, Observed, Observer, Stop, instrument};
 use afterimage_trace::{Ending, Event, Standing, TraceFile, TraceWriter};
 
 use crate::play::play;
+
+/// Writes down every block.
+#[derive(Default)]
+struct Expanded {
+    nodes: Vec<Vec<BlockId>>,
+    trace: Vec<Observed>,
+}
+
+impl Sink for Expanded {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        self.nodes.push(path.blocks.to_vec());
+        NodeId::new(self.nodes.len() - 1)
+    }
+
+    fn path(&mut self, node: NodeId) {
+        let blocks = self.nodes[node.index()].iter();
+        self.trace
+            .extend(blocks.map(|&block| Observed::Block(block)));
+    }
+
+    fn enter(&mut self, function: FuncId) {
+        self.trace.push(Observed::Enter(function));
+    }
+
+    fn leave(&mut self) {
+        self.trace.push(Observed::Leave);
+    }
+}
 
 /// A finished recording.
 pub struct Recording {
@@ -130,7 +159,8 @@ impl Recording {
         );
 
         let every_edge = self.counted(Mode::Edges, None);
-        let truth = self.naive_counts(&every_edge);
+        let observation = self.naive_trace(&every_edge);
+        let truth = observation.counts;
         self.same(&every_edge, &truth, "a counter on every edge");
         for mode in [Mode::Quick, Mode::Program, Mode::Feedback] {
             let counts = self.counted(mode, Some(&truth));
@@ -139,6 +169,7 @@ impl Recording {
         if let Some(live) = &self.recorded.counts {
             self.same(&live.counts, &truth, "counted in the live run");
         }
+        self.same_path(&observation.trace);
         let compared = check_blocks(
             &self.file,
             &self.bytes,
@@ -196,7 +227,7 @@ impl Recording {
     /// The counts that the traced module reports. Where the run ended by no doing of the guest's, the traced one is
     /// stopped after as many blocks as the counts under test have: if those are
     /// wrong, it will not stand in the same place with the same counts.
-    fn naive_counts(&self, under_test: &Counts) -> Counts {
+    fn naive_trace(&self, under_test: &Counts) -> Observation {
         let blocks = block_counts(&self.program, under_test).expect("counts");
         let functions = self.program.functions.iter().zip(&blocks);
         let code = functions.flat_map(|(f, counts)| f.cfg.blocks.values().zip(counts));
@@ -221,12 +252,42 @@ impl Recording {
             self.results(),
             "the traced module returns the same"
         );
-        let (counts, frames) = observer
+        let observation = observer
             .expect("an observer")
             .finish(played.finish)
             .unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(frames, self.frames(), "the stack at the end");
-        counts
+        assert_eq!(observation.frames, self.frames(), "the stack at the end");
+        observation
+    }
+
+    /// The path that the probes write is the one that was observed.
+    fn same_path(&self, truth: &[Observed]) {
+        let traced = trace_paths(
+            &self.file,
+            &self.bytes,
+            &self.program,
+            None,
+            &Cache::none(),
+            &progress(),
+            Expanded::default,
+        )
+        .unwrap_or_else(|error| panic!("paths: {error}, {}", self.recorded.end.ending));
+        let first = (0..truth.len().max(traced.sink.trace.len()))
+            .find(|&i| traced.sink.trace.get(i) != truth.get(i));
+        if let Some(i) = first {
+            let from = i.saturating_sub(5);
+            let around = |list: &[Observed]| {
+                format!("{:?}", &list[from.min(list.len())..(i + 5).min(list.len())])
+            };
+            panic!(
+                "the path differs at {i}: {} instead of {}, {}",
+                around(&traced.sink.trace),
+                around(truth),
+                self.recorded.end.ending
+            );
+        }
+        let blocks = truth.iter().filter(|o| matches!(o, Observed::Block(_)));
+        assert_eq!(traced.time, blocks.count() as u64);
     }
 
     /// The results of every call by the host, from the log.

@@ -1,0 +1,118 @@
+//! The path of a recorded execution, made by re-executing it.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use afterimage_ids::{Counts, EntityRef, FuncId};
+use afterimage_paths::{Cuts, FinalFrame, Finish, PathPlan, Sink};
+use afterimage_placement::OpenFrame;
+use afterimage_program::Program;
+use afterimage_rewrite::{PathProbes, Probes};
+use afterimage_trace::{Ending, Standing as FrameStanding, TraceFile};
+
+use super::{Consumed, HALF_WORDS, PathHost, Producer, consume};
+use crate::ending::{Outcome, open_frames};
+use crate::lens::Job;
+use crate::replay::Progress;
+use crate::{Cache, RecordError};
+
+/// What a traced re-execution came to.
+#[derive(Debug)]
+pub struct Traced<S> {
+    /// Whoever was told of the paths.
+    pub sink: S,
+    /// How many blocks were executed.
+    pub time: u64,
+    /// How many bits the probes wrote.
+    pub bits: u64,
+}
+
+/// Re-executes a recording and tells a sink of every path that is executed, in order, on another thread. `sink` is made anew for
+/// every attempt: a stack overflow may need several.
+///
+/// # Errors
+/// If the recording cannot be repeated exactly.
+pub fn trace_paths<S: Sink + Send>(
+    file: &TraceFile,
+    bytes: &[u8],
+    program: &Program,
+    feedback: Option<&Counts>,
+    cache: &Cache,
+    progress: &Progress,
+    sink: impl Fn() -> S,
+) -> Result<Traced<S>, RecordError> {
+    let job = Job::open(file, bytes, program, cache, progress)?;
+    let plan = PathPlan::new(program, feedback, Cuts::default())?;
+    let in_memory = ends_inside(&job);
+    let probes = PathProbes {
+        plan: &plan,
+        in_memory: &in_memory,
+        half: HALF_WORDS,
+    };
+    let consumed: Mutex<Option<Consumed<'_, S>>> = Mutex::new(None);
+    let (repeated, standing) = job.repeat_with(
+        Probes::Paths(probes),
+        &mut |job, engine, rewritten, stop| {
+            let (producer, messages) = Producer::new(HALF_WORDS);
+            let sink = sink();
+            std::thread::scope(|scope| {
+                let consumer = scope.spawn(|| consume(program, &plan, messages, sink));
+                let host = PathHost::new(producer, plan.entry_ids().clone());
+                let replayed = job.replay(engine, rewritten, stop, Some(host));
+                // Its reason is the better one: the guest only learns that it is gone.
+                let result = match consumer.join() {
+                    Ok(result) => result?,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                };
+                *consumed.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                replayed
+            })
+        },
+    )?;
+    let consumed = consumed
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .ok_or(RecordError::ConsumerGone(super::ConsumerGone))?;
+    let Consumed {
+        mut regenerator,
+        mut sink,
+        bits,
+    } = consumed;
+    let open = open_frames(program, &job.index, &repeated.outcome, &standing)?;
+    regenerator.finish(&finish(&repeated.outcome, &open), &mut sink)?;
+    Ok(Traced {
+        time: regenerator.time(),
+        sink,
+        bits,
+    })
+}
+
+/// The functions in whose code the run ends: what they keep in locals would be lost.
+fn ends_inside(job: &Job<'_>) -> Vec<FuncId> {
+    let in_host = matches!(
+        job.end.ending,
+        Ending::Returned | Ending::Exited { .. } | Ending::HostError { .. }
+    );
+    let inside = job
+        .end
+        .frames
+        .iter()
+        .filter(|frame| !in_host && frame.standing != FrameStanding::NotEntered);
+    inside
+        .map(|frame| frame.function)
+        .take(1)
+        .filter(|function| function.index() >= job.program.imports.len())
+        .collect()
+}
+
+/// Where the path ends.
+fn finish(outcome: &Outcome, open: &[OpenFrame]) -> Finish {
+    if !outcome.stands() {
+        return Finish::Done;
+    }
+    let frames = open.iter().rev().map(|frame| FinalFrame {
+        function: frame.function,
+        block: frame.block,
+    });
+    Finish::Open(frames.collect())
+}

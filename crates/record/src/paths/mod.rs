@@ -1,0 +1,15 @@
+//! The path of a run: from the words that its probes write to whoever wants the sequence of its paths.
+
+mod buffer;
+mod lens;
+mod probes;
+mod regenerate;
+
+pub use buffer::ConsumerGone;
+pub(crate) use buffer::{Message, Producer};
+pub use lens::{Traced, trace_paths};
+pub(crate) use probes::{HasPaths, PathHost, say_number};
+pub(crate) use regenerate::{Consumed, consume};
+
+/// How many words each half of the buffer has: 1 MiB, some ten million blocks.
+pub(crate) const HALF_WORDS: u32 = 1 << 17;

@@ -1,0 +1,46 @@
+//! The consumer: regenerates the paths on a thread of its own, while the guest goes on.
+
+use std::sync::mpsc::Receiver;
+
+use afterimage_paths::{PathPlan, Regenerator, Sink};
+use afterimage_program::Program;
+
+use super::Message;
+use crate::RecordError;
+
+/// What the consumer has made of the words so far; the end is still to be found.
+pub(crate) struct Consumed<'a, S> {
+    pub regenerator: Regenerator<'a>,
+    pub sink: S,
+    /// How many bits the run wrote.
+    pub bits: u64,
+}
+
+/// Regenerates until the producer is done.
+pub(crate) fn consume<'a, S: Sink>(
+    program: &'a Program,
+    plan: &'a PathPlan,
+    messages: Receiver<Message>,
+    mut sink: S,
+) -> Result<Consumed<'a, S>, RecordError> {
+    let mut regenerator = Regenerator::new(program, plan);
+    let mut bits = 0;
+    for message in messages {
+        match message {
+            Message::HostCall(function) => regenerator.host_call(function),
+            Message::Words(half) => {
+                bits += 64 * half.words().len() as u64;
+                regenerator.feed(half.words(), &mut sink)?;
+            }
+            Message::Last(word) => {
+                bits += 64 - u64::from(word.leading_zeros());
+                regenerator.feed(&[word], &mut sink)?;
+            }
+        }
+    }
+    Ok(Consumed {
+        regenerator,
+        sink,
+        bits,
+    })
+}
