@@ -1,0 +1,205 @@
+//! What every function of a program writes, and where.
+
+use afterimage_graph::{Adjacency, Components, FlowGraph};
+use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
+use afterimage_placement::{PlanError, SplitCost, Weights, function_weights};
+use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, Function, Program};
+
+use super::{Placement, Role, Token, TraceGraph, assign_tokens, blockers, chords, delete_hot};
+use crate::EntryIds;
+use crate::writers::Writers;
+
+/// How witnesses are chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WitnessOptions {
+    /// What a witness on an edge costs.
+    pub split_cost: SplitCost,
+    /// Delete witnesses of the spanning tree's chords that tell nothing apart; without, the placement is that of the paper.
+    pub delete: bool,
+}
+
+impl Default for WitnessOptions {
+    fn default() -> Self {
+        Self {
+            split_cost: SplitCost::default(),
+            delete: true,
+        }
+    }
+}
+
+/// What one function writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionWitnesses {
+    edges: Vec<(EdgeId, Token)>,
+    entry: Option<Token>,
+    may_write: bool,
+}
+
+impl FunctionWitnesses {
+    /// The edges that write, ascending, with what they write.
+    ///
+    /// Edges out of blocks that end with a tail call or a throw never do: such an operator can still fail.
+    pub fn edges(&self) -> &[(EdgeId, Token)] {
+        &self.edges
+    }
+
+    /// What the function writes first of all when it is entered, by whomever, before its root.
+    pub fn entry(&self) -> Option<Token> {
+        self.entry
+    }
+
+    /// Whether anything may be written between a call of this function and its return.
+    pub fn may_write(&self) -> bool {
+        self.may_write
+    }
+
+    /// The widest token on an edge, in bits.
+    pub fn width(&self) -> u8 {
+        self.edges.iter().map(|(_, t)| t.width).max().unwrap_or(0)
+    }
+}
+
+/// Witnesses for a whole program, written as one stream of tokens.
+///
+/// The host writes too: for an import whose address is taken its number among [`WitnessPlan::entry_ids`], when it is called
+/// by whatever way.
+#[derive(Clone, Debug)]
+pub struct WitnessPlan {
+    functions: Vec<FunctionWitnesses>,
+    entry_ids: EntryIds,
+}
+
+impl WitnessPlan {
+    /// Plans for a program, with the counts of an earlier run as weights, if there are any. Near-linear.
+    ///
+    /// # Errors
+    /// If the counts are not of this program.
+    pub fn new(
+        program: &Program,
+        feedback: Option<&Counts>,
+        options: &WitnessOptions,
+    ) -> Result<Self, PlanError> {
+        let weights = function_weights(program, feedback)?;
+        let entry_ids = EntryIds::new(program);
+        let entries: Vec<Option<Token>> = program
+            .functions
+            .iter()
+            .map(|f| entry_token(f, &entry_ids))
+            .collect();
+        let imports =
+            (0..program.imports.len()).map(|i| number(&entry_ids, FuncId::new(i)).is_some());
+        let defined = program.functions.iter().zip(&entries);
+        let defined = defined.map(|(f, entry)| entry.is_some() || must_tell(&f.cfg));
+        let writers = Writers::new(program, imports.chain(defined).collect());
+        let functions = program.functions.iter().zip(weights).zip(entries);
+        let functions = functions.map(|((f, weights), entry)| FunctionWitnesses {
+            edges: witnesses(&f.cfg, &weights, &writers, options),
+            entry,
+            may_write: writers.call(Callee::Direct(f.id)),
+        });
+        Ok(Self {
+            functions: functions.collect(),
+            entry_ids,
+        })
+    }
+
+    /// What the functions write, in code-section order.
+    pub fn functions(&self) -> &[FunctionWitnesses] {
+        &self.functions
+    }
+
+    /// The numbers of functions that may be called through a table.
+    pub fn entry_ids(&self) -> &EntryIds {
+        &self.entry_ids
+    }
+}
+
+/// A function's number among those of its type that may be called through a table, if there are several.
+pub(super) fn number(entry_ids: &EntryIds, function: FuncId) -> Option<Token> {
+    let (value, width) = entry_ids.of(function)?;
+    (width > 0).then_some(Token { value, width })
+}
+
+/// What a function writes at its entry: its number, or that it was entered, if it may tail-call without writing anything else. Otherwise
+/// functions that replace each other could do so for ever, silently.
+fn entry_token(function: &Function, entry_ids: &EntryIds) -> Option<Token> {
+    let tick = Token { value: 0, width: 1 };
+    number(entry_ids, function.id).or_else(|| tail_calls_silently(&function.cfg).then_some(tick))
+}
+
+/// Whether a tail call is reached from the root without passing a branch.
+fn tail_calls_silently(cfg: &Cfg) -> bool {
+    let mut seen = vec![false; cfg.graph.vertex_count()];
+    let mut stack = vec![cfg.graph.root()];
+    while let Some(v) = stack.pop() {
+        if std::mem::replace(&mut seen[v.index()], true) || is_branch(cfg, v) {
+            continue;
+        }
+        if matches!(cfg.blocks[v].end, BlockEnd::TailCall(_)) {
+            return true;
+        }
+        stack.extend(cfg.graph.successors(v));
+    }
+    false
+}
+
+fn is_branch(cfg: &Cfg, v: BlockId) -> bool {
+    cfg.graph.out_edges(v).len() > 1 && !matches!(cfg.blocks[v].end, BlockEnd::Call(_))
+}
+
+/// Whether a function needs witnesses of its own: it has a branch or a cycle.
+fn must_tell(cfg: &Cfg) -> bool {
+    cfg.blocks.keys().any(|v| is_branch(cfg, v)) || has_cycle(&cfg.graph)
+}
+
+fn has_cycle(graph: &FlowGraph) -> bool {
+    let ends = |e| (graph.from(e).index(), graph.to(e).index());
+    let pairs = graph.edges().map(ends);
+    let adjacency = Adjacency::new(graph.vertex_count(), pairs.clone());
+    pairs.clone().any(|(from, to)| from == to)
+        || Components::compute(&adjacency).count() < graph.vertex_count()
+}
+
+/// A function's graph with what its calls mean. EXIT is foreign, for the caller goes on behind it.
+pub(super) fn view<'g>(cfg: &'g Cfg, writes: impl Fn(Callee) -> bool) -> TraceGraph<'g> {
+    TraceGraph::new(
+        &cfg.graph,
+        |v| match cfg.blocks[v].end {
+            BlockEnd::Exit | BlockEnd::TailCall(_) => Role::Foreign,
+            BlockEnd::Call(callee) if writes(callee) => Role::Foreign,
+            BlockEnd::Call(_) => Role::SilentCall,
+            _ => Role::Plain,
+        },
+        |e| {
+            let edge = &cfg.edges[e];
+            // The operator may fail after a probe right before it.
+            matches!(
+                cfg.blocks[edge.from].end,
+                BlockEnd::TailCall(_) | BlockEnd::Throw
+            ) && cfg.blocks[edge.to].kind != BlockKind::Code
+        },
+    )
+}
+
+fn witnesses(
+    cfg: &Cfg,
+    weights: &Weights,
+    writers: &Writers,
+    options: &WitnessOptions,
+) -> Vec<(EdgeId, Token)> {
+    if !must_tell(cfg) {
+        return Vec::new();
+    }
+    let edges = cfg.edges.keys();
+    let weight: Vec<f64> = edges
+        .map(|e| weights.edge(e) * options.split_cost.factor(cfg, e))
+        .collect();
+    let view = view(cfg, |callee| writers.call(callee));
+    let mut placement = Placement::new(&cfg.graph, []);
+    blockers(&view, &mut placement);
+    chords(&view, &mut placement, &weight);
+    if options.delete {
+        delete_hot(&view, &mut placement, &weight);
+    }
+    assign_tokens(&view, &placement, &weight).iter().collect()
+}

@@ -1,0 +1,308 @@
+//! One function as the decoder sees it.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{BlockId, EdgeId, EntityRef, FuncId, TypeId};
+use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, EdgeKind, Program};
+
+use super::{FunctionWitnesses, Token};
+
+/// An edge.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub to: BlockId,
+    /// What it writes.
+    pub token: Option<Token>,
+    pub leads: Leads,
+}
+
+/// Where an edge leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leads {
+    On,
+    /// To EXIT, returning.
+    Returns,
+    /// To EXIT, by an exception.
+    Throws,
+}
+
+/// What happens at the end of a vertex.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// Only one way leads on.
+    Next(EdgeId),
+    /// A token tells which way; this many bits wide. `None`: every way leads to the end of the run.
+    Branch(Option<u8>),
+    Call {
+        target: Target,
+        returns: Option<EdgeId>,
+        throws: Option<EdgeId>,
+    },
+    TailCall(Target),
+    /// Nothing follows.
+    Stop,
+}
+
+/// Who is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target {
+    /// A defined function, by its position.
+    Defined(u32),
+    Import(FuncId),
+    Table(TypeId),
+}
+
+/// Where control goes from a vertex as long as there is only one silent way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    start: u32,
+    length: u32,
+    /// The last vertex, at whose end something else happens or another run begins.
+    pub last: BlockId,
+}
+
+/// Tokens below this are looked up in a list, others in a map.
+const DENSE: u32 = 1 << 8;
+
+/// Not looked up yet.
+const UNKNOWN: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(super) struct Table {
+    ways: Vec<Way>,
+    steps: Vec<Step>,
+    runs: Vec<Run>,
+    /// The code of the runs. Runs that end alike share their ends.
+    blocks: Vec<BlockId>,
+    /// By branch and token: the edge to take.
+    dense: Vec<Vec<u32>>,
+    sparse: HashMap<(BlockId, u32), EdgeId>,
+}
+
+impl Table {
+    /// O(V + E).
+    pub(super) fn new(program: &Program, cfg: &Cfg, witnesses: &FunctionWitnesses) -> Self {
+        let mut tokens = vec![None; cfg.edges.len()];
+        for &(e, token) in witnesses.edges() {
+            if let Some(slot) = tokens.get_mut(e.index()) {
+                *slot = Some(token);
+            }
+        }
+        let ways: Vec<Way> = cfg
+            .edges
+            .iter()
+            .map(|(e, edge)| Way {
+                to: edge.to,
+                token: tokens[e.index()],
+                leads: match edge.kind {
+                    _ if edge.to != cfg.graph.exit() => Leads::On,
+                    EdgeKind::Unwind | EdgeKind::CallThrow | EdgeKind::Throw => Leads::Throws,
+                    _ => Leads::Returns,
+                },
+            })
+            .collect();
+        let widths = widths(cfg, &ways);
+        let steps: Vec<Step> = cfg
+            .blocks
+            .keys()
+            .map(|v| step(program, cfg, v, &widths))
+            .collect();
+        let mut this = Self {
+            ways,
+            steps,
+            runs: Vec::new(),
+            blocks: Vec::new(),
+            dense: vec![Vec::new(); cfg.blocks.len()],
+            sparse: HashMap::new(),
+        };
+        this.lay_runs(cfg);
+        this
+    }
+
+    #[inline]
+    pub(super) fn way(&self, edge: EdgeId) -> Way {
+        self.ways[edge.index()]
+    }
+
+    #[inline]
+    pub(super) fn step(&self, v: BlockId) -> Step {
+        self.steps[v.index()]
+    }
+
+    /// The code that is executed from a vertex on without any decision, and the vertex where that ends.
+    #[inline]
+    pub(super) fn run(&self, v: BlockId) -> (&[BlockId], BlockId) {
+        let run = self.runs[v.index()];
+        let start = run.start as usize;
+        (&self.blocks[start..start + run.length as usize], run.last)
+    }
+
+    /// The edge to take from a branch when this token comes next; `None` if it cannot.
+    #[inline]
+    pub(super) fn decide(&mut self, cfg: &Cfg, v: BlockId, token: u32) -> Option<EdgeId> {
+        match self.dense[v.index()].get(token as usize) {
+            Some(&edge) if edge != UNKNOWN => Some(EdgeId::from_u32(edge)),
+            _ => self.look_up(cfg, v, token),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, cfg: &Cfg, v: BlockId, token: u32) -> Option<EdgeId> {
+        if token >= DENSE
+            && let Some(&edge) = self.sparse.get(&(v, token))
+        {
+            return Some(edge);
+        }
+        let writes_it = |e: EdgeId| self.way(e).token.is_some_and(|t| t.value == token);
+        let edge = self.search(cfg, v, writes_it, |_| false)?;
+        if token < DENSE {
+            let row = &mut self.dense[v.index()];
+            if row.len() <= token as usize {
+                row.resize(token as usize + 1, UNKNOWN);
+            }
+            row[token as usize] = edge.as_u32();
+        } else {
+            self.sparse.insert((v, token), edge);
+        }
+        Some(edge)
+    }
+
+    /// The edge to take from a branch from where the run ends in `end` without writing anything more.
+    pub(super) fn lead_to(&self, cfg: &Cfg, v: BlockId, end: BlockId) -> Option<EdgeId> {
+        self.search(cfg, v, |_| false, |v| v == end)
+    }
+
+    /// The edge by which a branch sees an edge that writes, or reaches a vertex silently. O(what it sees).
+    fn search(
+        &self,
+        cfg: &Cfg,
+        v: BlockId,
+        writes: impl Fn(EdgeId) -> bool,
+        is_end: impl Fn(BlockId) -> bool,
+    ) -> Option<EdgeId> {
+        let mut stack = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        cfg.graph.out_edges(v).iter().copied().find(|&first| {
+            stack.push(first);
+            while let Some(e) = stack.pop() {
+                if writes(e) {
+                    return true;
+                }
+                if self.way(e).token.is_some() || !seen.insert(self.way(e).to) {
+                    continue;
+                }
+                if is_end(self.way(e).to) {
+                    return true;
+                }
+                stack.extend(cfg.graph.out_edges(self.way(e).to));
+            }
+            false
+        })
+    }
+
+    /// Lays the runs into `blocks`, each vertex right before the one that follows it where that is still free.
+    fn lay_runs(&mut self, cfg: &Cfg) {
+        let n = cfg.blocks.len();
+        let is_code = |v: BlockId| cfg.blocks[v].kind == BlockKind::Code;
+        // What follows silently and is code as well.
+        let next: Vec<Option<BlockId>> = cfg
+            .blocks
+            .keys()
+            .map(|v| match self.steps[v.index()] {
+                Step::Next(e) if is_code(v) => {
+                    let way = self.way(e);
+                    (way.token.is_none() && is_code(way.to)).then_some(way.to)
+                }
+                _ => None,
+            })
+            .collect();
+        let mut previous = vec![None; n];
+        for (v, next) in next.iter().enumerate() {
+            if let Some(next) = next {
+                previous[next.index()] = Some(BlockId::new(v));
+            }
+        }
+        let follows = |v: BlockId| next[v.index()].filter(|w| previous[w.index()] == Some(v));
+        self.runs = cfg
+            .blocks
+            .keys()
+            .map(|v| Run {
+                start: 0,
+                length: 0,
+                last: v,
+            })
+            .collect();
+        let mut path = Vec::new();
+        for last in cfg
+            .blocks
+            .keys()
+            .filter(|&v| is_code(v) && follows(v).is_none())
+        {
+            path.clear();
+            let mut at = Some(last);
+            while let Some(v) = at {
+                path.push(v);
+                at = previous[v.index()].filter(|&p| follows(p) == Some(v));
+            }
+            let end = self.blocks.len() + path.len();
+            for (i, &v) in path.iter().enumerate() {
+                let length = i + 1;
+                self.runs[v.index()] = Run {
+                    start: (end - length) as u32,
+                    length: length as u32,
+                    last,
+                };
+            }
+            self.blocks.extend(path.iter().rev());
+        }
+    }
+}
+
+/// By vertex: how wide the tokens are that it sees. They are all of one width.
+fn widths(cfg: &Cfg, ways: &[Way]) -> Vec<Option<u8>> {
+    let graph = &cfg.graph;
+    let mut widths = vec![None; graph.vertex_count()];
+    let mut stack = Vec::new();
+    for e in graph.edges() {
+        let Some(token) = ways[e.index()].token else {
+            continue;
+        };
+        stack.push(graph.from(e));
+        while let Some(v) = stack.pop() {
+            if widths[v.index()].replace(token.width).is_none() {
+                let silent = graph
+                    .in_edges(v)
+                    .iter()
+                    .filter(|e| ways[e.index()].token.is_none());
+                stack.extend(silent.map(|&e| graph.from(e)));
+            }
+        }
+    }
+    widths
+}
+
+fn step(program: &Program, cfg: &Cfg, v: BlockId, widths: &[Option<u8>]) -> Step {
+    let ways = cfg.graph.out_edges(v);
+    let of_kind = |kind| ways.iter().copied().find(|&e| cfg.edges[e].kind == kind);
+    match (cfg.blocks[v].end, ways) {
+        (BlockEnd::Call(callee), _) => Step::Call {
+            target: target(program, callee),
+            returns: of_kind(EdgeKind::CallReturn),
+            throws: of_kind(EdgeKind::CallThrow),
+        },
+        (BlockEnd::TailCall(callee), _) => Step::TailCall(target(program, callee)),
+        (_, []) => Step::Stop,
+        (_, [only]) => Step::Next(*only),
+        _ => Step::Branch(widths[v.index()]),
+    }
+}
+
+fn target(program: &Program, callee: Callee) -> Target {
+    match callee {
+        Callee::Direct(function) => match function.index().checked_sub(program.imports.len()) {
+            Some(position) => Target::Defined(position as u32),
+            None => Target::Import(function),
+        },
+        Callee::Indirect { ty, .. } => Target::Table(ty),
+    }
+}

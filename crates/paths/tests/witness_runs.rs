@@ -1,0 +1,152 @@
+//! Random runs of programs: what is regenerated is what happened, however the run ends.
+
+mod witness_walk;
+
+use afterimage_ids::EntitySet;
+use afterimage_paths::Finish;
+use afterimage_paths::witness::{Regenerator, WitnessOptions, WitnessPlan};
+use afterimage_program::{BlockEnd, BlockKind, EdgeKind, Program};
+use afterimage_testkit::graphs::programs::programs;
+use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
+use proptest::prelude::*;
+use witness_walk::{Event, Random, Recorded, Rules, Run, Told, walk};
+
+const PAPER: WitnessOptions = WitnessOptions {
+    split_cost: afterimage_placement::SplitCost::FREE,
+    delete: false,
+};
+
+fn planned(program: &Program, options: &WitnessOptions) -> WitnessPlan {
+    WitnessPlan::new(program, None, options).expect("no counts that could be wrong")
+}
+
+/// Regenerates a run in pieces, and checks that nothing is told before it is certain.
+fn regenerated(program: &Program, plan: &WitnessPlan, run: &Run, seed: u64) -> Vec<Event> {
+    let mut regenerator = Regenerator::new(program, plan);
+    for &function in &run.host_calls {
+        regenerator.host_call(function);
+    }
+    let mut random = Random(seed | 1);
+    let mut told = Told::default();
+    let mut reader = Recorded {
+        tokens: &run.tokens,
+        read: 0,
+        so_far: 0,
+    };
+    while reader.so_far < run.tokens.len() {
+        reader.so_far = run.tokens.len().min(reader.so_far + 1 + random.below(9));
+        let advanced = regenerator.advance(&mut reader, &mut told);
+        assert_eq!(advanced, Ok(()), "after {:?}", told.0);
+        assert!(run.events.starts_with(&told.0));
+    }
+    let finished = regenerator.finish(&run.finish, &mut told);
+    assert_eq!(finished, Ok(()), "after {:?} of {:?}", told.0, run.events);
+    told.0
+}
+
+/// Some of the returns become exceptions that leave the function.
+fn with_exceptions(program: &Program, which: u64) -> Program {
+    let mut random = Random(which | 1);
+    let mut functions = program.functions.clone();
+    for cfg in functions.iter_mut().map(|f| &mut f.cfg) {
+        for (_, edge) in cfg.edges.iter_mut() {
+            let block = &mut cfg.blocks[edge.from];
+            if block.end == BlockEnd::Return && random.one_in(2) {
+                (block.end, edge.kind) = (BlockEnd::Throw, EdgeKind::Throw);
+            }
+        }
+    }
+    let imports = program.imports.clone();
+    let ids = program.functions.iter().map(|f| f.id);
+    let ids = (0..imports.len() as u32)
+        .map(afterimage_ids::FuncId::from_u32)
+        .chain(ids);
+    let mut taken = EntitySet::new();
+    for id in ids.filter(|&id| program.address_taken.contains(id)) {
+        taken.insert(id);
+    }
+    Program::assemble(program.types.clone(), imports, functions, taken)
+}
+
+fn rules(random: &mut Random) -> Rules {
+    Rules {
+        steps: [0, 5, 50, 400][random.below(4)].max(1),
+        ends_one_in: [10, 100, 1000][random.below(3)],
+        deepest: [3, 30][random.below(2)],
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn what_is_regenerated_is_what_happened(program in programs(), seed: u64, exceptions: u64) {
+        let program = with_exceptions(&program, exceptions);
+        let rules = rules(&mut Random(exceptions | 1));
+        for options in [PAPER, WitnessOptions::default()] {
+            let plan = planned(&program, &options);
+            let run = walk(&program, &plan, rules, seed);
+            prop_assert_eq!(&regenerated(&program, &plan, &run, seed), &run.events);
+        }
+    }
+
+    #[test]
+    fn deletion_never_writes_more(program in programs(), seed: u64) {
+        let rules = Rules { steps: 300, ends_one_in: 1000, deepest: 30 };
+        let [before, after] = [false, true].map(|delete| {
+            let options = WitnessOptions { delete, ..PAPER };
+            walk(&program, &planned(&program, &options), rules, seed)
+        });
+        prop_assert_eq!(&before.events, &after.events);
+        prop_assert!(after.tokens.len() <= before.tokens.len());
+    }
+}
+
+#[test]
+fn generated_modules_regenerate() {
+    let mut endings = [0; 2];
+    let mut left_by_exception = 0;
+    for seed in 0..60 {
+        let program = Program::parse(&module_from_seed(seed, &ModuleConfig::default()));
+        let program = program.expect("generated modules are supported");
+        if program.functions.is_empty() {
+            continue;
+        }
+        let plan = planned(&program, &WitnessOptions::default());
+        for run_seed in 0..60 {
+            let rules = rules(&mut Random(7919 * (run_seed + 1)));
+            let run = walk(&program, &plan, rules, 31 * seed + 1000 * run_seed + 17);
+            assert_eq!(regenerated(&program, &plan, &run, run_seed), run.events);
+            endings[usize::from(run.finish == Finish::Done)] += 1;
+            left_by_exception += run
+                .counts
+                .functions
+                .iter()
+                .zip(&program.functions)
+                .flat_map(|(counts, f)| counts.edges.iter().zip(f.cfg.edges.values()))
+                .filter(|(count, edge)| **count > 0 && edge.kind == EdgeKind::Unwind)
+                .count();
+        }
+    }
+    assert!(endings.iter().all(|&n| n > 50), "{endings:?}");
+    assert!(left_by_exception > 100, "{left_by_exception}");
+}
+
+#[test]
+fn operators_that_can_fail_have_no_witness_behind_them() {
+    for seed in 0..60 {
+        let program = Program::parse(&module_from_seed(seed, &ModuleConfig::default()));
+        let program = program.expect("generated modules are supported");
+        let plan = planned(&program, &WitnessOptions::default());
+        for (f, witnesses) in program.functions.iter().zip(plan.functions()) {
+            for (e, _) in witnesses.edges() {
+                let edge = &f.cfg.edges[*e];
+                let fails = matches!(
+                    f.cfg.blocks[edge.from].end,
+                    BlockEnd::TailCall(_) | BlockEnd::Throw
+                );
+                assert!(!fails || f.cfg.blocks[edge.to].kind == BlockKind::Code);
+            }
+        }
+    }
+}
