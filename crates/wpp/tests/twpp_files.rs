@@ -5,7 +5,7 @@ mod twpp_support;
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{Event, FileError, Part, Reader, Twpp, write};
 use proptest::prelude::*;
-use twpp_support::{collect, naive_calls, naive_dynamic_blocks, naive_paths, run};
+use twpp_support::{NaiveCall, collect, naive_calls, naive_dynamic_blocks, naive_paths, run};
 
 /// The header's length, and an entry's of the directory.
 const HEADER: usize = 40;
@@ -67,6 +67,8 @@ fn read_all(bytes: &[u8]) -> Result<Twpp, FileError> {
         let events: Vec<_> = wpp.events().collect();
         let calls = naive_calls(&events);
         assert_eq!(calls.len() as u64, stages.calls);
+        let outermost = |c: &NaiveCall| c.depth == 0;
+        assert!(calls.iter().all(|c| c.position == 0 || !outermost(c)));
         assert_eq!(
             naive_paths(&calls).values().map(|u| u.0).sum::<u64>(),
             stages.calls
@@ -77,6 +79,8 @@ fn read_all(bytes: &[u8]) -> Result<Twpp, FileError> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
     #[test]
     fn files_come_back(events in run(3000)) {
         let wpp = collect(&events);

@@ -32,6 +32,8 @@ fn blocks(numbers: &[u32]) -> Vec<BlockId> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
     #[test]
     fn expanding_undoes_compacting(events in run(3000)) {
         let wpp = collect(&events);

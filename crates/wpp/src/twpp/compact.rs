@@ -164,20 +164,24 @@ impl FunctionTraces {
         trace.packed().map(of).sum()
     }
 
-    /// How many blocks all calls executed; nothing if they are more than a run can, or if a path has no call, which happens only in a
+    /// How many blocks all calls executed; what is wrong if these are not the path traces of a run, which happens only in a
     /// damaged file.
-    pub(super) fn executed(&self) -> Option<u64> {
-        let sum = (0..self.paths.len()).try_fold(0u64, |sum, k| {
+    pub(super) fn executed(&self) -> Result<u64, &'static str> {
+        let too_many = "it executes more blocks than a run can";
+        let mut sum = 0u64;
+        for (k, path) in self.paths.iter().enumerate() {
+            if path.calls == 0 || path.unfinished > path.calls {
+                return Err("a path trace has no call, or fewer than never returned");
+            }
+            // No product or sum overflows if this one does not.
             let (trace, dictionary) = self.parts(k);
-            let path = self.paths[k];
             let longest = dictionary.chains().map(<[_]>::len).max().unwrap_or(1);
-            // No product or sum below overflows if this does not.
-            trace.len().checked_mul(longest as u64)?;
-            let blocks = self.blocks(k).checked_mul(path.calls)?;
-            sum.checked_add(blocks)
-                .filter(|_| path.calls > 0 && path.unfinished <= path.calls)
-        });
-        sum.filter(|&blocks| blocks <= MOST_BLOCKS)
+            trace.len().checked_mul(longest as u64).ok_or(too_many)?;
+            let executed = self.blocks(k).checked_mul(path.calls);
+            let next = executed.and_then(|n| sum.checked_add(n));
+            sum = next.filter(|&n| n <= MOST_BLOCKS).ok_or(too_many)?;
+        }
+        Ok(sum)
     }
 
     /// How many calls there were.

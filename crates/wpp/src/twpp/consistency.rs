@@ -5,19 +5,22 @@ use super::compact::{MOST_BLOCKS, Twpp};
 
 /// What contradicts what, if anything does. O(subtrees + runs + bytes).
 pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
-    let blocks = twpp.functions.iter().try_fold(0u64, |sum, function| {
-        function.executed().and_then(|n| sum.checked_add(n))
-    });
-    if blocks.is_none_or(|n| n > MOST_BLOCKS) {
-        return Err("it executes more blocks than a run can");
-    }
-    let mut begin = Vec::with_capacity(twpp.functions.len());
-    let mut paths = 0;
+    let mut executed = 0;
     for function in &twpp.functions {
-        begin.push(paths);
-        paths += function.paths.len();
+        // Neither is more than MOST_BLOCKS.
+        executed += function.executed()?;
+        if executed > MOST_BLOCKS {
+            return Err("it executes more blocks than a run can");
+        }
     }
-    // The place of a subtree's outermost call among the path traces of all functions.
+    // The path traces of all functions in a row: where those of each function begin, and how many blocks each has.
+    let mut begin = Vec::with_capacity(twpp.functions.len());
+    let mut lengths = Vec::new();
+    for function in &twpp.functions {
+        begin.push(lengths.len());
+        lengths.extend((0..function.paths.len()).map(|k| function.blocks(k)));
+    }
+    // The place of a subtree's outermost call in that row.
     let place = |id: CallId| {
         let call = twpp.calls.call(id);
         let k = twpp
@@ -25,16 +28,15 @@ pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
             .binary_search_by_key(&call.function, |f| f.function)
             .ok()?;
         let path = call.path as usize;
-        (path < twpp.functions[k].paths.len()).then_some((k, path))
+        (path < twpp.functions[k].paths.len()).then(|| begin[k] + path)
     };
-    let mut calls = vec![0u64; paths];
-    let mut unfinished = vec![0u64; paths];
+    let mut calls = vec![0u64; lengths.len()];
+    let mut unfinished = vec![0u64; lengths.len()];
     for (id, count) in twpp.calls.ids().zip(twpp.calls.occurrences()) {
-        let (k, path) = place(id).ok_or("a call takes a path trace that there is not")?;
-        calls[begin[k] + path] += count;
-        if let Some(last) = twpp.calls.calls(id).last()
-            && twpp.functions[k].blocks(path) < last.last()
-        {
+        let k = place(id).ok_or("a call takes a path trace that there is not")?;
+        calls[k] += count;
+        let last = twpp.calls.calls(id).last();
+        if last.is_some_and(|run| run.last() > lengths[k]) {
             return Err("a call comes after its caller's end");
         }
     }
@@ -43,8 +45,8 @@ pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {
         return Err("more calls are open than there are");
     }
     for id in open {
-        let (k, path) = place(id).ok_or("a call takes a path trace that there is not")?;
-        unfinished[begin[k] + path] += 1;
+        let k = place(id).ok_or("a call takes a path trace that there is not")?;
+        unfinished[k] += 1;
     }
     let counted = calls.into_iter().zip(unfinished);
     let all = twpp.functions.iter().flat_map(|f| &f.paths);

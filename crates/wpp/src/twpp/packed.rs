@@ -17,6 +17,7 @@ pub(super) fn put(bytes: &mut Vec<u8>, entry: &Entry, after: u64) {
 }
 
 /// Takes the entry that follows one which ends at `after`; nothing if the bytes hold none.
+#[inline]
 pub(super) fn take(bytes: &mut &[u8], after: u64) -> Option<Entry> {
     let (distance, alone) = part(bytes)?;
     let first = after.checked_add(distance).filter(|_| distance > 0)?;

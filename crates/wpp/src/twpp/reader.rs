@@ -172,8 +172,7 @@ impl<'a> Reader<'a> {
         }
         let malformed = |what| FileError::Malformed(part, what);
         let traces = function_block::read(entry.function, block).map_err(malformed)?;
-        let executed = traces.executed();
-        executed.ok_or(malformed("it executes more blocks than a run can"))?;
+        traces.executed().map_err(malformed)?;
         let calls = traces.paths.iter().map(|path| path.calls);
         let calls = calls.fold(0u64, u64::saturating_add);
         if calls != entry.calls || traces.paths.len() as u64 != u64::from(entry.paths) {

@@ -1,22 +1,29 @@
 //! From timestamps back to the sequence of blocks.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use afterimage_ids::BlockId;
 
 use super::series::Entry;
 use super::timestamped::{PackedBlocks, PackedEntries};
 
-/// The blocks of a timestamped trace in the order of execution.
+/// How many steps are laid out at once, at least.
+const WINDOW: usize = 1 << 10;
+/// A step that no block has.
+const NOBODY: u32 = u32::MAX;
+
+/// The blocks of a timestamped trace in the order of execution. O(1) a step, amortised; memory for the blocks.
 ///
-/// A merge of the blocks' timestamps. A step whose timestamp belongs to the block that comes next in the heap costs
-/// O(log blocks); that every timestamp is there exactly once is checked as it goes.
+/// The steps are laid out a window at a time: every block puts itself at its timestamps in the window. As a window has
+/// at least as many steps as there are blocks, looking at each block costs no more than constant time a step.
 #[derive(Clone, Debug)]
 pub struct Steps<'a> {
-    time: u64,
-    /// Every block's next timestamp, and which block.
-    next: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The timestamp of the window's first step.
+    begin: u64,
+    /// The last timestamp.
+    end: u64,
+    /// Who has the window's steps: places in `cursors`.
+    window: Vec<u32>,
+    /// The next step's place in the window.
+    at: usize,
     cursors: Vec<Cursor<'a>>,
 }
 
@@ -24,28 +31,39 @@ pub struct Steps<'a> {
 #[derive(Clone, Debug)]
 struct Cursor<'a> {
     block: BlockId,
-    entry: Entry,
+    /// What is left of the entry under way; nothing after the last one.
+    entry: Option<Entry>,
     entries: PackedEntries<'a>,
 }
 
 impl<'a> Steps<'a> {
-    pub(super) fn new(blocks: PackedBlocks<'a>) -> Self {
-        let mut next = BinaryHeap::new();
-        let mut cursors = Vec::new();
-        for (block, mut entries) in blocks {
-            if let Some(entry) = entries.next() {
-                next.push(Reverse((entry.first, cursors.len())));
-                cursors.push(Cursor {
-                    block,
-                    entry,
-                    entries,
-                });
-            }
-        }
+    /// The steps up to `end` of these blocks.
+    pub(super) fn new(blocks: PackedBlocks<'a>, end: u64) -> Self {
+        let cursors = blocks.map(|(block, mut entries)| Cursor {
+            block,
+            entry: entries.next(),
+            entries,
+        });
         Self {
-            time: 0,
-            next,
-            cursors,
+            begin: 1,
+            end,
+            window: Vec::new(),
+            at: 0,
+            cursors: cursors.collect(),
+        }
+    }
+
+    /// Lays out the window that follows. Two blocks with the same timestamp leave another one to nobody, since there are as
+    /// many timestamps as steps.
+    fn advance(&mut self) {
+        self.begin += self.window.len() as u64;
+        self.at = 0;
+        let left = (self.end + 1).saturating_sub(self.begin);
+        let length = left.min(WINDOW.max(self.cursors.len()) as u64);
+        self.window.clear();
+        self.window.resize(length as usize, NOBODY);
+        for (k, cursor) in (0u32..).zip(&mut self.cursors) {
+            cursor.lay_out(k, self.begin, &mut self.window);
         }
     }
 }
@@ -54,30 +72,31 @@ impl Iterator for Steps<'_> {
     type Item = BlockId;
 
     fn next(&mut self) -> Option<BlockId> {
-        let mut top = self.next.peek_mut()?;
-        let Reverse((time, k)) = *top;
-        if time != self.time + 1 {
-            return None;
+        if self.at == self.window.len() {
+            self.advance();
         }
-        self.time = time;
-        let cursor = &mut self.cursors[k];
-        match cursor.after(time) {
-            Some(later) => *top = Reverse((later, k)),
-            None => {
-                std::collections::binary_heap::PeekMut::pop(top);
-            }
-        }
-        Some(self.cursors[k].block)
+        let &k = self.window.get(self.at)?;
+        let cursor = self.cursors.get(k as usize)?;
+        self.at += 1;
+        Some(cursor.block)
     }
 }
 
 impl Cursor<'_> {
-    /// The block's next timestamp after this one.
-    fn after(&mut self, time: u64) -> Option<u64> {
-        if time == self.entry.last {
-            self.entry = self.entries.next()?;
-            return Some(self.entry.first);
+    fn lay_out(&mut self, k: u32, begin: u64, window: &mut [u32]) {
+        let end = begin + window.len() as u64;
+        while let Some(entry) = &mut self.entry {
+            let stop = end.min(entry.last + 1);
+            let mut t = entry.first;
+            while t < stop {
+                window[(t - begin) as usize] = k;
+                t += entry.step;
+            }
+            if entry.last >= end {
+                entry.first = t;
+                return;
+            }
+            self.entry = self.entries.next();
         }
-        Some(time + self.entry.step)
     }
 }

@@ -10,7 +10,7 @@ use super::varint;
 /// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute: the paper's compacted TWPP form.
 ///
 /// Held as it stands in a file: how many steps and blocks, then per block, ascending, its distance from the block before, how
-/// many entries, and the entries. Two path traces are equal if and only if their forms are.
+/// many bytes its entries take, and these. Two path traces are equal if and only if their forms are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TimestampedTrace {
     bytes: Box<[u8]>,
@@ -52,10 +52,13 @@ impl TimestampedTrace {
         let (mut id, mut total, mut latest) = (None, 0u64, 0);
         for _ in 0..blocks {
             id = Some(take_block(&mut rest, id).ok_or(BadTrace("its blocks do not ascend"))?);
-            let entries = varint::take(&mut rest).filter(|&n| n > 0);
+            let mut series = take_series(&mut rest).ok_or(BadTrace("a series is cut off"))?;
+            if series.is_empty() {
+                return Err(BadTrace("a block has no timestamps"));
+            }
             let mut after = 0;
-            for _ in 0..entries.ok_or(BadTrace("a block has no timestamps"))? {
-                let entry = packed::take(&mut rest, after);
+            while !series.is_empty() {
+                let entry = packed::take(&mut series, after);
                 let entry = entry.ok_or(BadTrace("a series is malformed"))?;
                 after = entry.last;
                 total = total.saturating_add(entry.count());
@@ -93,11 +96,11 @@ impl TimestampedTrace {
             .find_map(|(b, series)| (b == block).then_some(series))
     }
 
-    /// The blocks in the order of execution, one a step, O(log blocks) each. In memory for the blocks.
+    /// The blocks in the order of execution, one a step. In memory for the blocks.
     ///
     /// Ends early where a trace from a damaged file has no block for a timestamp; [`Self::expand`] tells.
     pub fn steps(&self) -> Steps<'_> {
-        Steps::new(self.packed())
+        Steps::new(self.packed(), self.len())
     }
 
     /// The blocks in the order of execution.
@@ -150,7 +153,6 @@ pub(super) struct PackedBlocks<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PackedEntries<'a> {
     rest: &'a [u8],
-    left: u64,
     after: u64,
 }
 
@@ -161,16 +163,8 @@ impl<'a> Iterator for PackedBlocks<'a> {
         self.blocks = self.blocks.checked_sub(1)?;
         let block = take_block(&mut self.rest, self.last)?;
         self.last = Some(block);
-        let left = varint::take(&mut self.rest)?;
-        let entries = PackedEntries {
-            rest: self.rest,
-            left,
-            after: 0,
-        };
-        let mut skipped = entries;
-        skipped.by_ref().for_each(drop);
-        self.rest = skipped.rest;
-        Some((block, entries))
+        let rest = take_series(&mut self.rest)?;
+        Some((block, PackedEntries { rest, after: 0 }))
     }
 }
 
@@ -178,7 +172,6 @@ impl Iterator for PackedEntries<'_> {
     type Item = Entry;
 
     fn next(&mut self) -> Option<Entry> {
-        self.left = self.left.checked_sub(1)?;
         let entry = packed::take(&mut self.rest, self.after)?;
         self.after = entry.last;
         Some(entry)
@@ -195,6 +188,14 @@ pub(super) fn put_block(bytes: &mut Vec<u8>, block: BlockId, last: Option<BlockI
 pub(super) fn take_block(bytes: &mut &[u8], last: Option<BlockId>) -> Option<BlockId> {
     let next = last.map_or(0, |b| u64::from(b.as_u32()) + 1);
     block_of(next.checked_add(varint::take(bytes)?)?)
+}
+
+/// Takes the entries of a block.
+fn take_series<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(varint::take(bytes)?).ok()?;
+    let (series, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(series)
 }
 
 /// The block of a number, if there may be one.

@@ -21,7 +21,6 @@ pub struct TimestampedBuilder {
 #[derive(Clone, Debug, Default)]
 struct PackedSeries {
     latest: SeriesBuilder,
-    entries: u64,
     after: u64,
     bytes: Vec<u8>,
 }
@@ -60,7 +59,7 @@ impl TimestampedBuilder {
             }
             put_block(&mut bytes, block, last);
             last = Some(block);
-            varint::put(&mut bytes, series.entries);
+            varint::put(&mut bytes, series.bytes.len() as u64);
             bytes.extend_from_slice(&series.bytes);
         }
         TimestampedTrace::from_builder(bytes)
@@ -71,6 +70,5 @@ impl PackedSeries {
     fn put(&mut self, entry: &Entry) {
         packed::put(&mut self.bytes, entry, self.after);
         self.after = entry.last;
-        self.entries += 1;
     }
 }

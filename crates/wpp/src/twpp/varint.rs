@@ -10,7 +10,17 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Takes a number from the front; nothing if the bytes end before it does, or if it needs more than 64 bits.
+#[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let (&first, rest) = bytes.split_first()?;
+    if first < 0x80 {
+        *bytes = rest;
+        return Some(u64::from(first));
+    }
+    take_longer(bytes)
+}
+
+fn take_longer(bytes: &mut &[u8]) -> Option<u64> {
     let mut reading = Reading::default();
     loop {
         let (&byte, rest) = bytes.split_first()?;

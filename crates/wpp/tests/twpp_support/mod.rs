@@ -20,7 +20,7 @@ pub enum Item {
 
 fn item() -> impl Strategy<Value = Item> {
     prop_oneof![
-        8 => (0u8..12).prop_map(Item::Block),
+        10 => (0u8..12).prop_map(Item::Block),
         3 => (0u8..4).prop_map(Item::Call),
         2 => (1u8..5, 0u8..20).prop_map(|(length, count)| Item::Loop(length, count)),
         1 => (1u8..4).prop_map(Item::Sometimes),
@@ -28,9 +28,12 @@ fn item() -> impl Strategy<Value = Item> {
     ]
 }
 
+/// Calls from a greater depth are left out, or nearly all runs of recursive programs would be a descent.
+const DEEP: usize = 7;
+
 /// Runs of random programs, which may call recursively, and which end after at most so many events, wherever they are.
 pub fn run(events: usize) -> impl Strategy<Value = Vec<Event>> {
-    let body = prop::collection::vec(item(), 0..10);
+    let body = prop::collection::vec(item(), 0..16);
     let program = prop::collection::vec(body, 4);
     (program, 1usize..4).prop_map(move |(program, times)| execute(&program, times, events))
 }
@@ -47,6 +50,7 @@ fn execute(program: &[Vec<Item>], times: usize, limit: usize) -> Vec<Event> {
     let mut stack: Vec<Frame> = Vec::new();
     let mut top = 0;
     while events.len() < limit {
+        let depth = stack.len();
         let Some(frame) = stack.last_mut() else {
             if top == times {
                 break;
@@ -80,6 +84,7 @@ fn execute(program: &[Vec<Item>], times: usize, limit: usize) -> Vec<Event> {
             Some(&Item::Block(block)) => {
                 events.push(Event::Block(BlockId::from_u32(u32::from(block))));
             }
+            Some(Item::Call(_)) if depth > DEEP => {}
             Some(&Item::Call(function)) => {
                 events.push(Event::Enter(FuncId::from_u32(u32::from(function))));
                 stack.push(Frame {
