@@ -10,15 +10,30 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 pub use self::error::CheckError;
-use crate::{Grammar, Kind, Node, Root, Segment, Symbol};
+use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 
-/// A sound segment, and what it takes to find a position in it. As large as four words for each symbol.
+/// A symbol of a rule. What a search needs stands together.
+#[derive(Clone, Copy)]
+pub(crate) struct MeasuredSymbol {
+    pub(crate) symbol: Symbol,
+    /// How many blocks the rule's symbols execute up to this one.
+    pub(crate) end: u64,
+}
+
+/// A rule, and how many blocks it executes.
+#[derive(Clone, Copy)]
+pub(crate) struct MeasuredRule {
+    pub(crate) rule: Rule,
+    pub(crate) length: u64,
+}
+
+/// A sound segment, and what it takes to find a position in it: two words for each symbol and four for each rule.
 pub(crate) struct Measured {
     pub(crate) segment: Arc<Segment>,
-    /// For every symbol of the grammar, how many blocks its rule's symbols up to this one execute.
-    pub(crate) ends: Vec<u64>,
-    /// How many blocks each rule executes.
-    pub(crate) lengths: PrimaryMap<RuleId, u64>,
+    /// The symbols of all rules, as in the grammar.
+    pub(crate) symbols: Vec<MeasuredSymbol>,
+    /// The rules.
+    pub(crate) rules: PrimaryMap<RuleId, MeasuredRule>,
     /// Which rules are activations or contain some.
     pub(crate) calls: PrimaryMap<RuleId, bool>,
     /// How many blocks of the segment are executed before each item of the root, and in all.
@@ -38,7 +53,7 @@ impl Measured {
         let rules = check::rules(&segment.grammar, nodes)?;
         let root = check::root(&segment, nodes, &rules)?;
         check::counts(&segment)?;
-        let mut calls = PrimaryMap::with_capacity(rules.lengths.len());
+        let mut calls = PrimaryMap::with_capacity(rules.rules.len());
         for (id, rule) in segment.grammar.rules.iter() {
             let within = |symbol: &Symbol| symbol.as_rule().is_some_and(|child| calls[child]);
             let any = matches!(rule.kind, Kind::Call(_))
@@ -47,8 +62,8 @@ impl Measured {
         }
         Ok(Self {
             segment,
-            ends: rules.ends,
-            lengths: rules.lengths,
+            symbols: rules.symbols,
+            rules: rules.rules,
             calls,
             root_starts: root.starts,
             depths: root.depths,

@@ -6,7 +6,7 @@ use crate::Symbol;
 use crate::consing::Consing;
 
 /// A list of at most so many runs becomes one rule as it is.
-const FLAT: usize = 16;
+const FLAT: usize = 8;
 /// A level of a list that has so many runs is folded, but for its end.
 const FULL: usize = 64;
 /// No block has more runs.

@@ -228,7 +228,7 @@ fn enter(place: &mut Place, limit: usize) -> Next {
         // An item of the root.
         return Next::Past;
     };
-    if place.depth() + 1 >= limit || place.measured.segment.grammar.rules[rule].len == 0 {
+    if place.depth() + 1 >= limit || place.measured.rules[rule].rule.len == 0 {
         return Next::End;
     }
     place.descend(rule);
@@ -238,7 +238,7 @@ fn enter(place: &mut Place, limit: usize) -> Next {
 /// The function, if the symbol is an activation.
 fn called(place: &Place) -> Option<FuncId> {
     let rule = place.symbol()?.as_rule()?;
-    match place.measured.segment.grammar.rules[rule].kind {
+    match place.measured.rules[rule].rule.kind {
         Kind::Call(function) => Some(function),
         _ => None,
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use afterimage_ids::{FuncId, RuleId};
 
 use crate::measures::Measured;
-use crate::{Kind, Root, Symbol};
+use crate::{Kind, Root, Rule, Symbol};
 
 /// A rule on the way down, and which of its symbols the way goes through.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ impl Place {
     #[inline]
     pub(super) fn symbol(&self) -> Option<Symbol> {
         match self.frames.last() {
-            Some(frame) => Some(self.measured.segment.grammar.symbols[frame.at as usize]),
+            Some(frame) => Some(self.measured.symbols[frame.at as usize].symbol),
             None => match self.measured.segment.root.get(self.item) {
                 Some(&Root::Run(symbol)) => Some(symbol),
                 _ => None,
@@ -70,12 +70,12 @@ impl Place {
     pub(super) fn width(&self) -> u64 {
         match self.frames.last() {
             Some(frame) => {
-                let ends = &self.measured.ends;
-                let end = ends[frame.at as usize];
+                let symbols = &self.measured.symbols;
+                let end = symbols[frame.at as usize].end;
                 if frame.at == frame.first {
                     end
                 } else {
-                    end - ends[frame.at as usize - 1]
+                    end - symbols[frame.at as usize - 1].end
                 }
             }
             None => match self.measured.root_starts.get(self.item + 1) {
@@ -94,7 +94,7 @@ impl Place {
     /// The first symbol of this one's rule, which must have symbols.
     #[inline]
     pub(super) fn descend(&mut self, rule: RuleId) {
-        let &crate::Rule { kind, start, len } = &self.measured.segment.grammar.rules[rule];
+        let Rule { kind, start, len } = self.measured.rules[rule].rule;
         let (call, rounds) = match kind {
             Kind::Sequence => (None, 1),
             Kind::Repeat(times) => (None, times),
@@ -165,7 +165,7 @@ impl Place {
             let Some(rule) = symbol.as_rule() else {
                 return true;
             };
-            if self.measured.lengths[rule] == 0 {
+            if self.measured.rules[rule].length == 0 {
                 return false;
             }
             self.descend(rule);
@@ -202,7 +202,7 @@ impl Place {
             let Some(rule) = symbol.as_rule() else {
                 return true;
             };
-            let length = self.measured.lengths[rule];
+            let length = self.measured.rules[rule].length;
             if length == 0 {
                 return false;
             }
@@ -221,7 +221,8 @@ impl Place {
     /// common with the way to the present place is not searched again.
     pub(super) fn locate(&mut self, offset: u64) {
         while let Some(frame) = self.frames.last() {
-            if frame.base <= offset && offset - frame.base < self.measured.lengths[frame.rule] {
+            if frame.base <= offset && offset - frame.base < self.measured.rules[frame.rule].length
+            {
                 break;
             }
             self.ascend();
@@ -233,19 +234,19 @@ impl Place {
             self.descend_once();
         }
         while let Some(frame) = self.frames.last_mut() {
-            let ends = &self.measured.ends;
+            let symbols = &self.measured.symbols;
             let within = offset - frame.base;
             self.start = frame.base;
             if frame.rounds > 1 {
-                let round = ends[frame.first as usize];
+                let round = symbols[frame.first as usize].end;
                 frame.round = within / round;
                 self.start += frame.round * round;
             } else {
-                let own = &ends[frame.first as usize..frame.end as usize];
-                let before = own.partition_point(|&end| end <= within);
+                let own = &symbols[frame.first as usize..frame.end as usize];
+                let before = own.partition_point(|symbol| symbol.end <= within);
                 frame.at = frame.first + before as u32;
                 if before > 0 {
-                    self.start += own[before - 1];
+                    self.start += own[before - 1].end;
                 }
             }
             if !self.descend_once() {

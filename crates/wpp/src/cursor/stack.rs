@@ -46,7 +46,7 @@ impl Place {
         path: &WholePath<S>,
     ) -> Result<Option<u64>, PathError<S::Error>> {
         if let Some(frame) = self.frames.iter().rev().find(|frame| frame.call.is_some()) {
-            let end = frame.base + self.measured.lengths[frame.rule];
+            let end = frame.base + self.measured.rules[frame.rule].length;
             return Ok(Some(self.measured.segment.before + end));
         }
         let depth = self.measured.depths[self.item];

@@ -2,15 +2,13 @@
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
-use super::{CheckError, tally};
+use super::{CheckError, MeasuredRule, MeasuredSymbol, tally};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 
 /// What is found of the rules.
 pub(super) struct Rules {
-    /// How many blocks a rule's symbols execute up to each symbol.
-    pub(super) ends: Vec<u64>,
-    /// How many blocks each rule executes.
-    pub(super) lengths: PrimaryMap<RuleId, u64>,
+    pub(super) symbols: Vec<MeasuredSymbol>,
+    pub(super) rules: PrimaryMap<RuleId, MeasuredRule>,
     /// The function whose activation executes a rule; `None` if it stands for whole activations only.
     owners: PrimaryMap<RuleId, Option<FuncId>>,
 }
@@ -39,11 +37,12 @@ pub(super) fn rules(
     grammar: &Grammar,
     nodes: &PrimaryMap<NodeId, Node>,
 ) -> Result<Rules, CheckError> {
-    let mut ends = Vec::with_capacity(grammar.symbols.len());
-    let mut lengths = PrimaryMap::with_capacity(grammar.rules.len());
+    let mut symbols = Vec::with_capacity(grammar.symbols.len());
+    let mut rules: PrimaryMap<RuleId, MeasuredRule> =
+        PrimaryMap::with_capacity(grammar.rules.len());
     let mut owners = PrimaryMap::with_capacity(grammar.rules.len());
-    for (id, rule) in grammar.rules.iter() {
-        layout(grammar, id, rule, ends.len())?;
+    for (id, &rule) in grammar.rules.iter() {
+        layout(grammar, id, rule, symbols.len())?;
         let mut length: u64 = 0;
         let mut owner = None;
         for &symbol in grammar.symbols_of(id) {
@@ -51,11 +50,14 @@ pub(super) fn rules(
                 Some(names) if names >= id => {
                     return Err(CheckError::Forward { rule: id, names });
                 }
-                Some(child) => (lengths[child], owners[child]),
+                Some(child) => (rules[child].length, owners[child]),
                 None => terminal(symbol, nodes)?,
             };
             length = length.checked_add(more).ok_or(CheckError::LongRule(id))?;
-            ends.push(length);
+            symbols.push(MeasuredSymbol {
+                symbol,
+                end: length,
+            });
             owner = same(id, owner, of)?;
         }
         let (length, owner) = match rule.kind {
@@ -69,15 +71,15 @@ pub(super) fn rules(
                 (length, None)
             }
         };
-        lengths.push(length);
+        rules.push(MeasuredRule { rule, length });
         owners.push(owner);
     }
-    if ends.len() < grammar.symbols.len() {
+    if symbols.len() < grammar.symbols.len() {
         return Err(CheckError::LeftOver);
     }
     Ok(Rules {
-        ends,
-        lengths,
+        symbols,
+        rules,
         owners,
     })
 }
@@ -97,8 +99,8 @@ pub(super) fn root(
         match *root {
             Root::Run(symbol) => {
                 let (more, of) = match symbol.as_rule() {
-                    Some(rule) => match rules.lengths.get(rule) {
-                        Some(&length) => (length, rules.owners[rule]),
+                    Some(rule) => match rules.rules.get(rule) {
+                        Some(child) => (child.length, rules.owners[rule]),
                         None => return Err(CheckError::UnknownRule(rule)),
                     },
                     None => terminal(symbol, nodes)?,
@@ -147,7 +149,7 @@ pub(super) fn counts(segment: &Segment) -> Result<(), CheckError> {
 }
 
 /// The symbols of a rule stand behind those of the rules before, and are as many as its kind demands.
-fn layout(grammar: &Grammar, id: RuleId, rule: &Rule, start: usize) -> Result<(), CheckError> {
+fn layout(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<(), CheckError> {
     if rule.start as usize != start {
         return Err(CheckError::Gap(id));
     }

@@ -74,20 +74,21 @@ impl Tally {
             return rank;
         };
         while let Some(id) = symbol.as_rule() {
-            let Rule { kind, start, len } = segment.grammar.rules[id];
+            let Rule { kind, start, len } = measured.rules[id].rule;
             rank += target.itself(kind);
             let own = start as usize..(start + len) as usize;
             if let Kind::Repeat(_) = kind {
-                let round = measured.ends[own.start];
+                let round = measured.symbols[own.start].end;
                 rank += within / round * self.ends[own.start];
                 within %= round;
             }
-            let at = measured.ends[own.clone()].partition_point(|&end| end <= within);
+            let symbols = &measured.symbols[own.clone()];
+            let at = symbols.partition_point(|symbol| symbol.end <= within);
             if at > 0 {
                 rank += self.ends[own.start + at - 1];
-                within -= measured.ends[own.start + at - 1];
+                within -= symbols[at - 1].end;
             }
-            symbol = segment.grammar.symbols[own.start + at];
+            symbol = symbols[at].symbol;
         }
         let position = symbol.as_node().and_then(|node| target.position(node));
         rank + u64::from(position.is_some_and(|position| position <= within))
@@ -103,7 +104,7 @@ impl Tally {
             return offset;
         };
         while let Some(id) = symbol.as_rule() {
-            let Rule { kind, start, len } = segment.grammar.rules[id];
+            let Rule { kind, start, len } = measured.rules[id].rule;
             let itself = target.itself(kind);
             if others < itself {
                 return offset;
@@ -112,15 +113,15 @@ impl Tally {
             let own = start as usize..(start + len) as usize;
             if let Kind::Repeat(_) = kind {
                 let round = self.ends[own.start];
-                offset += others / round * measured.ends[own.start];
+                offset += others / round * measured.symbols[own.start].end;
                 others %= round;
             }
             let at = self.ends[own.clone()].partition_point(|&end| end <= others);
             if at > 0 {
                 others -= self.ends[own.start + at - 1];
-                offset += measured.ends[own.start + at - 1];
+                offset += measured.symbols[own.start + at - 1].end;
             }
-            symbol = segment.grammar.symbols[own.start + at];
+            symbol = measured.symbols[own.start + at].symbol;
         }
         let position = symbol.as_node().and_then(|node| target.position(node));
         offset + position.unwrap_or(0)
