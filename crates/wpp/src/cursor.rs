@@ -157,8 +157,8 @@ impl<S: Segments> Cursor<'_, S> {
         }
     }
 
-    /// The open activations, the outermost first. Linear in their number and in the length of the roots of the segments where they
-    /// began, which are opened.
+    /// The open activations, the outermost first. Linear in their number and in the length of the segment's root; each segment
+    /// where one of them began is opened once.
     ///
     /// # Errors
     /// If one of these segments cannot be read.

@@ -6,11 +6,13 @@ mod segments;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use afterimage_ids::{NodeId, PrimaryMap};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
 
 pub use self::error::PathError;
 pub use self::segments::{InMemory, Segments, Summary};
-use crate::Node;
 use crate::measures::Measured;
+use crate::{Activation, Node};
 
 /// How many segments are kept open.
 const OPEN: usize = 4;
@@ -22,6 +24,8 @@ pub struct WholePath<S> {
     nodes: Arc<PrimaryMap<NodeId, Node>>,
     /// The open segments, the last used first.
     cache: Mutex<Vec<(usize, Arc<Measured>)>>,
+    /// Of segments that were asked for it, the activations that begin in them and are open at their ends.
+    begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
 }
 
 impl<S: Segments> WholePath<S> {
@@ -50,6 +54,7 @@ impl<S: Segments> WholePath<S> {
             segments,
             nodes,
             cache: Mutex::default(),
+            begun: Mutex::default(),
         })
     }
 
@@ -106,6 +111,18 @@ impl<S: Segments> WholePath<S> {
         cache.truncate(OPEN - 1);
         cache.insert(0, (segment, Arc::clone(&measured)));
         Ok(measured)
+    }
+
+    /// The activations that begin in a segment and are open at its end, the outermost first. It is opened at most once for that.
+    pub(crate) fn begun(&self, segment: usize) -> Result<Arc<[Activation]>, PathError<S::Error>> {
+        let mut known = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(begun) = known.get(&segment) {
+            return Ok(Arc::clone(begun));
+        }
+        let measured = self.open(segment)?;
+        let begun: Arc<[_]> = measured.begun(measured.segment.root.len()).into();
+        known.insert(segment, Arc::clone(&begun));
+        Ok(begun)
     }
 
     fn measure(&self, segment: usize) -> Result<Measured, PathError<S::Error>> {

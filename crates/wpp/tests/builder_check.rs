@@ -325,7 +325,7 @@ fn segments_must_follow_each_other() {
 
 /// Changes one thing in a segment.
 fn mutate(segment: &mut Segment, what: u8, at: usize, value: u32) {
-    let symbol = if value % 2 == 0 {
+    let symbol = if value.is_multiple_of(2) {
         node(value / 2 % 8)
     } else {
         rule(value / 2 % 40)

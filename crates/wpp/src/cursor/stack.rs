@@ -22,12 +22,13 @@ impl Place {
         inner.or_else(|| self.measured.functions[self.item])
     }
 
-    /// The open activations, the outermost first.
+    /// The open activations, the outermost first. Linear in their number and in the length of the segment's root.
     pub(super) fn stack<S: Segments>(
         &self,
         path: &WholePath<S>,
     ) -> Result<Vec<Activation>, PathError<S::Error>> {
-        let (kept, mut inner) = begun(&self.measured, self.item);
+        let mut inner = self.measured.begun(self.item);
+        let kept = self.measured.depths[self.item] as usize - inner.len();
         let before = self.measured.segment.before;
         for frame in &self.frames {
             inner.extend(frame.call.map(|function| Activation {
@@ -84,23 +85,20 @@ pub(super) fn leave_of<S: Segments>(
     Ok(None)
 }
 
-/// Of the activations that are open before an item of a segment's root: how many were open at its beginning, and those that
-/// began in it.
-fn begun(measured: &Measured, item: usize) -> (usize, Vec<Activation>) {
-    let segment = &measured.segment;
-    let mut kept = segment.open.len();
-    let mut begun = Vec::new();
-    for (root, start) in segment.root[..item].iter().zip(&measured.root_starts) {
-        match *root {
-            Root::Run(_) => {}
-            Root::Enter(function) => begun.push(Activation {
-                function,
-                entered: segment.before + start + 1,
-            }),
-            Root::Leave => kept -= 1,
+impl Measured {
+    /// Of the activations that are open before an item of the root, those that began in the segment.
+    pub(crate) fn begun(&self, item: usize) -> Vec<Activation> {
+        let mut begun = Vec::new();
+        for (root, start) in self.segment.root[..item].iter().zip(&self.root_starts) {
+            if let Root::Enter(function) = *root {
+                begun.push(Activation {
+                    function,
+                    entered: self.segment.before + start + 1,
+                });
+            }
         }
+        begun
     }
-    (kept, begun)
 }
 
 /// The outermost so many activations that are open at a segment's beginning.
@@ -115,8 +113,7 @@ fn earlier<S: Segments>(
     for segment in (0..segment).rev() {
         let kept = summaries[segment].kept as usize;
         if kept < depth {
-            let measured = path.open(segment)?;
-            let (_, begun) = begun(&measured, measured.segment.root.len());
+            let begun = path.begun(segment)?;
             stack.extend(begun[..depth - kept].iter().rev());
             depth = kept;
         }

@@ -307,7 +307,11 @@ impl Interpreter<'_> {
                     }
                 }
                 Code::Either(one, other) => {
-                    let taken = if self.choice() % 3 == 0 { one } else { other };
+                    let taken = if self.choice().is_multiple_of(3) {
+                        one
+                    } else {
+                        other
+                    };
                     self.block(taken)?;
                 }
                 Code::Call(callee) => self.call(callee % self.functions.len())?,
