@@ -218,6 +218,18 @@ proptest! {
     }
 }
 
+/// Every set of timestamps up to 13: the encoding loses nothing and never takes more integers than there are timestamps.
+#[test]
+fn every_small_set_of_timestamps() {
+    for set in 0u32..1 << 13 {
+        let timestamps = (1..=13).filter(|t| set >> (t - 1) & 1 == 1);
+        let series = Series::compact(timestamps.clone());
+        assert!(series.iter().eq(timestamps));
+        assert!(series.width() <= u64::from(set.count_ones()), "{series}");
+        assert_eq!(Series::from_integers(&series.to_integers()), Ok(series));
+    }
+}
+
 /// The forms of short and of long traces agree where one becomes the other.
 #[test]
 fn long_traces_expand_and_compare_as_short_ones() {

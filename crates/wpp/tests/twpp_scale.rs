@@ -76,6 +76,77 @@ fn repetition_takes_no_memory() {
     assert!(stages.trace_factor() > 100_000.0);
 }
 
+/// Fibonacci's trees of up to 2^41 calls, each subtree said to happen again instead of happening.
+#[test]
+fn what_happens_again_takes_constant_time() {
+    let mut collector = Collector::new();
+    let mut trees = Vec::new();
+    for depth in 0..60 {
+        collector.enter(function(0));
+        collector.block(block(1)).unwrap();
+        if let [.., a, b] = trees[..] {
+            collector.again(b);
+            collector.block(block(2)).unwrap();
+            collector.again(a);
+        }
+        collector.block(block(3)).unwrap();
+        // Every tree is a call from outside, too; the last one never returns.
+        if depth < 59 {
+            trees.push(collector.leave().unwrap());
+        }
+    }
+    let wpp = collector.finish().unwrap();
+    let fibonacci = |n: usize| (0..n).fold((1u64, 1u64), |(a, b), _| (b, a + b)).0;
+    // A tree of depth n makes 2 F(n) − 1 calls, and these numbers add up.
+    let calls: u64 = (0..60).map(|n| 2 * fibonacci(n) - 1).sum();
+    let paths = &wpp.function(function(0)).unwrap().paths;
+    assert_eq!(paths.iter().map(|p| p.calls).sum::<u64>(), calls);
+    let leaves: u64 = (0..60).map(fibonacci).sum();
+    assert_eq!((paths[0].calls, paths[1].calls), (leaves, calls - leaves));
+    assert_eq!(paths[1].unfinished, 1);
+    assert_eq!(wpp.calls.subtrees(), 59, "the first two are equal");
+}
+
+#[test]
+fn a_run_longer_than_any_is_refused() {
+    let mut collector = Collector::new();
+    let mut tree = None;
+    for _ in 0..70 {
+        collector.enter(function(0));
+        for call in [tree, tree].into_iter().flatten() {
+            collector.again(call);
+        }
+        tree = Some(collector.leave().unwrap());
+    }
+    assert_eq!(collector.finish(), Err(EventError::TooLong));
+}
+
+/// Saying that a call happens again is the same as its happening.
+#[test]
+fn again_is_the_same_as_happening() {
+    let call = |collector: &mut Collector| {
+        collector.enter(function(1));
+        collector.blocks(&[block(1), block(2)]).unwrap();
+        collector.enter(function(2));
+        collector.leave().unwrap();
+        collector.leave().unwrap()
+    };
+    let (mut said, mut happened) = (Collector::new(), Collector::new());
+    for collector in [&mut said, &mut happened] {
+        collector.enter(function(0));
+        collector.block(block(7)).unwrap();
+    }
+    let seen = call(&mut said);
+    call(&mut happened);
+    for _ in 0..3 {
+        said.block(block(8)).unwrap();
+        said.again(seen);
+        happened.block(block(8)).unwrap();
+        call(&mut happened);
+    }
+    assert_eq!(said.finish(), happened.finish());
+}
+
 #[test]
 fn a_call_graph_takes_no_more_memory_than_allowed() {
     let mut collector = Collector::new();
@@ -101,7 +172,7 @@ fn what_happens_outside_every_call_is_refused() {
         collector.blocks(&[block(2)]),
         outside(Outside::Block(block(2)))
     );
-    assert_eq!(collector.leave(), outside(Outside::Leave));
+    assert_eq!(collector.push(Event::Leave), outside(Outside::Leave));
     assert_eq!(collector.blocks(&[]), Ok(()));
     let wpp = collector.finish().unwrap();
     assert_eq!(wpp, Wpp::default());

@@ -80,15 +80,25 @@ impl CallGraph {
 
     /// How often each subtree occurs. O(nodes + runs).
     pub fn occurrences(&self) -> Vec<u64> {
-        let mut count = vec![0u64; self.nodes.len()];
-        self.top()
-            .for_each(|run| count[run.call.0 as usize] += run.count);
-        for id in self.ids().rev() {
-            for run in self.calls(id) {
-                count[run.call.0 as usize] += run.count * count[id.0 as usize];
+        self.checked_occurrences().unwrap_or_default()
+    }
+
+    /// How often each subtree occurs; nothing if 64 bits cannot count that, which no finished graph is.
+    pub(super) fn checked_occurrences(&self) -> Option<Vec<u64>> {
+        let mut counts = vec![0u64; self.nodes.len()];
+        let add = |counts: &mut [u64], runs: Runs<'_>, times: u64| {
+            for run in runs {
+                let count = &mut counts[run.call.0 as usize];
+                *count = run.count.checked_mul(times)?.checked_add(*count)?;
             }
+            Some(())
+        };
+        add(&mut counts, self.top(), 1)?;
+        for id in self.ids().rev() {
+            let times = counts[id.0 as usize];
+            add(&mut counts, self.calls(id), times)?;
         }
-        count
+        Some(counts)
     }
 
     /// The calls that never returned, the outermost first.

@@ -3,12 +3,13 @@
 use afterimage_ids::{BlockId, FuncId};
 use rustc_hash::FxHashMap;
 
-use super::call_graph::{Call, CallGraphBuilder};
+use super::call_graph::{Call, CallGraphBuilder, CallId};
 use super::call_runs::RunBuilder;
+use super::compact::MOST_BLOCKS;
 use super::event::{Event, EventError, Outside};
 use super::path_builder::PathBuilder;
 use super::path_table::PathTable;
-use super::wpp::Wpp;
+use super::wpp::{UniquePath, Wpp};
 
 /// Collects the events of a run into a [`Wpp`] (Zhang and Gupta 2001, section 2, Figures 2 and 3).
 ///
@@ -83,12 +84,37 @@ impl Collector {
         (0..count).try_for_each(|_| self.blocks(blocks))
     }
 
-    /// The innermost activation ends.
+    /// The innermost activation ends. Gives the call with all that it called, for [`Self::again`].
     ///
     /// # Errors
     /// If none is open, or if there are too many different ones.
-    pub fn leave(&mut self) -> Result<(), EventError> {
-        self.end(true)
+    pub fn leave(&mut self) -> Result<CallId, EventError> {
+        let Some(depth) = self.depth.checked_sub(1) else {
+            return Err(EventError::NoActivation(Outside::Leave));
+        };
+        let Activation { table, path, calls } = &mut self.stack[depth];
+        let table = &mut self.tables[*table];
+        let call = Call {
+            function: table.function(),
+            path: table.add(path)?,
+        };
+        let subtree = self.calls.subtree(call, calls.finish())?;
+        calls.clear();
+        self.depth = depth;
+        self.again(subtree);
+        Ok(subtree)
+    }
+
+    /// A call that this collector has seen happens again, with all that it calls, from its beginning to its end: O(1), however long it
+    /// takes.
+    pub fn again(&mut self, call: CallId) {
+        match self.innermost() {
+            Some(caller) => {
+                let position = caller.path.len();
+                caller.calls.push(call, position);
+            }
+            None => self.top.push(call, 0),
+        }
     }
 
     /// An event of any kind.
@@ -102,7 +128,7 @@ impl Collector {
                 Ok(())
             }
             Event::Block(block) => self.block(block),
-            Event::Leave => self.leave(),
+            Event::Leave => self.leave().map(|_| ()),
         }
     }
 
@@ -114,40 +140,38 @@ impl Collector {
     /// The run ends: what was collected. Activations that are open have not returned, and are marked so.
     ///
     /// # Errors
-    /// If there are too many different ones.
+    /// If there are too many different ones, or more than any run can have.
     pub fn finish(mut self) -> Result<Wpp, EventError> {
         let open = self.depth as u64;
         while self.depth > 0 {
-            self.end(false)?;
+            self.leave()?;
         }
-        let calls = self.calls.finish(self.top.finish(), open);
+        let calls = std::mem::take(&mut self.calls).finish(self.top.finish(), open);
+        let occurrences = calls.checked_occurrences().ok_or(EventError::TooLong)?;
+        // Each call counts as a block, so that there are not too many empty ones either.
+        let mut length = 0u64;
+        for (id, count) in calls.ids().zip(occurrences) {
+            let path = self.path_of(calls.call(id));
+            path.calls += count;
+            let blocks = count.checked_mul(path.trace.len() + 1);
+            let next = blocks.and_then(|blocks| length.checked_add(blocks));
+            length = next
+                .filter(|&n| n <= MOST_BLOCKS)
+                .ok_or(EventError::TooLong)?;
+        }
+        for id in calls.open_calls() {
+            self.path_of(calls.call(id)).unfinished += 1;
+        }
         let mut functions: Vec<_> = self.tables.into_iter().map(PathTable::finish).collect();
         functions.sort_unstable_by_key(|f| f.function);
         Ok(Wpp { functions, calls })
     }
 
-    fn innermost(&mut self) -> Option<&mut Activation> {
-        self.stack[..self.depth].last_mut()
+    fn path_of(&mut self, call: Call) -> &mut UniquePath {
+        self.tables[self.index[&call.function]].path(call.path)
     }
 
-    fn end(&mut self, returned: bool) -> Result<(), EventError> {
-        let Some(depth) = self.depth.checked_sub(1) else {
-            return Err(EventError::NoActivation(Outside::Leave));
-        };
-        let (callers, own) = self.stack.split_at_mut(depth);
-        let Activation { table, path, calls } = &mut own[0];
-        let table = &mut self.tables[*table];
-        let call = Call {
-            function: table.function(),
-            path: table.add(path, returned)?,
-        };
-        let subtree = self.calls.subtree(call, calls.finish())?;
-        calls.clear();
-        match callers.last_mut() {
-            Some(caller) => caller.calls.push(subtree, caller.path.len()),
-            None => self.top.push(subtree, 0),
-        }
-        self.depth = depth;
-        Ok(())
+    fn innermost(&mut self) -> Option<&mut Activation> {
+        self.stack[..self.depth].last_mut()
     }
 }

@@ -12,7 +12,7 @@ use super::path_trace::PathTrace;
 use super::timestamped::{BadTrace, PackedEntries, TimestampedTrace};
 use super::wpp::{FunctionPaths, UniquePath, Wpp};
 
-/// No run executes more blocks than this: a thousand years at 36 million a second. Sizes in words then fit 64 bits.
+/// No run has more calls and executed blocks than this: a thousand years at 36 million a second. Sizes in words then fit 64 bits.
 pub(super) const MOST_BLOCKS: u64 = 1 << 60;
 
 /// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).
@@ -164,7 +164,7 @@ impl FunctionTraces {
         trace.packed().map(of).sum()
     }
 
-    /// How many blocks all calls executed; what is wrong if these are not the path traces of a run, which happens only in a
+    /// How many blocks all calls executed, and one more for each call; what is wrong if these are not the path traces of a run, which happens only in a
     /// damaged file.
     pub(super) fn executed(&self) -> Result<u64, &'static str> {
         let too_many = "it executes more blocks than a run can";
@@ -176,8 +176,12 @@ impl FunctionTraces {
             // No product or sum overflows if this one does not.
             let (trace, dictionary) = self.parts(k);
             let longest = dictionary.chains().map(<[_]>::len).max().unwrap_or(1);
-            trace.len().checked_mul(longest as u64).ok_or(too_many)?;
-            let executed = self.blocks(k).checked_mul(path.calls);
+            trace
+                .len()
+                .checked_mul(longest as u64)
+                .filter(|&n| n <= MOST_BLOCKS)
+                .ok_or(too_many)?;
+            let executed = (self.blocks(k) + 1).checked_mul(path.calls);
             let next = executed.and_then(|n| sum.checked_add(n));
             sum = next.filter(|&n| n <= MOST_BLOCKS).ok_or(too_many)?;
         }

@@ -27,6 +27,9 @@ pub enum EventError {
     /// There are more different call trees, or more path traces of a function, than 32 bits can number.
     #[error("more than 2^32 different call trees or path traces")]
     TooMany,
+    /// The run has more blocks or calls than any run can have.
+    #[error("a run of more than 2^60 blocks or calls")]
+    TooLong,
 }
 
 /// What happened outside every activation.

@@ -220,6 +220,14 @@ mod tests {
         );
     }
 
+    /// No two neighbours occur twice, so each byte is a code; the 257th code may be one of 513, and takes ten bits.
+    #[test]
+    fn codes_are_no_wider_than_they_must_be() {
+        let plain: Vec<u8> = (0..=255).chain((0..88).step_by(2)).collect();
+        assert_eq!(plain.len(), 300);
+        assert_eq!(round_trip(&plain), (256 * 9 + 44 * 10_usize).div_ceil(8));
+    }
+
     #[test]
     fn the_dictionary_starts_anew_when_it_is_full() {
         let mut state = 1u32;

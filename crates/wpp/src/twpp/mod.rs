@@ -2,28 +2,33 @@
 //!
 //! The paper's representation, stage by stage, for comparison and export. A [`Collector`] takes a run's [`Event`]s and
 //! partitions it into path traces, each kept once, and a dynamic call graph: a [`Wpp`]. [`Twpp::compact`]
-//! replaces chains of blocks by dynamic basic blocks and sequences by timestamps.
+//! replaces chains of blocks by dynamic basic blocks and sequences by timestamps. [`write()`] makes a file of it, and a [`Reader`]
+//! reads one function's path traces alone. Everything expands back to the events, exactly.
+//!
+//! What the paper leaves open, and what is done here:
+//! - A call's position is how many blocks its caller itself had executed; the paper has no need to say, since its
+//!   blocks tell which of them call.
+//! - An activation that never returned has the trace up to the run's end. The end leaves the trace's last block, so a chain is not
+//!   continued there. Such traces count as path traces like others, with the number of calls that never returned.
+//! - Series are found greedily. Two timestamps that are not neighbours are two singletons, as in the paper's Figure 10.
+//! - Sizes in the tables' sense ([`Stages`]) are in words of four bytes; files have numbers of variable length.
 
 mod call_graph;
 mod call_runs;
 mod collector;
 mod compact;
-mod consistency;
 mod dictionary;
 mod dynamic_blocks;
 mod dynamic_cfg;
 mod event;
 mod events;
-mod file_error;
-mod function_block;
-mod layout;
+mod file;
 mod lzw;
 mod packed;
 mod path_builder;
 mod path_table;
 mod path_trace;
 mod plain_calls;
-mod reader;
 mod redundancy;
 mod series;
 mod series_builder;
@@ -34,7 +39,6 @@ mod timestamped_builder;
 mod varint;
 mod walk;
 mod wpp;
-mod write;
 
 pub use call_graph::{Call, CallGraph, CallId};
 pub use call_runs::{CallRun, Runs};
@@ -44,11 +48,9 @@ pub use dictionary::Dictionary;
 pub use dynamic_cfg::{DynamicCfg, DynamicEdge, DynamicNode};
 pub use event::{Event, EventError, Outside};
 pub use events::Events;
-pub use file_error::{FileError, Part};
-pub use layout::DirectoryEntry;
+pub use file::{DirectoryEntry, FileError, FileSizes, Part, Reader, write};
 pub use lzw::{LzwDecoder, LzwEncoder, LzwError};
 pub use path_trace::{Blocks, PathTrace};
-pub use reader::{FileSizes, Reader};
 pub use redundancy::{GraphTotals, RedundancyPoint};
 pub use series::{Entry, Series, SeriesError};
 pub use stages::Stages;
@@ -57,4 +59,3 @@ pub use timestamped::{BadTrace, TimestampedTrace};
 pub use timestamped_builder::TimestampedBuilder;
 pub use walk::{CallStep, Walk};
 pub use wpp::{FunctionPaths, UniquePath, Wpp};
-pub use write::write;

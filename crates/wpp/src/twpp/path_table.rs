@@ -30,13 +30,9 @@ impl PathTable {
         self.paths.function
     }
 
-    /// Counts a call with this trace: which unique trace it is. The builder is empty after. O(blocks), and
-    /// without allocating if the trace is short and known.
-    pub(super) fn add(
-        &mut self,
-        builder: &mut PathBuilder,
-        returned: bool,
-    ) -> Result<u32, EventError> {
+    /// Which unique trace a call's trace is. The builder is empty after. O(blocks), and without allocating if the trace is
+    /// short and known.
+    pub(super) fn add(&mut self, builder: &mut PathBuilder) -> Result<u32, EventError> {
         let paths = &mut self.paths.paths;
         let completed = builder.complete();
         let hash = completed.hash();
@@ -52,11 +48,15 @@ impl PathTable {
             }
         };
         builder.clear();
-        paths[k as usize].calls += 1;
-        paths[k as usize].unfinished += u64::from(!returned);
         Ok(k)
     }
 
+    /// A trace that [`Self::add`] found.
+    pub(super) fn path(&mut self, path: u32) -> &mut UniquePath {
+        &mut self.paths.paths[path as usize]
+    }
+
+    /// The traces in the order in which they were found.
     pub(super) fn finish(self) -> FunctionPaths {
         self.paths
     }

@@ -8,6 +8,7 @@ use afterimage_ids::FuncId;
 
 use super::call_graph::{Call, CallGraph, CallGraphBuilder};
 use super::call_runs::{RunBuilder, Runs};
+use super::lzw::LzwEncoder;
 use super::varint::{self, Reading};
 use super::walk::CallStep;
 
@@ -52,6 +53,17 @@ pub(super) fn write(graph: &CallGraph, mut sink: impl FnMut(&[u8])) {
         }
     }
     sink(&bytes);
+}
+
+/// The bytes under Welch's compression, and how many they are without.
+pub(super) fn compress(graph: &CallGraph) -> (Vec<u8>, u64) {
+    let mut encoder = LzwEncoder::default();
+    let mut plain = 0;
+    write(graph, |bytes| {
+        plain += bytes.len() as u64;
+        encoder.push(bytes);
+    });
+    (encoder.finish(), plain)
 }
 
 fn count(runs: Runs<'_>) -> u64 {

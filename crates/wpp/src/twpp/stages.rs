@@ -1,8 +1,7 @@
 //! How large a run is after each transformation: the columns of the paper's Tables 1 to 3 (Zhang and Gupta 2001, section 3).
 
 use super::compact::{FunctionTraces, Twpp};
-use super::plain_calls::WORDS_PER_CALL;
-use super::write::compress_calls;
+use super::plain_calls::{self, WORDS_PER_CALL};
 
 /// Bytes of a word, which the paper takes for a block id, a timestamp or a length.
 const WORD: u64 = 4;
@@ -99,7 +98,7 @@ impl Twpp {
         let mut stages = Stages::default();
         self.functions.iter().for_each(|f| stages.add(f));
         stages.call_graph = stages.calls * WORDS_PER_CALL * WORD;
-        let (compressed, plain) = compress_calls(self);
+        let (compressed, plain) = plain_calls::compress(&self.calls);
         stages.call_graph_plain = plain;
         stages.call_graph_compressed = compressed.len() as u64;
         stages.call_graph_shared = self.calls.heap_bytes() as u64;

@@ -1,7 +1,7 @@
 //! Whether a call graph and path traces are of the same run.
 
-use super::call_graph::CallId;
-use super::compact::{MOST_BLOCKS, Twpp};
+use crate::twpp::call_graph::CallId;
+use crate::twpp::compact::{MOST_BLOCKS, Twpp};
 
 /// What contradicts what, if anything does. O(subtrees + runs + bytes).
 pub(super) fn check(twpp: &Twpp) -> Result<(), &'static str> {

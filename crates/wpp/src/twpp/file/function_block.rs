@@ -2,10 +2,10 @@
 
 use afterimage_ids::{BlockId, FuncId};
 
-use super::compact::{CompactPath, FunctionTraces};
-use super::dictionary::Dictionary;
-use super::timestamped::{TimestampedTrace, block_of, put_block, take_block};
-use super::varint;
+use crate::twpp::compact::{CompactPath, FunctionTraces};
+use crate::twpp::dictionary::Dictionary;
+use crate::twpp::timestamped::{TimestampedTrace, block_of, put_block, take_block};
+use crate::twpp::varint;
 
 /// How many bytes the parts of a function's block take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,16 +2,15 @@
 
 use std::cmp::Reverse;
 
-use super::compact::Twpp;
 use super::function_block;
 use super::layout::{DirectoryEntry, ENTRY, HEADER, Header};
-use super::lzw::LzwEncoder;
-use super::plain_calls;
+use crate::twpp::compact::Twpp;
+use crate::twpp::plain_calls;
 
 /// The compacted TWPP file of a run (Zhang and Gupta 2001, section 3): a header with a directory, the dynamic call graph, and the
 /// functions' path traces, those of the most frequently called one first. O(calls + bytes).
 pub fn write(twpp: &Twpp) -> Vec<u8> {
-    let (calls, plain_length) = compress_calls(twpp);
+    let (calls, plain_length) = plain_calls::compress(&twpp.calls);
     let mut order: Vec<usize> = (0..twpp.functions.len()).collect();
     order.sort_by_key(|&k| Reverse(twpp.functions[k].calls()));
     let begin = HEADER + ENTRY * order.len() + calls.len();
@@ -47,15 +46,4 @@ pub fn write(twpp: &Twpp) -> Vec<u8> {
     bytes.extend(calls);
     bytes.extend(blocks);
     bytes
-}
-
-/// The call graph under Welch's compression, and how many bytes it has without.
-pub(super) fn compress_calls(twpp: &Twpp) -> (Vec<u8>, u64) {
-    let mut encoder = LzwEncoder::default();
-    let mut plain = 0;
-    plain_calls::write(&twpp.calls, |bytes| {
-        plain += bytes.len() as u64;
-        encoder.push(bytes);
-    });
-    (encoder.finish(), plain)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use afterimage_ids::FuncId;
 
-use super::lzw::LzwError;
+use crate::twpp::lzw::LzwError;
 
 /// Why a file, or a part of it, cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

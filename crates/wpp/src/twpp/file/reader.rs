@@ -2,14 +2,14 @@
 
 use afterimage_ids::FuncId;
 
-use super::call_graph::CallGraph;
-use super::compact::{FunctionTraces, Twpp};
 use super::consistency;
-use super::file_error::{FileError, Part};
+use super::error::{FileError, Part};
 use super::function_block;
 use super::layout::{DirectoryEntry, ENTRY, HEADER, Header, MAGIC, VERSION, u32_at};
-use super::lzw::LzwDecoder;
-use super::plain_calls::{self, CallsError};
+use crate::twpp::call_graph::CallGraph;
+use crate::twpp::compact::{FunctionTraces, Twpp};
+use crate::twpp::lzw::LzwDecoder;
+use crate::twpp::plain_calls::{self, CallsError};
 
 /// A compacted TWPP file that is open. Reads a function without looking at the others or at the call graph.
 #[derive(Clone, Copy, Debug)]
@@ -173,9 +173,7 @@ impl<'a> Reader<'a> {
         let malformed = |what| FileError::Malformed(part, what);
         let traces = function_block::read(entry.function, block).map_err(malformed)?;
         traces.executed().map_err(malformed)?;
-        let calls = traces.paths.iter().map(|path| path.calls);
-        let calls = calls.fold(0u64, u64::saturating_add);
-        if calls != entry.calls || traces.paths.len() as u64 != u64::from(entry.paths) {
+        if traces.calls() != entry.calls || traces.paths.len() as u64 != u64::from(entry.paths) {
             return Err(malformed("its calls are not those of the directory"));
         }
         Ok(traces)
