@@ -37,33 +37,32 @@ fn solves_in_program(view: &TraceGraph<'_>, placement: &Placement) -> bool {
     branches_fine && no_silent_cycle
 }
 
-/// The same with tokens: what a branch's edges may see first has different tokens, of the same width.
+/// The same with tokens: what a branch's edges may see first has different tokens, and of all that the branch
+/// may see none is the beginning of another.
 fn tokens_tell_apart(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> bool {
     let graph = view.graph();
     let tokens = assign_tokens(view, placement, weight);
-    let branches = graph.vertices().filter(|&v| view.is_branch(v));
+    let mut branches = graph.vertices().filter(|&v| view.is_branch(v));
+    let begins =
+        |a: &Token, b: &Token| a.width < b.width && b.value >> (b.width - a.width) == a.value;
     graph
         .edges()
         .all(|e| tokens.of(e).is_some() == placement.writes(e))
         && tokens
             .iter()
-            .all(|(_, t)| t.width >= 1 && t.value < 1 << t.width)
-        && branches.into_iter().all(|p| {
+            .all(|(_, t, _)| t.width >= 1 && t.value < 1 << t.width)
+        && branches.all(|p| {
             let mut seen = BTreeSet::new();
-            let mut widths = BTreeSet::new();
-            graph.out_edges(p).iter().all(|&e| {
+            let told_apart = graph.out_edges(p).iter().all(|&e| {
                 let set = witness_set(view, placement, e, |_| true);
-                let found: Vec<Token> = set
-                    .iter()
-                    .filter_map(|w| match w {
-                        Witness::Edge(e) => tokens.of(*e),
-                        _ => None,
-                    })
-                    .collect();
-                widths.extend(found.iter().map(|t| t.width));
-                let values: BTreeSet<u32> = found.iter().map(|t| t.value).collect();
-                values.into_iter().all(|v| seen.insert(v))
-            }) && widths.len() <= 1
+                let found = set.iter().filter_map(|w| match w {
+                    Witness::Edge(e) => tokens.of(*e),
+                    _ => None,
+                });
+                let found: BTreeSet<Token> = found.collect();
+                found.into_iter().all(|t| seen.insert(t))
+            });
+            told_apart && !seen.iter().any(|a| seen.iter().any(|b| begins(a, b)))
         })
 }
 

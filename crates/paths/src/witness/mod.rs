@@ -10,8 +10,11 @@
 //! that write nothing are looked through, and codes are as short as what must be told apart allows.
 
 mod blocking;
+mod code;
+mod colours;
 mod deletion;
 mod forest;
+mod huffman;
 mod place;
 mod placement;
 mod plan;

@@ -31,6 +31,8 @@ impl Default for WitnessOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionWitnesses {
     edges: Vec<(EdgeId, Token)>,
+    /// By position in `edges`: the group whose code the token belongs to.
+    groups: Vec<u32>,
     entry: Option<Token>,
     may_write: bool,
 }
@@ -41,6 +43,12 @@ impl FunctionWitnesses {
     /// Edges out of blocks that end with a tail call or a throw never do: such an operator can still fail.
     pub fn edges(&self) -> &[(EdgeId, Token)] {
         &self.edges
+    }
+
+    /// The edges that write, with what they write and the group whose code that belongs to.
+    pub(super) fn coded(&self) -> impl Iterator<Item = (EdgeId, Token, u32)> + '_ {
+        let edges = self.edges.iter().zip(&self.groups);
+        edges.map(|(&(edge, token), &group)| (edge, token, group))
     }
 
     /// What the function writes first of all when it is entered, by whomever, before its root.
@@ -92,10 +100,14 @@ impl WitnessPlan {
         let defined = defined.map(|(f, entry)| entry.is_some() || must_tell(&f.cfg));
         let writers = Writers::new(program, imports.chain(defined).collect());
         let functions = program.functions.iter().zip(weights).zip(entries);
-        let functions = functions.map(|((f, weights), entry)| FunctionWitnesses {
-            edges: witnesses(&f.cfg, &weights, &writers, options),
-            entry,
-            may_write: writers.call(Callee::Direct(f.id)),
+        let functions = functions.map(|((f, weights), entry)| {
+            let (edges, groups) = witnesses(&f.cfg, &weights, &writers, options);
+            FunctionWitnesses {
+                edges,
+                groups,
+                entry,
+                may_write: writers.call(Callee::Direct(f.id)),
+            }
         });
         Ok(Self {
             functions: functions.collect(),
@@ -186,9 +198,9 @@ fn witnesses(
     weights: &Weights,
     writers: &Writers,
     options: &WitnessOptions,
-) -> Vec<(EdgeId, Token)> {
+) -> (Vec<(EdgeId, Token)>, Vec<u32>) {
     if !must_tell(cfg) {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
     let edges = cfg.edges.keys();
     let weight: Vec<f64> = edges
@@ -201,5 +213,9 @@ fn witnesses(
     if options.delete {
         delete_hot(&view, &mut placement, &weight);
     }
-    assign_tokens(&view, &placement, &weight).iter().collect()
+    let tokens = assign_tokens(&view, &placement, &weight);
+    tokens
+        .iter()
+        .map(|(e, token, group)| ((e, token), group))
+        .unzip()
 }

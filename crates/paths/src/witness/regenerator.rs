@@ -11,12 +11,15 @@ use super::plan::number;
 use super::tables::{Leads, Step, Table, Target};
 use super::{Token, WitnessPlan};
 
-/// Where tokens are read from.
+/// The bits of the tokens that a run wrote, one after the other, each with its most significant bit first.
 pub trait TokenReader {
-    /// The next token, which is so many bits wide (1 to 32); `None` if there are not so many bits left.
-    fn read(&mut self, width: u8) -> Option<u32>;
+    /// The next so many bits (1 to 32), without taking them: zeros follow the last.
+    fn peek(&mut self, width: u8) -> u32;
 
-    /// Whether no token is left: at the end of what has been recorded so far or of the run.
+    /// Takes so many bits; false if there are not so many left, or no token ends there.
+    fn take(&mut self, width: u8) -> bool;
+
+    /// Whether no bit is left: at the end of what has been recorded so far or of the run.
     fn is_empty(&self) -> bool;
 }
 
@@ -34,14 +37,12 @@ pub trait PathSink {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessError {
     /// A token that cannot come there.
-    #[error("no path of {function} from {block} writes token {token}")]
+    #[error("no path of {function} from {block} writes what comes next")]
     NoWay {
         /// The function.
         function: FuncId,
         /// Where control was.
         block: BlockId,
-        /// What was read.
-        token: u32,
     },
     /// The function that was entered is not the one that was called.
     #[error("a call of {called} reached another function")]
@@ -209,15 +210,14 @@ impl<'a> Regenerator<'a> {
         };
         match table.step(top.at) {
             Step::Next(edge) => self.cross(edge, reader, sink),
-            Step::Branch(Some(width)) => {
-                let token = match top.pending {
-                    Some(token) => token,
-                    None => reader.read(width).ok_or_else(|| early(program, top))?,
+            Step::Branch(Some(code)) => {
+                let Some(token) = top.pending.or_else(|| table.read(code, reader)) else {
+                    return Err(self.no_token(reader));
                 };
                 top.pending = Some(token);
                 match table.decide(cfg, top.at, token) {
                     Some(edge) => self.cross(edge, reader, sink),
-                    None => Err(self.no_way(token)),
+                    None => Err(self.no_way()),
                 }
             }
             Step::Call { target, .. } => self.call(target, reader, sink),
@@ -238,21 +238,18 @@ impl<'a> Regenerator<'a> {
         reader: &mut R,
         sink: &mut S,
     ) -> Result<Progress, WitnessError> {
-        let program = self.program;
         let Some((top, table, _)) = self.top() else {
             return Err(WitnessError::Late);
         };
         let way = table.way(edge);
         let mut progress = Progress::Silent;
-        if let Some(token) = way.token {
-            let found = match top.pending.take() {
-                Some(found) => found,
-                None => reader
-                    .read(token.width)
-                    .ok_or_else(|| early(program, top))?,
+        if let Some((code, token)) = way.token {
+            let pending = top.pending.take();
+            let Some(found) = pending.or_else(|| table.read(code, reader)) else {
+                return Err(self.no_token(reader));
             };
-            if found != token.value {
-                return Err(self.no_way(found));
+            if found != token {
+                return Err(self.no_way());
             }
             progress = Progress::Read;
         }
@@ -343,7 +340,7 @@ impl<'a> Regenerator<'a> {
                 let (value, progress) = match width {
                     0 => (0, Progress::Silent),
                     _ => (
-                        reader.read(width).ok_or(WitnessError::Early(caller))?,
+                        read(reader, width).ok_or(WitnessError::Early(caller))?,
                         Progress::Read,
                     ),
                 };
@@ -379,7 +376,7 @@ impl<'a> Regenerator<'a> {
         let Some(token) = token else {
             return Ok(Progress::Silent);
         };
-        match reader.read(token.width) {
+        match read(reader, token.width) {
             Some(value) if value == token.value => Ok(Progress::Read),
             Some(_) => Err(WitnessError::OtherCallee { called: function }),
             None => Err(WitnessError::Early(function)),
@@ -436,16 +433,25 @@ impl<'a> Regenerator<'a> {
     }
 
     #[cold]
-    fn no_way(&self, token: u32) -> WitnessError {
+    fn no_way(&self) -> WitnessError {
         WitnessError::NoWay {
             function: self.innermost(),
             block: self.stack.last().map_or(BlockId::new(0), |a| a.at),
-            token,
+        }
+    }
+
+    /// The next bits are no token, or there are none.
+    #[cold]
+    fn no_token<R: TokenReader>(&self, reader: &R) -> WitnessError {
+        match reader.is_empty() {
+            true => WitnessError::Early(self.innermost()),
+            false => self.no_way(),
         }
     }
 }
 
-#[cold]
-fn early(program: &Program, at: &Activation) -> WitnessError {
-    WitnessError::Early(program.functions[at.function as usize].id)
+/// The next number of so many bits.
+fn read<R: TokenReader>(reader: &mut R, width: u8) -> Option<u32> {
+    let number = reader.peek(width);
+    reader.take(width).then_some(number)
 }

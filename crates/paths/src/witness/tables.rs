@@ -1,18 +1,19 @@
 //! One function as the decoder sees it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef, FuncId, TypeId};
 use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, EdgeKind, Program};
 
-use super::{FunctionWitnesses, Token};
+use super::code::Code;
+use super::{FunctionWitnesses, Token, TokenReader};
 
 /// An edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub to: BlockId,
-    /// What it writes.
-    pub token: Option<Token>,
+    /// The code of what it writes, and the token's rank there.
+    pub token: Option<(u32, u32)>,
     pub leads: Leads,
 }
 
@@ -31,8 +32,8 @@ pub(super) enum Leads {
 pub(super) enum Step {
     /// Only one way leads on.
     Next(EdgeId),
-    /// A token tells which way; this many bits wide. `None`: every way leads to the end of the run.
-    Branch(Option<u8>),
+    /// A token of this code tells which way. `None`: every way leads to the end of the run.
+    Branch(Option<u32>),
     Call {
         target: Target,
         returns: Option<EdgeId>,
@@ -70,6 +71,7 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Table {
     ways: Vec<Way>,
+    codes: Vec<Code>,
     steps: Vec<Step>,
     runs: Vec<Run>,
     /// The code of the runs. Runs that end alike share their ends.
@@ -82,12 +84,7 @@ pub(super) struct Table {
 impl Table {
     /// O(V + E).
     pub(super) fn new(program: &Program, cfg: &Cfg, witnesses: &FunctionWitnesses) -> Self {
-        let mut tokens = vec![None; cfg.edges.len()];
-        for &(e, token) in witnesses.edges() {
-            if let Some(slot) = tokens.get_mut(e.index()) {
-                *slot = Some(token);
-            }
-        }
+        let (codes, tokens) = codes(cfg, witnesses);
         let ways: Vec<Way> = cfg
             .edges
             .iter()
@@ -101,14 +98,15 @@ impl Table {
                 },
             })
             .collect();
-        let widths = widths(cfg, &ways);
+        let codes_at = codes_at(cfg, &ways);
         let steps: Vec<Step> = cfg
             .blocks
             .keys()
-            .map(|v| step(program, cfg, v, &widths))
+            .map(|v| step(program, cfg, v, &codes_at))
             .collect();
         let mut this = Self {
             ways,
+            codes,
             steps,
             runs: Vec::new(),
             blocks: Vec::new(),
@@ -122,6 +120,12 @@ impl Table {
     #[inline]
     pub(super) fn way(&self, edge: EdgeId) -> Way {
         self.ways[edge.index()]
+    }
+
+    /// The rank of the next token of a code; `None` if the next bits are no such token.
+    #[inline]
+    pub(super) fn read<R: TokenReader>(&self, code: u32, reader: &mut R) -> Option<u32> {
+        self.codes[code as usize].read(reader)
     }
 
     #[inline]
@@ -153,7 +157,7 @@ impl Table {
         {
             return Some(edge);
         }
-        let writes_it = |e: EdgeId| self.way(e).token.is_some_and(|t| t.value == token);
+        let writes_it = |e: EdgeId| self.way(e).token.is_some_and(|(_, rank)| rank == token);
         let edge = self.search(cfg, v, writes_it, |_| false)?;
         if token < DENSE {
             let row = &mut self.dense[v.index()];
@@ -181,7 +185,7 @@ impl Table {
         is_end: impl Fn(BlockId) -> bool,
     ) -> Option<EdgeId> {
         let mut stack = Vec::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         cfg.graph.out_edges(v).iter().copied().find(|&first| {
             stack.push(first);
             while let Some(e) = stack.pop() {
@@ -258,30 +262,47 @@ impl Table {
     }
 }
 
-/// By vertex: how wide the tokens are that it sees. They are all of one width.
-fn widths(cfg: &Cfg, ways: &[Way]) -> Vec<Option<u8>> {
+/// A code and a rank in it.
+type Coded = (u32, u32);
+
+/// The codes of a function, one per group, and by edge the code and the rank of its token.
+fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Coded>>) {
+    let mut groups: BTreeMap<u32, Vec<Token>> = BTreeMap::new();
+    for (_, token, group) in witnesses.coded() {
+        groups.entry(group).or_default().push(token);
+    }
+    let numbers: BTreeMap<u32, u32> = groups.keys().copied().zip(0..).collect();
+    let codes: Vec<Code> = groups.into_values().map(Code::new).collect();
+    let mut tokens = vec![None; cfg.edges.len()];
+    for (e, token, group) in witnesses.coded() {
+        let code = numbers[&group];
+        tokens[e.index()] = codes[code as usize].rank(token).map(|rank| (code, rank));
+    }
+    (codes, tokens)
+}
+
+/// By vertex: the code of the tokens that it sees. They are all of one code.
+fn codes_at(cfg: &Cfg, ways: &[Way]) -> Vec<Option<u32>> {
     let graph = &cfg.graph;
-    let mut widths = vec![None; graph.vertex_count()];
+    let mut codes = vec![None; graph.vertex_count()];
     let mut stack = Vec::new();
     for e in graph.edges() {
-        let Some(token) = ways[e.index()].token else {
+        let Some((code, _)) = ways[e.index()].token else {
             continue;
         };
         stack.push(graph.from(e));
         while let Some(v) = stack.pop() {
-            if widths[v.index()].replace(token.width).is_none() {
-                let silent = graph
-                    .in_edges(v)
-                    .iter()
-                    .filter(|e| ways[e.index()].token.is_none());
+            if codes[v.index()].replace(code).is_none() {
+                let edges = graph.in_edges(v).iter();
+                let silent = edges.filter(|e| ways[e.index()].token.is_none());
                 stack.extend(silent.map(|&e| graph.from(e)));
             }
         }
     }
-    widths
+    codes
 }
 
-fn step(program: &Program, cfg: &Cfg, v: BlockId, widths: &[Option<u8>]) -> Step {
+fn step(program: &Program, cfg: &Cfg, v: BlockId, codes_at: &[Option<u32>]) -> Step {
     let ways = cfg.graph.out_edges(v);
     let of_kind = |kind| ways.iter().copied().find(|&e| cfg.edges[e].kind == kind);
     match (cfg.blocks[v].end, ways) {
@@ -293,7 +314,7 @@ fn step(program: &Program, cfg: &Cfg, v: BlockId, widths: &[Option<u8>]) -> Step
         (BlockEnd::TailCall(callee), _) => Step::TailCall(target(program, callee)),
         (_, []) => Step::Stop,
         (_, [only]) => Step::Next(*only),
-        _ => Step::Branch(widths[v.index()]),
+        _ => Step::Branch(codes_at[v.index()]),
     }
 }
 

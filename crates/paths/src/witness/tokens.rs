@@ -1,21 +1,16 @@
 //! Short codes for witnesses.
-//!
-//! Two witnesses need different codes only if some branch has to tell them apart. So the edges are coloured.
+
+use std::collections::BTreeMap;
 
 use afterimage_graph::UnionFind;
-use afterimage_ids::{BlockId, EdgeId, EntityRef};
+use afterimage_ids::{EdgeId, EntityRef};
 
+use super::colours::colours;
+use super::huffman::code_lengths;
 use super::{Placement, TraceGraph};
 
-/// Steps of walking backwards from witnesses to the branches that see them, per edge of the graph. Witnesses
-/// for which they do not suffice get codes of their own.
-const WORK_PER_EDGE: usize = 64;
-
-/// The same, whatever the number of edges.
-const LEAST_WORK: usize = 1 << 20;
-
-/// What an edge writes: a number, in so many bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What is written: a number, in so many bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     /// Less than 2^`width`.
     pub value: u32,
@@ -23,172 +18,80 @@ pub struct Token {
     pub width: u8,
 }
 
-impl Token {
-    /// How many bits it takes to tell so many apart, at least one: that something was written can be all that there is to know.
-    pub(super) fn width_for(many: u32) -> u8 {
-        (u32::BITS - many.saturating_sub(1).leading_zeros()).max(1) as u8
-    }
-}
-
 /// The tokens of a placement.
+///
+/// Witnesses that are connected by silent edges form a *group*. Who reads a token knows where in the graph he is, and so the group; within a group no token
+/// is the beginning of another. Two witnesses of a group may have the same token, if nobody has to tell them apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {
-    tokens: Vec<Option<Token>>,
+    /// By edge: what it writes, and its group.
+    tokens: Vec<Option<(Token, u32)>>,
 }
 
 impl Tokens {
     /// The token that an edge writes, if it writes one.
     pub fn of(&self, edge: EdgeId) -> Option<Token> {
-        self.tokens[edge.index()]
+        self.tokens[edge.index()].map(|(token, _)| token)
     }
 
-    /// The edges that write, ascending, with what they write.
-    pub fn iter(&self) -> impl Iterator<Item = (EdgeId, Token)> + '_ {
+    /// The edges that write, ascending, with what they write and their groups.
+    pub fn iter(&self) -> impl Iterator<Item = (EdgeId, Token, u32)> + '_ {
         let edges = self.tokens.iter().enumerate();
-        edges.filter_map(|(i, token)| token.map(|t| (EdgeId::new(i), t)))
+        edges.filter_map(|(i, t)| t.map(|(token, group)| (EdgeId::new(i), token, group)))
     }
 }
 
-/// Greedy colouring: witnesses that a branch sees by different edges get different tokens. Witnesses that no chain of branches connects
-/// need not even have the same width: who reads them knows where in the graph he is. The first gets the smallest number, in the order of `first`.
+/// Chooses short tokens: witnesses that a branch sees by different edges get different ones, and those that are
+/// written most, by `weight`, get short ones (Huffman 1952). Near-linear.
 ///
-/// Near-linear. The placement must solve the tracing problem.
+/// The placement must solve the tracing problem.
 pub fn assign_tokens(view: &TraceGraph<'_>, placement: &Placement, weight: &[f64]) -> Tokens {
     let graph = view.graph();
-    let mut colouring = Colouring {
-        view,
-        placement,
-        seen_by: vec![u32::MAX; graph.vertex_count()],
-        stack: Vec::new(),
-        below: vec![Colours::default(); graph.edge_count()],
-        at: vec![Colours::default(); graph.vertex_count()],
-        work: LEAST_WORK + WORK_PER_EDGE * graph.edge_count(),
-    };
-    let mut order: Vec<EdgeId> = placement.edges().collect();
-    order.sort_by(|&a, &b| weight[b.index()].total_cmp(&weight[a.index()]));
-    let mut colours = vec![None; graph.edge_count()];
-    let mut left = Vec::new();
-    for e in order {
-        match colouring.colour(e) {
-            Some(colour) => colours[e.index()] = Some(colour),
-            None => left.push(e),
-        }
-    }
-    let fresh = colours.iter().flatten().max().map_or(0, |&c| c + 1);
-    for (colour, e) in (fresh..).zip(left) {
-        colours[e.index()] = Some(colour);
-    }
-    with_widths(view, placement, &colours)
-}
-
-/// Gives every group of connected witnesses the width that its largest colour needs.
-fn with_widths(view: &TraceGraph<'_>, placement: &Placement, colours: &[Option<u32>]) -> Tokens {
-    let graph = view.graph();
-    let mut groups = UnionFind::new(graph.vertex_count());
+    let colours = colours(view, placement, weight);
+    let mut sets = UnionFind::new(graph.vertex_count());
     for e in graph.edges().filter(|&e| !placement.writes(e)) {
+        // Before a foreign vertex nothing is read, and behind it a new group begins.
         if !view.is_foreign(graph.to(e)) {
-            groups.union(graph.from(e).index(), graph.to(e).index());
+            sets.union(graph.from(e).index(), graph.to(e).index());
         }
     }
-    let mut many = vec![0; graph.vertex_count()];
+    // By group and colour: the weight of all its witnesses.
+    let mut groups: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
+    let mut places = vec![None; graph.edge_count()];
     for e in placement.edges() {
-        let group = groups.find(graph.from(e).index());
-        let needed = colours[e.index()].map_or(0, |c| c + 1);
-        many[group] = needed.max(many[group]);
+        if let Some(colour) = colours[e.index()] {
+            let group = sets.find(graph.from(e).index()) as u32;
+            *groups.entry(group).or_default().entry(colour).or_default() += weight[e.index()];
+            places[e.index()] = Some((group, colour));
+        }
     }
-    let tokens = graph.edges().map(|e| {
-        colours[e.index()].map(|value| Token {
-            value,
-            width: Token::width_for(many[groups.find(graph.from(e).index())]),
-        })
+    let codes: BTreeMap<u32, BTreeMap<u32, Token>> = groups
+        .into_iter()
+        .map(|(group, colours)| (group, code(&colours)))
+        .collect();
+    let tokens = places.into_iter().map(|place| {
+        let (group, colour) = place?;
+        Some((*codes.get(&group)?.get(&colour)?, group))
     });
     Tokens {
         tokens: tokens.collect(),
     }
 }
 
-/// A set of colours.
-#[derive(Clone, Debug, Default)]
-struct Colours(Vec<u64>);
-
-impl Colours {
-    fn insert(&mut self, colour: u32) {
-        let word = colour as usize / 64;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= 1 << (colour % 64);
+/// The canonical code of a group: shorter tokens come first in the order of numbers.
+fn code(colours: &BTreeMap<u32, f64>) -> BTreeMap<u32, Token> {
+    let weights: Vec<f64> = colours.values().copied().collect();
+    let lengths = code_lengths(&weights);
+    let mut order: Vec<(u8, u32)> = lengths.into_iter().zip(colours.keys().copied()).collect();
+    order.sort_unstable();
+    let mut code = BTreeMap::new();
+    let (mut next, mut length) = (0u64, 0);
+    for (width, colour) in order {
+        next <<= width - length;
+        length = width;
+        let value = next as u32;
+        code.insert(colour, Token { value, width });
+        next += 1;
     }
-}
-
-struct Colouring<'v, 'g> {
-    view: &'v TraceGraph<'g>,
-    placement: &'v Placement,
-    /// Per vertex the last witness that a search found to be seen from it.
-    seen_by: Vec<u32>,
-    stack: Vec<BlockId>,
-    /// Per edge that leaves a branch: the colours that are seen by it.
-    below: Vec<Colours>,
-    /// Per branch: the colours seen from it.
-    at: Vec<Colours>,
-    work: usize,
-}
-
-impl Colouring<'_, '_> {
-    /// The smallest colour for a witness that differs from those it has to be told from; `None` when there
-    /// is no time left to find it.
-    fn colour(&mut self, e: EdgeId) -> Option<u32> {
-        let ways = self.seen(e)?;
-        let graph = self.view.graph();
-        let mut taken = Colours::default();
-        for &way in &ways {
-            let (at, own) = (
-                &self.at[graph.from(way).index()].0,
-                &self.below[way.index()].0,
-            );
-            self.work = self.work.checked_sub(at.len())?;
-            taken.0.resize(taken.0.len().max(at.len()), 0);
-            for (i, word) in at.iter().enumerate() {
-                taken.0[i] |= word & !own.get(i).copied().unwrap_or(0);
-            }
-        }
-        let full = taken.0.iter().take_while(|&&word| word == u64::MAX).count();
-        let ones = taken.0.get(full).map_or(0, |word| word.trailing_ones());
-        let colour = 64 * full as u32 + ones;
-        for way in ways {
-            self.at[graph.from(way).index()].insert(colour);
-            self.below[way.index()].insert(colour);
-        }
-        Some(colour)
-    }
-
-    /// The edges that leave branches and by which a witness is seen.
-    fn seen(&mut self, e: EdgeId) -> Option<Vec<EdgeId>> {
-        let graph = self.view.graph();
-        let mut ways = Vec::new();
-        if self.view.is_foreign(graph.from(e)) {
-            return Some(ways);
-        }
-        if self.view.is_branch(graph.from(e)) {
-            ways.push(e);
-        }
-        self.stack.clear();
-        self.stack.push(graph.from(e));
-        while let Some(v) = self.stack.pop() {
-            for &silent in graph.in_edges(v) {
-                self.work = self.work.checked_sub(1)?;
-                let from = graph.from(silent);
-                if self.placement.writes(silent) || self.view.is_foreign(from) {
-                    continue;
-                }
-                if self.view.is_branch(from) {
-                    ways.push(silent);
-                }
-                if std::mem::replace(&mut self.seen_by[from.index()], e.as_u32()) != e.as_u32() {
-                    self.stack.push(from);
-                }
-            }
-        }
-        Some(ways)
-    }
+    code
 }

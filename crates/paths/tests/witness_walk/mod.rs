@@ -36,7 +36,7 @@ impl Run {
     }
 }
 
-/// Tokens of which only the first so many have been recorded yet.
+/// Tokens of which only the first so many have been recorded yet. They are taken whole or not at all.
 pub struct Recorded<'a> {
     pub tokens: &'a [Token],
     pub read: usize,
@@ -44,15 +44,27 @@ pub struct Recorded<'a> {
 }
 
 impl TokenReader for Recorded<'_> {
-    fn read(&mut self, width: u8) -> Option<u32> {
-        let token = self.tokens[..self.so_far].get(self.read)?;
-        assert_eq!(token.width, width, "tokens are read as they were written");
+    fn peek(&mut self, width: u8) -> u32 {
+        let (mut bits, mut free) = (0u64, u32::from(width));
+        for token in &self.tokens[self.read..self.so_far] {
+            let shift = u32::from(token.width).saturating_sub(free);
+            free -= u32::from(token.width) - shift;
+            bits |= u64::from(token.value >> shift) << free;
+            if free == 0 {
+                break;
+            }
+        }
+        bits as u32
+    }
+
+    fn take(&mut self, width: u8) -> bool {
+        let next = self.tokens[..self.so_far].get(self.read);
         self.read += 1;
-        Some(token.value)
+        next.is_some_and(|t| t.width == width)
     }
 
     fn is_empty(&self) -> bool {
-        self.read == self.so_far
+        self.read >= self.so_far
     }
 }
 

@@ -10,8 +10,12 @@ use crate::{FinalFrame, Finish};
 struct Nothing;
 
 impl TokenReader for Nothing {
-    fn read(&mut self, _: u8) -> Option<u32> {
-        None
+    fn peek(&mut self, _: u8) -> u32 {
+        0
+    }
+
+    fn take(&mut self, _: u8) -> bool {
+        false
     }
 
     fn is_empty(&self) -> bool {

@@ -1,0 +1,69 @@
+//! Reading the tokens of a group.
+
+use super::{Token, TokenReader};
+
+/// Tokens up to this width are found in one step.
+const SHORT: u8 = 8;
+
+/// The prefix-free code of a group. A token is known by its rank among the tokens of its group.
+#[derive(Debug)]
+pub(super) struct Code {
+    /// Ascending by width and value: a canonical code.
+    tokens: Vec<Token>,
+    /// By the next so many bits as the longest short token has: the rank and width of the token that they begin with.
+    short: Vec<(u32, u8)>,
+    short_width: u8,
+    longest: u8,
+}
+
+impl Code {
+    /// The code with these words, in any order, repeated or not.
+    pub(super) fn new(mut tokens: Vec<Token>) -> Self {
+        tokens.sort_unstable_by_key(|t| (t.width, t.value));
+        tokens.dedup();
+        let longest = tokens.last().map_or(1, |t| t.width);
+        let short_width = longest.min(SHORT);
+        let mut short = vec![(u32::MAX, 0); 1 << short_width];
+        for (rank, token) in tokens.iter().enumerate() {
+            if token.width <= short_width {
+                let free = short_width - token.width;
+                let first = (token.value as usize) << free;
+                short[first..first + (1 << free)].fill((rank as u32, token.width));
+            }
+        }
+        Self {
+            tokens,
+            short,
+            short_width,
+            longest,
+        }
+    }
+
+    /// The rank of a token.
+    pub(super) fn rank(&self, token: Token) -> Option<u32> {
+        let key = |t: &Token| (t.width, t.value);
+        let found = self.tokens.binary_search_by_key(&key(&token), key);
+        found.ok().map(|rank| rank as u32)
+    }
+
+    /// The rank of the next token; `None` if the next bits are none.
+    #[inline]
+    pub(super) fn read<R: TokenReader>(&self, reader: &mut R) -> Option<u32> {
+        let (rank, width) = self.short[reader.peek(self.short_width) as usize];
+        if width == 0 {
+            return self.read_long(reader);
+        }
+        reader.take(width).then_some(rank)
+    }
+
+    /// The words of one width are consecutive numbers, below the beginnings of longer words.
+    #[cold]
+    fn read_long<R: TokenReader>(&self, reader: &mut R) -> Option<u32> {
+        let next = reader.peek(self.longest);
+        let reaches = |t: &Token| u64::from(t.value) << (self.longest - t.width) <= u64::from(next);
+        let rank = self.tokens.partition_point(reaches).checked_sub(1)?;
+        let token = self.tokens[rank];
+        let begins = next >> (self.longest - token.width) == token.value;
+        (begins && reader.take(token.width)).then_some(rank as u32)
+    }
+}
