@@ -6,6 +6,7 @@
 mod calibrate;
 mod corpus;
 mod machine;
+mod paths;
 mod profile;
 mod statistics;
 mod table;
@@ -26,6 +27,8 @@ struct Cli {
 enum Command {
     /// Exact profiles: run-time and compile-time ratios, counters, increments
     Profile(Arguments),
+    /// Control-flow traces
+    Paths(Arguments),
     /// What splitting an edge costs on this engine: run time under several charges
     Calibrate(Arguments),
 }
@@ -53,6 +56,7 @@ pub(crate) struct Arguments {
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Profile(arguments) => profile::run(&arguments),
+        Command::Paths(arguments) => paths::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
     }
 }

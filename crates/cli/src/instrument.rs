@@ -186,6 +186,7 @@ pub(crate) fn read_dump(path: &Path, loaded: &Loaded) -> Result<Read> {
     let layout = Layout {
         counters: plan.counters,
         entry_counters: loaded.program.exports.len() as u32,
+        half: 0,
     };
     if dump.digest != digest(loaded, &plan) || dump.counters != u64::from(layout.counters) {
         bail!(

@@ -3,12 +3,15 @@
 
 use std::time::Instant;
 
+use afterimage_paths::PathPlan;
+use afterimage_rewrite::Layout;
 use wasmtime::{Engine, Linker, Module, Store};
 use wasmtime_wasi::I32Exit;
 use wasmtime_wasi::p1::{WasiP1Ctx, add_to_linker_sync};
 
 use crate::engine::{RECORD_STACK, Settings, engine, on_guest_thread};
 use crate::live::{arguments, cpu_time, wasi_context};
+use crate::paths::{HasPaths, Message, PathHost, Producer};
 use crate::{Command, RecordError, RecordOptions};
 
 /// What of the engine's settings is measured.
@@ -39,6 +42,18 @@ pub struct Execution {
     pub probes: Option<Vec<u8>>,
     /// The guest's exit code.
     pub exit_code: i32,
+}
+
+/// What the store of a measured run holds.
+struct Host {
+    wasi: WasiP1Ctx,
+    paths: Option<PathHost>,
+}
+
+impl HasPaths for Host {
+    fn paths(&mut self) -> Option<&mut PathHost> {
+        self.paths.as_mut()
+    }
 }
 
 fn process_time() -> f64 {
@@ -72,29 +87,73 @@ impl Compiled {
     /// # Errors
     /// If the module cannot be started, or ends otherwise than by returning or exiting.
     pub fn run(&self, command: &Command) -> Result<Execution, RecordError> {
-        on_guest_thread(RECORD_STACK, || self.execute(command))
+        on_guest_thread(RECORD_STACK, || self.execute(command, None))
     }
 
-    fn execute(&self, command: &Command) -> Result<Execution, RecordError> {
+    /// Runs a module that writes its path. `words` gets what it writes, piece by piece, on another thread.
+    ///
+    /// # Errors
+    /// As [`Compiled::run`].
+    pub fn run_traced(
+        &self,
+        command: &Command,
+        plan: &PathPlan,
+        layout: Layout,
+        mut words: impl FnMut(&[u64]) + Send,
+    ) -> Result<Execution, RecordError> {
+        let (producer, messages) = Producer::new(layout.half);
+        std::thread::scope(|scope| {
+            let consumer = scope.spawn(move || {
+                for message in messages {
+                    match message {
+                        Message::HostCall(_) => {}
+                        Message::Words(half) => words(half.words()),
+                        Message::Last(word) => words(&[word]),
+                    }
+                }
+            });
+            let host = PathHost::new(producer, plan.entry_ids().clone());
+            let execution =
+                on_guest_thread(RECORD_STACK, || self.execute(command, Some((host, layout))));
+            match consumer.join() {
+                Ok(()) => execution,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    fn execute(
+        &self,
+        command: &Command,
+        paths: Option<(PathHost, Layout)>,
+    ) -> Result<Execution, RecordError> {
         let options = RecordOptions {
             silent: true,
             ..RecordOptions::default()
         };
         let wasi = wasi_context(command, &arguments(command), &options)?;
-        let mut store: Store<WasiP1Ctx> = Store::new(&self.engine, wasi);
+        let (paths, layout) = paths.unzip();
+        let mut store = Store::new(&self.engine, Host { wasi, paths });
         // Epochs that never come: the cost of looking for them is what is measured.
         store.set_epoch_deadline(u64::MAX / 2);
         let mut linker = Linker::new(&self.engine);
-        add_to_linker_sync(&mut linker, |wasi| wasi).map_err(RecordError::instantiate)?;
+        add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi)
+            .map_err(RecordError::instantiate)?;
         let instance = linker
             .instantiate(&mut store, &self.module)
             .map_err(RecordError::instantiate)?;
         let start = instance
             .get_typed_func::<(), ()>(&mut store, "_start")
             .map_err(RecordError::instantiate)?;
+        // Dropped before the store, whose memory the consumer reads.
+        let _quiet = match &layout {
+            Some(layout) => PathHost::connect(&mut store, &instance, layout)?,
+            None => None,
+        };
         let (cpu, wall) = (cpu_time(), Instant::now());
         let outcome = start.call(&mut store, ());
         let (cpu_seconds, wall_seconds) = (cpu_time() - cpu, wall.elapsed().as_secs_f64());
+        PathHost::finish(&mut store)?;
         let exit_code = match outcome {
             Ok(()) => 0,
             Err(error) => match error.downcast_ref::<I32Exit>() {
