@@ -176,3 +176,35 @@ fn an_unknown_version_and_another_file_are_named() {
     let message = FileError::NewerVersion(2).to_string();
     assert_eq!(message, "written in version 2 of the format, newer than 1");
 }
+
+#[test]
+fn the_directory_must_agree_with_the_blocks() {
+    let events = [
+        Event::Enter(FuncId::from_u32(4)),
+        Event::Block(BlockId::from_u32(0)),
+    ];
+    let bytes = write(&Twpp::compact(collect(&events)));
+    let part = Part::Function(FuncId::from_u32(4));
+    let what = "its calls are not those of the directory";
+    // The number of path traces, and the number of calls.
+    for field in [4, 24] {
+        let mut other = bytes.clone();
+        other[HEADER + field] += 1;
+        forge(&mut other);
+        assert_eq!(read_all(&other), Err(FileError::Malformed(part, what)));
+    }
+    let mut elsewhere = bytes.clone();
+    elsewhere[HEADER + 8 + 4] = 1;
+    forge(&mut elsewhere);
+    assert_eq!(read_all(&elsewhere), Err(FileError::Truncated(part)));
+    let mut twice = bytes[..HEADER].to_vec();
+    twice.extend([&bytes[HEADER..HEADER + ENTRY]; 2].concat());
+    twice.extend(&bytes[HEADER + ENTRY..]);
+    twice[FUNCTIONS] = 2;
+    forge(&mut twice);
+    let what = "its functions do not ascend";
+    assert_eq!(
+        read_all(&twice),
+        Err(FileError::Malformed(Part::Directory, what))
+    );
+}

@@ -207,3 +207,88 @@ pub(super) fn block_of(number: u64) -> Option<BlockId> {
 pub(super) fn number_below_reserved(number: u64) -> Option<u32> {
     u32::try_from(number).ok().filter(|&n| n < u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::twpp::{CompactPath, Dictionary, DynamicCfg, FunctionTraces};
+
+    /// A trace of `steps` steps with these blocks, each as its distance and its packed entries.
+    fn trace(steps: u8, blocks: &[(u8, &[u8])]) -> Result<TimestampedTrace, BadTrace> {
+        let mut bytes = vec![steps, blocks.len() as u8];
+        for (distance, entries) in blocks {
+            bytes.extend([*distance, entries.len() as u8]);
+            bytes.extend_from_slice(entries);
+        }
+        TimestampedTrace::from_file(&bytes)
+    }
+
+    /// A singleton at this distance from the timestamp before.
+    const fn single(distance: u8) -> u8 {
+        distance << 1 | 1
+    }
+
+    #[test]
+    fn proper_bytes_are_a_trace() {
+        // Block 0 at 1 to 7 by twos, block 2 at 2 to 6 by twos.
+        let odd = [2, 12, 5];
+        let even = [4, 8, 5];
+        let trace = trace(7, &[(0, &odd), (1, &even)]).unwrap();
+        let blocks = trace.blocks();
+        let shown: Vec<_> = blocks.map(|(b, s)| (b.as_u32(), s.to_string())).collect();
+        assert_eq!(shown, [(0, "1:7:2".to_owned()), (2, "2:6:2".to_owned())]);
+        assert_eq!(trace.expand().unwrap().len(), 7);
+    }
+
+    #[test]
+    fn every_rule_of_a_trace_can_fire() {
+        let of = |what| Err(BadTrace(what));
+        let malformed = of("a series is malformed");
+        assert_eq!(trace(1, &[(0, &[single(0)])]), malformed, "timestamp 0");
+        assert_eq!(trace(2, &[(0, &[single(1), single(0)])]), malformed);
+        assert_eq!(trace(2, &[(0, &[2])]), malformed, "no end mark");
+        assert_eq!(trace(2, &[(0, &[2, 2, 3])]), malformed, "l:h:1");
+        assert_eq!(
+            trace(4, &[(0, &[2, 6, 5])]),
+            malformed,
+            "3 is no multiple of 2"
+        );
+        assert_eq!(trace(1, &[(0, &[2, 1])]), malformed, "h = l");
+        let numbers = of("its timestamps are not 1 to its length");
+        assert_eq!(trace(3, &[(0, &[single(1)]), (0, &[single(3)])]), numbers);
+        assert_eq!(trace(2, &[(0, &[single(1)]), (0, &[single(3)])]), numbers);
+        assert_eq!(trace(1, &[(0, &[])]), of("a block has no timestamps"));
+        let cut = TimestampedTrace::from_file(&[1, 1, 0, 2, 3]);
+        assert_eq!(cut, of("a series is cut off"));
+        let long = TimestampedTrace::from_file(&[1, 1, 0, 1, 3, 0]);
+        assert_eq!(long, of("something follows its last block"));
+        let reserved = [1, 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 3];
+        let ascend = of("its blocks do not ascend");
+        assert_eq!(TimestampedTrace::from_file(&reserved), ascend);
+        assert_eq!(TimestampedTrace::from_file(&[]), of("it has no length"));
+        let no_number = of("it has no number of blocks");
+        assert_eq!(TimestampedTrace::from_file(&[1]), no_number);
+    }
+
+    /// Block 0 at 1 and 3, block 1 at 1: as many timestamps as steps, and nobody at 2.
+    #[test]
+    fn a_shared_timestamp_is_found_by_all_that_expand() {
+        let shared = trace(3, &[(0, &[single(1), single(2)]), (0, &[single(1)])]).unwrap();
+        let what = BadTrace("two blocks share a timestamp");
+        assert_eq!(shared.expand(), Err(what));
+        let graph = DynamicCfg::of(&shared, &Dictionary::default());
+        assert_eq!(graph, Err(what));
+        let function = FunctionTraces {
+            function: afterimage_ids::FuncId::from_u32(0),
+            traces: vec![shared],
+            dictionaries: vec![Dictionary::default()],
+            paths: vec![CompactPath {
+                trace: 0,
+                dictionary: 0,
+                calls: 1,
+                unfinished: 0,
+            }],
+        };
+        assert_eq!(function.expand(0), Err(what));
+    }
+}

@@ -15,6 +15,10 @@ pub struct TimestampedBuilder {
     steps: u64,
     index: FxHashMap<BlockId, usize>,
     blocks: Vec<(BlockId, PackedSeries)>,
+    /// For each block the place of the one that came after it last time: most likely that comes again.
+    after: Vec<usize>,
+    /// The place of the latest block.
+    latest: usize,
 }
 
 /// The series of a block so far.
@@ -29,14 +33,29 @@ impl TimestampedBuilder {
     /// The next block executes. O(1).
     pub fn push(&mut self, block: BlockId) {
         self.steps += 1;
-        let k = *self.index.entry(block).or_insert_with(|| {
-            self.blocks.push((block, PackedSeries::default()));
-            self.blocks.len() - 1
-        });
+        let likely = self.after.get(self.latest).copied().unwrap_or(0);
+        let k = match self.blocks.get(likely) {
+            Some(&(expected, _)) if expected == block => likely,
+            _ => self.find(block),
+        };
+        self.latest = k;
         let series = &mut self.blocks[k].1;
         if let Some(done) = series.latest.push(self.steps) {
             series.put(&done);
         }
+    }
+
+    /// The place of a block that was not expected.
+    fn find(&mut self, block: BlockId) -> usize {
+        let k = *self.index.entry(block).or_insert_with(|| {
+            self.blocks.push((block, PackedSeries::default()));
+            self.after.push(0);
+            self.blocks.len() - 1
+        });
+        if let Some(after) = self.after.get_mut(self.latest) {
+            *after = k;
+        }
+        k
     }
 
     /// How many blocks executed.
@@ -47,6 +66,8 @@ impl TimestampedBuilder {
     /// The trace; the builder is empty after. O(bytes + blocks log blocks).
     pub fn finish(&mut self) -> TimestampedTrace {
         self.index.clear();
+        self.after.clear();
+        self.latest = 0;
         self.blocks.sort_unstable_by_key(|&(block, _)| block);
         let mut bytes = Vec::new();
         varint::put(&mut bytes, self.steps);
