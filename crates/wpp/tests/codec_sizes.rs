@@ -7,8 +7,13 @@ use afterimage_wpp::codec::{CodecError, Limits, NodeContext, canonical, decode, 
 use codec_support::*;
 use std::time::Instant;
 
-const LIMITS: Limits =
-    Limits { symbols: 1 << 26, steps: 1 << 26, nodes: 1 << 24, functions: 1 << 24, open: 1 << 20 };
+const LIMITS: Limits = Limits {
+    symbols: 1 << 26,
+
+    nodes: 1 << 24,
+    functions: 1 << 24,
+    open: 1 << 20,
+};
 
 fn size(segment: &Segment, contexts: &[NodeContext]) -> usize {
     let start = Instant::now();
@@ -19,7 +24,13 @@ fn size(segment: &Segment, contexts: &[NodeContext]) -> usize {
     let time = start.elapsed();
     assert!(decoded == canonical(segment));
     let symbols = segment.grammar.symbols.len() + segment.root.len();
-    println!("    {symbols} symbols, {} bytes, {} symbols again, {:.1} / {:.1} M symbols/s", bytes.len(),        decoded.map_or(0, |s| s.grammar.symbols.len()), symbols as f64 / encoded.as_secs_f64() / 1e6, symbols as f64 / time.as_secs_f64() / 1e6);
+    println!(
+        "    {symbols} symbols, {} bytes, {} symbols again, {:.1} / {:.1} M symbols/s",
+        bytes.len(),
+        decoded.map_or(0, |s| s.grammar.symbols.len()),
+        symbols as f64 / encoded.as_secs_f64() / 1e6,
+        symbols as f64 / time.as_secs_f64() / 1e6
+    );
     bytes.len()
 }
 
@@ -36,18 +47,47 @@ fn measure() -> Result<(), CodecError> {
     for (name, sample) in samples {
         let count = sample.path.len() as f64;
         println!("{name}: {:.4} bits/terminal", sample.bits / count);
-        for (kind, segment) in [("flat", flat(&sample.path)), ("parsed", parsed(&sample.path))] {
-            for contexts in [&sample.contexts[..], &[]] {
+        for (kind, segment) in [
+            ("flat", flat(&sample.path)),
+            ("parsed", built(&sample.path)),
+        ] {
+            for contexts in [&sample.contexts[..]] {
                 let bits = 8.0 * size(&segment, contexts) as f64;
-                println!("  {kind:6} {}: {:.4} bits/terminal, {:+.1} %", if contexts.is_empty() { "bare" } else { "ctxt" },
-                    bits / count, 100.0 * (bits / sample.bits - 1.0));
+                println!(
+                    "  {kind:6} {}: {:.4} bits/terminal, {:+.1} %",
+                    if contexts.is_empty() { "bare" } else { "ctxt" },
+                    bits / count,
+                    100.0 * (bits / sample.bits - 1.0)
+                );
             }
         }
     }
-    for (noise, outer) in [(0.0, 10_000), (0.02, 20_000), (0.3, 5_000)] {
-        let (segment, terminals) = loops(noise, outer, 7);
-        let bytes = size(&segment, &[]);
-        println!("loops {noise}: {terminals} terminals, {bytes} bytes, {:.5} bits/terminal", 8.0 * bytes as f64 / terminals as f64);
+    for (skew, regular, seed) in [
+        (0.9, 0.5, 1),
+        (0.9, 0.5, 2),
+        (0.99, 0.9, 3),
+        (0.9, 0.2, 4),
+        (0.8, 0.5, 5),
+        (1.0, 1.0, 6),
+        (0.97, 0.8, 7),
+    ] {
+        let run = program(skew, regular, 500_000, seed);
+        let (count, blocks) = (run.terminals as f64, run.blocks as f64);
+        println!(
+            "program {seed}: {:.4} bits/terminal, {:.4} bits/block",
+            run.bits / count,
+            run.bits / blocks
+        );
+        for contexts in [&run.contexts[..]] {
+            let bits = 8.0 * size(&run.segment, contexts) as f64;
+            println!(
+                "  {} {:.4} bits/terminal, {:+.1} %, {:.4} bits/block",
+                if contexts.is_empty() { "bare" } else { "ctxt" },
+                bits / count,
+                100.0 * (bits / run.bits - 1.0),
+                bits / blocks
+            );
+        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use afterimage_ids::FuncId;
 
+use super::plan::MOST_STEPS;
 use super::step::Step;
 use super::{CodecError, Limits};
 use crate::builder::lists::Lists;
@@ -13,6 +14,8 @@ use crate::{Grammar, Root, Symbol};
 /// recurs is made once whether or not the steps say so.
 pub(super) struct Assembler<'a> {
     limits: &'a Limits,
+    /// How many steps may follow.
+    steps: u64,
     rules: Consing,
     /// Folds; empty between any two steps.
     lists: Lists,
@@ -32,6 +35,7 @@ impl<'a> Assembler<'a> {
     pub(super) fn new(limits: &'a Limits, open: usize) -> Self {
         Self {
             limits,
+            steps: (limits.symbols as u64).saturating_mul(8).saturating_add(2 * MOST_STEPS),
             rules: Consing::default(),
             lists: Lists::default(),
             root: Vec::new(),
@@ -44,14 +48,15 @@ impl<'a> Assembler<'a> {
 
     /// Takes a step; false after the last one.
     pub(super) fn step(&mut self, step: Step) -> Result<bool, CodecError> {
+        self.steps = self.steps.checked_sub(1).ok_or(CodecError::TooLarge("steps"))?;
         match step {
-            Step::Node(node) => self.symbol(Symbol::node(node))?,
+            Step::Node(node) => self.symbols.push(Symbol::node(node)),
             Step::Again(number) => {
                 let rule = self.ended.get(number as usize);
-                self.symbol(*rule.ok_or(CodecError::Malformed("a rule before its definition"))?)?;
+                self.symbols.push(*rule.ok_or(CodecError::Malformed("a rule before its definition"))?);
             }
-            Step::Sequence => self.begin(None)?,
-            Step::Call(function) => self.begin(Some(function))?,
+            Step::Sequence => self.begun.push((None, self.symbols.len())),
+            Step::Call(function) => self.begun.push((Some(function), self.symbols.len())),
             Step::Loop { symbols, times } => self.repeat(symbols, times)?,
             Step::Enter(function) => self.mark(Some(function))?,
             Step::Leave => self.mark(None)?,
@@ -72,22 +77,6 @@ impl<'a> Assembler<'a> {
         (self.root, grammar)
     }
 
-    #[inline]
-    fn symbol(&mut self, symbol: Symbol) -> Result<(), CodecError> {
-        if self.symbols.len() >= self.limits.steps {
-            return Err(CodecError::TooLarge("symbols"));
-        }
-        self.symbols.push(symbol);
-        Ok(())
-    }
-
-    fn begin(&mut self, function: Option<FuncId>) -> Result<(), CodecError> {
-        if self.begun.len() >= self.limits.symbols {
-            return Err(CodecError::TooLarge("rules"));
-        }
-        self.begun.push((function, self.symbols.len()));
-        Ok(())
-    }
 
     fn end(&mut self, function: Option<FuncId>, from: usize) -> Result<(), CodecError> {
         self.fold(from);
@@ -163,7 +152,8 @@ impl<'a> Assembler<'a> {
     /// A rule was made, which is the next symbol.
     fn made(&mut self, rule: Symbol) -> Result<(), CodecError> {
         self.check()?;
-        self.symbol(rule)
+        self.symbols.push(rule);
+        Ok(())
     }
 
     fn check(&self) -> Result<(), CodecError> {

@@ -3,7 +3,7 @@
 use super::successors::hash;
 
 /// How many nodes are remembered.
-const DEPTH: usize = 3;
+const DEPTH: usize = 6;
 
 /// The last nodes of the innermost activation. Calls between them are folded into the node that made them: what
 /// happens after a call depends on the caller's path far more than on the callee's last one.
@@ -39,12 +39,14 @@ impl History {
         self.returned != 0
     }
 
-    /// The contexts of the orders 1, 2 and 3.
+    /// The contexts of the orders 1, 2, 3 and 6.
     #[inline]
-    pub(super) fn contexts(&self) -> [u64; DEPTH] {
+    pub(super) fn contexts(&self) -> [u64; 4] {
         let first = hash(u64::from(self.has_returned()) << 32 | u64::from(self.looped), self.past[0]);
         let second = hash(hash(first, self.past[1]), self.returned);
-        [first, second, hash(second, self.past[2])]
+        let third = hash(second, self.past[2]);
+        let last = self.past[3..].iter().fold(third, |context, &past| hash(context, past));
+        [first, second, third, last]
     }
 
     /// A node was executed.
@@ -57,7 +59,9 @@ impl History {
 
     fn shift(&mut self, latest: u32) {
         let folded = if self.returned == 0 { self.past[0] } else { hash(self.past[0].into(), self.returned) as u32 };
-        self.past = [latest, folded, self.past[1]];
+        self.past.copy_within(1..DEPTH - 1, 2);
+        self.past[0] = latest;
+        self.past[1] = folded;
         self.returned = 0;
         self.looped = 0;
     }
@@ -65,7 +69,9 @@ impl History {
     /// The history at the entry of an activation that begins here.
     pub(super) fn entry(&self, function: u32) -> Self {
         let entry = hash(1 << 32, function) as u32;
-        Self { past: [entry, self.past[0], self.past[1]], ..Self::default() }
+        let mut inner = Self { returned: 0, ..*self };
+        inner.shift(entry);
+        Self { past: inner.past, ..Self::default() }
     }
 
     /// An activation of `function` has ended, whose last history is given.

@@ -6,6 +6,7 @@ mod history;
 mod logistic;
 mod model;
 mod numbers;
+mod plan;
 mod predictor;
 mod step;
 mod successors;
@@ -38,8 +39,6 @@ pub struct NodeContext {
 pub struct Limits {
     /// Rules and their symbols together. A list that is folded can exceed it for a moment.
     pub symbols: usize,
-    /// Steps that wait for the rule that they belong to: this much is written at most, where it stands once.
-    pub steps: usize,
     /// Nodes that exist: a segment with a larger number is refused.
     pub nodes: u32,
     /// Functions that exist.
@@ -135,7 +134,6 @@ pub fn decode(bytes: &[u8], contexts: &[NodeContext], limits: &Limits) -> Result
 pub fn canonical(segment: &Segment) -> Result<Segment, CodecError> {
     let limits = Limits {
         symbols: usize::MAX,
-        steps: usize::MAX,
         nodes: u32::MAX,
         functions: u32::MAX,
         open: usize::MAX,

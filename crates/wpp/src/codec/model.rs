@@ -67,7 +67,7 @@ struct Escapes {
     nodes: Tree,
     functions: Tree,
     again: Gamma,
-    times: Gamma,
+    times: Vec<Gamma>,
     symbols: Gamma,
 }
 
@@ -79,8 +79,8 @@ impl<'a> Model<'a> {
             history: History::default(),
             frames: vec![Frame { within: Within::Root, before: History::default(), symbols: 0 }],
             tails: Vec::new(),
-            steps: Predictor::new(bounds.table_bits),
-            times: Predictor::new(bounds.table_bits.min(12)),
+            steps: Predictor::new(bounds.table_bits, 10),
+            times: Predictor::new(bounds.table_bits.min(12), 4),
             last_times: vec![0; LOOPS],
             latest_times: 0,
             escapes: Escapes {
@@ -92,7 +92,7 @@ impl<'a> Model<'a> {
                 nodes: Tree::new(bounds.nodes),
                 functions: Tree::new(bounds.functions),
                 again: Gamma::new(),
-                times: Gamma::new(),
+                times: (0..9).map(|_| Gamma::new()).collect(),
                 symbols: Gamma::new(),
             },
         }
@@ -118,7 +118,7 @@ impl<'a> Model<'a> {
     }
 
     fn contexts(&self) -> [u64; ORDERS] {
-        let [first, second, third] = self.history.contexts();
+        let [first, second, third, last] = self.history.contexts();
         let start = self.history.last().and_then(|node| self.contexts.get(node as usize)).map_or(0, |context| {
             hash(3 + u64::from(self.history.has_returned()), context.next)
         });
@@ -127,7 +127,7 @@ impl<'a> Model<'a> {
             Within::Root | Within::Call(_) => 0,
             Within::Sequence => 1 + u32::from(frame.symbols > 0),
         };
-        [start, first, second, third].map(|context| hash(context, place))
+        [start, first, second, third, last].map(|context| hash(context, place))
     }
 
     fn escape(&mut self, coder: &mut impl Coder, given: Step) -> Result<Step, CodecError> {
@@ -200,6 +200,9 @@ impl<'a> Model<'a> {
                 if top > 0 {
                     self.frames.pop();
                 }
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.symbols = 0;
+                }
                 return Ok(step);
             }
             Step::End => {
@@ -223,20 +226,21 @@ impl<'a> Model<'a> {
     }
 
     fn times(&mut self, coder: &mut impl Coder, symbols: u32, given: u64) -> Result<u64, CodecError> {
-        let [start, first, second, third] = self.contexts();
+        let [start, first, second, third, fourth] = self.contexts();
         let last = &mut self.last_times[first as usize % LOOPS];
         let contexts = [
             hash(first, symbols),
             hash(hash(first, symbols), *last as u32),
             hash(hash(second, symbols), self.latest_times as u32),
             hash(third, symbols),
+            hash(fourth, symbols),
         ];
         let _ = start;
         let token = u32::try_from(given).map_or(Token::NONE, Token);
         let times = match self.times.code(coder, token, contexts, |_| true) {
             Some(token) => token.0.into(),
             None => {
-                let more = self.escapes.times.code(coder, given.wrapping_sub(2));
+                let more = self.escapes.times[((64 - last.leading_zeros()) as usize).min(8)].code(coder, given.wrapping_sub(2));
                 more.and_then(|more| more.checked_add(2)).ok_or(CodecError::Malformed("an endless repeat"))?
             }
         };

@@ -6,9 +6,11 @@ use super::step::Token;
 use super::successors::{CANDIDATES, Table};
 
 /// How many contexts are asked, the most specific last.
-pub(super) const ORDERS: usize = 4;
+pub(super) const ORDERS: usize = 5;
 /// Levels of how often something was seen.
 const LEVELS: usize = 24;
+/// How fast the mixers learn.
+const RATE: i32 = 2;
 
 /// Codes tokens, one after the other, each in contexts of its own.
 pub(super) struct Predictor {
@@ -18,11 +20,13 @@ pub(super) struct Predictor {
     mixers: Vec<Mixer<ORDERS>>,
     /// Where the contexts of the last token are.
     places: [usize; ORDERS],
+    /// How many candidates are asked for at most.
+    most_tries: usize,
 }
 
 impl Predictor {
     /// With tables of two to the power of `bits` contexts.
-    pub(super) fn new(bits: u32) -> Self {
+    pub(super) fn new(bits: u32, most_tries: usize) -> Self {
         let chance = |at: usize| {
             let (hits, rest) = (LEVEL_VALUES[at / LEVELS], LEVEL_VALUES[at % LEVELS]);
             let p = (10 * hits + 4) * 65_536 / (10 * (hits + rest) + 10);
@@ -31,8 +35,9 @@ impl Predictor {
         Self {
             tables: std::array::from_fn(|_| Table::new(bits)),
             chances: std::array::from_fn(|_| (0..LEVELS * LEVELS).map(chance).collect()),
-            mixers: vec![Mixer::new(24_000); 16 * ORDERS * 2],
+            mixers: vec![Mixer::new(20_000); 16 * ORDERS * 2],
             places: [0; ORDERS],
+            most_tries,
         }
     }
 
@@ -49,7 +54,7 @@ impl Predictor {
         self.places = std::array::from_fn(|order| self.tables[order].find(contexts[order]));
         let slots: [_; ORDERS] = std::array::from_fn(|order| *self.tables[order].slot(self.places[order]));
         let mut rest: [u32; ORDERS] = std::array::from_fn(|order| slots[order].total());
-        let confidence = (rest[3].min(3) * 4 + rest[2].min(3)) as usize;
+        let confidence = (rest[4].min(3) * 4 + rest[3].min(3)) as usize;
         let mut tried = [Token::NONE; ORDERS * CANDIDATES];
         let mut tries = 0;
         for order in (0..ORDERS).rev() {
@@ -73,7 +78,7 @@ impl Predictor {
                 let mixer = &mut self.mixers[(confidence * ORDERS + order) * 2 + usize::from(tries > 0)];
                 let p = mixer.mix(&opinions);
                 let bit = coder.bit(token == given, p);
-                mixer.update(&opinions, p, bit, 6);
+                mixer.update(&opinions, p, bit, RATE);
                 for other in 0..ORDERS {
                     if rest[other] > 0 {
                         self.chances[other][states[other]].update(bit);
@@ -85,6 +90,9 @@ impl Predictor {
                 }
                 tried[tries] = token;
                 tries += 1;
+                if tries == self.most_tries {
+                    return None;
+                }
             }
         }
         None

@@ -2,6 +2,7 @@
 
 use afterimage_ids::{PrimaryMap, RuleId, SecondaryMap};
 
+use super::plan::{Form, Plan, plan, plan_of};
 use super::step::Step;
 use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
 
@@ -16,35 +17,6 @@ pub(super) fn walk(segment: &Segment, mut visit: impl FnMut(Step)) {
         }
     }
     visit(Step::End);
-}
-
-/// A sequence of no more steps is never named: its terminals are predicted better than its number would be.
-const MOST_STEPS: u32 = 256;
-/// A repetition of no more steps is unrolled.
-const MOST_UNROLLED: u64 = 4;
-
-/// What is done where a rule occurs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// Its definition stands at its first occurrence, its number elsewhere.
-    Named,
-    /// Its symbols stand in its place; for a `Repeat` followed by a step that says so.
-    Dissolved,
-    /// Its symbols stand in its place as often as they are executed.
-    Unrolled,
-}
-
-#[derive(Clone, Copy)]
-struct Plan {
-    form: Form,
-    /// How many symbols it is for the reader.
-    width: u32,
-    /// How many steps are made of it where it is not named.
-    steps: u32,
-}
-
-impl Plan {
-    const ONE: Self = Self { form: Form::Named, width: 1, steps: 1 };
 }
 
 struct Walk<'a> {
@@ -127,58 +99,4 @@ impl<'a> Walk<'a> {
             (Form::Dissolved | Form::Unrolled, _) => {}
         }
     }
-}
-
-fn plan_of(symbol: Symbol, plans: &PrimaryMap<RuleId, Plan>) -> Plan {
-    match symbol.as_rule() {
-        Some(rule) if plans[rule].form != Form::Named => plans[rule],
-        _ => Plan::ONE,
-    }
-}
-
-/// Decides for each rule.
-fn plan(segment: &Segment) -> PrimaryMap<RuleId, Plan> {
-    let grammar = &segment.grammar;
-    let uses = uses(segment);
-    let mut plans: PrimaryMap<RuleId, Plan> = PrimaryMap::with_capacity(grammar.rules.len());
-    for (id, rule) in &grammar.rules {
-        let (mut width, mut steps) = (0u32, 0u32);
-        for &symbol in grammar.symbols_of(id) {
-            let plan = plan_of(symbol, &plans);
-            width = width.saturating_add(plan.width);
-            steps = steps.saturating_add(plan.steps);
-        }
-        plans.push(match rule.kind {
-            Kind::Sequence if uses[id] <= 1 || steps <= MOST_STEPS => Plan { form: Form::Dissolved, width, steps },
-            Kind::Repeat(times) if u64::from(steps).saturating_mul(times) <= MOST_UNROLLED => {
-                Plan { form: Form::Unrolled, width: width * times as u32, steps: steps * times as u32 }
-            }
-            Kind::Repeat(_) => Plan { form: Form::Dissolved, width: 1, steps: steps.saturating_add(1) },
-            Kind::Sequence | Kind::Call(_) => Plan { form: Form::Named, width, steps },
-        });
-    }
-    plans
-}
-
-/// How often each rule is written if all sequences are named; 2 means more.
-fn uses(segment: &Segment) -> PrimaryMap<RuleId, u8> {
-    let grammar = &segment.grammar;
-    let mut uses: PrimaryMap<RuleId, u8> = grammar.rules.values().map(|_| 0).collect();
-    for item in &segment.root {
-        if let Root::Run(symbol) = item
-            && let Some(rule) = symbol.as_rule()
-        {
-            uses[rule] = (uses[rule] + 1).min(2);
-        }
-    }
-    for (id, rule) in grammar.rules.iter().rev() {
-        let each = match rule.kind {
-            Kind::Repeat(_) => uses[id],
-            Kind::Sequence | Kind::Call(_) => uses[id].min(1),
-        };
-        for child in grammar.symbols_of(id).iter().filter_map(|symbol| symbol.as_rule()) {
-            uses[child] = (uses[child] + each).min(2);
-        }
-    }
-    uses
 }

@@ -2,8 +2,9 @@
 
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_wpp::codec::NodeContext;
-use afterimage_wpp::{Grammar, Kind, Root, Rule, Segment, Symbol};
+use afterimage_wpp::{Builder, Limits, Root, Segment, Shape, Symbol};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// xorshift64*.
 pub struct Random(pub u64);
@@ -42,8 +43,16 @@ pub fn markov(points: u32, skew: f64, length: usize, seed: u64) -> Sample {
         first.push(contexts.len() as u32);
         for _ in 0..2 + random.below(4) {
             // Most paths lead near.
-            let next = if random.below(4) > 0 { (start + random.below(6) as u32) % points } else { random.below(points.into()) as u32 };
-            contexts.push(NodeContext { start, next, calls: false });
+            let next = if random.below(4) > 0 {
+                (start + random.below(6) as u32) % points
+            } else {
+                random.below(points.into()) as u32
+            };
+            contexts.push(NodeContext {
+                start,
+                next,
+                calls: false,
+            });
         }
     }
     first.push(contexts.len() as u32);
@@ -70,7 +79,11 @@ pub fn markov(points: u32, skew: f64, length: usize, seed: u64) -> Sample {
         path.push(node);
         at = context.next as usize;
     }
-    Sample { path, bits, contexts: renamed }
+    Sample {
+        path,
+        bits,
+        contexts: renamed,
+    }
 }
 
 /// An interpreter: one path per operation; the interpreted program has basic blocks of operations that end with a
@@ -80,7 +93,9 @@ pub fn interpreter(operations: u32, skew: f64, length: usize, seed: u64) -> Samp
     let blocks: Vec<(Vec<u32>, [usize; 2])> = (0..80)
         .map(|at: usize| {
             let count = 2 + random.below(8);
-            let body = (0..count).map(|_| (random.unit().powi(2) * f64::from(operations)) as u32).collect();
+            let body = (0..count)
+                .map(|_| (random.unit().powi(2) * f64::from(operations)) as u32)
+                .collect();
             (body, [(at + 1) % 80, (random.next() % 80) as usize])
         })
         .collect();
@@ -91,133 +106,267 @@ pub fn interpreter(operations: u32, skew: f64, length: usize, seed: u64) -> Samp
         bits -= (if taken { skew } else { 1.0 - skew }).log2();
         at = blocks[at].1[usize::from(!taken)];
     }
-    let contexts = (0..operations).map(|_| NodeContext { start: 0, next: 0, calls: false }).collect();
-    Sample { path, bits, contexts }
-}
-
-/// Hash-conses rules.
-#[derive(Default)]
-pub struct Consing {
-    pub grammar: Grammar,
-    known: HashMap<(u64, Vec<Symbol>), Symbol>,
-}
-
-impl Consing {
-    pub fn rule(&mut self, kind: Kind, symbols: &[Symbol]) -> Symbol {
-        let tag = match kind {
-            Kind::Sequence => 0,
-            Kind::Repeat(times) => times,
-            Kind::Call(function) => u64::MAX - u64::from(function.as_u32()),
-        };
-        let grammar = &mut self.grammar;
-        *self.known.entry((tag, symbols.to_vec())).or_insert_with(|| {
-            let start = grammar.symbols.len() as u32;
-            grammar.symbols.extend_from_slice(symbols);
-            Symbol::rule(grammar.rules.push(Rule { kind, start, len: symbols.len() as u32 }))
+    let contexts = (0..operations)
+        .map(|_| NodeContext {
+            start: 0,
+            next: 0,
+            calls: false,
         })
-    }
-
-    pub fn sequence(&mut self, symbols: &[Symbol]) -> Symbol {
-        if let [symbol] = symbols { *symbol } else { self.rule(Kind::Sequence, symbols) }
-    }
-
-    /// Runs become repeats; then blocks end where the hash of a symbol is a local minimum, level by level.
-    pub fn parse(&mut self, mut symbols: Vec<Symbol>) -> Vec<Symbol> {
-        for level in 0..64u64 {
-            if symbols.len() <= 8 {
-                break;
-            }
-            let mut runs = Vec::new();
-            let mut at = 0;
-            while at < symbols.len() {
-                let count = symbols[at..].iter().take_while(|&&s| s == symbols[at]).count();
-                runs.push(if count >= 2 { self.rule(Kind::Repeat(count as u64), &symbols[at..=at]) } else { symbols[at] });
-                at += count;
-            }
-            let hash = |s: Symbol| (u64::from(s.bits()) + level * 77 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-            let mut next = Vec::new();
-            let mut from = 0;
-            for at in 1..=runs.len() {
-                let cut = at == runs.len()
-                    || at - from >= 16
-                    || (at - from >= 2
-                        && at + 1 < runs.len()
-                        && hash(runs[at]) < hash(runs[at - 1])
-                        && hash(runs[at]) < hash(runs[at + 1]));
-                if cut {
-                    next.push(self.sequence(&runs[from..at]));
-                    from = at;
-                }
-            }
-            if next.len() == symbols.len() {
-                break;
-            }
-            symbols = next;
-        }
-        symbols
-    }
-
-    pub fn segment(self, symbols: Vec<Symbol>) -> Segment {
-        Segment { root: symbols.into_iter().map(Root::Run).collect(), grammar: self.grammar, ..Segment::default() }
+        .collect();
+    Sample {
+        path,
+        bits,
+        contexts,
     }
 }
 
-pub fn terminals(path: &[u32]) -> Vec<Symbol> {
-    path.iter().map(|&node| Symbol::node(NodeId::from_u32(node))).collect()
-}
-
-/// The path as it is.
+/// The path as it is, without any rules.
 pub fn flat(path: &[u32]) -> Segment {
-    Consing::default().segment(terminals(path))
+    let root = path
+        .iter()
+        .map(|&node| Root::Run(Symbol::node(NodeId::from_u32(node))))
+        .collect();
+    Segment {
+        root,
+        ..Segment::default()
+    }
 }
 
-/// The path, parsed.
-pub fn parsed(path: &[u32]) -> Segment {
-    let mut consing = Consing::default();
-    let symbols = consing.parse(terminals(path));
-    consing.segment(symbols)
+/// What the builder makes of the path if every node is an iteration of one loop.
+pub fn built(path: &[u32]) -> Segment {
+    let mut builder = Builder::new(Limits {
+        symbols: usize::MAX,
+    });
+    for _ in 0..=path.iter().copied().max().unwrap_or(0) {
+        builder.define(Shape {
+            length: 1,
+            loops: Box::new([0]),
+            header: true,
+        });
+    }
+    path.iter()
+        .for_each(|&node| builder.node(NodeId::from_u32(node), 1));
+    builder.finish().unwrap_or_default()
 }
 
-/// Loops in loops in functions; trip counts and branches vary a little.
-pub fn loops(noise: f64, outer: usize, seed: u64) -> (Segment, u64) {
-    let mut random = Random(seed);
-    let mut c = Consing::default();
-    let mut all = Vec::new();
-    let mut terminals = 0;
-    let node = |n: u32| Symbol::node(NodeId::from_u32(n));
-    for i in 0..outer {
-        let mut body = vec![node(0)];
-        for inner in 0..3u32 {
-            let base = 1 + inner * 10;
-            let plain = c.rule(Kind::Sequence, &[node(base), node(base + 1), node(base + 2)]);
-            let other = c.rule(Kind::Sequence, &[node(base), node(base + 3), node(base + 2)]);
-            let mut left = 20 + inner as u64 * 7 + u64::from(random.unit() < noise) * random.below(5);
-            terminals += left * 3;
-            while left > 0 {
-                let mut run = 0;
-                while run < left && random.unit() >= noise / 4.0 {
-                    run += 1;
+/// A statement of a random program.
+enum Statement {
+    Block(u32),
+    /// The first side with a probability.
+    If(f64, Vec<Statement>, Vec<Statement>),
+    /// Header, how often the body is executed, body.
+    Loop(u32, Trips, Vec<Statement>),
+    /// The block behind the call, the callee.
+    Call(u32, usize),
+}
+
+#[derive(Clone, Copy)]
+enum Trips {
+    Fixed(u64),
+    /// Uniform from the first to the second.
+    Between(u64, u64),
+    /// Goes on with a probability.
+    While(f64),
+}
+
+/// A random program of functions that call later ones, and a run of it.
+pub struct Program {
+    functions: Vec<Vec<Statement>>,
+    random: Random,
+    blocks: u32,
+    builder: Builder,
+    nodes: HashMap<Vec<u32>, NodeId>,
+    contexts: Vec<NodeContext>,
+    /// The current path, and the loops around its first block.
+    path: Vec<u32>,
+    loops: Vec<u32>,
+    around: (Vec<u32>, bool),
+    bits: f64,
+    executed: u64,
+    terminals: u64,
+    /// The run is stopped after so many terminals.
+    length: u64,
+}
+
+/// What a run of a program is.
+pub struct ProgramRun {
+    pub segment: Segment,
+    pub contexts: Vec<NodeContext>,
+    /// The information in its decisions.
+    pub bits: f64,
+    pub blocks: u64,
+    pub terminals: u64,
+}
+
+/// Runs a random program until so many paths were executed. Branches go one way with a probability of about `skew`,
+/// loops are regular with a probability of `regular`.
+pub fn program(skew: f64, regular: f64, length: u64, seed: u64) -> ProgramRun {
+    let mut program = Program {
+        functions: Vec::new(),
+        random: Random(seed),
+        blocks: 1,
+        builder: Builder::new(Limits {
+            symbols: usize::MAX,
+        }),
+        nodes: HashMap::new(),
+        contexts: Vec::new(),
+        path: Vec::new(),
+        loops: Vec::new(),
+        around: (Vec::new(), false),
+        bits: 0.0,
+        executed: 0,
+        terminals: 0,
+        length,
+    };
+    let count = 12;
+    for function in 0..count {
+        let body = program.statements(4, function + 1..count, skew, regular);
+        program.functions.push(body);
+    }
+    let functions = std::mem::take(&mut program.functions);
+    while program.terminals < length {
+        program.builder.enter(FuncId::from_u32(0));
+        program.run(&functions[0], &functions);
+        if program.terminals < length {
+            program.cut(0, false);
+            program.builder.leave();
+        }
+    }
+    ProgramRun {
+        segment: program.builder.finish().unwrap_or_default(),
+        contexts: program.contexts,
+        bits: program.bits,
+        blocks: program.executed,
+        terminals: program.terminals,
+    }
+}
+
+impl Program {
+    fn fresh(&mut self) -> u32 {
+        self.blocks += 1;
+        self.blocks
+    }
+
+    fn statements(
+        &mut self,
+        depth: u32,
+        callees: Range<usize>,
+        skew: f64,
+        regular: f64,
+    ) -> Vec<Statement> {
+        let count = 1 + self.random.below(4);
+        let mut all = vec![Statement::Block(self.fresh())];
+        for _ in 0..count {
+            all.push(match self.random.below(10) {
+                0..4 if depth > 0 => {
+                    let p = if self.random.unit() < 0.3 { 0.5 } else { skew };
+                    let first = self.statements(depth - 1, callees.clone(), skew, regular);
+                    Statement::If(
+                        p,
+                        first,
+                        self.statements(depth - 1, callees.clone(), skew, regular),
+                    )
                 }
-                match run {
-                    0 => {}
-                    1 => body.push(plain),
-                    _ => body.push(c.rule(Kind::Repeat(run), &[plain])),
+                4..7 if depth > 0 => {
+                    let low = 2 + self.random.below(20);
+                    let trips = match self.random.unit() < regular {
+                        true => Trips::Fixed(low),
+                        false if self.random.below(2) == 0 => {
+                            Trips::Between(low, low + 1 + self.random.below(low))
+                        }
+                        false => Trips::While(1.0 - 1.0 / low as f64),
+                    };
+                    let header = self.fresh();
+                    Statement::Loop(
+                        header,
+                        trips,
+                        self.statements(depth - 1, callees.clone(), skew, regular),
+                    )
                 }
-                left -= run;
-                if left > 0 {
-                    body.push(other);
-                    left -= 1;
+                7 | 8 if !callees.is_empty() => {
+                    let callee = callees.start + self.random.below(callees.len() as u64) as usize;
+                    Statement::Call(self.fresh(), callee)
+                }
+                _ => Statement::Block(self.fresh()),
+            });
+        }
+        all
+    }
+
+    fn run(&mut self, statements: &[Statement], functions: &[Vec<Statement>]) {
+        for statement in statements {
+            if self.terminals >= self.length {
+                return;
+            }
+            match statement {
+                Statement::Block(block) => self.path.push(*block),
+                Statement::If(p, first, second) => {
+                    let taken = self.random.unit() < *p;
+                    self.bits -= (if taken { *p } else { 1.0 - *p }).log2();
+                    self.run(if taken { first } else { second }, functions);
+                }
+                Statement::Loop(header, trips, body) => {
+                    let mut left = match *trips {
+                        Trips::Fixed(trips) => trips,
+                        Trips::Between(low, high) => {
+                            self.bits += ((high - low + 1) as f64).log2();
+                            low + self.random.below(high - low + 1)
+                        }
+                        Trips::While(p) => {
+                            let mut trips = 0;
+                            while self.random.unit() < p {
+                                trips += 1;
+                                self.bits -= p.log2();
+                            }
+                            self.bits -= (1.0 - p).log2();
+                            trips
+                        }
+                    };
+                    self.path.push(*header);
+                    while left > 0 && self.terminals < self.length {
+                        left -= 1;
+                        self.loops.push(*header);
+                        self.run(body, functions);
+                        self.cut(*header, false);
+                        self.around = (self.loops.clone(), true);
+                        self.loops.pop();
+                        self.path.push(*header);
+                    }
+                }
+                Statement::Call(after, callee) => {
+                    self.cut(*after, true);
+                    let loops = std::mem::take(&mut self.loops);
+                    self.builder.enter(FuncId::from_u32(*callee as u32));
+                    self.around = (Vec::new(), false);
+                    self.run(&functions[*callee], functions);
+                    self.loops = loops;
+                    if self.terminals >= self.length {
+                        return;
+                    }
+                    self.cut(0, false);
+                    self.builder.leave();
+                    self.around = (self.loops.clone(), false);
+                    self.path.push(*after);
                 }
             }
-            body.push(node(base + 4));
-            terminals += 1;
         }
-        let callee = FuncId::from_u32((i % 7 == 0) as u32);
-        body.push(node(40));
-        body.push(c.rule(Kind::Call(callee), &[node(41), node(42)]));
-        all.push(c.rule(Kind::Call(FuncId::from_u32(9)), &body));
-        terminals += 4;
     }
-    let symbols = c.parse(all);
-    (c.segment(symbols), terminals)
+
+    /// The current path ends.
+    fn cut(&mut self, next: u32, calls: bool) {
+        self.executed += self.path.len() as u64;
+        self.terminals += 1;
+        let path = std::mem::take(&mut self.path);
+        let start = path[0];
+        let length = path.len() as u64;
+        let node = *self.nodes.entry(path).or_insert_with(|| {
+            self.contexts.push(NodeContext { start, next, calls });
+            self.builder.define(Shape {
+                length,
+                loops: self.around.0.clone().into(),
+                header: self.around.1,
+            })
+        });
+        self.builder.node(node, 1);
+    }
 }

@@ -1,0 +1,121 @@
+//! How each rule is written.
+//!
+//! A grammar is a good form for questions and a poor one for storage: a rule's number costs about as many bits as its
+//! terminals do when each is predicted from those before it, and where a rule begins and ends costs some more. So short
+//! sequences are dissolved, and only activations and long sequences that recur are named. The reader folds what it reads
+//! as the builder did.
+
+use afterimage_ids::{PrimaryMap, RuleId};
+
+use crate::{Kind, Root, Segment, Symbol};
+
+/// A sequence of no more steps is never named, if that does not make the segment too long.
+const LONGEST_DISSOLVED: u32 = 256;
+/// No sequence is named that has no more steps, however long the segment gets.
+const SHORTEST_NAMED: u32 = 4;
+/// A repetition of no more steps is unrolled.
+const MOST_UNROLLED: u64 = 4;
+/// More steps than this are made of a segment only if it has more symbols.
+pub(super) const MOST_STEPS: u64 = 8 << 20;
+
+/// What is done where a rule occurs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Its definition stands at its first occurrence, its number elsewhere.
+    Named,
+    /// Its symbols stand in its place; for a `Repeat` followed by a step that says so.
+    Dissolved,
+    /// Its symbols stand in its place as often as they are executed.
+    Unrolled,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) form: Form,
+    /// How many symbols it is for the reader.
+    pub(super) width: u32,
+    /// How many steps are made of it where it is not named.
+    steps: u32,
+}
+
+impl Plan {
+    const ONE: Self = Self { form: Form::Named, width: 1, steps: 1 };
+}
+
+/// What is made of a symbol where it occurs, after the first time.
+pub(super) fn plan_of(symbol: Symbol, plans: &PrimaryMap<RuleId, Plan>) -> Plan {
+    match symbol.as_rule() {
+        Some(rule) if plans[rule].form != Form::Named => plans[rule],
+        _ => Plan::ONE,
+    }
+}
+
+/// Decides for each rule. Linear.
+pub(super) fn plan(segment: &Segment) -> PrimaryMap<RuleId, Plan> {
+    let uses = uses(segment);
+    let mut longest = LONGEST_DISSOLVED;
+    loop {
+        let (plans, steps) = plan_up_to(longest, segment, &uses);
+        if steps <= MOST_STEPS || longest == SHORTEST_NAMED {
+            return plans;
+        }
+        longest /= 4;
+    }
+}
+
+/// Names sequences of more than `longest` steps only. Returns how many steps all will be, too.
+fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) -> (PrimaryMap<RuleId, Plan>, u64) {
+    let grammar = &segment.grammar;
+    let mut plans: PrimaryMap<RuleId, Plan> = PrimaryMap::with_capacity(grammar.rules.len());
+    let mut all = 0u64;
+    for (id, rule) in &grammar.rules {
+        let (mut width, mut steps) = (0u32, 0u32);
+        for &symbol in grammar.symbols_of(id) {
+            let plan = plan_of(symbol, &plans);
+            width = width.saturating_add(plan.width);
+            steps = steps.saturating_add(plan.steps);
+        }
+        let plan = match rule.kind {
+            Kind::Sequence if uses[id] <= 1 || steps <= longest => Plan { form: Form::Dissolved, width, steps },
+            Kind::Repeat(times) if u64::from(steps).saturating_mul(times) <= MOST_UNROLLED => {
+                Plan { form: Form::Unrolled, width: width * times as u32, steps: steps * times as u32 }
+            }
+            Kind::Repeat(_) => Plan { form: Form::Dissolved, width: 1, steps: steps.saturating_add(1) },
+            Kind::Sequence | Kind::Call(_) => Plan { form: Form::Named, width, steps },
+        };
+        if plan.form == Form::Named {
+            all = all.saturating_add(2 + u64::from(steps));
+        }
+        plans.push(plan);
+    }
+    for item in &segment.root {
+        all = all.saturating_add(match item {
+            Root::Run(symbol) => plan_of(*symbol, &plans).steps.into(),
+            Root::Enter(_) | Root::Leave => 1,
+        });
+    }
+    (plans, all)
+}
+
+/// How often each rule is written if all sequences are named; 2 means more.
+fn uses(segment: &Segment) -> PrimaryMap<RuleId, u8> {
+    let grammar = &segment.grammar;
+    let mut uses: PrimaryMap<RuleId, u8> = grammar.rules.values().map(|_| 0).collect();
+    for item in &segment.root {
+        if let Root::Run(symbol) = item
+            && let Some(rule) = symbol.as_rule()
+        {
+            uses[rule] = (uses[rule] + 1).min(2);
+        }
+    }
+    for (id, rule) in grammar.rules.iter().rev() {
+        let each = match rule.kind {
+            Kind::Repeat(_) => uses[id],
+            Kind::Sequence | Kind::Call(_) => uses[id].min(1),
+        };
+        for child in grammar.symbols_of(id).iter().filter_map(|symbol| symbol.as_rule()) {
+            uses[child] = (uses[child] + each).min(2);
+        }
+    }
+    uses
+}
