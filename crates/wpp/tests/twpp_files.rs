@@ -172,9 +172,12 @@ fn an_unknown_version_and_another_file_are_named() {
     let mut bytes = write(&Twpp::compact(collect(&events)));
     assert_eq!(read_all(b"\0asm\x01\0\0\0"), Err(FileError::NotTwpp));
     bytes[8] = 2;
-    assert_eq!(read_all(&bytes), Err(FileError::NewerVersion(2)));
-    let message = FileError::NewerVersion(2).to_string();
-    assert_eq!(message, "written in version 2 of the format, newer than 1");
+    assert_eq!(read_all(&bytes), Err(FileError::UnknownVersion(2)));
+    let message = FileError::UnknownVersion(2).to_string();
+    assert_eq!(
+        message,
+        "written in version 2 of the format, and this reads version 1"
+    );
 }
 
 #[test]

@@ -163,6 +163,24 @@ fn a_call_graph_takes_no_more_memory_than_allowed() {
     assert!(reader.calls(1 << 20).is_ok());
 }
 
+/// Equal subtrees take memory once, while they are read, too.
+#[test]
+fn a_repetitive_call_graph_needs_little_memory() {
+    let mut collector = Collector::new();
+    for _ in 0..500 {
+        collector.enter(function(0));
+        for k in 0..1_000u32 {
+            (0..k % 7).for_each(|_| collector.block(block(1)).unwrap());
+            collector.enter(function(1 + k % 3));
+            collector.leave().unwrap();
+        }
+        collector.leave().unwrap();
+    }
+    let bytes = write(&Twpp::compact(collector.finish().unwrap()));
+    let calls = Reader::open(&bytes).unwrap().calls(20_000).unwrap();
+    assert_eq!(calls.walk().count(), 2 * 500 * 1_001);
+}
+
 #[test]
 fn what_happens_outside_every_call_is_refused() {
     let mut collector = Collector::new();

@@ -105,8 +105,8 @@ impl Collector {
         Ok(subtree)
     }
 
-    /// A call that this collector has seen happens again, with all that it calls, from its beginning to its end: O(1), however long it
-    /// takes.
+    /// A call that [`Self::leave`] of this collector gave happens again, with all that it calls, from its beginning to its end: O(1),
+    /// however long it takes. With it, a grammar of a run is collected without expanding calls.
     pub fn again(&mut self, call: CallId) {
         match self.innermost() {
             Some(caller) => {

@@ -13,8 +13,8 @@ pub enum FileError {
     #[error("not a timestamped whole program path")]
     NotTwpp,
     /// It was written by a version that this one does not know.
-    #[error("written in version {0} of the format, newer than {known}", known = super::layout::VERSION)]
-    NewerVersion(u32),
+    #[error("written in version {0} of the format, and this reads version {known}", known = super::layout::VERSION)]
+    UnknownVersion(u32),
     /// It ends before one of its parts does.
     #[error("{0} is cut off")]
     Truncated(Part),

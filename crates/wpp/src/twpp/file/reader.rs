@@ -53,8 +53,8 @@ impl<'a> Reader<'a> {
         let truncated = FileError::Truncated(Part::Directory);
         let (head, rest) = bytes.split_first_chunk::<HEADER>().ok_or(truncated)?;
         let version = u32_at(head, 8);
-        if version > VERSION {
-            return Err(FileError::NewerVersion(version));
+        if version != VERSION {
+            return Err(FileError::UnknownVersion(version));
         }
         let header = Header::from_bytes(head);
         let (directory, _) = rest.as_chunks::<ENTRY>();
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
             directory,
         };
         let functions = directory.iter().map(DirectoryEntry::from_bytes);
-        if version == 0 || !functions.is_sorted_by(|a, b| a.is_some() && key(a) < key(b)) {
+        if !functions.is_sorted_by(|a, b| a.is_some() && key(a) < key(b)) {
             let what = "its functions do not ascend";
             return Err(FileError::Malformed(Part::Directory, what));
         }
