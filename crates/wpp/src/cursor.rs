@@ -85,12 +85,10 @@ impl<S: Segments> Cursor<'_, S> {
     /// Where it is, unless before the first or after the last.
     #[inline]
     pub fn visit(&self) -> Option<Visit> {
-        let At::On(place) = &self.at else { return None };
-        Some(Visit {
-            node: place.symbol()?.as_node()?,
-            start: place.time(),
-            length: place.width(),
-        })
+        match &self.at {
+            At::On(place) => place.visit(),
+            _ => None,
+        }
     }
 
     /// Goes to the next execution.
@@ -107,13 +105,15 @@ impl<S: Segments> Cursor<'_, S> {
             At::Before => self.seek(1),
             At::After => Ok(None),
             At::On(place) => {
-                let next = place.time() + place.width();
-                if next < place.end() {
-                    place.step();
-                    Ok(self.visit())
-                } else {
-                    self.seek(next)
+                if place.step() {
+                    return Ok(place.visit());
                 }
+                let end = place.end();
+                let next = self.seek(end);
+                if let (Err(_), At::On(place)) = (&next, &mut self.at) {
+                    place.seek(end - 1);
+                }
+                next
             }
         }
     }
@@ -214,6 +214,16 @@ impl Place {
     /// Goes to the node that contains block T, which must be in the segment.
     fn seek(&mut self, time: u64) {
         self.locate(time - self.measured.segment.before - 1);
+    }
+
+    /// The execution of the node, if the symbol is one.
+    #[inline]
+    fn visit(&self) -> Option<Visit> {
+        Some(Visit {
+            node: self.symbol()?.as_node()?,
+            start: self.time(),
+            length: self.width(),
+        })
     }
 
     /// The time of the symbol's first block.

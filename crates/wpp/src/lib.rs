@@ -3,6 +3,46 @@
 //! A run is the sequence of the paths that its activations execute. [`Builder`] takes that sequence and makes a
 //! [`Segment`] of it now and then: a grammar in which calls, loop iterations and recurring stretches stand once, however
 //! often they occur. [`WholePath`] reads segments: any position, both directions, the k-th execution of a node.
+//!
+//! | | time |
+//! |---|---|
+//! | [`Builder::node`], [`Builder::enter`], [`Builder::leave`] | O(1), amortised |
+//! | [`Builder::take_segment`], when it takes one | linear in the segment's grammar and the stack |
+//! | opening a segment | linear in its grammar |
+//! | [`Cursor::next`], [`Cursor::previous`] | O(1), amortised |
+//! | [`Cursor::seek`], [`Occurrences::rank`], [`Occurrences::select`] | O(log n) for each rule on the way down |
+//! | the first question of [`Occurrences`] to a segment | linear in its grammar |
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use afterimage_ids::{BlockId, FuncId, PrimaryMap};
+//! use afterimage_wpp::{Builder, InMemory, Limits, Node, Shape, WholePath};
+//!
+//! // A function that executes one path of two blocks in a loop.
+//! let function = FuncId::from_u32(0);
+//! let mut nodes = PrimaryMap::new();
+//! let node = nodes.push(Node {
+//!     function,
+//!     blocks: [BlockId::from_u32(1), BlockId::from_u32(2)].into(),
+//!     left_out: 0,
+//! });
+//! let mut builder = Builder::new(Limits::default());
+//! builder.define(Shape { length: 2, loops: [1].into(), header: true });
+//! builder.enter(function);
+//! builder.node(node, 1_000_000);
+//! builder.leave();
+//!
+//! let segments: InMemory = builder.finish().into_iter().collect();
+//! let path = WholePath::new(segments, Arc::new(nodes))?;
+//! assert_eq!(path.length(), 2_000_000);
+//! let mut cursor = path.cursor();
+//! assert_eq!(cursor.seek(1_000_000)?.map(|visit| visit.start), Some(999_999));
+//! // The time of the node's second block when it is executed for the 5th time.
+//! let fifth = path.executions([(node, 1)])?.select(5)?;
+//! assert_eq!(fifth.map(|occurrence| occurrence.time), Some(10));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod builder;
 pub mod codec;

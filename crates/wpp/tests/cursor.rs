@@ -2,10 +2,13 @@
 
 mod oracle;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use afterimage_ids::{FuncId, NodeId};
-use afterimage_wpp::{Activation, CallEvent, InMemory, Occurrence, Visit, WholePath};
+use afterimage_wpp::{
+    Activation, CallEvent, InMemory, Occurrence, Segment, Segments, Summary, Visit, WholePath,
+};
 use oracle::{Naive, Run, chaos, programs, runs};
 use proptest::prelude::*;
 
@@ -258,8 +261,73 @@ fn skipped_calls(run: &Run, limit: usize) {
     assert_eq!(calls.next(), Ok(None));
 }
 
+/// Segments of which every other attempt to load one fails.
+struct Flaky {
+    segments: InMemory,
+    fails: Cell<bool>,
+}
+
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("out of luck")]
+struct Unlucky;
+
+impl Segments for Flaky {
+    type Error = Unlucky;
+
+    fn summaries(&self) -> &[Summary] {
+        self.segments.summaries()
+    }
+
+    fn load(&self, segment: usize) -> Result<Arc<Segment>, Unlucky> {
+        if self.fails.replace(!self.fails.get()) {
+            return Err(Unlucky);
+        }
+        self.segments.load(segment).map_err(|never| match never {})
+    }
+}
+
+/// What is repeated after a failure is as if nothing had failed.
+fn failures(run: &Run, limit: usize) {
+    let naive = run.naive();
+    let flaky = Flaky {
+        segments: run.segments(limit).into_iter().collect(),
+        fails: Cell::new(true),
+    };
+    let path = WholePath::new(flaky, Arc::new(run.nodes.clone())).unwrap();
+    let mut cursor = path.cursor();
+    for at in 0..naive.visits.len() {
+        let before = cursor.visit();
+        let next = cursor.next().or_else(|_| {
+            assert_eq!(cursor.visit(), before);
+            cursor.next()
+        });
+        assert_eq!(next, Ok(Some(visit(&naive, at))));
+    }
+    for at in (0..naive.visits.len().saturating_sub(1)).rev() {
+        let before = cursor.visit();
+        let previous = cursor.previous().or_else(|_| {
+            assert_eq!(cursor.visit(), before);
+            cursor.previous()
+        });
+        assert_eq!(previous, Ok(Some(visit(&naive, at))));
+        let stack = stack(&naive, at);
+        let found = (0..).find_map(|_| cursor.stack().ok());
+        assert_eq!(found, Some(stack));
+    }
+    let mut calls = (0..).find_map(|_| path.calls(0, usize::MAX).ok()).unwrap();
+    for (_, event) in events(run) {
+        let next = (0..).find_map(|_| calls.next().ok());
+        assert_eq!(next, Some(Some(event)));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn what_fails_can_be_repeated(run in runs(200), limit in 1..60usize) {
+        failures(&run, limit);
+    }
 
     #[test]
     fn steps_and_stacks_are_those_of_the_run(run in runs(400), limit in 1..60usize) {

@@ -1,5 +1,8 @@
 //! Lists of symbols that are still growing, one inside the other, in one buffer.
 
+#[cfg(test)]
+mod tests;
+
 use afterimage_ids::FuncId;
 
 use crate::Symbol;
