@@ -72,6 +72,22 @@ impl Measured {
     }
 }
 
+impl Measured {
+    /// About how much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        const SYMBOL: usize = size_of::<MeasuredSymbol>() + size_of::<Symbol>();
+        const RULE: usize = size_of::<MeasuredRule>() + size_of::<Rule>() + 1;
+        const ITEM: usize = size_of::<Root>() + 8 + 4 + size_of::<Option<FuncId>>();
+        const COUNT: usize = size_of::<(NodeId, u64)>();
+        let segment = &self.segment;
+        segment.grammar.symbols.len() * SYMBOL
+            + segment.grammar.rules.len() * RULE
+            + segment.root.len() * ITEM
+            + (segment.node_counts.len() + segment.call_counts.len()) * COUNT
+            + segment.open.len() * size_of::<FuncId>()
+    }
+}
+
 impl Segment {
     /// Verifies everything that a reader relies on, and that the counts are right. Linear.
     ///

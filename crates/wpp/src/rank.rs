@@ -14,7 +14,7 @@ use self::tally::Tally;
 use crate::{PathError, Segments, Summary, WholePath};
 
 /// For how many segments the counts are kept.
-const KEPT: usize = 4;
+const KEPT: usize = 8;
 
 /// One of the [`Occurrences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

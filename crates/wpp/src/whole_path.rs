@@ -14,14 +14,15 @@ pub use self::segments::{InMemory, Segments, Summary};
 use crate::measures::Measured;
 use crate::{Activation, Node};
 
-/// How many segments are kept open.
-const OPEN: usize = 4;
+/// How much memory open segments may take, in bytes, unless something else is asked for.
+const ROOM: usize = 256 << 20;
 
-/// The whole path of a run. Segments are opened when they are needed, checked (linear in the segment's size, not in the
-/// path's), and the last few that were used stay open.
+/// The whole path of a run. Segments are opened when they are needed, and checked, in time linear in the segment's grammar. Those
+/// that were used last stay open, as long as there is room.
 pub struct WholePath<S> {
     segments: S,
     nodes: Arc<PrimaryMap<NodeId, Node>>,
+    room: usize,
     /// The open segments, the last used first.
     cache: Mutex<Vec<(usize, Arc<Measured>)>>,
     /// Of segments that were asked for it, the activations that begin in them and are open at their ends.
@@ -53,9 +54,20 @@ impl<S: Segments> WholePath<S> {
         Ok(Self {
             segments,
             nodes,
+            room: ROOM,
             cache: Mutex::default(),
             begun: Mutex::default(),
         })
+    }
+
+    /// Lets open segments take about so many bytes, and not 256 MiB. One stays open in any case.
+    #[must_use]
+    pub fn with_room(self, bytes: usize) -> Self {
+        Self {
+            room: bytes,
+            cache: Mutex::default(),
+            ..self
+        }
     }
 
     /// How many blocks were executed.
@@ -108,8 +120,14 @@ impl<S: Segments> WholePath<S> {
         }
         let measured = Arc::new(self.measure(segment)?);
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.truncate(OPEN - 1);
         cache.insert(0, (segment, Arc::clone(&measured)));
+        let mut bytes = 0;
+        let kept = cache.iter().take_while(|(_, measured)| {
+            bytes += measured.bytes();
+            bytes <= self.room
+        });
+        let kept = kept.count().max(1);
+        cache.truncate(kept);
         Ok(measured)
     }
 

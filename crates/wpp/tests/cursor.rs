@@ -5,9 +5,10 @@ mod oracle;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use afterimage_ids::{FuncId, NodeId};
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::{
-    Activation, CallEvent, InMemory, Occurrence, Segment, Segments, Summary, Visit, WholePath,
+    Activation, Builder, CallEvent, InMemory, Limits, Node, Occurrence, Segment, Segments, Shape,
+    Summary, Visit, WholePath,
 };
 use oracle::{Naive, Run, chaos, programs, runs};
 use proptest::prelude::*;
@@ -319,6 +320,72 @@ fn failures(run: &Run, limit: usize) {
         let next = (0..).find_map(|_| calls.next().ok());
         assert_eq!(next, Some(Some(event)));
     }
+}
+
+/// Counts how often segments are loaded.
+struct Counting {
+    segments: InMemory,
+    loads: Cell<usize>,
+}
+
+impl Segments for Counting {
+    type Error = std::convert::Infallible;
+
+    fn summaries(&self) -> &[Summary] {
+        self.segments.summaries()
+    }
+
+    fn load(&self, segment: usize) -> Result<Arc<Segment>, Self::Error> {
+        self.loads.set(self.loads.get() + 1);
+        self.segments.load(segment)
+    }
+}
+
+#[test]
+fn segments_stay_open_while_there_is_room() {
+    let shape = Shape {
+        length: 1,
+        ..Shape::default()
+    };
+    let function = FuncId::from_u32(0);
+    let mut builder = Builder::new(Limits { symbols: 100 });
+    let mut nodes = PrimaryMap::new();
+    for _ in 0..1_000 {
+        builder.define(shape.clone());
+        nodes.push(Node {
+            function,
+            blocks: [BlockId::from_u32(0)].into(),
+            left_out: 0,
+        });
+    }
+    builder.enter(function);
+    let mut segments = Vec::new();
+    for node in nodes.keys() {
+        builder.node(node, 1);
+        segments.extend(builder.take_segment());
+    }
+    segments.extend(builder.finish());
+    let count = segments.len();
+    assert!(count > 5);
+    let counting = Counting {
+        segments: segments.into_iter().collect(),
+        loads: Cell::new(0),
+    };
+    let loads = |path: &WholePath<&Counting>| {
+        let before = counting.loads.get();
+        let mut cursor = path.cursor();
+        for _ in 0..3 {
+            for time in 1..=path.length() {
+                cursor.seek(time).unwrap();
+                assert_eq!(cursor.stack().unwrap().len(), 1);
+            }
+        }
+        counting.loads.get() - before
+    };
+    let path = WholePath::new(&counting, Arc::new(nodes)).unwrap();
+    assert_eq!(loads(&path), count);
+    let path = path.with_room(0);
+    assert_eq!(loads(&path), 3 * count);
 }
 
 proptest! {
