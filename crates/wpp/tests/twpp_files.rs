@@ -3,7 +3,7 @@
 mod twpp_support;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_wpp::twpp::{Event, FileError, Part, Reader, Twpp, write};
+use afterimage_wpp::twpp::{Event, FileError, LzwEncoder, Part, Reader, Twpp, write};
 use proptest::prelude::*;
 use twpp_support::{NaiveCall, collect, naive_calls, naive_dynamic_blocks, naive_paths, run};
 
@@ -209,5 +209,31 @@ fn the_directory_must_agree_with_the_blocks() {
     assert_eq!(
         read_all(&twice),
         Err(FileError::Malformed(Part::Directory, what))
+    );
+}
+
+/// A call graph in which two calls are open where there is only one.
+#[test]
+fn no_more_calls_are_open_than_there_are() {
+    let events = [
+        Event::Enter(FuncId::from_u32(0)),
+        Event::Block(BlockId::from_u32(0)),
+    ];
+    let mut bytes = write(&Twpp::compact(collect(&events)));
+    let compressed = |open| {
+        // How many are open, one call from outside: of function 0, path trace 0, with no calls.
+        let mut encoder = LzwEncoder::default();
+        encoder.push(&[open, 1, 0, 0, 0]);
+        encoder.finish()
+    };
+    let begin = HEADER + ENTRY;
+    let (one, two) = (compressed(1), compressed(2));
+    assert_eq!(bytes[begin..begin + one.len()], one);
+    bytes[begin..begin + one.len()].copy_from_slice(&two);
+    forge(&mut bytes);
+    let what = "more calls are open than there are";
+    assert_eq!(
+        read_all(&bytes),
+        Err(FileError::Malformed(Part::Calls, what))
     );
 }

@@ -251,6 +251,13 @@ mod tests {
         assert_eq!(LzwDecoder::new(&[]).next(), Some(Err(LzwError::EndsEarly)));
     }
 
+    /// The code 0 is known for ever, but no encoder goes on without starting anew.
+    #[test]
+    fn a_dictionary_that_outgrows_its_limit_is_an_error() {
+        let error = LzwDecoder::new(&[0; 1 << 18]).find_map(Result::err);
+        assert_eq!(error, Some(LzwError::UnknownCode(0)));
+    }
+
     proptest! {
         #[test]
         fn decoding_undoes_encoding(plain in prop::collection::vec(0u8..4, 0..3000)) {
