@@ -35,7 +35,7 @@ impl<'a> Assembler<'a> {
     pub(super) fn new(limits: &'a Limits, open: usize) -> Self {
         Self {
             limits,
-            steps: (limits.symbols as u64).saturating_mul(8).saturating_add(2 * MOST_STEPS),
+            steps: (limits.symbols as u64).saturating_mul(8).saturating_add(MOST_STEPS).min(1 << 30),
             rules: Consing::default(),
             lists: Lists::default(),
             root: Vec::new(),
@@ -157,6 +157,6 @@ impl<'a> Assembler<'a> {
     }
 
     fn check(&self) -> Result<(), CodecError> {
-        if self.rules.size() > self.limits.symbols { Err(CodecError::TooLarge("symbols")) } else { Ok(()) }
+        if self.rules.size() > self.limits.symbols.min(1 << 30) { Err(CodecError::TooLarge("symbols")) } else { Ok(()) }
     }
 }

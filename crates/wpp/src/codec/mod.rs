@@ -1,49 +1,94 @@
-//! The stored form of a segment.
+//! Segments, node tables and summaries as bytes.
+//!
+//! # A segment's bytes
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 1 | the version, 1 |
+//! | 1 | the binary logarithm of the size of the main model's tables, 6 to 17 |
+//! | LEB128 | [`Segment::before`] |
+//! | LEB128 | [`Segment::length`] |
+//! | LEB128 | a number above those of all nodes |
+//! | LEB128 | a number above those of all functions |
+//! | LEB128, then one for each | [`Segment::open`] |
+//! | LEB128, then the rest | the steps, range coded |
+//!
+//! The counts of nodes and calls are computed from the grammar again.
+//!
+//! # Steps
+//!
+//! A segment is written as it is executed. A path is a node. An activation is `Call`, its steps, `End`. A
+//! repetition is its body's steps, then `Loop`, which says how many of the symbols before it were executed how many
+//! times; so whether a loop goes on is asked where the program decides it. Activations, and long sequences that recur (`Sequence`, their
+//! steps, `End`), are numbered in the order of their ends; where one occurs again, there is only `Again` and its
+//! number. Short sequences are *dissolved*: their steps stand wherever they occur, because predicting them one by one costs fewer bits
+//! than telling one rule from all others. The reader folds the steps with the builder's own means, so the decoded
+//! grammar is about as small as the one that was encoded, and makes the same path, but its rules are others:
+//! [`canonical`] tells which.
+//!
+//! # Prediction
+//!
+//! Five contexts are asked what followed so far: where the last node ends ([`NodeContext::next`]), and the last 1, 2, 3 and 6
+//! nodes of the activation, the calls between them folded in. Each knows up to six candidates and how often they
+//! followed. Candidates are offered one by one; whether the offer is right is one binary decision, whose probability
+//! is mixed from the contexts' opinions (Mahoney 2005), each of which is looked up by how often the candidate and the others were seen.
+//! So it is learnt, not assumed, what it means that something was seen once. The decisions are range coded. If no offer is right, the step is spelt out.
+//! The counts of loops are predicted in the same way, in contexts of their own.
+//!
+//! Nothing here uses floating point, so that every machine decodes the same.
 
 mod assemble;
 mod coder;
+mod escapes;
 mod history;
 mod logistic;
 mod model;
+mod nodes;
 mod numbers;
 mod plan;
 mod predictor;
 mod step;
 mod successors;
+mod summary;
 mod varint;
 mod walk;
 
 use afterimage_ids::FuncId;
 
+use self::assemble::Assembler;
+use self::coder::{Decoder, Encoder};
+use self::model::{Bounds, Model};
+pub use self::nodes::{NodeLimits, decode_nodes, encode_nodes};
+use self::step::Step;
+pub use self::summary::{decode_summary, encode_summary};
 use crate::measures::tally;
-use crate::{Kind, Root, Segment};
-use assemble::Assembler;
-use coder::{Decoder, Encoder};
-use model::{Bounds, Model};
-use step::Step;
+use crate::{Kind, Root, Segment, Symbol};
 
-/// What a reader knows of a node before it decodes segments.
+const VERSION: u8 = 1;
+const MIN_TABLE_BITS: u32 = 6;
+const MAX_TABLE_BITS: u32 = 17;
+
+/// What writer and reader know of a node before they see the segment. Both must know the same, or the bytes decode to
+/// another segment, if to any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeContext {
-    /// Where the path goes on within the activation, after the call if it ends with one: the number of a block, or of
-    /// any point of the program that decides which paths can follow. Equal numbers for equal points.
+    /// Where its activation goes on after it, which decides what can follow: the number of a block that is unique in the
+    /// program, say; the block behind the call if it ends with a call, and one number for all that end the activation.
     pub next: u32,
-    /// The number of the point where it starts, in the same numbering.
-    pub start: u32,
-    /// The path ends with a call.
+    /// It ends with a call, so that an activation follows.
     pub calls: bool,
 }
 
 /// How large a decoded segment may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Rules and their symbols together. A list that is folded can exceed it for a moment.
+    /// Rules, their symbols and the root's items. At least as many as in the segment that was encoded; up to 2^30 count.
     pub symbols: usize,
     /// Nodes that exist: a segment with a larger number is refused.
     pub nodes: u32,
     /// Functions that exist.
     pub functions: u32,
-    /// Open activations.
+    /// Activations that are open at the beginning.
     pub open: usize,
 }
 
@@ -67,9 +112,12 @@ pub enum CodecError {
     Malformed(&'static str),
 }
 
-const VERSION: u8 = 1;
-
-/// Encodes.
+/// The bytes of a segment. Time is linear in its steps: at most 8 million, or a few for each symbol if that is more.
+///
+/// `contexts` is indexed by node; it may be empty or too short.
+///
+/// # Panics
+/// If the grammar is not sound.
 pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     let bounds = bounds(segment);
     let mut out = vec![VERSION, bounds.table_bits as u8];
@@ -92,33 +140,29 @@ pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     out
 }
 
-/// Decodes.
+/// The segment of these bytes: [`canonical`] of the one that was encoded. Time and memory are bounded by the limits and
+/// those of [`encode`].
+///
+/// # Errors
+/// Bytes that [`encode`] does not write, above all those of a segment that was cut off, and segments beyond the limits.
+/// Bytes that were changed may also be those of another segment, which is sound in itself.
 pub fn decode(bytes: &[u8], contexts: &[NodeContext], limits: &Limits) -> Result<Segment, CodecError> {
     let input = &mut &*bytes;
-    match varint::byte(input)? {
-        VERSION => {}
-        version => return Err(CodecError::Version(version)),
-    }
+    varint::version(input, VERSION)?;
     let table_bits = u32::from(varint::byte(input)?);
     if !(MIN_TABLE_BITS..=MAX_TABLE_BITS).contains(&table_bits) {
         return Err(CodecError::Malformed("tables of an unknown size"));
     }
     let before = varint::get(input)?;
     let length = varint::get(input)?;
-    let nodes = varint::get_below(input, u64::from(limits.nodes) + 1, "nodes")? as u32;
+    let nodes = varint::get_below(input, u64::from(limits.nodes.min(Symbol::LIMIT)) + 1, "nodes")? as u32;
     let functions = varint::get_below(input, u64::from(limits.functions) + 1, "functions")? as u32;
     let open = varint::get_below(input, limits.open as u64 + 1, "open activations")?;
     let open = (0..open)
         .map(|_| Ok(FuncId::from_u32(varint::get_below(input, functions.into(), "functions")? as u32)))
         .collect::<Result<Vec<_>, CodecError>>()?;
-    let size = varint::get(input)?;
-    match (input.len() as u64).cmp(&size) {
-        std::cmp::Ordering::Less => return Err(CodecError::Truncated),
-        std::cmp::Ordering::Greater => return Err(CodecError::Trailing),
-        std::cmp::Ordering::Equal => {}
-    }
+    let mut coder = Decoder::new(varint::rest(input)?);
     let mut model = Model::new(contexts, Bounds { nodes, functions, table_bits });
-    let mut coder = Decoder::new(input);
     let mut assembler = Assembler::new(limits, open.len());
     while assembler.step(model.step(&mut coder, Step::End)?)? {}
     if coder.has_rest() {
@@ -127,10 +171,11 @@ pub fn decode(bytes: &[u8], contexts: &[NodeContext], limits: &Limits) -> Result
     finish(before, length, open, assembler)
 }
 
-/// The segment that is decoded from a segment's encoding.
+/// The segment that [`decode`] makes of [`encode`]'s bytes: what is executed is the same, and the counts are, but rules are
+/// made anew by folding, unused ones are gone, and neighbours in the root are one.
 ///
 /// # Errors
-/// See [`decode`].
+/// A segment that executes more than 2^64 nodes, or is beyond all limits.
 pub fn canonical(segment: &Segment) -> Result<Segment, CodecError> {
     let limits = Limits {
         symbols: usize::MAX,
@@ -155,9 +200,7 @@ fn finish(before: u64, length: u64, open: Vec<FuncId>, assembler: Assembler) -> 
     Ok(Segment { before, length, open, root, grammar, node_counts, call_counts })
 }
 
-const MIN_TABLE_BITS: u32 = 6;
-const MAX_TABLE_BITS: u32 = 17;
-
+/// What the reader has to know first.
 fn bounds(segment: &Segment) -> Bounds {
     let grammar = &segment.grammar;
     let run = segment.root.iter().filter_map(|item| if let Root::Run(symbol) = item { Some(*symbol) } else { None });

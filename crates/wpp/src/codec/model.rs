@@ -1,11 +1,9 @@
 //! The model: how likely each step is, given what was before it.
 
-use afterimage_ids::{FuncId, NodeId};
-
 use super::coder::Coder;
+use super::escapes::Escapes;
 use super::history::{History, Tail};
-use super::logistic::Chance;
-use super::numbers::{Gamma, Tree};
+use super::numbers::Gamma;
 use super::step::{Step, Token};
 use super::predictor::{ORDERS, Predictor};
 use super::successors::hash;
@@ -44,7 +42,6 @@ struct Frame {
 /// Codes steps, and learns from them.
 pub(super) struct Model<'a> {
     contexts: &'a [NodeContext],
-    bounds: Bounds,
     history: History,
     frames: Vec<Frame>,
     tails: Vec<Tail>,
@@ -55,27 +52,14 @@ pub(super) struct Model<'a> {
     /// The count of the last loop.
     latest_times: u64,
     escapes: Escapes,
-}
-
-/// The models of what no table has predicted.
-struct Escapes {
-    kinds: Vec<[Chance; 8]>,
-    fresh: [Chance; 2],
-    fresh_node: Gamma,
-    next_fresh: u32,
-    seen: Vec<bool>,
-    nodes: Tree,
-    functions: Tree,
-    again: Gamma,
-    times: Vec<Gamma>,
-    symbols: Gamma,
+    /// The counts of loops that no table has predicted, by how long the last one was.
+    escaped_times: Vec<Gamma>,
 }
 
 impl<'a> Model<'a> {
     pub(super) fn new(contexts: &'a [NodeContext], bounds: Bounds) -> Self {
         Self {
             contexts,
-            bounds,
             history: History::default(),
             frames: vec![Frame { within: Within::Root, before: History::default(), symbols: 0 }],
             tails: Vec::new(),
@@ -83,18 +67,8 @@ impl<'a> Model<'a> {
             times: Predictor::new(bounds.table_bits.min(12), 4),
             last_times: vec![0; LOOPS],
             latest_times: 0,
-            escapes: Escapes {
-                kinds: vec![[Chance::new(1 << 15, 1); 8]; 32],
-                fresh: [Chance::new(1 << 15, 1); 2],
-                fresh_node: Gamma::new(),
-                next_fresh: 0,
-                seen: vec![false; bounds.nodes as usize],
-                nodes: Tree::new(bounds.nodes),
-                functions: Tree::new(bounds.functions),
-                again: Gamma::new(),
-                times: (0..9).map(|_| Gamma::new()).collect(),
-                symbols: Gamma::new(),
-            },
+            escapes: Escapes::new(bounds.nodes, bounds.functions),
+            escaped_times: (0..9).map(|_| Gamma::new()).collect(),
         }
     }
 
@@ -138,37 +112,8 @@ impl<'a> Model<'a> {
             Within::Call(_) => 1,
             Within::Sequence => 2,
         };
-        let escapes = &mut self.escapes;
-        let kinds = &mut escapes.kinds[within * 4 + usize::from(calls) * 2 + usize::from(self.history.has_returned())];
-        let given_kind = kind(given);
-        let mut tree = 1;
-        for at in (0..3).rev() {
-            let bit = kinds[tree].code(coder, given_kind >> at & 1 == 1);
-            tree = tree << 1 | usize::from(bit);
-        }
-        Ok(match tree & 7 {
-            0 => {
-                let number = if let Step::Node(node) = given { node.as_u32() } else { 0 };
-                Step::Node(NodeId::from_u32(escapes.node(coder, number)?))
-            }
-            1 => {
-                let number = if let Step::Again(number) = given { number } else { 0 };
-                let ended = self.tails.len() as u64;
-                let distance = ended.wrapping_sub(1).wrapping_sub(number.into());
-                let distance = escapes.again.code(coder, distance).filter(|&distance| distance < ended);
-                Step::Again((ended - 1 - distance.ok_or(CodecError::Malformed("a rule before its definition"))?) as u32)
-            }
-            2 => Step::Sequence,
-            3 => {
-                let symbols = if let Step::Loop { symbols, .. } = given { symbols } else { 0 };
-                let symbols = escapes.symbols.code(coder, symbols.into()).filter(|&symbols| symbols > 0 && symbols <= frame.symbols.into());
-                Step::Loop { symbols: symbols.ok_or(CodecError::Malformed("a loop of more than there is"))? as u32, times: 0 }
-            }
-            4 => Step::Call(escapes.function(coder, given, self.bounds.functions)?),
-            5 => Step::End,
-            6 => Step::Enter(escapes.function(coder, given, self.bounds.functions)?),
-            _ => Step::Leave,
-        })
+        let place = within * 4 + usize::from(calls) * 2 + usize::from(self.history.has_returned());
+        self.escapes.code(coder, given, place, frame.symbols, self.tails.len())
     }
 
     /// Keeps track of where the walk is.
@@ -240,7 +185,7 @@ impl<'a> Model<'a> {
         let times = match self.times.code(coder, token, contexts, |_| true) {
             Some(token) => token.0.into(),
             None => {
-                let more = self.escapes.times[((64 - last.leading_zeros()) as usize).min(8)].code(coder, given.wrapping_sub(2));
+                let more = self.escaped_times[((64 - last.leading_zeros()) as usize).min(8)].code(coder, given.wrapping_sub(2));
                 more.and_then(|more| more.checked_add(2)).ok_or(CodecError::Malformed("an endless repeat"))?
             }
         };
@@ -259,48 +204,6 @@ impl<'a> Model<'a> {
         if let Some(frame) = self.frames.last_mut() {
             frame.symbols += 1;
         }
-    }
-}
-
-impl Escapes {
-    fn node(&mut self, coder: &mut impl Coder, given: u32) -> Result<u32, CodecError> {
-        let fresh = !self.seen.get(given as usize).copied().unwrap_or(false);
-        let node = if self.fresh[0].code(coder, fresh) {
-            let delta = given.wrapping_sub(self.next_fresh) as i32;
-            let zigzag = (delta << 1 ^ delta >> 31) as u32;
-            let zigzag = self.fresh_node.code(coder, zigzag.into()).unwrap_or(u64::MAX) as u32;
-            self.next_fresh.wrapping_add(zigzag >> 1 ^ (zigzag & 1).wrapping_neg())
-        } else {
-            self.nodes.code(coder, given)
-        };
-        let seen = self.seen.get_mut(node as usize).ok_or(CodecError::Malformed("a node that does not exist"))?;
-        if !std::mem::replace(seen, true) {
-            self.next_fresh = node + 1;
-        }
-        Ok(node)
-    }
-
-    fn function(&mut self, coder: &mut impl Coder, given: Step, bound: u32) -> Result<FuncId, CodecError> {
-        let given = if let Step::Call(function) | Step::Enter(function) = given { function.as_u32() } else { 0 };
-        let function = self.functions.code(coder, given);
-        if function < bound {
-            Ok(FuncId::from_u32(function))
-        } else {
-            Err(CodecError::Malformed("a function that does not exist"))
-        }
-    }
-}
-
-fn kind(step: Step) -> usize {
-    match step {
-        Step::Node(_) => 0,
-        Step::Again(_) => 1,
-        Step::Sequence => 2,
-        Step::Loop { .. } => 3,
-        Step::Call(_) => 4,
-        Step::End => 5,
-        Step::Enter(_) => 6,
-        Step::Leave => 7,
     }
 }
 

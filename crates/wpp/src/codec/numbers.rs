@@ -36,6 +36,13 @@ impl Gamma {
         }
         u64::try_from(sum - 1).ok()
     }
+
+    /// Codes a number modulo 2^32 that is near 0 from either side.
+    pub(super) fn code_signed(&mut self, coder: &mut impl Coder, value: u32) -> u32 {
+        let folded = value << 1 ^ ((value as i32) >> 31) as u32;
+        let folded = self.code(coder, folded.into()).map_or(0, |folded| folded as u32);
+        folded >> 1 ^ (folded & 1).wrapping_neg()
+    }
 }
 
 /// Numbers below a bound, the highest bit first; what precedes a bit among the first sixteen is its context.

@@ -40,3 +40,21 @@ pub(super) fn byte(input: &mut &[u8]) -> Result<u8, CodecError> {
     *input = rest;
     Ok(first)
 }
+
+/// Takes the version, which must be this.
+pub(super) fn version(input: &mut &[u8], known: u8) -> Result<(), CodecError> {
+    match byte(input)? {
+        version if version == known => Ok(()),
+        version => Err(CodecError::Version(version)),
+    }
+}
+
+/// Takes the rest, whose length stands before it.
+pub(super) fn rest<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
+    let length = get(input)?;
+    match (input.len() as u64).cmp(&length) {
+        std::cmp::Ordering::Less => Err(CodecError::Truncated),
+        std::cmp::Ordering::Greater => Err(CodecError::Trailing),
+        std::cmp::Ordering::Equal => Ok(std::mem::take(input)),
+    }
+}

@@ -48,11 +48,7 @@ pub fn markov(points: u32, skew: f64, length: usize, seed: u64) -> Sample {
             } else {
                 random.below(points.into()) as u32
             };
-            contexts.push(NodeContext {
-                start,
-                next,
-                calls: false,
-            });
+            contexts.push(NodeContext { next, calls: false });
         }
     }
     first.push(contexts.len() as u32);
@@ -108,7 +104,6 @@ pub fn interpreter(operations: u32, skew: f64, length: usize, seed: u64) -> Samp
     }
     let contexts = (0..operations)
         .map(|_| NodeContext {
-            start: 0,
             next: 0,
             calls: false,
         })
@@ -360,7 +355,7 @@ impl Program {
         let start = path[0];
         let length = path.len() as u64;
         let node = *self.nodes.entry(path).or_insert_with(|| {
-            self.contexts.push(NodeContext { start, next, calls });
+            self.contexts.push(NodeContext { next, calls });
             self.builder.define(Shape {
                 length,
                 loops: self.around.0.clone().into(),
