@@ -5,10 +5,10 @@ mod oracle;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::{
-    Activation, Builder, CallEvent, InMemory, Limits, Node, Occurrence, Segment, Segments, Shape,
-    Summary, Visit, WholePath,
+    Activation, Builder, CallEvent, Grammar, InMemory, Kind, Limits, Node, Occurrence, Root, Rule,
+    Segment, Segments, Shape, Summary, Symbol, TargetError, Visit, WholePath,
 };
 use oracle::{Naive, Run, chaos, programs, runs};
 use proptest::prelude::*;
@@ -320,6 +320,44 @@ fn failures(run: &Run, limit: usize) {
         let next = (0..).find_map(|_| calls.next().ok());
         assert_eq!(next, Some(Some(event)));
     }
+}
+
+#[test]
+fn what_is_not_there_cannot_be_looked_for() {
+    let function = FuncId::from_u32(0);
+    let segment = |before| Segment {
+        before,
+        root: vec![Root::Run(Symbol::rule(RuleId::from_u32(1)))],
+        grammar: Grammar {
+            rules: [(Kind::Call(function), 0, 0), (Kind::Repeat(u64::MAX), 0, 1)]
+                .map(|(kind, start, len)| Rule { kind, start, len })
+                .into_iter()
+                .collect(),
+            symbols: vec![Symbol::rule(RuleId::from_u32(0))],
+        },
+        call_counts: vec![(function, u64::MAX)],
+        ..Segment::default()
+    };
+    let node = Node {
+        function,
+        blocks: [BlockId::from_u32(0), BlockId::from_u32(1)].into(),
+        left_out: 0,
+    };
+    let segments: InMemory = [segment(0), segment(0)].into_iter().collect();
+    let path = WholePath::new(segments, Arc::new([node].into_iter().collect())).unwrap();
+    path.check().unwrap();
+    let [node, unknown] = [0, 1].map(NodeId::from_u32);
+    let executions = |nodes: &[(NodeId, u64)]| path.executions(nodes.iter().copied()).err();
+    assert_eq!(executions(&[(node, 1)]), None);
+    assert_eq!(executions(&[(node, 2)]), Some(TargetError::Position(node)));
+    assert_eq!(
+        executions(&[(unknown, 0)]),
+        Some(TargetError::Unknown(unknown))
+    );
+    let twice = executions(&[(node, 0), (node, 1)]);
+    assert_eq!(twice, Some(TargetError::Twice(node)));
+    let activations = path.activations(function).err();
+    assert_eq!(activations, Some(TargetError::Uncountable));
 }
 
 /// Counts how often segments are loaded.
