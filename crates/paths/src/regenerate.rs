@@ -38,6 +38,14 @@ pub struct ExecutedPath<'a> {
     pub function: FuncId,
     /// The blocks, in order.
     pub blocks: &'a [BlockId],
+    /// The headers of the loops around the first block, the outermost first.
+    pub loops: &'a [BlockId],
+    /// The first block is the last of these headers.
+    pub header: bool,
+    /// The vertex where the activation goes on, after the call if the path ends with one; `None` if it ends.
+    pub next: Option<BlockId>,
+    /// The path ends with a call.
+    pub calls: bool,
 }
 
 /// Why the bits do not make a run of the program.

@@ -3,7 +3,7 @@
 use afterimage_ids::{BlockId, FuncId};
 
 use super::stack::Activation;
-use super::{ExecutedPath, Next, RegenerateError, Regenerator, Sink};
+use super::{Next, RegenerateError, Regenerator, Sink};
 
 /// An activation that was open when the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,12 +112,15 @@ impl Regenerator<'_> {
         let Some(last) = blocks.iter().position(|&b| b == top.block) else {
             return Ok(false);
         };
-        let part = &blocks[..=last];
-        self.time += part.len() as u64;
-        let node = sink.define(ExecutedPath {
-            function: self.tables.id(at.function),
-            blocks: part,
-        });
+        self.time += last as u64 + 1;
+        let node = if last + 1 == blocks.len() {
+            self.tables
+                .path(at.function, at.start, number, sink)?
+                .node
+        } else {
+            self.tables.shorten(last + 1);
+            self.tables.define(at.function, None, sink)
+        };
         sink.path(node);
         self.current = Some(Activation {
             block: top.block,

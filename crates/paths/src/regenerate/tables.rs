@@ -3,6 +3,8 @@
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, TypeId};
 use afterimage_program::{BlockEnd, BlockKind, Callee, EdgeKind, Program};
 
+use afterimage_graph::{DepthFirst, LoopForest};
+
 use super::stack::{LEAVES, NOWHERE};
 use super::{ExecutedPath, RegenerateError, Sink};
 use crate::{EntryIds, PathPlan};
@@ -68,6 +70,7 @@ struct Function {
     /// Which start the root is.
     root: u32,
     entry: Option<(u32, u8)>,
+    loops: LoopForest,
 }
 
 #[derive(Debug)]
@@ -156,10 +159,7 @@ impl<'a> Tables<'a> {
         let end = self.walk(function, start, number)?;
         let length = self.blocks.len() as u32;
         let node = if length > 0 {
-            sink.define(ExecutedPath {
-                function: self.id(function),
-                blocks: &self.blocks,
-            })
+            self.define(function, Some(end), sink)
         } else {
             NodeId::new(0)
         };
@@ -177,6 +177,44 @@ impl<'a> Tables<'a> {
             from.sparse.insert(number as u32, position);
         }
         Ok(path)
+    }
+
+    /// Makes the path that was walked last, or what was left of it, known. `end`: how it ends, if it was walked to its end.
+    pub(super) fn define<S: Sink>(
+        &mut self,
+        function: u32,
+        end: Option<PathEnd>,
+        sink: &mut S,
+    ) -> NodeId {
+        let table = self.function(function);
+        let block_of = |start: u32| table.starts.get(start as usize).map(|s| s.block);
+        let (next, calls) = match end {
+            Some(PathEnd::Start(start)) => (block_of(start), false),
+            Some(PathEnd::Call { returns, .. }) => (block_of(returns), true),
+            _ => (None, false),
+        };
+        let (mut loops, mut header) = (Vec::new(), false);
+        if let Some(&first) = self.blocks.first()
+            && let Some(table) = &self.functions[function as usize]
+        {
+            let forest = table.loops.loops();
+            loops.extend(table.loops.around(first).map(|l| forest[l].header));
+            header = loops.first() == Some(&first);
+            loops.reverse();
+        }
+        sink.define(ExecutedPath {
+            function: self.id(function),
+            blocks: &self.blocks,
+            loops: &loops,
+            header,
+            next,
+            calls,
+        })
+    }
+
+    /// Keeps so many blocks of the path that was walked last.
+    pub(super) fn shorten(&mut self, blocks: usize) {
+        self.blocks.truncate(blocks);
     }
 
     fn start(&mut self, function: u32, start: u32) -> Result<&mut Start, RegenerateError> {
@@ -303,11 +341,13 @@ impl<'a> Tables<'a> {
                 })
                 .collect();
             let root = of_block[cfg.graph.root().index()];
+            let search = DepthFirst::compute(&cfg.graph);
             Box::new(Function {
                 starts,
                 of_block,
                 root,
                 entry: plan.entry_ids.of(program.functions[position].id),
+                loops: LoopForest::compute(&cfg.graph, &search),
             })
         })
     }

@@ -1,12 +1,14 @@
 //! The path of a run: from the words that its probes write to whoever wants the sequence of its paths.
 
 mod buffer;
+mod grammar;
 mod lens;
 mod probes;
 mod regenerate;
 
 pub use buffer::ConsumerGone;
 pub(crate) use buffer::{Message, Producer};
+pub use grammar::{GrammarSink, Nodes};
 pub use lens::{Traced, trace_paths};
 pub(crate) use probes::{HasPaths, PathHost, say_number};
 pub(crate) use regenerate::{Consumed, consume};

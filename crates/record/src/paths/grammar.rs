@@ -1,0 +1,110 @@
+//! From paths to segments of a grammar.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
+use afterimage_paths::{ExecutedPath, Sink};
+use afterimage_wpp::codec::NodeContext;
+use afterimage_wpp::{Builder, Limits, Node, Segment, Shape};
+
+/// Makes a grammar of the paths that it is told of, and hands out its segments as they are completed.
+pub struct GrammarSink<F> {
+    builder: Builder,
+    nodes: PrimaryMap<NodeId, Node>,
+    contexts: Vec<NodeContext>,
+    /// Numbers for the points where paths begin and end.
+    points: HashMap<(FuncId, BlockId), u32>,
+    segment: F,
+    /// How many paths were executed since a segment was last asked for.
+    paths: u32,
+}
+
+/// How many paths may be executed before a segment is asked for.
+const ASK: u32 = 1 << 12;
+
+/// The nodes of a run, and what coding them relies on.
+#[derive(Debug, Default)]
+pub struct Nodes {
+    /// The nodes.
+    pub nodes: PrimaryMap<NodeId, Node>,
+    /// Where they begin and go on.
+    pub contexts: Vec<NodeContext>,
+}
+
+impl<F: FnMut(Segment, &[NodeContext])> GrammarSink<F> {
+    /// A sink that tells `segment` of every segment, with the contexts of the nodes so far.
+    pub fn new(limits: Limits, segment: F) -> Self {
+        Self {
+            builder: Builder::new(limits),
+            nodes: PrimaryMap::new(),
+            contexts: Vec::new(),
+            points: HashMap::new(),
+            segment,
+            paths: 0,
+        }
+    }
+
+    /// The run is over: the last segment, and the nodes.
+    pub fn finish(mut self) -> Nodes {
+        if let Some(segment) = self.builder.finish() {
+            (self.segment)(segment, &self.contexts);
+        }
+        Nodes {
+            nodes: self.nodes,
+            contexts: self.contexts,
+        }
+    }
+
+    #[cold]
+    fn ask(&mut self) {
+        self.paths = 0;
+        if let Some(segment) = self.builder.take_segment() {
+            (self.segment)(segment, &self.contexts);
+        }
+    }
+
+    fn point(&mut self, function: FuncId, block: BlockId) -> u32 {
+        // 0 stands for the end of an activation.
+        let next = self.points.len() as u32 + 1;
+        *self.points.entry((function, block)).or_insert(next)
+    }
+}
+
+impl<F: FnMut(Segment, &[NodeContext])> Sink for GrammarSink<F> {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        let context = NodeContext {
+            next: path.next.map_or(0, |next| self.point(path.function, next)),
+            calls: path.calls,
+        };
+        self.contexts.push(context);
+        self.nodes.push(Node {
+            function: path.function,
+            blocks: path.blocks.into(),
+            left_out: 0,
+        });
+        self.builder.define(Shape {
+            length: path.blocks.len() as u64,
+            loops: path.loops.iter().map(|b| b.as_u32()).collect(),
+            header: path.header,
+        })
+    }
+
+    #[inline]
+    fn path(&mut self, node: NodeId) {
+        self.builder.node(node, 1);
+        self.paths += 1;
+        if self.paths == ASK {
+            self.ask();
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, function: FuncId) {
+        self.builder.enter(function);
+    }
+
+    #[inline]
+    fn leave(&mut self) {
+        self.builder.leave();
+    }
+}
