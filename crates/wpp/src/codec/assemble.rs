@@ -35,7 +35,10 @@ impl<'a> Assembler<'a> {
     pub(super) fn new(limits: &'a Limits, open: usize) -> Self {
         Self {
             limits,
-            steps: (limits.symbols as u64).saturating_mul(8).saturating_add(MOST_STEPS).min(1 << 30),
+            steps: (limits.symbols as u64)
+                .saturating_mul(8)
+                .saturating_add(MOST_STEPS)
+                .min(1 << 30),
             rules: Consing::default(),
             lists: Lists::default(),
             root: Vec::new(),
@@ -48,12 +51,16 @@ impl<'a> Assembler<'a> {
 
     /// Takes a step; false after the last one.
     pub(super) fn step(&mut self, step: Step) -> Result<bool, CodecError> {
-        self.steps = self.steps.checked_sub(1).ok_or(CodecError::TooLarge("steps"))?;
+        self.steps = self
+            .steps
+            .checked_sub(1)
+            .ok_or(CodecError::TooLarge("steps"))?;
         match step {
             Step::Node(node) => self.symbols.push(Symbol::node(node)),
             Step::Again(number) => {
                 let rule = self.ended.get(number as usize);
-                self.symbols.push(*rule.ok_or(CodecError::Malformed("a rule before its definition"))?);
+                self.symbols
+                    .push(*rule.ok_or(CodecError::Malformed("a rule before its definition"))?);
             }
             Step::Sequence => self.begun.push((None, self.symbols.len())),
             Step::Call(function) => self.begun.push((Some(function), self.symbols.len())),
@@ -77,12 +84,13 @@ impl<'a> Assembler<'a> {
         (self.root, grammar)
     }
 
-
     fn end(&mut self, function: Option<FuncId>, from: usize) -> Result<(), CodecError> {
         self.fold(from);
         let rule = match function {
             Some(function) => self.lists.close_call(function, &mut self.rules),
-            None => self.close().ok_or(CodecError::Malformed("an empty sequence"))?,
+            None => self
+                .close()
+                .ok_or(CodecError::Malformed("an empty sequence"))?,
         };
         self.made(rule)?;
         self.ended.push(rule);
@@ -91,10 +99,16 @@ impl<'a> Assembler<'a> {
 
     fn repeat(&mut self, symbols: u32, times: u64) -> Result<(), CodecError> {
         let first = self.begun.last().map_or(0, |&(_, from)| from);
-        let from = self.symbols.len().checked_sub(symbols as usize).filter(|&from| from >= first && symbols > 0);
+        let from = self
+            .symbols
+            .len()
+            .checked_sub(symbols as usize)
+            .filter(|&from| from >= first && symbols > 0);
         let from = from.ok_or(CodecError::Malformed("a loop of more than there is"))?;
         if times < 2 {
-            return Err(CodecError::Malformed("a loop that is executed less than twice"));
+            return Err(CodecError::Malformed(
+                "a loop that is executed less than twice",
+            ));
         }
         self.fold(from);
         let body = self.close().ok_or(CodecError::Malformed("an empty loop"))?;
@@ -110,7 +124,9 @@ impl<'a> Assembler<'a> {
         self.flush()?;
         self.open = match function {
             Some(_) => self.open + 1,
-            None => self.open.checked_sub(1).ok_or(CodecError::Malformed("the end of an activation that is not open"))?,
+            None => self.open.checked_sub(1).ok_or(CodecError::Malformed(
+                "the end of an activation that is not open",
+            ))?,
         };
         self.item(function.map_or(Root::Leave, Root::Enter))
     }
@@ -157,6 +173,10 @@ impl<'a> Assembler<'a> {
     }
 
     fn check(&self) -> Result<(), CodecError> {
-        if self.rules.size() > self.limits.symbols.min(1 << 30) { Err(CodecError::TooLarge("symbols")) } else { Ok(()) }
+        if self.rules.size() > self.limits.symbols.min(1 << 30) {
+            Err(CodecError::TooLarge("symbols"))
+        } else {
+            Ok(())
+        }
     }
 }

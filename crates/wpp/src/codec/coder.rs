@@ -16,7 +16,9 @@ pub(super) trait Coder {
 
     /// The lowest `count` bits of a number, all values equally likely, the highest bit first.
     fn raw(&mut self, value: u64, count: u32) -> u64 {
-        (0..count).rev().fold(0, |sum, at| sum << 1 | u64::from(self.bit(value >> at & 1 == 1, 1 << 15)))
+        (0..count).rev().fold(0, |sum, at| {
+            sum << 1 | u64::from(self.bit(value >> at & 1 == 1, 1 << 15))
+        })
     }
 }
 
@@ -29,7 +31,11 @@ pub(super) struct Encoder {
 
 impl Encoder {
     pub(super) fn new() -> Self {
-        Self { low: 0, range: u64::MAX, bytes: Vec::new() }
+        Self {
+            low: 0,
+            range: u64::MAX,
+            bytes: Vec::new(),
+        }
     }
 
     /// Adds to `low`; an overflow is carried into the bytes, whose value stays below 1.
@@ -55,7 +61,8 @@ impl Encoder {
         let kept = kept.unwrap_or(8);
         let mask = u64::MAX.checked_shr(8 * kept).unwrap_or(0);
         self.add(mask);
-        self.bytes.extend_from_slice(&self.low.to_be_bytes()[..kept as usize]);
+        self.bytes
+            .extend_from_slice(&self.low.to_be_bytes()[..kept as usize]);
         self.bytes
     }
 }
@@ -71,7 +78,8 @@ impl Coder for Encoder {
             self.range -= split;
         }
         if self.range < 1 << 32 {
-            self.bytes.extend_from_slice(&((self.low >> 32) as u32).to_be_bytes());
+            self.bytes
+                .extend_from_slice(&((self.low >> 32) as u32).to_be_bytes());
             self.low <<= 32;
             self.range <<= 32;
         }
@@ -95,7 +103,12 @@ pub(super) struct Decoder<'a> {
 
 impl<'a> Decoder<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        let mut decoder = Self { offset: 0, range: u64::MAX, bytes, taken: 0 };
+        let mut decoder = Self {
+            offset: 0,
+            range: u64::MAX,
+            bytes,
+            taken: 0,
+        };
         decoder.offset = u64::from(decoder.word()) << 32;
         decoder.offset |= u64::from(decoder.word());
         decoder
@@ -141,5 +154,49 @@ impl Coder for Decoder<'_> {
     fn exhausted(&self) -> bool {
         // An encoder writes between one and eight bytes after its last full word.
         self.taken >= self.bytes.len() + 8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn decisions_come_back(decisions in prop::collection::vec((any::<bool>(), 1..65_536u32), 0..2000)) {
+            let mut encoder = Encoder::new();
+            for &(bit, p) in &decisions {
+                encoder.bit(bit, p);
+            }
+            let bytes = encoder.finish();
+            let mut decoder = Decoder::new(&bytes);
+            for &(bit, p) in &decisions {
+                prop_assert_eq!(decoder.bit(!bit, p), bit);
+            }
+            prop_assert!(!decoder.exhausted() && !decoder.has_rest());
+        }
+    }
+
+    #[test]
+    fn a_carry_runs_through_full_bytes() {
+        let mut encoder = Encoder {
+            low: u64::MAX - 5,
+            range: 1 << 40,
+            bytes: vec![1, 0xff, 0xff],
+        };
+        encoder.add(10);
+        assert_eq!((encoder.low, encoder.bytes), (4, vec![2, 0, 0]));
+    }
+
+    #[test]
+    fn a_decision_costs_its_information() {
+        let mut encoder = Encoder::new();
+        for at in 0..100_000 {
+            encoder.bit(at % 100 != 0, 64_881);
+        }
+        let entropy = 100_000.0 * 0.0808 / 8.0;
+        assert!((encoder.finish().len() as f64 / entropy - 1.0).abs() < 0.01);
     }
 }

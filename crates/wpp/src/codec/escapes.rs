@@ -66,7 +66,10 @@ impl Escapes {
             0 => Step::Node(self.node(coder, given)?),
             1 => Step::Again(self.again(coder, given, ended)?),
             2 => Step::Sequence,
-            3 => Step::Loop { symbols: self.symbols(coder, given, symbols)?, times: 0 },
+            3 => Step::Loop {
+                symbols: self.symbols(coder, given, symbols)?,
+                times: 0,
+            },
             4 => Step::Call(self.function(coder, given)?),
             5 => Step::End,
             6 => Step::Enter(self.function(coder, given)?),
@@ -75,7 +78,11 @@ impl Escapes {
     }
 
     fn node(&mut self, coder: &mut impl Coder, given: Step) -> Result<NodeId, CodecError> {
-        let given = if let Step::Node(node) = given { node.as_u32() } else { 0 };
+        let given = if let Step::Node(node) = given {
+            node.as_u32()
+        } else {
+            0
+        };
         let is_fresh = !self.seen.get(given as usize).copied().unwrap_or(false);
         let node = if self.fresh.code(coder, is_fresh) {
             let ahead = given.wrapping_sub(self.next_fresh);
@@ -84,28 +91,62 @@ impl Escapes {
         } else {
             self.nodes.code(coder, given)
         };
-        let seen = self.seen.get_mut(node as usize).ok_or(CodecError::Malformed("a node that does not exist"))?;
+        let seen = self
+            .seen
+            .get_mut(node as usize)
+            .ok_or(CodecError::Malformed("a node that does not exist"))?;
         if !std::mem::replace(seen, true) {
             self.next_fresh = node + 1;
         }
         Ok(NodeId::from_u32(node))
     }
 
-    fn again(&mut self, coder: &mut impl Coder, given: Step, ended: usize) -> Result<u32, CodecError> {
-        let given = if let Step::Again(number) = given { number.into() } else { 0 };
-        let ago = self.again.code(coder, (ended as u64).wrapping_sub(1).wrapping_sub(given));
+    fn again(
+        &mut self,
+        coder: &mut impl Coder,
+        given: Step,
+        ended: usize,
+    ) -> Result<u32, CodecError> {
+        let given = if let Step::Again(number) = given {
+            number.into()
+        } else {
+            0
+        };
+        let ago = self
+            .again
+            .code(coder, (ended as u64).wrapping_sub(1).wrapping_sub(given));
         let number = ago.and_then(|ago| (ended as u64).checked_sub(1)?.checked_sub(ago));
-        number.map(|number| number as u32).ok_or(CodecError::Malformed("a rule before its definition"))
+        number
+            .map(|number| number as u32)
+            .ok_or(CodecError::Malformed("a rule before its definition"))
     }
 
-    fn symbols(&mut self, coder: &mut impl Coder, given: Step, most: u32) -> Result<u32, CodecError> {
-        let given = if let Step::Loop { symbols, .. } = given { symbols } else { 0 };
-        let symbols = self.symbols.code(coder, given.into()).filter(|&symbols| symbols > 0 && symbols <= most.into());
-        symbols.map(|symbols| symbols as u32).ok_or(CodecError::Malformed("a loop of more than there is"))
+    fn symbols(
+        &mut self,
+        coder: &mut impl Coder,
+        given: Step,
+        most: u32,
+    ) -> Result<u32, CodecError> {
+        let given = if let Step::Loop { symbols, .. } = given {
+            symbols
+        } else {
+            0
+        };
+        let symbols = self
+            .symbols
+            .code(coder, given.into())
+            .filter(|&symbols| symbols > 0 && symbols <= most.into());
+        symbols
+            .map(|symbols| symbols as u32)
+            .ok_or(CodecError::Malformed("a loop of more than there is"))
     }
 
     fn function(&mut self, coder: &mut impl Coder, given: Step) -> Result<FuncId, CodecError> {
-        let given = if let Step::Call(function) | Step::Enter(function) = given { function.as_u32() } else { 0 };
+        let given = if let Step::Call(function) | Step::Enter(function) = given {
+            function.as_u32()
+        } else {
+            0
+        };
         let function = self.functions.code(coder, given);
         if function < self.functions_below {
             Ok(FuncId::from_u32(function))

@@ -15,7 +15,7 @@ pub(super) struct History {
     returned: u32,
     /// What was repeated since the last node, or 0.
     looped: u32,
-    /// How many nodes were executed in this activation.
+    /// How many nodes were executed in this activation, modulo 2^32.
     count: u32,
     /// The last node, plus 1; 0 right after an entry.
     node: u32,
@@ -39,13 +39,18 @@ impl History {
         self.returned != 0
     }
 
-    /// The contexts of the orders 1, 2, 3 and 6.
+    /// What the last 1, 2, 3 and 6 nodes were.
     #[inline]
     pub(super) fn contexts(&self) -> [u64; 4] {
-        let first = hash(u64::from(self.has_returned()) << 32 | u64::from(self.looped), self.past[0]);
+        let first = hash(
+            u64::from(self.has_returned()) << 32 | u64::from(self.looped),
+            self.past[0],
+        );
         let second = hash(hash(first, self.past[1]), self.returned);
         let third = hash(second, self.past[2]);
-        let last = self.past[3..].iter().fold(third, |context, &past| hash(context, past));
+        let last = self.past[3..]
+            .iter()
+            .fold(third, |context, &past| hash(context, past));
         [first, second, third, last]
     }
 
@@ -54,14 +59,17 @@ impl History {
     pub(super) fn push(&mut self, node: u32) {
         self.shift(node + 1);
         self.node = node + 1;
-        self.count += 1;
+        self.count = self.count.wrapping_add(1);
     }
 
     fn shift(&mut self, latest: u32) {
-        let folded = if self.returned == 0 { self.past[0] } else { hash(self.past[0].into(), self.returned) as u32 };
-        self.past.copy_within(1..DEPTH - 1, 2);
-        self.past[0] = latest;
-        self.past[1] = folded;
+        let folded = if self.returned == 0 {
+            self.past[0]
+        } else {
+            hash(self.past[0].into(), self.returned) as u32
+        };
+        let [_, second, third, fourth, fifth, _] = self.past;
+        self.past = [latest, folded, second, third, fourth, fifth];
         self.returned = 0;
         self.looped = 0;
     }
@@ -69,9 +77,15 @@ impl History {
     /// The history at the entry of an activation that begins here.
     pub(super) fn entry(&self, function: u32) -> Self {
         let entry = hash(1 << 32, function) as u32;
-        let mut inner = Self { returned: 0, ..*self };
+        let mut inner = Self {
+            returned: 0,
+            ..*self
+        };
         inner.shift(entry);
-        Self { past: inner.past, ..Self::default() }
+        Self {
+            past: inner.past,
+            ..Self::default()
+        }
     }
 
     /// An activation of `function` has ended, whose last history is given.
@@ -87,13 +101,22 @@ impl History {
 
     /// What was left behind since `count` was this.
     pub(super) fn tail(&self, since: &Self) -> Tail {
-        Tail { history: *self, own: self.count.wrapping_sub(since.count) }
+        Tail {
+            history: *self,
+            own: self.count.wrapping_sub(since.count),
+        }
     }
 
     /// A rule was executed again.
     #[inline]
     pub(super) fn apply(&mut self, tail: &Tail) {
-        let History { past, returned, looped, node, .. } = tail.history;
+        let History {
+            past,
+            returned,
+            looped,
+            node,
+            ..
+        } = tail.history;
         let own = (tail.own as usize).min(DEPTH);
         if own > 0 {
             self.shift(0);

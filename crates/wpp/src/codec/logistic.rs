@@ -43,7 +43,11 @@ static STRETCH: [i16; 4096] = {
 /// The probability, in 1/65536, of a value in the logistic domain; never 0 or 1.
 #[inline]
 pub(super) fn squash(x: i32) -> u32 {
-    if x >= 0 { u32::from(SQUASH[x.min(MAX) as usize]) } else { 65_536 - u32::from(SQUASH[(-x).min(MAX) as usize]) }
+    if x >= 0 {
+        u32::from(SQUASH[x.min(MAX) as usize])
+    } else {
+        65_536 - u32::from(SQUASH[(-x).min(MAX) as usize])
+    }
 }
 
 /// A probability that approaches what happens: at first in steps of 1/n, later of a fixed size.
@@ -111,7 +115,12 @@ impl<const N: usize> Mixer<N> {
     /// The mixed opinion, as a probability in 1/65536.
     #[inline]
     pub(super) fn mix(&self, opinions: &[i32; N]) -> u32 {
-        let sum: i64 = self.0.iter().zip(opinions).map(|(&weight, &x)| i64::from(weight) * i64::from(x)).sum();
+        let sum: i64 = self
+            .0
+            .iter()
+            .zip(opinions)
+            .map(|(&weight, &x)| i64::from(weight) * i64::from(x))
+            .sum();
         squash((sum >> 16).clamp(-i64::from(MAX), i64::from(MAX)) as i32)
     }
 
@@ -120,7 +129,45 @@ impl<const N: usize> Mixer<N> {
     pub(super) fn update(&mut self, opinions: &[i32; N], p: u32, bit: bool, rate: i32) {
         let error = (i32::from(bit) << 16) - p as i32;
         for (weight, &x) in self.0.iter_mut().zip(opinions) {
-            *weight = (*weight + ((x * (error >> 2) / 1024 * rate) >> 4)).clamp(-(8 << 16), 8 << 16);
+            *weight =
+                (*weight + ((x * (error >> 2) / 1024 * rate) >> 4)).clamp(-(8 << 16), 8 << 16);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_the_functions() {
+        for x in -MAX..=MAX {
+            let exact = 65_536.0 / (1.0 + (-f64::from(x) / f64::from(UNIT)).exp());
+            let p = squash(x);
+            assert!(
+                (f64::from(p) - exact).abs() <= 1.0 && 0 < p && p < 65_536,
+                "{x}: {p}"
+            );
+        }
+        for p in (8..65_536u32).step_by(16) {
+            let p16 = f64::from(p) / 65_536.0;
+            let exact = (p16 / (1.0 - p16)).ln() * f64::from(UNIT);
+            let near = f64::from(Chance::new(p, 0).stretch());
+            assert!(
+                (near - exact).abs() <= 2.0 + exact.abs() / 16.0,
+                "{p}: {near} {exact}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_chance_approaches_what_happens() {
+        let mut chance = Chance::new(1 << 15, 1);
+        (0..20_000).for_each(|at| chance.update(at % 10 == 0));
+        assert!((5000..9000).contains(&chance.p()), "{}", chance.p());
+        (0..10_000).for_each(|_| chance.update(true));
+        assert!((65_400..65_536).contains(&chance.p()), "{}", chance.p());
+        (0..10_000).for_each(|_| chance.update(false));
+        assert!((1..100).contains(&chance.p()), "{}", chance.p());
     }
 }

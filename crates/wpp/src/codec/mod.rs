@@ -121,7 +121,12 @@ pub enum CodecError {
 pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     let bounds = bounds(segment);
     let mut out = vec![VERSION, bounds.table_bits as u8];
-    for value in [segment.before, segment.length, bounds.nodes.into(), bounds.functions.into()] {
+    for value in [
+        segment.before,
+        segment.length,
+        bounds.nodes.into(),
+        bounds.functions.into(),
+    ] {
         varint::put(&mut out, value);
     }
     varint::put(&mut out, segment.open.len() as u64);
@@ -146,7 +151,11 @@ pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
 /// # Errors
 /// Bytes that [`encode`] does not write, above all those of a segment that was cut off, and segments beyond the limits.
 /// Bytes that were changed may also be those of another segment, which is sound in itself.
-pub fn decode(bytes: &[u8], contexts: &[NodeContext], limits: &Limits) -> Result<Segment, CodecError> {
+pub fn decode(
+    bytes: &[u8],
+    contexts: &[NodeContext],
+    limits: &Limits,
+) -> Result<Segment, CodecError> {
     let input = &mut &*bytes;
     varint::version(input, VERSION)?;
     let table_bits = u32::from(varint::byte(input)?);
@@ -155,14 +164,29 @@ pub fn decode(bytes: &[u8], contexts: &[NodeContext], limits: &Limits) -> Result
     }
     let before = varint::get(input)?;
     let length = varint::get(input)?;
-    let nodes = varint::get_below(input, u64::from(limits.nodes.min(Symbol::LIMIT)) + 1, "nodes")? as u32;
+    let nodes = varint::get_below(
+        input,
+        u64::from(limits.nodes.min(Symbol::LIMIT)) + 1,
+        "nodes",
+    )? as u32;
     let functions = varint::get_below(input, u64::from(limits.functions) + 1, "functions")? as u32;
     let open = varint::get_below(input, limits.open as u64 + 1, "open activations")?;
     let open = (0..open)
-        .map(|_| Ok(FuncId::from_u32(varint::get_below(input, functions.into(), "functions")? as u32)))
+        .map(|_| {
+            Ok(FuncId::from_u32(
+                varint::get_below(input, functions.into(), "functions")? as u32,
+            ))
+        })
         .collect::<Result<Vec<_>, CodecError>>()?;
     let mut coder = Decoder::new(varint::rest(input)?);
-    let mut model = Model::new(contexts, Bounds { nodes, functions, table_bits });
+    let mut model = Model::new(
+        contexts,
+        Bounds {
+            nodes,
+            functions,
+            table_bits,
+        },
+    );
     let mut assembler = Assembler::new(limits, open.len());
     while assembler.step(model.step(&mut coder, Step::End)?)? {}
     if coder.has_rest() {
@@ -191,29 +215,71 @@ pub fn canonical(segment: &Segment) -> Result<Segment, CodecError> {
         }
     });
     result?;
-    finish(segment.before, segment.length, segment.open.clone(), assembler)
+    finish(
+        segment.before,
+        segment.length,
+        segment.open.clone(),
+        assembler,
+    )
 }
 
-fn finish(before: u64, length: u64, open: Vec<FuncId>, assembler: Assembler) -> Result<Segment, CodecError> {
+fn finish(
+    before: u64,
+    length: u64,
+    open: Vec<FuncId>,
+    assembler: Assembler,
+) -> Result<Segment, CodecError> {
     let (root, grammar) = assembler.finish();
-    let (node_counts, call_counts) = tally(&grammar, &root).ok_or(CodecError::Malformed("a path without end"))?;
-    Ok(Segment { before, length, open, root, grammar, node_counts, call_counts })
+    let (node_counts, call_counts) =
+        tally(&grammar, &root).ok_or(CodecError::Malformed("a path without end"))?;
+    Ok(Segment {
+        before,
+        length,
+        open,
+        root,
+        grammar,
+        node_counts,
+        call_counts,
+    })
 }
 
 /// What the reader has to know first.
 fn bounds(segment: &Segment) -> Bounds {
     let grammar = &segment.grammar;
-    let run = segment.root.iter().filter_map(|item| if let Root::Run(symbol) = item { Some(*symbol) } else { None });
+    let run = segment.root.iter().filter_map(|item| {
+        if let Root::Run(symbol) = item {
+            Some(*symbol)
+        } else {
+            None
+        }
+    });
     let symbols = run.chain(grammar.symbols.iter().copied());
-    let nodes = symbols.filter_map(|symbol| symbol.as_node()).map(|node| node.as_u32() + 1).max().unwrap_or(0);
+    let nodes = symbols
+        .filter_map(|symbol| symbol.as_node())
+        .map(|node| node.as_u32() + 1)
+        .max()
+        .unwrap_or(0);
     let functions = grammar.rules.values().filter_map(|rule| match rule.kind {
         Kind::Call(function) => Some(function),
         Kind::Sequence | Kind::Repeat(_) => None,
     });
-    let entered = segment.root.iter().filter_map(|item| if let Root::Enter(f) = item { Some(*f) } else { None });
+    let entered = segment.root.iter().filter_map(|item| {
+        if let Root::Enter(f) = item {
+            Some(*f)
+        } else {
+            None
+        }
+    });
     let functions = functions.chain(entered).chain(segment.open.iter().copied());
-    let functions = functions.map(|function| function.as_u32().saturating_add(1)).max().unwrap_or(0);
+    let functions = functions
+        .map(|function| function.as_u32().saturating_add(1))
+        .max()
+        .unwrap_or(0);
     let steps = grammar.symbols.len() + grammar.rules.len() + segment.root.len();
     let table_bits = (usize::BITS - steps.leading_zeros()).clamp(MIN_TABLE_BITS, MAX_TABLE_BITS);
-    Bounds { nodes, functions, table_bits }
+    Bounds {
+        nodes,
+        functions,
+        table_bits,
+    }
 }

@@ -4,8 +4,8 @@ use super::coder::Coder;
 use super::escapes::Escapes;
 use super::history::{History, Tail};
 use super::numbers::Gamma;
-use super::step::{Step, Token};
 use super::predictor::{ORDERS, Predictor};
+use super::step::{Step, Token};
 use super::successors::hash;
 use super::{CodecError, NodeContext};
 
@@ -61,7 +61,11 @@ impl<'a> Model<'a> {
         Self {
             contexts,
             history: History::default(),
-            frames: vec![Frame { within: Within::Root, before: History::default(), symbols: 0 }],
+            frames: vec![Frame {
+                within: Within::Root,
+                before: History::default(),
+                symbols: 0,
+            }],
             tails: Vec::new(),
             steps: Predictor::new(bounds.table_bits, 10),
             times: Predictor::new(bounds.table_bits.min(12), 4),
@@ -77,8 +81,17 @@ impl<'a> Model<'a> {
         let contexts = self.contexts();
         let frame = self.frames[self.frames.len() - 1];
         let given_token = Token::of(given);
-        let (step, token) = match self.steps.code(coder, given_token, contexts, |token| is_allowed(token, &frame)) {
-            Some(token) => (if token == given_token { given } else { token.step() }, token),
+        let (step, token) = match self.steps.code(coder, given_token, contexts, |token| {
+            is_allowed(token, &frame)
+        }) {
+            Some(token) => (
+                if token == given_token {
+                    given
+                } else {
+                    token.step()
+                },
+                token,
+            ),
             None => {
                 let step = self.escape(coder, given)?;
                 (step, Token::of(step))
@@ -91,11 +104,16 @@ impl<'a> Model<'a> {
         self.learn(coder, step, given)
     }
 
+    /// Where the last node ends, and what the last nodes were; apart for what is written as a sequence.
     fn contexts(&self) -> [u64; ORDERS] {
         let [first, second, third, last] = self.history.contexts();
-        let start = self.history.last().and_then(|node| self.contexts.get(node as usize)).map_or(0, |context| {
-            hash(3 + u64::from(self.history.has_returned()), context.next)
-        });
+        let start = self
+            .history
+            .last()
+            .and_then(|node| self.contexts.get(node as usize))
+            .map_or(0, |context| {
+                hash(3 + u64::from(self.history.has_returned()), context.next)
+            });
         let frame = self.frames[self.frames.len() - 1];
         let place = match frame.within {
             Within::Root | Within::Call(_) => 0,
@@ -106,22 +124,36 @@ impl<'a> Model<'a> {
 
     fn escape(&mut self, coder: &mut impl Coder, given: Step) -> Result<Step, CodecError> {
         let frame = self.frames[self.frames.len() - 1];
-        let calls = self.history.last().and_then(|node| self.contexts.get(node as usize)).is_some_and(|c| c.calls);
+        let calls = self
+            .history
+            .last()
+            .and_then(|node| self.contexts.get(node as usize))
+            .is_some_and(|c| c.calls);
         let within = match frame.within {
             Within::Root => 0,
             Within::Call(_) => 1,
             Within::Sequence => 2,
         };
         let place = within * 4 + usize::from(calls) * 2 + usize::from(self.history.has_returned());
-        self.escapes.code(coder, given, place, frame.symbols, self.tails.len())
+        self.escapes
+            .code(coder, given, place, frame.symbols, self.tails.len())
     }
 
     /// Keeps track of where the walk is.
-    fn learn(&mut self, coder: &mut impl Coder, step: Step, given: Step) -> Result<Step, CodecError> {
+    fn learn(
+        &mut self,
+        coder: &mut impl Coder,
+        step: Step,
+        given: Step,
+    ) -> Result<Step, CodecError> {
         let top = self.frames.len() - 1;
         match step {
             Step::Loop { symbols, .. } => {
-                let given = if let Step::Loop { times, .. } = given { times } else { 0 };
+                let given = if let Step::Loop { times, .. } = given {
+                    times
+                } else {
+                    0
+                };
                 let times = self.times(coder, symbols, given)?;
                 self.history.looped(symbols);
                 self.frames[top].symbols -= symbols - 1;
@@ -170,36 +202,50 @@ impl<'a> Model<'a> {
         Ok(step)
     }
 
-    fn times(&mut self, coder: &mut impl Coder, symbols: u32, given: u64) -> Result<u64, CodecError> {
-        let [start, first, second, third, fourth] = self.contexts();
-        let last = &mut self.last_times[first as usize % LOOPS];
+    /// Codes how often a loop's body was executed.
+    fn times(
+        &mut self,
+        coder: &mut impl Coder,
+        symbols: u32,
+        given: u64,
+    ) -> Result<u64, CodecError> {
+        let [_, first, second, third, last] = self.contexts();
+        let previous = &mut self.last_times[first as usize % LOOPS];
         let contexts = [
             hash(first, symbols),
-            hash(hash(first, symbols), *last as u32),
+            hash(hash(first, symbols), *previous as u32),
             hash(hash(second, symbols), self.latest_times as u32),
             hash(third, symbols),
-            hash(fourth, symbols),
+            hash(last, symbols),
         ];
-        let _ = start;
         let token = u32::try_from(given).map_or(Token::NONE, Token);
         let times = match self.times.code(coder, token, contexts, |_| true) {
             Some(token) => token.0.into(),
             None => {
-                let more = self.escaped_times[((64 - last.leading_zeros()) as usize).min(8)].code(coder, given.wrapping_sub(2));
-                more.and_then(|more| more.checked_add(2)).ok_or(CodecError::Malformed("an endless repeat"))?
+                let class = (u64::BITS - previous.leading_zeros()).min(8);
+                let more = self.escaped_times[class as usize].code(coder, given.wrapping_sub(2));
+                more.and_then(|more| more.checked_add(2))
+                    .ok_or(CodecError::Malformed("an endless repeat"))?
             }
         };
-        self.times.update(u32::try_from(times).map_or(Token::NONE, Token));
-        *last = times;
+        self.times
+            .update(u32::try_from(times).map_or(Token::NONE, Token));
+        *previous = times;
         self.latest_times = times;
         Ok(times)
     }
 
+    /// A rule begins, or an activation of the root.
     fn begin(&mut self, within: Within, step: Step) -> Step {
-        self.frames.push(Frame { within, before: self.history, symbols: 0 });
+        self.frames.push(Frame {
+            within,
+            before: self.history,
+            symbols: 0,
+        });
         step
     }
 
+    /// The innermost rule has a symbol more.
     fn symbol(&mut self) {
         if let Some(frame) = self.frames.last_mut() {
             frame.symbols += 1;
@@ -208,13 +254,15 @@ impl<'a> Model<'a> {
 }
 
 /// Whether a step can stand here.
+#[inline]
 fn is_allowed(token: Token, frame: &Frame) -> bool {
-    let shortest = match frame.within {
-        Within::Root | Within::Call(_) => 0,
-        Within::Sequence => 2,
-    };
-    if token.looped().is_some_and(|symbols| symbols == 0 || symbols > frame.symbols) {
-        return false;
+    if !token.is_structure() {
+        return true;
     }
-    !(token.is_end() && frame.symbols < shortest || token.is_root() && frame.within != Within::Root)
+    match token.step() {
+        Step::End => frame.within != Within::Sequence || frame.symbols >= 2,
+        Step::Loop { symbols, .. } => symbols > 0 && symbols <= frame.symbols,
+        Step::Enter(_) | Step::Leave => frame.within == Within::Root,
+        Step::Node(_) | Step::Again(_) | Step::Sequence | Step::Call(_) => true,
+    }
 }

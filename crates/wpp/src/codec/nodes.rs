@@ -36,7 +36,10 @@ pub fn encode_nodes(nodes: &PrimaryMap<NodeId, Node>) -> Vec<u8> {
     for node in nodes.values() {
         let function = table.function(&mut coder, node.function.as_u32());
         let left_out = table.left_out.code(&mut coder, node.left_out);
-        debug_assert_eq!((function, left_out), (node.function.as_u32(), Some(node.left_out)));
+        debug_assert_eq!(
+            (function, left_out),
+            (node.function.as_u32(), Some(node.left_out))
+        );
         table.begin(function);
         for block in &node.blocks {
             table.block(&mut coder, block.as_u32() + 1);
@@ -56,10 +59,17 @@ pub fn encode_nodes(nodes: &PrimaryMap<NodeId, Node>) -> Vec<u8> {
 /// # Errors
 /// Bytes that [`encode_nodes`] does not write, above all those of a table that was cut off, and tables beyond the limits. A
 /// table that was changed may also be another table.
-pub fn decode_nodes(bytes: &[u8], limits: &NodeLimits) -> Result<PrimaryMap<NodeId, Node>, CodecError> {
+pub fn decode_nodes(
+    bytes: &[u8],
+    limits: &NodeLimits,
+) -> Result<PrimaryMap<NodeId, Node>, CodecError> {
     let input = &mut &*bytes;
     varint::version(input, VERSION)?;
-    let count = varint::get_below(input, u64::from(limits.nodes.min(Symbol::LIMIT)) + 1, "nodes")?;
+    let count = varint::get_below(
+        input,
+        u64::from(limits.nodes.min(Symbol::LIMIT)) + 1,
+        "nodes",
+    )?;
     let mut coder = Decoder::new(varint::rest(input)?);
     let mut table = Table::new(usize::try_from(count).unwrap_or(usize::MAX));
     let mut nodes = PrimaryMap::new();
@@ -70,7 +80,10 @@ pub fn decode_nodes(bytes: &[u8], limits: &NodeLimits) -> Result<PrimaryMap<Node
         if function >= limits.functions {
             return Err(CodecError::Malformed("a function that does not exist"));
         }
-        let left_out = table.left_out.code(&mut coder, 0).ok_or(CodecError::Malformed("a stretch without end"))?;
+        let left_out = table
+            .left_out
+            .code(&mut coder, 0)
+            .ok_or(CodecError::Malformed("a stretch without end"))?;
         table.begin(function);
         loop {
             if coder.exhausted() {
@@ -86,7 +99,11 @@ pub fn decode_nodes(bytes: &[u8], limits: &NodeLimits) -> Result<PrimaryMap<Node
         if blocks.is_empty() && left_out == 0 {
             return Err(CodecError::Malformed("an empty path"));
         }
-        nodes.push(Node { function: FuncId::from_u32(function), blocks: blocks.drain(..).collect(), left_out });
+        nodes.push(Node {
+            function: FuncId::from_u32(function),
+            blocks: blocks.drain(..).collect(),
+            left_out,
+        });
     }
     if coder.exhausted() {
         return Err(CodecError::Truncated);
@@ -132,10 +149,19 @@ impl Table {
         let [last, before] = self.recent;
         let first = hash(1, last);
         let second = hash(first, before);
-        let contexts = [first, second, hash(first, self.past[0]), hash(second, self.past[0]), hash(2, 0)];
+        let contexts = [
+            first,
+            second,
+            hash(first, self.past[0]),
+            hash(second, self.past[0]),
+            hash(2, 0),
+        ];
         let function = match self.functions.code(coder, Token(given), contexts, |_| true) {
             Some(token) => token.0,
-            None => last.wrapping_add(self.new_functions.code_signed(coder, given.wrapping_sub(last))),
+            None => last.wrapping_add(
+                self.new_functions
+                    .code_signed(coder, given.wrapping_sub(last)),
+            ),
         };
         self.functions.update(Token(function));
         self.recent = [function, last];

@@ -13,7 +13,10 @@ pub(super) struct Gamma {
 
 impl Gamma {
     pub(super) fn new() -> Self {
-        Self { lengths: [Chance::new(1 << 15, 1); 65], heads: [[Chance::new(1 << 15, 1); 4]; 65] }
+        Self {
+            lengths: [Chance::new(1 << 15, 1); 65],
+            heads: [[Chance::new(1 << 15, 1); 4]; 65],
+        }
     }
 
     /// Codes a number; one of more than 64 bits, which only hostile bytes hold, is `None`.
@@ -40,7 +43,9 @@ impl Gamma {
     /// Codes a number modulo 2^32 that is near 0 from either side.
     pub(super) fn code_signed(&mut self, coder: &mut impl Coder, value: u32) -> u32 {
         let folded = value << 1 ^ ((value as i32) >> 31) as u32;
-        let folded = self.code(coder, folded.into()).map_or(0, |folded| folded as u32);
+        let folded = self
+            .code(coder, folded.into())
+            .map_or(0, |folded| folded as u32);
         folded >> 1 ^ (folded & 1).wrapping_neg()
     }
 }
@@ -55,7 +60,10 @@ impl Tree {
     /// For numbers below `bound`.
     pub(super) fn new(bound: u32) -> Self {
         let bits = u32::BITS - bound.saturating_sub(1).leading_zeros();
-        Self { bits, chances: vec![Chance::new(1 << 15, 1); 1 << bits.min(16)] }
+        Self {
+            bits,
+            chances: vec![Chance::new(1 << 15, 1); 1 << bits.min(16)],
+        }
     }
 
     /// Codes a number; hostile bytes can hold one that is not below the bound.
@@ -68,5 +76,36 @@ impl Tree {
         let rest = self.bits.saturating_sub(16);
         let head = u64::from(sum) - (1 << self.bits.min(16));
         (head << rest | coder.raw(u64::from(value), rest)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::coder::{Decoder, Encoder};
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(
+            numbers in prop::collection::vec(prop_oneof![any::<u64>(), 0..9u64, Just(u64::MAX)], 0..100),
+            bound in 1..u32::MAX,
+        ) {
+            fn all(coder: &mut impl Coder, numbers: &[u64], given: bool, bound: u32) -> Vec<(u64, u32, u32)> {
+                let (mut gamma, mut signed, mut tree) = (Gamma::new(), Gamma::new(), Tree::new(bound));
+                numbers.iter().map(|&number| {
+                    let number = if given { number } else { 0 };
+                    let whole = gamma.code(coder, number).unwrap();
+                    let other = signed.code_signed(coder, number as u32);
+                    (whole, other, tree.code(coder, number as u32 % bound))
+                }).collect()
+            }
+            let expected: Vec<_> = numbers.iter().map(|&n| (n, n as u32, n as u32 % bound)).collect();
+            let mut encoder = Encoder::new();
+            prop_assert_eq!(all(&mut encoder, &numbers, true, bound), expected.clone());
+            let bytes = encoder.finish();
+            prop_assert_eq!(all(&mut Decoder::new(&bytes), &numbers, false, bound), expected);
+        }
     }
 }

@@ -39,7 +39,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    const ONE: Self = Self { form: Form::Named, width: 1, steps: 1 };
+    const ONE: Self = Self {
+        form: Form::Named,
+        width: 1,
+        steps: 1,
+    };
 }
 
 /// What is made of a symbol where it occurs, after the first time.
@@ -64,7 +68,11 @@ pub(super) fn plan(segment: &Segment) -> PrimaryMap<RuleId, Plan> {
 }
 
 /// Names sequences of more than `longest` steps only. Returns how many steps all will be, too.
-fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) -> (PrimaryMap<RuleId, Plan>, u64) {
+fn plan_up_to(
+    longest: u32,
+    segment: &Segment,
+    uses: &PrimaryMap<RuleId, u8>,
+) -> (PrimaryMap<RuleId, Plan>, u64) {
     let grammar = &segment.grammar;
     let mut plans: PrimaryMap<RuleId, Plan> = PrimaryMap::with_capacity(grammar.rules.len());
     let mut all = 0u64;
@@ -76,12 +84,28 @@ fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) ->
             steps = steps.saturating_add(plan.steps);
         }
         let plan = match rule.kind {
-            Kind::Sequence if uses[id] <= 1 || steps <= longest => Plan { form: Form::Dissolved, width, steps },
+            Kind::Sequence if uses[id] <= 1 || steps <= longest => Plan {
+                form: Form::Dissolved,
+                width,
+                steps,
+            },
             Kind::Repeat(times) if u64::from(steps).saturating_mul(times) <= MOST_UNROLLED => {
-                Plan { form: Form::Unrolled, width: width * times as u32, steps: steps * times as u32 }
+                Plan {
+                    form: Form::Unrolled,
+                    width: width * times as u32,
+                    steps: steps * times as u32,
+                }
             }
-            Kind::Repeat(_) => Plan { form: Form::Dissolved, width: 1, steps: steps.saturating_add(1) },
-            Kind::Sequence | Kind::Call(_) => Plan { form: Form::Named, width, steps },
+            Kind::Repeat(_) => Plan {
+                form: Form::Dissolved,
+                width: 1,
+                steps: steps.saturating_add(1),
+            },
+            Kind::Sequence | Kind::Call(_) => Plan {
+                form: Form::Named,
+                width,
+                steps,
+            },
         };
         if plan.form == Form::Named {
             all = all.saturating_add(2 + u64::from(steps));
@@ -113,7 +137,11 @@ fn uses(segment: &Segment) -> PrimaryMap<RuleId, u8> {
             Kind::Repeat(_) => uses[id],
             Kind::Sequence | Kind::Call(_) => uses[id].min(1),
         };
-        for child in grammar.symbols_of(id).iter().filter_map(|symbol| symbol.as_rule()) {
+        for child in grammar
+            .symbols_of(id)
+            .iter()
+            .filter_map(|symbol| symbol.as_rule())
+        {
             uses[child] = (uses[child] + each).min(2);
         }
     }

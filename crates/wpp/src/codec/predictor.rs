@@ -52,7 +52,8 @@ impl Predictor {
         is_allowed: impl Fn(Token) -> bool,
     ) -> Option<Token> {
         self.places = std::array::from_fn(|order| self.tables[order].find(contexts[order]));
-        let slots: [_; ORDERS] = std::array::from_fn(|order| *self.tables[order].slot(self.places[order]));
+        let slots: [_; ORDERS] =
+            std::array::from_fn(|order| *self.tables[order].slot(self.places[order]));
         let mut rest: [u32; ORDERS] = std::array::from_fn(|order| slots[order].total());
         let confidence = (rest[4].min(3) * 4 + rest[3].min(3)) as usize;
         let mut tried = [Token::NONE; ORDERS * CANDIDATES];
@@ -70,12 +71,14 @@ impl Predictor {
                 let mut counts = [0; ORDERS];
                 for other in 0..ORDERS {
                     counts[other] = slots[other].count(token);
-                    states[other] = level(counts[other]) * LEVELS + level(rest[other] - counts[other]);
+                    states[other] =
+                        level(counts[other]) * LEVELS + level(rest[other] - counts[other]);
                     if rest[other] > 0 {
                         opinions[other] = self.chances[other][states[other]].stretch();
                     }
                 }
-                let mixer = &mut self.mixers[(confidence * ORDERS + order) * 2 + usize::from(tries > 0)];
+                let mixer =
+                    &mut self.mixers[(confidence * ORDERS + order) * 2 + usize::from(tries > 0)];
                 let p = mixer.mix(&opinions);
                 let bit = coder.bit(token == given, p);
                 mixer.update(&opinions, p, bit, RATE);
@@ -110,8 +113,10 @@ impl Predictor {
 }
 
 /// The smallest number of each level.
-const LEVEL_VALUES: [u32; LEVELS] =
-    [0, 1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, 42, 58, 80, 110, 150, 200, 280, 400, 560, 780, 1100, 1530];
+const LEVEL_VALUES: [u32; LEVELS] = [
+    0, 1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, 42, 58, 80, 110, 150, 200, 280, 400, 560, 780, 1100,
+    1530,
+];
 
 static LEVEL_OF: [u8; 1531] = {
     let mut table = [0; 1531];

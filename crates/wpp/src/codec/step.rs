@@ -36,7 +36,6 @@ pub(super) struct Token(pub(super) u32);
 impl Token {
     /// No step, and every step whose number is too large to be remembered.
     pub(super) const NONE: Self = Self(u32::MAX);
-    const END: Self = Self(3);
 
     pub(super) fn of(step: Step) -> Self {
         let (kind, number) = match step {
@@ -49,7 +48,11 @@ impl Token {
             Step::Loop { symbols, .. } => (3, symbols.saturating_mul(2).saturating_add(3)),
             Step::Enter(function) => (3, function.as_u32().saturating_mul(2).saturating_add(4)),
         };
-        if number < (1 << 30) - 1 { Self(number << 2 | kind) } else { Self::NONE }
+        if number < (1 << 30) - 1 {
+            Self(number << 2 | kind)
+        } else {
+            Self::NONE
+        }
     }
 
     /// The step again, a loop without its count. Not for [`Token::NONE`].
@@ -62,25 +65,17 @@ impl Token {
             (_, 0) => Step::End,
             (_, 1) => Step::Sequence,
             (_, 2) => Step::Leave,
-            _ if number & 1 == 1 => Step::Loop { symbols: (number - 3) / 2, times: 0 },
+            _ if number & 1 == 1 => Step::Loop {
+                symbols: (number - 3) / 2,
+                times: 0,
+            },
             _ => Step::Enter(FuncId::from_u32((number - 4) / 2)),
         }
     }
 
-    pub(super) fn is_end(self) -> bool {
-        self == Self::END
-    }
-
-    /// How many symbols are repeated.
-    pub(super) fn looped(self) -> Option<u32> {
-        match self.step() {
-            Step::Loop { symbols, .. } => Some(symbols),
-            _ => None,
-        }
-    }
-
-    /// Whether it stands in the root only.
-    pub(super) fn is_root(self) -> bool {
-        matches!(self.step(), Step::Enter(_) | Step::Leave)
+    /// Whether it is more than a symbol: whether it can stand somewhere depends on where.
+    #[inline]
+    pub(super) fn is_structure(self) -> bool {
+        self.0 & 3 == 3
     }
 }

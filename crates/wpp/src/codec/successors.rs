@@ -16,7 +16,11 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    const EMPTY: Self = Self { tokens: [Token::NONE; CANDIDATES], counts: [0; CANDIDATES], check: 0 };
+    const EMPTY: Self = Self {
+        tokens: [Token::NONE; CANDIDATES],
+        counts: [0; CANDIDATES],
+        check: 0,
+    };
 
     /// How often a token followed.
     #[inline]
@@ -42,7 +46,9 @@ impl Slot {
         match self.tokens.iter().position(|&other| other == token) {
             Some(at) => {
                 if self.counts[at] >= 254 {
-                    self.counts.iter_mut().for_each(|count| *count -= *count / 2);
+                    self.counts
+                        .iter_mut()
+                        .for_each(|count| *count -= *count / 2);
                 }
                 self.counts[at] += 1;
                 if at > 0 && self.counts[at] >= self.counts[at - 1] {
@@ -51,7 +57,11 @@ impl Slot {
                 }
             }
             None => {
-                let at = self.counts.iter().position(|&count| count == 0).unwrap_or(CANDIDATES - 1);
+                let at = self
+                    .counts
+                    .iter()
+                    .position(|&count| count == 0)
+                    .unwrap_or(CANDIDATES - 1);
                 self.tokens[at] = token;
                 self.counts[at] = 1;
             }
@@ -67,7 +77,10 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(bits: u32) -> Self {
-        Self { slots: vec![Slot::EMPTY; 1 << bits], shift: 64 - bits }
+        Self {
+            slots: vec![Slot::EMPTY; 1 << bits],
+            shift: 64 - bits,
+        }
     }
 
     /// The place of a context, emptied if it was another's.
@@ -76,7 +89,10 @@ impl Table {
         let at = (context >> self.shift) as usize;
         let check = context as u16 | 1;
         if self.slots[at].check != check {
-            self.slots[at] = Slot { check, ..Slot::EMPTY };
+            self.slots[at] = Slot {
+                check,
+                ..Slot::EMPTY
+            };
         }
         at
     }

@@ -20,9 +20,23 @@ pub fn encode_summary(summary: &Summary) -> Vec<u8> {
     list(&mut coder, &summary.node_counts);
     list(&mut coder, &summary.call_counts);
     let payload = coder.finish();
-    let Summary { before, length, open, kept, begun, node_counts, call_counts } = summary;
+    let Summary {
+        before,
+        length,
+        open,
+        kept,
+        begun,
+        node_counts,
+        call_counts,
+    } = summary;
     let mut out = vec![VERSION];
-    for value in [*before, *length, (*open).into(), (*kept).into(), (*begun).into()] {
+    for value in [
+        *before,
+        *length,
+        (*open).into(),
+        (*kept).into(),
+        (*begun).into(),
+    ] {
         varint::put(&mut out, value);
     }
     for count in [node_counts.len(), call_counts.len(), payload.len()] {
@@ -42,21 +56,36 @@ pub fn decode_summary(bytes: &[u8], limits: &Limits) -> Result<Summary, CodecErr
     varint::version(input, VERSION)?;
     let before = varint::get(input)?;
     let length = varint::get(input)?;
-    let mut number = || varint::get_below(input, 1 << 32, "activations").map(|number| number as u32);
+    let mut number =
+        || varint::get_below(input, 1 << 32, "activations").map(|number| number as u32);
     let (open, kept, begun) = (number()?, number()?, number()?);
     let node_limit = limits.nodes.min(Symbol::LIMIT);
     let nodes = varint::get_below(input, u64::from(node_limit) + 1, "nodes")?;
     let calls = varint::get_below(input, u64::from(limits.functions) + 1, "functions")?;
     let mut coder = Decoder::new(varint::rest(input)?);
-    let node_counts = read_list::<NodeId>(&mut coder, nodes, node_limit, "a node that does not exist")?;
-    let call_counts = read_list::<FuncId>(&mut coder, calls, limits.functions, "a function that does not exist")?;
+    let node_counts =
+        read_list::<NodeId>(&mut coder, nodes, node_limit, "a node that does not exist")?;
+    let call_counts = read_list::<FuncId>(
+        &mut coder,
+        calls,
+        limits.functions,
+        "a function that does not exist",
+    )?;
     if coder.exhausted() {
         return Err(CodecError::Truncated);
     }
     if coder.has_rest() {
         return Err(CodecError::Trailing);
     }
-    Ok(Summary { before, length, open, kept, begun, node_counts, call_counts })
+    Ok(Summary {
+        before,
+        length,
+        open,
+        kept,
+        begun,
+        node_counts,
+        call_counts,
+    })
 }
 
 /// What was learnt of a list so far.
@@ -112,9 +141,13 @@ fn read_list<K: EntityRef>(
     let mut list = List::new();
     let mut counts = Vec::new();
     for _ in 0..count {
-        let entry = list.entry(coder, 0, 0).filter(|&(number, _)| number < below.into());
+        let entry = list
+            .entry(coder, 0, 0)
+            .filter(|&(number, _)| number < below.into());
         let (number, count) = entry.ok_or(CodecError::Malformed(unknown))?;
-        let count = count.checked_add(1).ok_or(CodecError::Malformed("a count of 2^64"))?;
+        let count = count
+            .checked_add(1)
+            .ok_or(CodecError::Malformed("a count of 2^64"))?;
         counts.push((K::new(number as usize), count));
         if coder.exhausted() {
             return Err(CodecError::Truncated);

@@ -18,20 +18,32 @@ pub(super) fn get(input: &mut &[u8]) -> Result<u64, CodecError> {
         let next = byte(input)?;
         let part = u64::from(next & 0x7f);
         if part << shift >> shift != part || (next == 0 && shift > 0) {
-            return Err(CodecError::Malformed("a number that is not in its shortest form"));
+            return Err(CodecError::Malformed(
+                "a number that is not in its shortest form",
+            ));
         }
         value |= part << shift;
         if next < 0x80 {
             return Ok(value);
         }
     }
-    Err(CodecError::Malformed("a number that is not in its shortest form"))
+    Err(CodecError::Malformed(
+        "a number that is not in its shortest form",
+    ))
 }
 
 /// Takes a number that must be below a bound.
-pub(super) fn get_below(input: &mut &[u8], bound: u64, what: &'static str) -> Result<u64, CodecError> {
+pub(super) fn get_below(
+    input: &mut &[u8],
+    bound: u64,
+    what: &'static str,
+) -> Result<u64, CodecError> {
     let value = get(input)?;
-    if value < bound { Ok(value) } else { Err(CodecError::TooLarge(what)) }
+    if value < bound {
+        Ok(value)
+    } else {
+        Err(CodecError::TooLarge(what))
+    }
 }
 
 /// Takes a byte.

@@ -42,7 +42,13 @@ impl<'a> Walk<'a> {
     fn new(segment: &'a Segment) -> Self {
         let grammar = &segment.grammar;
         let numbers = SecondaryMap::with_capacity(grammar.rules.len());
-        Self { grammar, plans: plan(segment), numbers, ended: 0, stack: Vec::new() }
+        Self {
+            grammar,
+            plans: plan(segment),
+            numbers,
+            ended: 0,
+            stack: Vec::new(),
+        }
     }
 
     fn run(&mut self, symbol: Symbol, visit: &mut impl FnMut(Step)) {
@@ -82,7 +88,12 @@ impl<'a> Walk<'a> {
             Kind::Repeat(times) if form == Form::Unrolled => times - 1,
             _ => 0,
         };
-        self.stack.push(Open { rule, from: start, to: start + len, more });
+        self.stack.push(Open {
+            rule,
+            from: start,
+            to: start + len,
+            more,
+        });
     }
 
     fn end(&mut self, rule: RuleId, visit: &mut impl FnMut(Step)) {
@@ -93,7 +104,12 @@ impl<'a> Walk<'a> {
                 self.numbers[rule] = self.ended;
             }
             (Form::Dissolved, Kind::Repeat(times)) => {
-                let symbols = self.grammar.symbols_of(rule).iter().map(|&symbol| plan_of(symbol, &self.plans).width).sum();
+                let symbols = self
+                    .grammar
+                    .symbols_of(rule)
+                    .iter()
+                    .map(|&symbol| plan_of(symbol, &self.plans).width)
+                    .sum();
                 visit(Step::Loop { symbols, times });
             }
             (Form::Dissolved | Form::Unrolled, _) => {}

@@ -352,7 +352,6 @@ impl Program {
         self.executed += self.path.len() as u64;
         self.terminals += 1;
         let path = std::mem::take(&mut self.path);
-        let start = path[0];
         let length = path.len() as u64;
         let node = *self.nodes.entry(path).or_insert_with(|| {
             self.contexts.push(NodeContext { next, calls });
