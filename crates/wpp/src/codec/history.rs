@@ -19,6 +19,10 @@ pub(super) struct History {
     count: u32,
     /// The last node, plus 1; 0 right after an entry.
     node: u32,
+    /// Where the last node ends, plus 1, or 0; and how many nodes in a row have ended there: the iterations of an
+    /// innermost loop.
+    point: u32,
+    rounds: u32,
 }
 
 /// What a rule leaves behind: the history at its end, and how much of it is its own.
@@ -56,9 +60,15 @@ impl History {
 
     /// A node was executed.
     #[inline]
-    pub(super) fn push(&mut self, node: u32) {
+    pub(super) fn push(&mut self, node: u32, point: u32) {
         self.shift(node + 1);
         self.node = node + 1;
+        self.rounds = if self.point == point {
+            self.rounds.saturating_add(1)
+        } else {
+            1
+        };
+        self.point = point;
         self.count = self.count.wrapping_add(1);
     }
 
@@ -95,8 +105,18 @@ impl History {
     }
 
     /// The last symbols were repeated.
-    pub(super) fn looped(&mut self, symbols: u32) {
+    pub(super) fn looped(&mut self, symbols: u32, times: u64) {
+        if self.rounds >= symbols {
+            let more = (times - 1).saturating_mul(symbols.into()).min(1 << 20) as u32;
+            self.rounds = self.rounds.saturating_add(more);
+        }
         self.looped = (self.looped << 8) + symbols;
+    }
+
+    /// How many iterations the innermost loop seems to have had.
+    #[inline]
+    pub(super) fn rounds(&self) -> u32 {
+        self.rounds
     }
 
     /// What was left behind since `count` was this.
@@ -115,6 +135,8 @@ impl History {
             returned,
             looped,
             node,
+            point,
+            rounds,
             ..
         } = tail.history;
         let own = (tail.own as usize).min(DEPTH);
@@ -126,6 +148,13 @@ impl History {
                 self.past[at] = before[at - own + 1];
             }
             self.node = node;
+            let all = self.point == point && rounds >= tail.own;
+            self.rounds = if all {
+                self.rounds.saturating_add(rounds)
+            } else {
+                rounds
+            };
+            self.point = point;
         }
         self.count = self.count.wrapping_add(tail.own);
         self.returned = returned;

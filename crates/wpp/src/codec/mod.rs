@@ -5,7 +5,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 1 | the version, 1 |
-//! | 1 | the binary logarithm of the size of the main model's tables, 6 to 17 |
+//! | 1 | the binary logarithm of the size of the main model's largest tables, 6 to 16 |
 //! | LEB128 | [`Segment::before`] |
 //! | LEB128 | [`Segment::length`] |
 //! | LEB128 | a number above those of all nodes |
@@ -28,7 +28,8 @@
 //!
 //! # Prediction
 //!
-//! Five contexts are asked what followed so far: where the last node ends ([`NodeContext::next`]), and the last 1, 2, 3 and 6
+//! Six contexts are asked what followed so far: where the last node ends ([`NodeContext::next`]); the last node; it and
+//! how many nodes in a row have ended there, which are the iterations of an innermost loop; and the last 2, 3 and 6
 //! nodes of the activation, the calls between them folded in. Each knows up to six candidates and how often they
 //! followed. Candidates are offered one by one; whether the offer is right is one binary decision, whose probability
 //! is mixed from the contexts' opinions (Mahoney 2005), each of which is looked up by how often the candidate and the others were seen.
@@ -66,7 +67,7 @@ use crate::{Kind, Root, Segment, Symbol};
 
 const VERSION: u8 = 1;
 const MIN_TABLE_BITS: u32 = 6;
-const MAX_TABLE_BITS: u32 = 17;
+const MAX_TABLE_BITS: u32 = 16;
 
 /// What writer and reader know of a node before they see the segment. Both must know the same, or the bytes decode to
 /// another segment, if to any.

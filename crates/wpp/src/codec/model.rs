@@ -58,6 +58,11 @@ pub(super) struct Model<'a> {
 
 impl<'a> Model<'a> {
     pub(super) fn new(contexts: &'a [NodeContext], bounds: Bounds) -> Self {
+        let bits = bounds.table_bits;
+        // What is told by one node alone needs room for all nodes only.
+        let low = bits
+            .min(u32::BITS - bounds.nodes.leading_zeros() + 2)
+            .max(4);
         Self {
             contexts,
             history: History::default(),
@@ -67,8 +72,8 @@ impl<'a> Model<'a> {
                 symbols: 0,
             }],
             tails: Vec::new(),
-            steps: Predictor::new(bounds.table_bits, 10),
-            times: Predictor::new(bounds.table_bits.min(12), 4),
+            steps: Predictor::new([low, low, bits, bits, bits, bits], 10),
+            times: Predictor::new([bits.min(12); ORDERS], 4),
             last_times: vec![0; LOOPS],
             latest_times: 0,
             escapes: Escapes::new(bounds.nodes, bounds.functions),
@@ -114,12 +119,13 @@ impl<'a> Model<'a> {
             .map_or(0, |context| {
                 hash(3 + u64::from(self.history.has_returned()), context.next)
             });
+        let round = hash(first, self.history.rounds());
         let frame = self.frames[self.frames.len() - 1];
         let place = match frame.within {
             Within::Root | Within::Call(_) => 0,
             Within::Sequence => 1 + u32::from(frame.symbols > 0),
         };
-        [start, first, second, third, last].map(|context| hash(context, place))
+        [start, first, round, second, third, last].map(|context| hash(context, place))
     }
 
     fn escape(&mut self, coder: &mut impl Coder, given: Step) -> Result<Step, CodecError> {
@@ -155,11 +161,17 @@ impl<'a> Model<'a> {
                     0
                 };
                 let times = self.times(coder, symbols, given)?;
-                self.history.looped(symbols);
+                self.history.looped(symbols, times);
                 self.frames[top].symbols -= symbols - 1;
                 return Ok(Step::Loop { symbols, times });
             }
-            Step::Node(node) => self.history.push(node.as_u32()),
+            Step::Node(node) => {
+                let point = self
+                    .contexts
+                    .get(node.as_u32() as usize)
+                    .map_or(0, |context| context.next.wrapping_add(1));
+                self.history.push(node.as_u32(), point);
+            }
             Step::Again(number) => self.history.apply(&self.tails[number as usize]),
             Step::Sequence => return Ok(self.begin(Within::Sequence, step)),
             Step::Call(function) => {
@@ -209,12 +221,13 @@ impl<'a> Model<'a> {
         symbols: u32,
         given: u64,
     ) -> Result<u64, CodecError> {
-        let [_, first, second, third, last] = self.contexts();
+        let [_, first, round, second, third, last] = self.contexts();
         let previous = &mut self.last_times[first as usize % LOOPS];
         let contexts = [
             hash(first, symbols),
             hash(hash(first, symbols), *previous as u32),
             hash(hash(second, symbols), self.latest_times as u32),
+            hash(round, symbols),
             hash(third, symbols),
             hash(last, symbols),
         ];

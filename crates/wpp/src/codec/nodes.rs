@@ -133,11 +133,11 @@ impl Table {
     fn new(nodes: usize) -> Self {
         let bits = (usize::BITS - nodes.leading_zeros() + 2).clamp(6, 16);
         Self {
-            functions: Predictor::new(6, 4),
+            functions: Predictor::new([6; ORDERS], 4),
             new_functions: Gamma::new(),
             recent: [0; 2],
             left_out: Gamma::new(),
-            blocks: Predictor::new(bits, 6),
+            blocks: Predictor::new([bits; ORDERS], 6),
             new_blocks: [Gamma::new(), Gamma::new()],
             past: [0; ORDERS - 1],
             function: 0,
@@ -154,6 +154,7 @@ impl Table {
             second,
             hash(first, self.past[0]),
             hash(second, self.past[0]),
+            hash(first, self.past[1]),
             hash(2, 0),
         ];
         let function = match self.functions.code(coder, Token(given), contexts, |_| true) {

@@ -6,7 +6,7 @@ use super::step::Token;
 use super::successors::{CANDIDATES, Table};
 
 /// How many contexts are asked, the most specific last.
-pub(super) const ORDERS: usize = 5;
+pub(super) const ORDERS: usize = 6;
 /// Levels of how often something was seen.
 const LEVELS: usize = 24;
 /// How fast the mixers learn.
@@ -25,15 +25,15 @@ pub(super) struct Predictor {
 }
 
 impl Predictor {
-    /// With tables of two to the power of `bits` contexts.
-    pub(super) fn new(bits: u32, most_tries: usize) -> Self {
+    /// With tables of two to the power of `bits` contexts, by order.
+    pub(super) fn new(bits: [u32; ORDERS], most_tries: usize) -> Self {
         let chance = |at: usize| {
             let (hits, rest) = (LEVEL_VALUES[at / LEVELS], LEVEL_VALUES[at % LEVELS]);
             let p = (10 * hits + 4) * 65_536 / (10 * (hits + rest) + 10);
             Chance::new(p.min(65_000), 6)
         };
         Self {
-            tables: std::array::from_fn(|_| Table::new(bits)),
+            tables: std::array::from_fn(|order| Table::new(bits[order])),
             chances: std::array::from_fn(|_| (0..LEVELS * LEVELS).map(chance).collect()),
             mixers: vec![Mixer::new(20_000); 16 * ORDERS * 2],
             places: [0; ORDERS],
@@ -51,11 +51,19 @@ impl Predictor {
         contexts: [u64; ORDERS],
         is_allowed: impl Fn(Token) -> bool,
     ) -> Option<Token> {
-        self.places = std::array::from_fn(|order| self.tables[order].find(contexts[order]));
+        // All places are looked at before any is used: the cache misses overlap.
+        let found: [_; ORDERS] =
+            std::array::from_fn(|order| self.tables[order].find(contexts[order]));
+        for (order, (at, is_others)) in found.into_iter().enumerate() {
+            self.places[order] = at;
+            if is_others {
+                self.tables[order].clear(at, contexts[order]);
+            }
+        }
         let slots: [_; ORDERS] =
             std::array::from_fn(|order| *self.tables[order].slot(self.places[order]));
         let mut rest: [u32; ORDERS] = std::array::from_fn(|order| slots[order].total());
-        let confidence = (rest[4].min(3) * 4 + rest[3].min(3)) as usize;
+        let confidence = (rest[5].min(3) * 4 + rest[4].min(3)) as usize;
         let mut tried = [Token::NONE; ORDERS * CANDIDATES];
         let mut tries = 0;
         for order in (0..ORDERS).rev() {

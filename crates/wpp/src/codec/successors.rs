@@ -83,18 +83,21 @@ impl Table {
         }
     }
 
-    /// The place of a context, emptied if it was another's.
+    /// The place of a context, and whether it is another's now.
     #[inline]
-    pub(super) fn find(&mut self, context: u64) -> usize {
+    pub(super) fn find(&self, context: u64) -> (usize, bool) {
         let at = (context >> self.shift) as usize;
-        let check = context as u16 | 1;
-        if self.slots[at].check != check {
-            self.slots[at] = Slot {
-                check,
-                ..Slot::EMPTY
-            };
-        }
-        at
+        (at, self.slots[at].check != check(context))
+    }
+
+    /// Empties a context's place.
+    #[inline]
+    pub(super) fn clear(&mut self, at: usize, context: u64) {
+        let check = check(context);
+        self.slots[at] = Slot {
+            check,
+            ..Slot::EMPTY
+        };
     }
 
     #[inline]
@@ -106,6 +109,11 @@ impl Table {
     pub(super) fn slot_mut(&mut self, at: usize) -> &mut Slot {
         &mut self.slots[at]
     }
+}
+
+#[inline]
+fn check(context: u64) -> u16 {
+    context as u16 | 1
 }
 
 /// Mixes a number into a context; the upper bits are the best.
