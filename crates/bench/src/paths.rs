@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let mut regenerator = Regenerator::new(&program, &plan);
         regenerator.host_call(start);
         let mut segments = Vec::new();
-        let mut contexts = Vec::new();
+        let mut contexts: Vec<afterimage_wpp::codec::NodeContext> = Vec::new();
         let mut sink = GrammarSink::new(Default::default(), |s, c: &[_]| { segments.push(s); contexts = c.to_vec(); });
         regenerator.feed(&words, &mut sink)?;
         let nodes = sink.finish();

@@ -1,6 +1,7 @@
 //! The command line: one file per command, the only place that prints and chooses exit codes.
 
 mod arguments;
+mod build;
 mod cfg;
 mod exit;
 mod info;
@@ -29,6 +30,7 @@ struct Cli {
 enum Command {
     Record(record::Arguments),
     Profile(profile::Arguments),
+    Build(build::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
     Cfg(cfg::Arguments),
@@ -61,6 +63,7 @@ fn main() -> std::process::ExitCode {
     let result = match cli.command {
         Command::Record(arguments) => record::run(arguments),
         Command::Profile(arguments) => profile::run(arguments),
+        Command::Build(arguments) => build::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Cfg(arguments) => cfg::run(arguments),

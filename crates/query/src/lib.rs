@@ -11,6 +11,7 @@ mod error;
 mod frequency;
 mod lines;
 pub mod location;
+pub mod paths;
 mod profile;
 mod report;
 mod resolve;

@@ -110,6 +110,8 @@ pub(crate) struct Repeated {
     pub counters: Vec<u64>,
     pub entered: Vec<FuncId>,
     pub calls: Vec<u64>,
+    /// How many entries the armed function was let pass.
+    pub skip: u64,
 }
 
 /// A recording to re-execute.
@@ -170,8 +172,11 @@ impl<'a> Job<'a> {
     }
 
     /// Re-executes up to the moment where the recording ended.
-    fn repeat(&self, the_plan: Option<&Plan>) -> Result<(Repeated, Vec<Standing>), RecordError> {
-        self.repeat_with(the_plan.into(), &mut |job, engine, rewritten, stop| {
+    pub(crate) fn repeat(
+        &self,
+        the_plan: Option<&Plan>,
+    ) -> Result<(Repeated, Vec<Standing>), RecordError> {
+        self.repeat_with(the_plan.into(), 0, &mut |job, engine, rewritten, stop| {
             job.replay(engine, rewritten, stop, None)
         })
     }
@@ -180,6 +185,7 @@ impl<'a> Job<'a> {
     pub(crate) fn repeat_with(
         &self,
         probes: Probes<'_>,
+        skip: u64,
         attempt: &mut Attempt<'_>,
     ) -> Result<(Repeated, Vec<Standing>), RecordError> {
         let engine = engine(Settings::with_stack(REPLAY_STACK))?;
@@ -187,7 +193,7 @@ impl<'a> Job<'a> {
             export_start: true,
             ..Options::default()
         };
-        let mut stop = self.stop(&mut options)?;
+        let mut stop = self.stop(&mut options, skip)?;
         loop {
             let rewritten = rewrite(self.bytes, self.program, probes, &options)?;
             let replayed = attempt(self, &engine, &rewritten, stop)?;
@@ -260,6 +266,10 @@ impl<'a> Job<'a> {
                     counters,
                     entered,
                     calls,
+                    skip: match stop {
+                        Stop::AtEntry { skip, .. } => skip,
+                        _ => 0,
+                    },
                 },
                 standing,
             ));
@@ -267,7 +277,7 @@ impl<'a> Job<'a> {
     }
 
     /// Where the re-execution has to be stopped, and the instrumentation that this needs.
-    fn stop(&self, options: &mut Options) -> Result<Stop, RecordError> {
+    fn stop(&self, options: &mut Options, skip: u64) -> Result<Stop, RecordError> {
         let asynchronous = matches!(
             self.end.ending,
             Ending::Interrupted { .. } | Ending::StackOverflow
@@ -282,7 +292,7 @@ impl<'a> Job<'a> {
         Ok(match (&self.end.ending, self.end.frames.first()) {
             (Ending::StackOverflow, Some(top)) => {
                 options.armed = Some(self.armed(top.function));
-                Stop::AtEntry { clock, skip: 0 }
+                Stop::AtEntry { clock, skip }
             }
             _ => Stop::AtPoll(clock),
         })

@@ -152,6 +152,24 @@ impl TraceFile {
             .map_err(|fault| whole.malformed(fault))
     }
 
+    /// The section of a kind that was completed last, if there is one.
+    pub fn last(&self, kind: Kind) -> Option<SectionReader> {
+        let mut sections = self.inner.state.sections.iter();
+        let position =
+            sections.rposition(|section| section.kind == kind && section.is_complete())?;
+        Some(self.reader(position))
+    }
+
+    /// All bytes of the section of a kind that was completed last, of which there may be at most `limit`.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`], [`TraceError::TooLarge`].
+    pub fn last_whole(&self, kind: Kind, limit: u64) -> Result<Option<Vec<u8>>> {
+        let reader = self.last(kind);
+        let whole = reader.map(|reader| reader.whole("the length of a section", limit));
+        Ok(whole.transpose()?.map(|whole| whole.bytes))
+    }
+
     /// All sections, by first chunk; unknown kinds too.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ pub(crate) const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// Version of the format: a reader refuses a greater one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Additions that an older reader may ignore: new kinds of section.
-pub const VERSION_MINOR: u16 = 0;
+pub const VERSION_MINOR: u16 = 1;
 /// Length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
 /// Length of a chunk's header.
@@ -54,6 +54,10 @@ impl Kind {
     pub const END: Kind = Kind(4);
     /// Exact edge counts ([`crate::CountsLens`]); of several, the last one holds.
     pub const COUNTS: Kind = Kind(5);
+    /// The whole path, a segment of its grammar in each chunk; of several, the last one holds.
+    pub const PATHS: Kind = Kind(6);
+    /// The nodes of the whole path, and what its segments hold; the last one belongs to the last [`Kind::PATHS`].
+    pub const PATH_INDEX: Kind = Kind(7);
 
     /// Whether a file may hold only one section of this kind.
     pub(crate) fn is_single(self) -> bool {
@@ -70,6 +74,8 @@ impl fmt::Display for Kind {
             Kind::LOG => f.pad("LOG"),
             Kind::END => f.pad("END"),
             Kind::COUNTS => f.pad("COUNTS"),
+            Kind::PATHS => f.pad("PATHS"),
+            Kind::PATH_INDEX => f.pad("PATH-INDEX"),
             Kind(other) => f.pad(&format!("KIND-{other}")),
         }
     }

@@ -75,6 +75,22 @@ impl SectionReader {
         Ok(true)
     }
 
+    /// How many chunks the section has.
+    pub fn chunks(&self) -> usize {
+        self.section().chunks.len()
+    }
+
+    /// How many bytes its chunks have in the file, without their headers.
+    pub fn stored(&self) -> u64 {
+        let chunks = self.section().chunks.iter();
+        chunks.map(|chunk| u64::from(chunk.header.stored)).sum()
+    }
+
+    /// Makes a chunk the next one to be read, by its position in the section.
+    pub fn go(&mut self, chunk: usize) {
+        self.read = chunk;
+    }
+
     /// The decoded bytes of the chunk that [`SectionReader::advance`] read.
     pub fn bytes(&self) -> &[u8] {
         &self.raw

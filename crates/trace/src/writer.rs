@@ -176,7 +176,11 @@ impl TraceWriter {
         }
     }
 
-    fn whole(&self, kind: Kind, bytes: &[u8]) -> Result<()> {
+    /// Writes a section of any kind whole.
+    ///
+    /// # Errors
+    /// Those of [`SectionWriter::put`].
+    pub fn whole(&self, kind: Kind, bytes: &[u8]) -> Result<()> {
         let mut section = self.begin(kind, None, codec::NORMAL)?;
         let mut rest = bytes;
         while rest.len() > CHUNK {

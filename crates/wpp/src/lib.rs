@@ -45,9 +45,11 @@
 //! ```
 
 mod builder;
+mod bytes;
 pub mod codec;
 mod consing;
 mod cursor;
+mod directory;
 mod grammar;
 mod measures;
 mod node;
@@ -58,6 +60,7 @@ mod whole_path;
 
 pub use builder::{Builder, Limits};
 pub use cursor::{Activation, CallEvent, Calls, Cursor, Visit};
+pub use directory::{Contexts, Continuation, Directory, DirectoryLimits};
 pub use grammar::{Grammar, Kind, Root, Rule, Segment};
 pub use measures::CheckError;
 pub use node::{Node, Shape};

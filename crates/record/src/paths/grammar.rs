@@ -1,19 +1,16 @@
 //! From paths to segments of a grammar.
 
-use std::collections::HashMap;
-
-use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
+use afterimage_ids::{FuncId, NodeId, PrimaryMap};
 use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_wpp::codec::NodeContext;
-use afterimage_wpp::{Builder, Limits, Node, Segment, Shape};
+use afterimage_wpp::{Builder, Contexts, Continuation, Limits, Node, Segment, Shape};
 
 /// Makes a grammar of the paths that it is told of, and hands out its segments as they are completed.
 pub struct GrammarSink<F> {
     builder: Builder,
     nodes: PrimaryMap<NodeId, Node>,
-    contexts: Vec<NodeContext>,
-    /// Numbers for the points where paths begin and end.
-    points: HashMap<(FuncId, BlockId), u32>,
+    continuations: Vec<Continuation>,
+    contexts: Contexts,
     segment: F,
     /// How many paths were executed since a segment was last asked for.
     paths: u32,
@@ -27,8 +24,8 @@ const ASK: u32 = 1 << 12;
 pub struct Nodes {
     /// The nodes.
     pub nodes: PrimaryMap<NodeId, Node>,
-    /// Where they begin and go on.
-    pub contexts: Vec<NodeContext>,
+    /// Where each goes on.
+    pub continuations: Vec<Continuation>,
 }
 
 impl<F: FnMut(Segment, &[NodeContext])> GrammarSink<F> {
@@ -37,8 +34,8 @@ impl<F: FnMut(Segment, &[NodeContext])> GrammarSink<F> {
         Self {
             builder: Builder::new(limits),
             nodes: PrimaryMap::new(),
-            contexts: Vec::new(),
-            points: HashMap::new(),
+            continuations: Vec::new(),
+            contexts: Contexts::default(),
             segment,
             paths: 0,
         }
@@ -47,11 +44,11 @@ impl<F: FnMut(Segment, &[NodeContext])> GrammarSink<F> {
     /// The run is over: the last segment, and the nodes.
     pub fn finish(mut self) -> Nodes {
         if let Some(segment) = self.builder.finish() {
-            (self.segment)(segment, &self.contexts);
+            (self.segment)(segment, self.contexts.contexts());
         }
         Nodes {
             nodes: self.nodes,
-            contexts: self.contexts,
+            continuations: self.continuations,
         }
     }
 
@@ -59,24 +56,19 @@ impl<F: FnMut(Segment, &[NodeContext])> GrammarSink<F> {
     fn ask(&mut self) {
         self.paths = 0;
         if let Some(segment) = self.builder.take_segment() {
-            (self.segment)(segment, &self.contexts);
+            (self.segment)(segment, self.contexts.contexts());
         }
-    }
-
-    fn point(&mut self, function: FuncId, block: BlockId) -> u32 {
-        // 0 stands for the end of an activation.
-        let next = self.points.len() as u32 + 1;
-        *self.points.entry((function, block)).or_insert(next)
     }
 }
 
 impl<F: FnMut(Segment, &[NodeContext])> Sink for GrammarSink<F> {
     fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
-        let context = NodeContext {
-            next: path.next.map_or(0, |next| self.point(path.function, next)),
+        let continuation = Continuation {
+            next: path.next,
             calls: path.calls,
         };
-        self.contexts.push(context);
+        self.continuations.push(continuation);
+        self.contexts.push(path.function, continuation);
         self.nodes.push(Node {
             function: path.function,
             blocks: path.blocks.into(),

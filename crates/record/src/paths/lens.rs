@@ -1,8 +1,5 @@
 //! The path of a recorded execution, made by re-executing it.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-
 use afterimage_ids::{Counts, EntityRef, FuncId};
 use afterimage_paths::{Cuts, FinalFrame, Finish, PathPlan, Sink};
 use afterimage_placement::OpenFrame;
@@ -27,8 +24,7 @@ pub struct Traced<S> {
     pub bits: u64,
 }
 
-/// Re-executes a recording and tells a sink of every path that is executed, in order, on another thread. `sink` is made anew for
-/// every attempt: a stack overflow may need several.
+/// Re-executes a recording and tells a sink of every path that is executed, in order, on another thread.
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly.
@@ -39,7 +35,7 @@ pub fn trace_paths<S: Sink + Send>(
     feedback: Option<&Counts>,
     cache: &Cache,
     progress: &Progress,
-    sink: impl Fn() -> S,
+    sink: S,
 ) -> Result<Traced<S>, RecordError> {
     let job = Job::open(file, bytes, program, cache, progress)?;
     let plan = PathPlan::new(program, feedback, Cuts::default())?;
@@ -49,12 +45,19 @@ pub fn trace_paths<S: Sink + Send>(
         in_memory: &in_memory,
         half: HALF_WORDS,
     };
-    let consumed: Mutex<Option<Consumed<'_, S>>> = Mutex::new(None);
+    // A stack overflow may take several attempts to find: the sink shall see one only.
+    let skip = match job.end.ending {
+        Ending::StackOverflow => job.repeat(None)?.0.skip,
+        _ => 0,
+    };
+    let mut sink = Some(sink);
+    let mut consumed: Option<Consumed<'_, S>> = None;
     let (repeated, standing) = job.repeat_with(
         Probes::Paths(probes),
+        skip,
         &mut |job, engine, rewritten, stop| {
             let (producer, messages) = Producer::new(HALF_WORDS);
-            let sink = sink();
+            let sink = sink.take().ok_or(RecordError::OverflowNotFound)?;
             std::thread::scope(|scope| {
                 let consumer = scope.spawn(|| consume(program, &plan, messages, sink));
                 let host = PathHost::new(producer, plan.entry_ids().clone());
@@ -64,20 +67,16 @@ pub fn trace_paths<S: Sink + Send>(
                     Ok(result) => result?,
                     Err(panic) => std::panic::resume_unwind(panic),
                 };
-                *consumed.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                consumed = Some(result);
                 replayed
             })
         },
     )?;
-    let consumed = consumed
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner)
-        .ok_or(RecordError::ConsumerGone(super::ConsumerGone))?;
     let Consumed {
         mut regenerator,
         mut sink,
         bits,
-    } = consumed;
+    } = consumed.ok_or(RecordError::ConsumerGone(super::ConsumerGone))?;
     let open = open_frames(program, &job.index, &repeated.outcome, &standing)?;
     regenerator.finish(&finish(&repeated.outcome, &open), &mut sink)?;
     Ok(Traced {

@@ -1,6 +1,7 @@
 //! The path of a run: from the words that its probes write to whoever wants the sequence of its paths.
 
 mod buffer;
+mod build;
 mod grammar;
 mod lens;
 mod probes;
@@ -8,6 +9,7 @@ mod regenerate;
 
 pub use buffer::ConsumerGone;
 pub(crate) use buffer::{Message, Producer};
+pub use build::{BuiltPaths, build_paths};
 pub use grammar::{GrammarSink, Nodes};
 pub use lens::{Traced, trace_paths};
 pub(crate) use probes::{HasPaths, PathHost, say_number};

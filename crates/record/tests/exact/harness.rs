@@ -269,7 +269,7 @@ impl Recording {
             None,
             &Cache::none(),
             &progress(),
-            Expanded::default,
+            Expanded::default(),
         )
         .unwrap_or_else(|error| panic!("paths: {error}, {}", self.recorded.end.ending));
         let first = (0..truth.len().max(traced.sink.trace.len()))

@@ -1,0 +1,107 @@
+//! `afterimage build`
+
+use std::path::{Path, PathBuf};
+
+use afterimage_query::paths::{RecordedPath, recorded_path};
+use afterimage_record::{Cache, build_paths};
+use afterimage_trace::{TraceFile, TraceWriter};
+use anyhow::{Context, Result, bail};
+
+use crate::exit::Exit;
+use crate::input::{self, Loaded};
+use crate::output::say;
+use crate::progress::Bar;
+
+/// Add a lens to a recording, by re-executing it, so that later questions are answered at once
+///
+/// Commands that need a lens build it by themselves; this builds it beforehand.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage build --lens paths app.aft")]
+pub(crate) struct Arguments {
+    /// What to add
+    #[arg(long)]
+    lens: Lens,
+    /// Build it anew, even if the recording has it
+    #[arg(long)]
+    again: bool,
+    /// The recording
+    #[arg(value_name = "FILE.aft")]
+    file: PathBuf,
+}
+
+/// What can be added to a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Lens {
+    /// The whole path of the run: which blocks were executed, in order
+    Paths,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let Lens::Paths = arguments.lens;
+    let file = input::recording(&arguments.file)?;
+    let loaded = input::recorded_program(&arguments.file, &file)?;
+    let kept = path_of(&arguments.file, &file, &loaded)?;
+    if kept.is_none() || arguments.again {
+        add_path(&arguments.file, &file, &loaded)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The path of a recording, built if it is not there yet.
+pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<RecordedPath> {
+    if let Some(path) = path_of(at, file, loaded)? {
+        return Ok(path);
+    }
+    add_path(at, file, loaded)?;
+    let file = input::recording(at)?;
+    match path_of(at, &file, loaded)? {
+        Some(path) => Ok(path),
+        None => bail!("{}: the path that was built is not there", at.display()),
+    }
+}
+
+fn path_of(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<RecordedPath>> {
+    recorded_path(file, &loaded.program).with_context(|| {
+        format!(
+            "{}: build the path again with `afterimage build --lens paths --again`",
+            at.display()
+        )
+    })
+}
+
+fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<()> {
+    let name = || at.display().to_string();
+    let Some(end) = file.end().with_context(name)? else {
+        bail!(
+            "{}: the recording was cut off before its end was written, so its path cannot be followed; record the program again",
+            at.display()
+        );
+    };
+    let out = TraceWriter::append(at).with_context(|| {
+        format!(
+            "{}: the path cannot be added to the recording",
+            at.display()
+        )
+    })?;
+    let bar = Bar::start("following the path", Some(end.events));
+    let counts = file.counts().with_context(name)?;
+    let built = build_paths(
+        file,
+        &loaded.bytes,
+        &loaded.program,
+        counts.as_ref().map(|lens| &lens.counts),
+        &Cache::of_user(),
+        &bar.progress(),
+        &out,
+    );
+    let built = built.with_context(name)?;
+    out.commit().with_context(name)?;
+    drop(bar);
+    say(format_args!(
+        "path of {} executed blocks in {} bytes",
+        built.time, built.stored
+    ));
+    Ok(())
+}

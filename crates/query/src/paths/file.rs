@@ -1,0 +1,156 @@
+//! Opening the path in a trace file.
+
+use std::sync::Arc;
+
+use afterimage_program::Program;
+use afterimage_trace::{Kind, SectionReader, TraceError, TraceFile};
+use afterimage_wpp::codec::{self, CodecError, Limits, NodeContext};
+use afterimage_wpp::{
+    Directory, DirectoryLimits, PathError, Segment, Segments, Summary, Symbol, WholePath,
+};
+
+/// The whole path of a run, read from a file.
+pub type RecordedPath = WholePath<FileSegments>;
+
+/// Most bytes that the directory of a path may have.
+const LARGEST_DIRECTORY: u64 = 1 << 30;
+/// Most rules and symbols that a segment may have.
+const LARGEST_SEGMENT: usize = 1 << 26;
+/// Most activations that may be open at once.
+const DEEPEST: usize = 1 << 26;
+/// Most blocks that the nodes may have together.
+const LONGEST_NODES: usize = 1 << 28;
+
+/// Why a file's path cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PathFileError {
+    /// The file.
+    #[error(transparent)]
+    File(#[from] TraceError),
+    /// The directory.
+    #[error("the directory of the path is damaged: {0}")]
+    Directory(CodecError),
+    /// A node that the program does not have.
+    #[error(
+        "the directory of the path names a block that the program does not have: {function}, {block}"
+    )]
+    NoSuchBlock {
+        /// The function.
+        function: afterimage_ids::FuncId,
+        /// The block.
+        block: afterimage_ids::BlockId,
+    },
+    /// There are more or fewer segments than the directory says.
+    #[error("the path has {found} segments, its directory says {expected}")]
+    Segments {
+        /// By the directory.
+        expected: usize,
+        /// In the file.
+        found: usize,
+    },
+    /// A segment.
+    #[error("a segment of the path is damaged: {0}")]
+    Segment(CodecError),
+    /// What the segments are said to hold is impossible.
+    #[error("the segments of the path do not follow each other: {0}")]
+    Follow(String),
+}
+
+/// The segments of a file's path.
+#[derive(Debug)]
+pub struct FileSegments {
+    file: TraceFile,
+    contexts: Vec<NodeContext>,
+    directory: Directory,
+    functions: u32,
+}
+
+impl FileSegments {
+    /// The directory.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// How many bytes the segments have, as they are stored.
+    pub fn stored(&self) -> u64 {
+        self.reader().map_or(0, |reader| reader.stored())
+    }
+
+    fn reader(&self) -> Result<SectionReader, PathFileError> {
+        let missing = PathFileError::File(TraceError::Missing(Kind::PATHS));
+        self.file.last(Kind::PATHS).ok_or(missing)
+    }
+}
+
+impl Segments for FileSegments {
+    type Error = PathFileError;
+
+    fn summaries(&self) -> &[Summary] {
+        &self.directory.summaries
+    }
+
+    fn load(&self, segment: usize) -> Result<Arc<Segment>, PathFileError> {
+        let mut reader = self.reader()?;
+        reader.go(segment);
+        reader.advance()?;
+        let limits = Limits {
+            symbols: LARGEST_SEGMENT,
+            nodes: self.directory.nodes.len() as u32,
+            functions: self.functions,
+            open: DEEPEST,
+        };
+        let segment = codec::decode(reader.bytes(), &self.contexts, &limits);
+        segment.map(Arc::new).map_err(PathFileError::Segment)
+    }
+}
+
+/// The path of a file, `None` if there is none yet.
+///
+/// # Errors
+/// If it is damaged, or not one of this program.
+pub fn recorded_path(
+    file: &TraceFile,
+    program: &Program,
+) -> Result<Option<RecordedPath>, PathFileError> {
+    let Some(bytes) = file.last_whole(Kind::PATH_INDEX, LARGEST_DIRECTORY)? else {
+        return Ok(None);
+    };
+    let functions = (program.imports.len() + program.functions.len()) as u32;
+    let limits = DirectoryLimits {
+        nodes: Symbol::LIMIT - 1,
+        blocks: LONGEST_NODES,
+        functions,
+        open: DEEPEST,
+    };
+    let directory = Directory::decode(&bytes, &limits).map_err(PathFileError::Directory)?;
+    for (node, continuation) in directory.nodes.values().zip(&directory.continuations) {
+        let cfg = program
+            .function(node.function)
+            .map(|function| &function.cfg);
+        let known = |block| cfg.is_some_and(|cfg| cfg.blocks.is_valid(block));
+        let mut blocks = node.blocks.iter().chain(&continuation.next);
+        if let Some(&block) = blocks.find(|&&block| !known(block)) {
+            return Err(PathFileError::NoSuchBlock {
+                function: node.function,
+                block,
+            });
+        }
+    }
+    let segments = FileSegments {
+        contexts: directory.contexts().contexts().to_vec(),
+        file: file.clone(),
+        directory,
+        functions,
+    };
+    let (expected, found) = (
+        segments.directory.summaries.len(),
+        segments.reader()?.chunks().saturating_sub(1),
+    );
+    if expected != found {
+        return Err(PathFileError::Segments { expected, found });
+    }
+    let nodes = Arc::new(segments.directory.nodes.clone());
+    WholePath::new(segments, nodes)
+        .map(Some)
+        .map_err(|error: PathError<PathFileError>| PathFileError::Follow(error.to_string()))
+}

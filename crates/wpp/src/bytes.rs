@@ -1,0 +1,53 @@
+//! LEB128 numbers and parts with their lengths before them.
+
+use crate::codec::CodecError;
+
+/// Appends a number.
+pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Takes a number.
+pub(crate) fn get(input: &mut &[u8]) -> Result<u64, CodecError> {
+    const LONG: CodecError = CodecError::Malformed("a number that is not in its shortest form");
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&next, rest) = input.split_first().ok_or(CodecError::Truncated)?;
+        *input = rest;
+        let part = u64::from(next & 0x7f);
+        if part << shift >> shift != part || (next == 0 && shift > 0) {
+            return Err(LONG);
+        }
+        value |= part << shift;
+        if next < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(LONG)
+}
+
+/// Takes a number that must be below a bound.
+pub(crate) fn get_below(
+    input: &mut &[u8],
+    bound: u64,
+    what: &'static str,
+) -> Result<u64, CodecError> {
+    let value = get(input)?;
+    if value < bound {
+        Ok(value)
+    } else {
+        Err(CodecError::TooLarge(what))
+    }
+}
+
+/// Takes bytes whose number stands before them.
+pub(crate) fn part<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
+    let length = usize::try_from(get(input)?).map_err(|_| CodecError::Truncated)?;
+    let (part, rest) = input.split_at_checked(length).ok_or(CodecError::Truncated)?;
+    *input = rest;
+    Ok(part)
+}

@@ -1,0 +1,161 @@
+//! What a reader needs before it opens a segment: the nodes, and what each segment holds.
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
+use hashbrown::HashMap;
+use rustc_hash::FxBuildHasher;
+
+use crate::bytes;
+use crate::codec::{
+    CodecError, Limits, NodeContext, NodeLimits, decode_nodes, decode_summary, encode_nodes,
+    encode_summary,
+};
+use crate::{Node, Summary};
+
+const VERSION: u8 = 1;
+
+/// Where an activation goes on after a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Continuation {
+    /// The vertex, the one behind the call if the node ends with a call; `None` if the activation ends.
+    pub next: Option<BlockId>,
+    /// The node ends with a call.
+    pub calls: bool,
+}
+
+/// Gives nodes the contexts with which segments are coded: the same for writer and reader.
+#[derive(Clone, Debug, Default)]
+pub struct Contexts {
+    contexts: Vec<NodeContext>,
+    points: HashMap<(FuncId, BlockId), u32, FxBuildHasher>,
+}
+
+impl Contexts {
+    /// The next node.
+    pub fn push(&mut self, function: FuncId, continuation: Continuation) {
+        // 0 stands for the end of an activation.
+        let fresh = self.points.len() as u32 + 1;
+        let next = continuation
+            .next
+            .map_or(0, |next| *self.points.entry((function, next)).or_insert(fresh));
+        self.contexts.push(NodeContext {
+            next,
+            calls: continuation.calls,
+        });
+    }
+
+    /// One for each node.
+    pub fn contexts(&self) -> &[NodeContext] {
+        &self.contexts
+    }
+}
+
+/// The directory of a stored path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directory {
+    /// The nodes.
+    pub nodes: PrimaryMap<NodeId, Node>,
+    /// Where each goes on.
+    pub continuations: Vec<Continuation>,
+    /// What the segments hold.
+    pub summaries: Vec<Summary>,
+    /// How many bits the run wrote of its path.
+    pub bits: u64,
+    /// What was left out on purpose, as the user asked for it; empty for nothing.
+    pub left_out: String,
+}
+
+/// How large a directory may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectoryLimits {
+    /// Nodes that may exist.
+    pub nodes: u32,
+    /// Blocks of all of them.
+    pub blocks: usize,
+    /// Functions of the program, imports included.
+    pub functions: u32,
+    /// Activations that may be open at once.
+    pub open: usize,
+}
+
+impl Directory {
+    /// The contexts of the nodes.
+    pub fn contexts(&self) -> Contexts {
+        let mut contexts = Contexts::default();
+        for (node, &continuation) in self.nodes.values().zip(&self.continuations) {
+            contexts.push(node.function, continuation);
+        }
+        contexts
+    }
+
+    /// Its bytes. Linear.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        bytes::put(&mut out, self.bits);
+        let part = |out: &mut Vec<u8>, part: &[u8]| {
+            bytes::put(out, part.len() as u64);
+            out.extend_from_slice(part);
+        };
+        part(&mut out, self.left_out.as_bytes());
+        part(&mut out, &encode_nodes(&self.nodes));
+        for continuation in &self.continuations {
+            let next = continuation.next.map_or(0, |next| next.index() as u64 + 1);
+            bytes::put(&mut out, next << 1 | u64::from(continuation.calls));
+        }
+        bytes::put(&mut out, self.summaries.len() as u64);
+        for summary in &self.summaries {
+            part(&mut out, &encode_summary(summary));
+        }
+        out
+    }
+
+    /// The directory of these bytes. Time and memory are bounded by them and the limits.
+    ///
+    /// # Errors
+    /// If they are none.
+    pub fn decode(encoded: &[u8], limits: &DirectoryLimits) -> Result<Self, CodecError> {
+        let input = &mut &*encoded;
+        if bytes::get(input)? != u64::from(VERSION) {
+            return Err(CodecError::Malformed("a directory of another version"));
+        }
+        let bits = bytes::get(input)?;
+        let left_out = String::from_utf8(bytes::part(input)?.to_vec())
+            .map_err(|_| CodecError::Malformed("text that is not UTF-8"))?;
+        let node_limits = NodeLimits {
+            nodes: limits.nodes,
+            blocks: limits.blocks,
+            functions: limits.functions,
+        };
+        let nodes = decode_nodes(bytes::part(input)?, &node_limits)?;
+        let mut continuations = Vec::with_capacity(nodes.len());
+        for _ in 0..nodes.len() {
+            let word = bytes::get_below(input, 1 << 33, "blocks")?;
+            continuations.push(Continuation {
+                next: (word >> 1)
+                    .checked_sub(1)
+                    .map(|next| BlockId::from_u32(next as u32)),
+                calls: word & 1 == 1,
+            });
+        }
+        let segment_limits = Limits {
+            symbols: 0,
+            nodes: nodes.len() as u32,
+            functions: limits.functions,
+            open: limits.open,
+        };
+        // A summary takes a byte at least.
+        let count = bytes::get_below(input, input.len() as u64 + 1, "segments")?;
+        let summaries = (0..count)
+            .map(|_| decode_summary(bytes::part(input)?, &segment_limits))
+            .collect::<Result<_, _>>()?;
+        if !input.is_empty() {
+            return Err(CodecError::Trailing);
+        }
+        Ok(Self {
+            nodes,
+            continuations,
+            summaries,
+            bits,
+            left_out,
+        })
+    }
+}
