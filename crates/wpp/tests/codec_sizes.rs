@@ -3,7 +3,9 @@
 
 mod codec_support;
 
-use afterimage_wpp::codec::{Limits, NodeContext, canonical, decode, encode};
+use afterimage_wpp::codec::{
+    Limits, NodeContext, canonical, decode, encode, encode_nodes, encode_summary,
+};
 use afterimage_wpp::{Segment, Symbol};
 use codec_support::*;
 use std::time::{Duration, Instant};
@@ -128,4 +130,16 @@ fn what_was_dissolved_is_folded_again() {
             decoded.grammar.rules.len()
         );
     }
+}
+
+#[test]
+fn node_tables_and_summaries_are_small() {
+    let run = program(0.9, 0.5, 500_000, 2);
+    let nodes = run.nodes.len();
+    let blocks: usize = run.nodes.values().map(|node| node.blocks.len()).sum();
+    let table = encode_nodes(&run.nodes).len();
+    let counted = canonical(&run.segment).unwrap();
+    let summary = encode_summary(&counted.summary()).len();
+    println!("{nodes} nodes of {blocks} blocks: {table} bytes; {summary} bytes of counts");
+    assert!(table < blocks * 4 / 10 && summary < nodes * 2);
 }

@@ -1,8 +1,8 @@
 //! Sources of paths whose entropy is known, and a simple grammar builder.
 
-use afterimage_ids::{FuncId, NodeId};
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::codec::NodeContext;
-use afterimage_wpp::{Builder, Limits, Root, Segment, Shape, Symbol};
+use afterimage_wpp::{Builder, Limits, Node, Root, Segment, Shape, Symbol};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -171,6 +171,7 @@ pub struct Program {
     blocks: u32,
     builder: Builder,
     nodes: HashMap<Vec<u32>, NodeId>,
+    table: PrimaryMap<NodeId, Node>,
     contexts: Vec<NodeContext>,
     /// The current path, and the loops around its first block.
     path: Vec<u32>,
@@ -187,6 +188,7 @@ pub struct Program {
 pub struct ProgramRun {
     pub segment: Segment,
     pub contexts: Vec<NodeContext>,
+    pub nodes: PrimaryMap<NodeId, Node>,
     /// The information in its decisions.
     pub bits: f64,
     pub blocks: u64,
@@ -204,6 +206,7 @@ pub fn program(skew: f64, regular: f64, length: u64, seed: u64) -> ProgramRun {
             symbols: usize::MAX,
         }),
         nodes: HashMap::new(),
+        table: PrimaryMap::new(),
         contexts: Vec::new(),
         path: Vec::new(),
         loops: Vec::new(),
@@ -230,6 +233,7 @@ pub fn program(skew: f64, regular: f64, length: u64, seed: u64) -> ProgramRun {
     ProgramRun {
         segment: program.builder.finish().unwrap_or_default(),
         contexts: program.contexts,
+        nodes: program.table,
         bits: program.bits,
         blocks: program.executed,
         terminals: program.terminals,
@@ -353,7 +357,12 @@ impl Program {
         self.terminals += 1;
         let path = std::mem::take(&mut self.path);
         let length = path.len() as u64;
-        let node = *self.nodes.entry(path).or_insert_with(|| {
+        let node = *self.nodes.entry(path).or_insert_with_key(|path| {
+            self.table.push(Node {
+                function: FuncId::from_u32(0),
+                blocks: path.iter().copied().map(BlockId::from_u32).collect(),
+                left_out: 0,
+            });
             self.contexts.push(NodeContext { next, calls });
             self.builder.define(Shape {
                 length,
