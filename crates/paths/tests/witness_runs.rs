@@ -2,11 +2,14 @@
 
 mod witness_walk;
 
-use afterimage_ids::EntitySet;
-use afterimage_paths::Finish;
-use afterimage_paths::witness::{Regenerator, WitnessOptions, WitnessPlan};
+use afterimage_ids::{BlockId, EntityRef, EntitySet};
+use afterimage_paths::witness::{
+    Placement, Regenerator, WitnessOptions, WitnessPlan, regenerate_simple,
+};
+use afterimage_paths::{FinalFrame, Finish};
 use afterimage_program::{BlockEnd, BlockKind, EdgeKind, Program};
-use afterimage_testkit::graphs::programs::programs;
+use afterimage_testkit::graphs::programs::{programs, without_calls};
+use afterimage_testkit::graphs::{Shape, edge_lists};
 use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
 use proptest::prelude::*;
 use witness_walk::{Event, Random, Recorded, Rules, Run, Told, walk};
@@ -42,6 +45,35 @@ fn regenerated(program: &Program, plan: &WitnessPlan, run: &Run, seed: u64) -> V
     let finished = regenerator.finish(&run.finish, &mut told);
     assert_eq!(finished, Ok(()), "after {:?} of {:?}", told.0, run.events);
     told.0
+}
+
+fn frames(finish: &Finish) -> Vec<FinalFrame> {
+    match finish {
+        Finish::Done => Vec::new(),
+        Finish::Open(frames) => frames.clone(),
+    }
+}
+
+/// The activations that are open after all that happened.
+fn open_at_end(events: &[Event]) -> Vec<FinalFrame> {
+    let mut stack: Vec<FinalFrame> = Vec::new();
+    for &event in events {
+        match event {
+            Event::Enter(function) => stack.push(FinalFrame {
+                function,
+                block: BlockId::new(0),
+            }),
+            Event::Block(block) => {
+                if let Some(top) = stack.last_mut() {
+                    top.block = block;
+                }
+            }
+            Event::Leave => {
+                stack.pop();
+            }
+        }
+    }
+    stack
 }
 
 /// Some of the returns become exceptions that leave the function.
@@ -88,6 +120,64 @@ proptest! {
             let run = walk(&program, &plan, rules, seed);
             prop_assert_eq!(&regenerated(&program, &plan, &run, seed), &run.events);
         }
+    }
+
+    #[test]
+    fn the_tables_agree_with_the_papers_algorithm(
+        edges in edge_lists(Shape { fresh_root: true, ..Shape::CONTROL_FLOW }), seed: u64,
+    ) {
+        let program = without_calls(edges.0, &edges.1);
+        let graph = &program.functions[0].cfg.graph;
+        let plan = planned(&program, &WitnessOptions::default());
+        let rules = Rules { steps: 1, ends_one_in: usize::MAX, deepest: 1 };
+        let run = walk(&program, &plan, rules, seed);
+        if run.finish != Finish::Done {
+            return Ok(());
+        }
+        let witnesses = plan.functions()[0].edges();
+        let placement = Placement::new(graph, witnesses.iter().map(|w| w.0));
+        // What the paper's traces hold are the edges themselves.
+        let trace: Vec<_> = run.path.iter().copied().filter(|&e| placement.writes(e)).collect();
+        let told = regenerated(&program, &plan, &run, seed);
+        let mut blocks: Vec<BlockId> = told.iter().filter_map(|e| match e {
+            Event::Block(v) => Some(*v),
+            _ => None,
+        }).collect();
+        blocks.push(graph.exit());
+        prop_assert_eq!(regenerate_simple(graph, &placement, &trace), Ok(blocks));
+    }
+
+    #[test]
+    fn damaged_tokens_give_an_error_or_a_run_with_the_known_end(
+        program in programs(), seed: u64, damage: u64, which: prop::sample::Index, ends: bool,
+    ) {
+        let plan = planned(&program, &WitnessOptions::default());
+        let rules = Rules { steps: 100, ends_one_in: 1000, deepest: 30 };
+        let mut run = walk(&program, &plan, rules, seed);
+        prop_assume!(!run.tokens.is_empty());
+        let i = which.index(run.tokens.len());
+        match damage % 3 {
+            0 => run.tokens.truncate(i),
+            1 => {
+                run.tokens.remove(i);
+            }
+            _ => run.tokens[i].value ^= 1,
+        }
+        if ends {
+            run.finish = match run.finish {
+                Finish::Done => Finish::Open(Vec::new()),
+                Finish::Open(_) => Finish::Done,
+            };
+        }
+        let mut regenerator = Regenerator::new(&program, &plan);
+        for &function in &run.host_calls {
+            regenerator.host_call(function);
+        }
+        let mut reader = Recorded { tokens: &run.tokens, read: 0, so_far: run.tokens.len() };
+        let mut told = Told::default();
+        let outcome = regenerator.advance(&mut reader, &mut told);
+        let outcome = outcome.and_then(|()| regenerator.finish(&run.finish, &mut told));
+        prop_assert!(outcome.is_err() || open_at_end(&told.0) == frames(&run.finish));
     }
 
     #[test]

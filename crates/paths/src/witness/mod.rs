@@ -3,7 +3,7 @@
 //! Some edges write a *witness* when control goes over them; from the witnesses alone the whole path of a run follows.
 //! On one graph: a [`Placement`] says which edges write, [`solves_by_definition`] and [`solves_by_theorem`] whether they are
 //! enough, [`place`] chooses them, [`assign_tokens`] finds short codes for them, and [`regenerate_simple`]
-//! turns them back into the path. On a whole [`Program`](afterimage_program::Program): [`plan`] makes a
+//! turns them back into the path. On a whole [`Program`](afterimage_program::Program): there is a
 //! [`WitnessPlan`], and a [`Regenerator`] reads what a run wrote.
 //!
 //! Beyond the paper: witnesses of a spanning tree's chords that tell nothing apart are deleted, calls of functions

@@ -215,7 +215,7 @@ impl<'a> Regenerator<'a> {
                     return Err(self.no_token(reader));
                 };
                 top.pending = Some(token);
-                match table.decide(cfg, top.at, token) {
+                match table.decide(cfg, top.at, (code, token)) {
                     Some(edge) => self.cross(edge, reader, sink),
                     None => Err(self.no_way()),
                 }

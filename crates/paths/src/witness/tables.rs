@@ -13,7 +13,7 @@ use super::{FunctionWitnesses, Token, TokenReader};
 pub(super) struct Way {
     pub to: BlockId,
     /// The code of what it writes, and the token's rank there.
-    pub token: Option<(u32, u32)>,
+    pub token: Option<Coded>,
     pub leads: Leads,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Run {
     pub last: BlockId,
 }
 
-/// Tokens below this are looked up in a list, others in a map.
+/// Tokens of a rank below this are looked up in a list, others in a map.
 const DENSE: u32 = 1 << 8;
 
 /// Not looked up yet.
@@ -76,9 +76,15 @@ pub(super) struct Table {
     runs: Vec<Run>,
     /// The code of the runs. Runs that end alike share their ends.
     blocks: Vec<BlockId>,
-    /// By branch and token: the edge to take.
+    /// By branch and rank of a token: the edge to take.
     dense: Vec<Vec<u32>>,
+    /// The same for ranks from [`DENSE`] on.
     sparse: HashMap<(BlockId, u32), EdgeId>,
+    /// By token: the edges that write it, without those that have been walked back from wholly.
+    writers: HashMap<Coded, Vec<EdgeId>>,
+    /// By vertex: the last walk that came there.
+    walked: Vec<u32>,
+    walks: u32,
 }
 
 impl Table {
@@ -104,6 +110,12 @@ impl Table {
             .keys()
             .map(|v| step(program, cfg, v, &codes_at))
             .collect();
+        let mut writers: HashMap<Coded, Vec<EdgeId>> = HashMap::new();
+        for (e, way) in cfg.edges.keys().zip(&ways) {
+            if let Some(coded) = way.token {
+                writers.entry(coded).or_default().push(e);
+            }
+        }
         let mut this = Self {
             ways,
             codes,
@@ -112,6 +124,9 @@ impl Table {
             blocks: Vec::new(),
             dense: vec![Vec::new(); cfg.blocks.len()],
             sparse: HashMap::new(),
+            writers,
+            walked: vec![0; cfg.blocks.len()],
+            walks: 0,
         };
         this.lay_runs(cfg);
         this
@@ -143,62 +158,96 @@ impl Table {
 
     /// The edge to take from a branch when this token comes next; `None` if it cannot.
     #[inline]
-    pub(super) fn decide(&mut self, cfg: &Cfg, v: BlockId, token: u32) -> Option<EdgeId> {
-        match self.dense[v.index()].get(token as usize) {
+    pub(super) fn decide(&mut self, cfg: &Cfg, v: BlockId, coded: Coded) -> Option<EdgeId> {
+        match self.dense[v.index()].get(coded.1 as usize) {
             Some(&edge) if edge != UNKNOWN => Some(EdgeId::from_u32(edge)),
-            _ => self.look_up(cfg, v, token),
+            _ => self.look_up(cfg, v, coded),
         }
     }
 
+    /// Walks back from the edges that write the token to branches that see them, until this branch is found to be one of them.
+    ///
+    /// Where several edges write the same, the walks are short in all (see [`colours`](super::colours)), and each is done once and
+    /// whole. Where it is only one, it goes twice as far as it must, so that all walks for a token take linear time together.
     #[cold]
-    fn look_up(&mut self, cfg: &Cfg, v: BlockId, token: u32) -> Option<EdgeId> {
-        if token >= DENSE
-            && let Some(&edge) = self.sparse.get(&(v, token))
-        {
-            return Some(edge);
-        }
-        let writes_it = |e: EdgeId| self.way(e).token.is_some_and(|(_, rank)| rank == token);
-        let edge = self.search(cfg, v, writes_it, |_| false)?;
-        if token < DENSE {
-            let row = &mut self.dense[v.index()];
-            if row.len() <= token as usize {
-                row.resize(token as usize + 1, UNKNOWN);
+    fn look_up(&mut self, cfg: &Cfg, v: BlockId, coded: Coded) -> Option<EdgeId> {
+        let rank = coded.1;
+        loop {
+            match self.dense[v.index()].get(rank as usize) {
+                Some(&edge) if edge != UNKNOWN => return Some(EdgeId::from_u32(edge)),
+                _ => {}
             }
-            row[token as usize] = edge.as_u32();
-        } else {
-            self.sparse.insert((v, token), edge);
+            if let Some(&edge) = self.sparse.get(&(v, rank)) {
+                return Some(edge);
+            }
+            let writers = self.writers.get_mut(&coded)?;
+            match writers[..] {
+                [only] => {
+                    if !self.walk_back(cfg, only, rank, Some(v)) {
+                        return None;
+                    }
+                }
+                _ => {
+                    let writer = writers.pop()?;
+                    self.walk_back(cfg, writer, rank, None);
+                }
+            }
         }
-        Some(edge)
     }
 
-    /// The edge to take from a branch from where the run ends in `end` without writing anything more.
+    /// Notes for branches that see this edge by which way: for all, or for twice as many as it takes to find one. False if that
+    /// one does not see it. No branch sees a call that writes, so walking back beyond one meets none.
+    fn walk_back(&mut self, cfg: &Cfg, writer: EdgeId, rank: u32, wanted: Option<BlockId>) -> bool {
+        self.walks += 1;
+        let mut queue = vec![writer];
+        let mut next = 0;
+        let mut limit = usize::MAX;
+        while next < queue.len().min(limit) {
+            let e = queue[next];
+            next += 1;
+            let v = cfg.graph.from(e);
+            if std::mem::replace(&mut self.walked[v.index()], self.walks) == self.walks {
+                continue;
+            }
+            if let Step::Branch(_) = self.step(v) {
+                self.note(v, rank, e);
+            }
+            if wanted == Some(v) {
+                limit = 2 * next;
+            }
+            let before = cfg.graph.in_edges(v).iter().copied();
+            let silent = before.filter(|&e| self.way(e).token.is_none());
+            queue.extend(silent.take(limit - queue.len().min(limit)));
+        }
+        limit < usize::MAX
+    }
+
+    fn note(&mut self, v: BlockId, rank: u32, edge: EdgeId) {
+        if rank >= DENSE {
+            self.sparse.insert((v, rank), edge);
+            return;
+        }
+        let row = &mut self.dense[v.index()];
+        if row.len() <= rank as usize {
+            row.resize(rank as usize + 1, UNKNOWN);
+        }
+        row[rank as usize] = edge.as_u32();
+    }
+
+    /// The edge to take from a branch from where the run ends in `end` without writing anything more. O(what it sees).
     pub(super) fn lead_to(&self, cfg: &Cfg, v: BlockId, end: BlockId) -> Option<EdgeId> {
-        self.search(cfg, v, |_| false, |v| v == end)
-    }
-
-    /// The edge by which a branch sees an edge that writes, or reaches a vertex silently. O(what it sees).
-    fn search(
-        &self,
-        cfg: &Cfg,
-        v: BlockId,
-        writes: impl Fn(EdgeId) -> bool,
-        is_end: impl Fn(BlockId) -> bool,
-    ) -> Option<EdgeId> {
         let mut stack = Vec::new();
         let mut seen = HashSet::new();
         cfg.graph.out_edges(v).iter().copied().find(|&first| {
             stack.push(first);
             while let Some(e) = stack.pop() {
-                if writes(e) {
-                    return true;
+                let way = self.way(e);
+                if way.token.is_none() && seen.insert(way.to) {
+                    if way.to == end {
+                        return true;
+                    }
+                    stack.extend(cfg.graph.out_edges(way.to));
                 }
-                if self.way(e).token.is_some() || !seen.insert(self.way(e).to) {
-                    continue;
-                }
-                if is_end(self.way(e).to) {
-                    return true;
-                }
-                stack.extend(cfg.graph.out_edges(self.way(e).to));
             }
             false
         })
@@ -262,8 +311,8 @@ impl Table {
     }
 }
 
-/// A code and a rank in it.
-type Coded = (u32, u32);
+/// A code and the rank of a token in it.
+pub(super) type Coded = (u32, u32);
 
 /// The codes of a function, one per group, and by edge the code and the rank of its token.
 fn codes(cfg: &Cfg, witnesses: &FunctionWitnesses) -> (Vec<Code>, Vec<Option<Coded>>) {

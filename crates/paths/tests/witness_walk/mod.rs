@@ -1,5 +1,8 @@
 //! Random executions of programs, which write what a plan says and know what they did.
 
+// Each test file uses a part of it.
+#![allow(dead_code)]
+
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId, FunctionCounts};
 use afterimage_paths::witness::{PathSink, Token, TokenReader, WitnessPlan};
 use afterimage_paths::{FinalFrame, Finish};
@@ -19,6 +22,8 @@ pub struct Run {
     pub events: Vec<Event>,
     pub tokens: Vec<Token>,
     pub host_calls: Vec<FuncId>,
+    /// The edges that were gone over, of all functions in turn.
+    pub path: Vec<EdgeId>,
     pub finish: Finish,
     /// How many executions of a branch there were.
     pub branches: u64,
@@ -112,6 +117,7 @@ pub fn walk(program: &Program, plan: &WitnessPlan, rules: Rules, seed: u64) -> R
             events: Vec::new(),
             tokens: Vec::new(),
             host_calls: Vec::new(),
+            path: Vec::new(),
             finish: Finish::Done,
             branches: 0,
             counts: Counts {
@@ -254,6 +260,7 @@ impl<'a> Walker<'a> {
             return false;
         }
         self.run.counts.functions[f].edges[e.index()] += 1;
+        self.run.path.push(e);
         let witnesses = self.plan.functions()[f].edges();
         if let Ok(i) = witnesses.binary_search_by_key(&e, |w| w.0) {
             self.run.tokens.push(witnesses[i].1);
@@ -307,7 +314,10 @@ impl<'a> Walker<'a> {
     }
 
     fn overflows(&mut self) -> bool {
-        self.stack.len() >= self.rules.deepest || self.random.one_in(10 * self.rules.ends_one_in)
+        self.stack.len() >= self.rules.deepest
+            || self
+                .random
+                .one_in(self.rules.ends_one_in.saturating_mul(10))
     }
 
     /// False if the run ends in it.
