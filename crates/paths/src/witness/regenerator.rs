@@ -185,16 +185,61 @@ impl<'a> Regenerator<'a> {
         if let (Phase::Returned { thrown }, false) = (self.phase, self.stack.is_empty()) {
             return self.go_on(thrown, reader, sink);
         }
-        let Some((top, table, _)) = self.top() else {
+        if self.stack.is_empty() {
             let function = self.host_calls.pop_front().ok_or(WitnessError::Late)?;
             return self.call_by_host(function, reader, sink);
-        };
-        let (blocks, last) = table.run(top.at);
-        if !blocks.is_empty() {
-            sink.blocks(blocks);
         }
-        top.at = last;
-        self.end_of_vertex(reader, sink)
+        match self.go_within(reader, sink) {
+            true => Ok(Progress::Read),
+            false => self.end_of_vertex(reader, sink),
+        }
+    }
+
+    /// Follows the innermost activation for as long as it stays in its function: a tight loop, where the time goes. True if it stopped
+    /// because no token is left; false if it has told a vertex at whose end something else happens, an error among it.
+    #[inline]
+    fn go_within<R: TokenReader, S: PathSink>(&mut self, reader: &mut R, sink: &mut S) -> bool {
+        let depth = self.stack.len();
+        let Some(top) = self.stack.last_mut() else {
+            return false;
+        };
+        let function = top.function as usize;
+        let Some(table) = self.tables[function].as_deref_mut() else {
+            return false;
+        };
+        let cfg = &self.program.functions[function].cfg;
+        loop {
+            let (blocks, last) = table.run(top.at);
+            if !blocks.is_empty() {
+                sink.blocks(blocks);
+            }
+            top.at = last;
+            let edge = match table.step(last) {
+                Step::Next(edge) => Some(edge),
+                Step::Branch(Some(code)) => {
+                    top.pending = top.pending.or_else(|| table.read(code, reader));
+                    let token = top.pending;
+                    token.and_then(|token| table.decide(cfg, last, (code, token)))
+                }
+                _ => None,
+            };
+            let Some(way) = edge.map(|e| table.way(e)).filter(|w| w.leads == Leads::On) else {
+                return false;
+            };
+            if let Some((code, token)) = way.token {
+                top.pending = top.pending.or_else(|| table.read(code, reader));
+                if top.pending != Some(token) {
+                    return false;
+                }
+                top.pending = None;
+                self.depth_at_token = depth;
+                if reader.is_empty() {
+                    top.at = way.to;
+                    return true;
+                }
+            }
+            top.at = way.to;
+        }
     }
 
     /// What happens at the end of the vertex where the innermost activation is.
