@@ -179,7 +179,16 @@ fn limits() {
 
 #[test]
 fn kinds_and_tags() {
-    for kind in [Kind::META, Kind::MODULE, Kind::LOG, Kind::END, Kind::COUNTS] {
+    let kinds = [
+        Kind::META,
+        Kind::MODULE,
+        Kind::LOG,
+        Kind::END,
+        Kind::COUNTS,
+        Kind::PATHS,
+        Kind::PATH_INDEX,
+    ];
+    for kind in kinds {
         assert_row(kind.0, &kind.to_string());
     }
     let event = |event: Event| {
