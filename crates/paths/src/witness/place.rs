@@ -1,5 +1,7 @@
 //! Choosing the edges that write.
 
+use afterimage_ids::EntityRef;
+
 use super::{Placement, TraceGraph, blockers, chords, delete_hot};
 
 /// A cheap placement: blocking witnesses, the chords of a maximum spanning tree of what is left, and then
@@ -16,6 +18,5 @@ pub fn place(view: &TraceGraph<'_>, weight: &[f64]) -> Placement {
 
 /// What a placement costs: the sum of its edges' weights.
 pub fn cost(placement: &Placement, weight: &[f64]) -> f64 {
-    use afterimage_ids::EntityRef;
     placement.edges().map(|e| weight[e.index()]).sum()
 }

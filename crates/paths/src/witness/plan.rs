@@ -5,7 +5,7 @@ use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{PlanError, SplitCost, Weights, function_weights};
 use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, Function, Program};
 
-use super::{Placement, Role, Token, TraceGraph, assign_tokens, blockers, chords, delete_hot};
+use super::{Placement, Role, Token, TraceGraph, assign_tokens, blockers, chords, place};
 use crate::EntryIds;
 use crate::writers::Writers;
 
@@ -178,7 +178,7 @@ fn has_cycle(graph: &FlowGraph) -> bool {
 }
 
 /// A function's graph with what its calls mean. EXIT is foreign, for the caller goes on behind it.
-pub(super) fn view<'g>(cfg: &'g Cfg, writes: impl Fn(Callee) -> bool) -> TraceGraph<'g> {
+fn view<'g>(cfg: &'g Cfg, writes: impl Fn(Callee) -> bool) -> TraceGraph<'g> {
     TraceGraph::new(
         &cfg.graph,
         |v| match cfg.blocks[v].end {
@@ -213,12 +213,14 @@ fn witnesses(
         .map(|e| weights.edge(e) * options.split_cost.factor(cfg, e))
         .collect();
     let view = view(cfg, |callee| writers.call(callee));
-    let mut placement = Placement::new(&cfg.graph, []);
-    blockers(&view, &mut placement);
-    chords(&view, &mut placement, &weight);
-    if options.delete {
-        delete_hot(&view, &mut placement, &weight);
-    }
+    let placement = if options.delete {
+        place(&view, &weight)
+    } else {
+        let mut placement = Placement::new(&cfg.graph, []);
+        blockers(&view, &mut placement);
+        chords(&view, &mut placement, &weight);
+        placement
+    };
     let expected: Vec<f64> = weight.iter().map(|w| w.powf(confidence)).collect();
     let tokens = assign_tokens(&view, &placement, &expected);
     tokens

@@ -1,6 +1,9 @@
 //! From the tokens that a run wrote back to its path.
 
+mod calls;
+mod error;
 mod finish;
+mod streams;
 
 use std::collections::VecDeque;
 
@@ -10,70 +13,8 @@ use afterimage_program::{Cfg, Program};
 use super::plan::number;
 use super::tables::{Leads, Step, Table, Target};
 use super::{Token, WitnessPlan};
-
-/// The bits of the tokens that a run wrote, one after the other, each with its most significant bit first.
-pub trait TokenReader {
-    /// The next so many bits (1 to 32), without taking them: zeros follow the last.
-    fn peek(&mut self, width: u8) -> u32;
-
-    /// Takes so many bits; false if there are not so many left, or no token ends there.
-    fn take(&mut self, width: u8) -> bool;
-
-    /// Whether no bit is left: at the end of what has been recorded so far or of the run.
-    fn is_empty(&self) -> bool;
-}
-
-/// Who is told of the path, in the order of execution.
-pub trait PathSink {
-    /// An activation of a function begins.
-    fn enter(&mut self, function: FuncId);
-    /// The innermost activation executes these blocks, one after the other. Dispatch vertices and EXIT are not among them.
-    fn blocks(&mut self, blocks: &[BlockId]);
-    /// The innermost activation ends: it returns, an exception leaves it, or a tail call replaces it.
-    fn leave(&mut self);
-}
-
-/// Why the tokens do not make a run of the program.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WitnessError {
-    /// A token that cannot come there.
-    #[error("no path of {function} from {block} writes what comes next")]
-    NoWay {
-        /// The function.
-        function: FuncId,
-        /// Where control was.
-        block: BlockId,
-    },
-    /// The function that was entered is not the one that was called.
-    #[error("a call of {called} reached another function")]
-    OtherCallee {
-        /// The function that the call names.
-        called: FuncId,
-    },
-    /// A call through a table reached a function that is not there.
-    #[error("a call through a table in {0} reached no function of its type")]
-    NoSuchCallee(FuncId),
-    /// An exception arrived where none can, or a call returned that cannot.
-    #[error("a call in {function} at {block} does not go on like that")]
-    NoSuchReturn {
-        /// The function.
-        function: FuncId,
-        /// The block that calls.
-        block: BlockId,
-    },
-    /// The tokens ended and the run goes on.
-    #[error("the recorded tokens end before the run does, in {0}")]
-    Early(FuncId),
-    /// The run ended and tokens are left.
-    #[error("the run ended before the recorded tokens did")]
-    Late,
-    /// The path goes on without ever writing or coming to the end that the recording has.
-    #[error("the path does not lead to where the recording ended")]
-    Elsewhere,
-    /// More activations than can be kept.
-    #[error("more than {0} activations are open at once")]
-    TooDeep(usize),
-}
+pub use error::WitnessError;
+pub use streams::{PathSink, TokenReader};
 
 /// Most activations that may be open at once.
 const DEEPEST: usize = 1 << 26;
@@ -308,170 +249,6 @@ impl<'a> Regenerator<'a> {
         Ok(progress)
     }
 
-    /// A call has returned, or thrown.
-    fn go_on<R: TokenReader, S: PathSink>(
-        &mut self,
-        thrown: bool,
-        reader: &mut R,
-        sink: &mut S,
-    ) -> Result<Progress, WitnessError> {
-        let Some((top, table, _)) = self.top() else {
-            return Err(WitnessError::Late);
-        };
-        let edge = match table.step(top.at) {
-            Step::Call { throws, .. } if thrown => throws,
-            Step::Call { returns, .. } => returns,
-            _ => None,
-        };
-        match edge {
-            Some(edge) => self.cross(edge, reader, sink),
-            None => Err(WitnessError::NoSuchReturn {
-                block: top.at,
-                function: self.innermost(),
-            }),
-        }
-    }
-
-    fn call<R: TokenReader, S: PathSink>(
-        &mut self,
-        target: Target,
-        reader: &mut R,
-        sink: &mut S,
-    ) -> Result<Progress, WitnessError> {
-        let caller = self.innermost();
-        let (callee, progress) = self.callee(target, caller, reader)?;
-        match callee {
-            Some(callee) => self.enter(callee, progress, reader, sink),
-            None => {
-                self.phase = Phase::Returned { thrown: false };
-                Ok(progress)
-            }
-        }
-    }
-
-    /// What a tail call calls, after the caller has left.
-    fn follow_tail_call<R: TokenReader, S: PathSink>(
-        &mut self,
-        target: Target,
-        caller: FuncId,
-        reader: &mut R,
-        sink: &mut S,
-    ) -> Result<Progress, WitnessError> {
-        let (callee, progress) = self.callee(target, caller, reader)?;
-        match callee {
-            Some(callee) => self.enter(callee, progress, reader, sink),
-            // `leave` has said that a call returns.
-            None => Ok(progress),
-        }
-    }
-
-    /// Who is called: `None` for an import, which returns. [`Progress::Read`] if what the callee writes at its entry has been read.
-    fn callee<R: TokenReader>(
-        &mut self,
-        target: Target,
-        caller: FuncId,
-        reader: &mut R,
-    ) -> Result<(Option<u32>, Progress), WitnessError> {
-        let imports = self.program.imports.len();
-        match target {
-            Target::Defined(position) => Ok((Some(position), Progress::Silent)),
-            Target::Import(import) => {
-                let token = number(self.plan.entry_ids(), import);
-                Ok((None, self.expect(import, token, reader)?))
-            }
-            Target::Table(ty) => {
-                let ids = self.plan.entry_ids();
-                let width = ids.width(ty);
-                let (value, progress) = match width {
-                    0 => (0, Progress::Silent),
-                    _ => (
-                        read(reader, width).ok_or(WitnessError::Early(caller))?,
-                        Progress::Read,
-                    ),
-                };
-                let callee = ids.function(ty, value);
-                let callee = callee.ok_or(WitnessError::NoSuchCallee(caller))?;
-                let position = callee.index().checked_sub(imports);
-                Ok((position.map(|p| p as u32), progress))
-            }
-        }
-    }
-
-    fn call_by_host<R: TokenReader, S: PathSink>(
-        &mut self,
-        function: FuncId,
-        reader: &mut R,
-        sink: &mut S,
-    ) -> Result<Progress, WitnessError> {
-        let position = function.index().checked_sub(self.program.imports.len());
-        match position.filter(|&p| p < self.tables.len()) {
-            Some(position) => self.enter(position as u32, Progress::Silent, reader, sink),
-            // An import that is exported: the host called itself.
-            None => Ok(Progress::Silent),
-        }
-    }
-
-    /// Reads what a function writes at its entry.
-    fn expect<R: TokenReader>(
-        &self,
-        function: FuncId,
-        token: Option<Token>,
-        reader: &mut R,
-    ) -> Result<Progress, WitnessError> {
-        let Some(token) = token else {
-            return Ok(Progress::Silent);
-        };
-        match read(reader, token.width) {
-            Some(value) if value == token.value => Ok(Progress::Read),
-            Some(_) => Err(WitnessError::OtherCallee { called: function }),
-            None => Err(WitnessError::Early(function)),
-        }
-    }
-
-    /// A function is entered. `number` says whether its number has been read.
-    #[inline]
-    fn enter<R: TokenReader, S: PathSink>(
-        &mut self,
-        position: u32,
-        number: Progress,
-        reader: &mut R,
-        sink: &mut S,
-    ) -> Result<Progress, WitnessError> {
-        let function = &self.program.functions[position as usize];
-        let witnesses = &self.plan.functions()[position as usize];
-        let progress = match number {
-            Progress::Read => Progress::Read,
-            Progress::Silent => self.expect(function.id, witnesses.entry(), reader)?,
-        };
-        if self.stack.len() >= DEEPEST {
-            return Err(WitnessError::TooDeep(DEEPEST));
-        }
-        self.tables[position as usize]
-            .get_or_insert_with(|| Box::new(Table::new(self.program, &function.cfg, witnesses)));
-        sink.enter(function.id);
-        self.stack.push(Activation {
-            function: position,
-            at: function.cfg.graph.root(),
-            pending: None,
-        });
-        self.phase = Phase::Arrives;
-        // Of more silent activations inside each other than there are functions two are of one function, which calls itself
-        // for ever.
-        if !reader.is_empty() && self.stack.len() > self.depth_at_token + self.tables.len() {
-            return Err(WitnessError::Late);
-        }
-        Ok(progress)
-    }
-
-    /// The innermost activation ends.
-    #[inline]
-    fn leave<S: PathSink>(&mut self, thrown: bool, sink: &mut S) {
-        self.stack.pop();
-        sink.leave();
-        self.phase = Phase::Returned { thrown };
-        self.depth_at_token = self.depth_at_token.min(self.stack.len());
-    }
-
     fn innermost(&self) -> FuncId {
         let function = self.stack.last().map_or(0, |a| a.function);
         self.program.functions[function as usize].id
@@ -493,10 +270,4 @@ impl<'a> Regenerator<'a> {
             false => self.no_way(),
         }
     }
-}
-
-/// The next number of so many bits.
-fn read<R: TokenReader>(reader: &mut R, width: u8) -> Option<u32> {
-    let number = reader.peek(width);
-    reader.take(width).then_some(number)
 }

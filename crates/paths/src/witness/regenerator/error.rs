@@ -1,0 +1,45 @@
+//! What can be wrong with recorded tokens.
+
+use afterimage_ids::{BlockId, FuncId};
+
+/// Why the tokens do not make a run of the program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WitnessError {
+    /// A token that cannot come there.
+    #[error("no path of {function} from {block} writes what comes next")]
+    NoWay {
+        /// The function.
+        function: FuncId,
+        /// Where control was.
+        block: BlockId,
+    },
+    /// The function that was entered is not the one that was called.
+    #[error("a call of {called} reached another function")]
+    OtherCallee {
+        /// The function that the call names.
+        called: FuncId,
+    },
+    /// A call through a table reached a function that is not there.
+    #[error("a call through a table in {0} reached no function of its type")]
+    NoSuchCallee(FuncId),
+    /// An exception arrived where none can, or a call returned that cannot.
+    #[error("a call in {function} at {block} does not go on like that")]
+    NoSuchReturn {
+        /// The function.
+        function: FuncId,
+        /// The block that calls.
+        block: BlockId,
+    },
+    /// The tokens ended and the run goes on.
+    #[error("the recorded tokens end before the run does, in {0}")]
+    Early(FuncId),
+    /// The run ended and tokens are left.
+    #[error("the run ended before the recorded tokens did")]
+    Late,
+    /// The path goes on without ever writing or coming to the end that the recording has.
+    #[error("the path does not lead to where the recording ended")]
+    Elsewhere,
+    /// More activations than can be kept.
+    #[error("more than {0} activations are open at once")]
+    TooDeep(usize),
+}

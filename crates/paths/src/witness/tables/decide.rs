@@ -1,0 +1,112 @@
+//! Which way a token stands for.
+
+use std::collections::HashSet;
+
+use afterimage_ids::{BlockId, EdgeId, EntityRef};
+use afterimage_program::Cfg;
+
+use super::{Coded, DENSE, Step, Table, UNKNOWN};
+
+impl Table {
+    /// The edge to take from a branch when this token comes next; `None` if it cannot.
+    #[inline]
+    pub(in super::super) fn decide(
+        &mut self,
+        cfg: &Cfg,
+        v: BlockId,
+        coded: Coded,
+    ) -> Option<EdgeId> {
+        match self.dense[v.index()].get(coded.1 as usize) {
+            Some(&edge) if edge != UNKNOWN => Some(EdgeId::from_u32(edge)),
+            _ => self.look_up(cfg, v, coded),
+        }
+    }
+
+    /// Walks back from the edges that write the token to branches that see them, until this branch is found to be one of them.
+    ///
+    /// Where several edges write the same, the walks are short in all (see [`colours`](super::colours)), and each is done once and
+    /// whole. Where it is only one, it goes twice as far as it must, so that all walks for a token take linear time together.
+    #[cold]
+    fn look_up(&mut self, cfg: &Cfg, v: BlockId, coded: Coded) -> Option<EdgeId> {
+        let rank = coded.1;
+        loop {
+            match self.dense[v.index()].get(rank as usize) {
+                Some(&edge) if edge != UNKNOWN => return Some(EdgeId::from_u32(edge)),
+                _ => {}
+            }
+            if let Some(&edge) = self.sparse.get(&(v, rank)) {
+                return Some(edge);
+            }
+            let writers = self.writers.get_mut(&coded)?;
+            match writers[..] {
+                [only] => {
+                    if !self.walk_back(cfg, only, rank, Some(v)) {
+                        return None;
+                    }
+                }
+                _ => {
+                    let writer = writers.pop()?;
+                    self.walk_back(cfg, writer, rank, None);
+                }
+            }
+        }
+    }
+
+    /// Notes for branches that see this edge by which way: for all, or for twice as many as it takes to find one. False if that
+    /// one does not see it. No branch sees a call that writes, so walking back beyond one meets none.
+    fn walk_back(&mut self, cfg: &Cfg, writer: EdgeId, rank: u32, wanted: Option<BlockId>) -> bool {
+        self.walks += 1;
+        let mut queue = vec![writer];
+        let mut next = 0;
+        let mut limit = usize::MAX;
+        while next < queue.len().min(limit) {
+            let e = queue[next];
+            next += 1;
+            let v = cfg.graph.from(e);
+            if std::mem::replace(&mut self.walked[v.index()], self.walks) == self.walks {
+                continue;
+            }
+            if let Step::Branch(_) = self.step(v) {
+                self.note(v, rank, e);
+            }
+            if wanted == Some(v) {
+                limit = 2 * next;
+            }
+            let before = cfg.graph.in_edges(v).iter().copied();
+            let silent = before.filter(|&e| self.way(e).token.is_none());
+            queue.extend(silent.take(limit - queue.len().min(limit)));
+        }
+        limit < usize::MAX
+    }
+
+    fn note(&mut self, v: BlockId, rank: u32, edge: EdgeId) {
+        if rank >= DENSE {
+            self.sparse.insert((v, rank), edge);
+            return;
+        }
+        let row = &mut self.dense[v.index()];
+        if row.len() <= rank as usize {
+            row.resize(rank as usize + 1, UNKNOWN);
+        }
+        row[rank as usize] = edge.as_u32();
+    }
+
+    /// The edge to take from a branch from where the run ends in `end` without writing anything more. O(what it sees).
+    pub(in super::super) fn lead_to(&self, cfg: &Cfg, v: BlockId, end: BlockId) -> Option<EdgeId> {
+        let mut stack = Vec::new();
+        let mut seen = HashSet::new();
+        cfg.graph.out_edges(v).iter().copied().find(|&first| {
+            stack.push(first);
+            while let Some(e) = stack.pop() {
+                let way = self.way(e);
+                if way.token.is_none() && seen.insert(way.to) {
+                    if way.to == end {
+                        return true;
+                    }
+                    stack.extend(cfg.graph.out_edges(way.to));
+                }
+            }
+            false
+        })
+    }
+}
