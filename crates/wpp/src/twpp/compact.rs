@@ -101,6 +101,11 @@ impl Twpp {
 }
 
 impl FunctionTraces {
+    /// Compacts the path traces of one function. O(blocks of unique traces).
+    pub fn of(paths: FunctionPaths) -> Self {
+        Self::compact(paths, &mut DynamicBlocks::default())
+    }
+
     fn compact(paths: FunctionPaths, dynamic_blocks: &mut DynamicBlocks) -> Self {
         let mut traces = Unique::default();
         let mut dictionaries = Unique::default();

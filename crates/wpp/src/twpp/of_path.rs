@@ -1,0 +1,131 @@
+//! From the grammar of a whole path to path traces and the dynamic call graph, without expanding the run.
+
+mod call;
+mod function;
+mod open;
+mod walk;
+
+use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
+
+pub use self::call::{CallPath, call_path};
+pub use self::function::function_paths;
+use self::walk::{Visitor, Way, walk};
+use super::call_graph::CallId;
+use super::collector::Collector;
+use super::event::EventError;
+use super::wpp::Wpp;
+use crate::{Node, PathError, Root, Segments, WholePath};
+
+/// Why path traces cannot be had of a path. `E` is why a segment cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CollectError<E> {
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// There are more of something than can be numbered.
+    #[error(transparent)]
+    Event(#[from] EventError),
+    /// Blocks were left out by a filter when the path was built.
+    #[error("blocks of {0} were left out when the path was built")]
+    LeftOut(FuncId),
+}
+
+/// The path traces of all calls, and the dynamic call graph (Zhang and Gupta 2001, section 2).
+///
+/// A rule that stands for a call is walked once for each segment, whatever it calls not included, however often the call
+/// happens. So time is linear in the grammars, in the blocks of these rules' own traces and in the calls that these make themselves. Memory is that of the result,
+/// the open segment and the activations that are open.
+///
+/// # Errors
+/// If a segment cannot be read, something was left out of the path, or there are too many different traces.
+pub fn collect<S: Segments>(path: &WholePath<S>) -> Result<Wpp, CollectError<S::Error>> {
+    let mut collector = Collector::new();
+    let mut open: Vec<FuncId> = Vec::new();
+    for segment in 0..path.segments().summaries().len() {
+        let measured = path.open(segment)?;
+        let segment_of = &measured.segment;
+        if segment_of.open != open {
+            return Err(PathError::Follow { segment }.into());
+        }
+        let mut visitor = All {
+            collector: &mut collector,
+            nodes: path.nodes(),
+            known: vec![None; segment_of.grammar.rules.len()],
+        };
+        for item in &segment_of.root {
+            match *item {
+                Root::Run(symbol) => walk(&segment_of.grammar, symbol, &mut visitor)?,
+                Root::Enter(function) => visitor.collector.enter(function),
+                Root::Leave => {
+                    visitor.collector.leave()?;
+                }
+            }
+        }
+        open = segment_of.open_after();
+    }
+    Ok(collector.finish()?)
+}
+
+/// Tells a collector everything, calls that it knows in a word.
+struct All<'a> {
+    collector: &'a mut Collector,
+    nodes: &'a PrimaryMap<NodeId, Node>,
+    /// What the collector calls a rule that stands for a call.
+    known: Vec<Option<CallId>>,
+}
+
+impl Visitor for All<'_> {
+    type Error = Stop;
+
+    fn node(&mut self, node: NodeId, times: u64) -> Result<(), Stop> {
+        let blocks = whole(&self.nodes[node])?;
+        Ok(self.collector.repeat(blocks, times)?)
+    }
+
+    fn call(&mut self, rule: RuleId, function: FuncId) -> Way {
+        match self.known[rule.as_u32() as usize] {
+            Some(call) => {
+                self.collector.again(call);
+                Way::Past
+            }
+            None => {
+                self.collector.enter(function);
+                Way::Into
+            }
+        }
+    }
+
+    fn called(&mut self, rule: RuleId) -> Result<(), Stop> {
+        self.known[rule.as_u32() as usize] = Some(self.collector.leave()?);
+        Ok(())
+    }
+}
+
+/// A [`CollectError`] that has nothing to do with segments.
+enum Stop {
+    Event(EventError),
+    LeftOut(FuncId),
+}
+
+impl From<EventError> for Stop {
+    fn from(error: EventError) -> Self {
+        Self::Event(error)
+    }
+}
+
+impl<E> From<Stop> for CollectError<E> {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Event(error) => Self::Event(error),
+            Stop::LeftOut(function) => Self::LeftOut(function),
+        }
+    }
+}
+
+/// The blocks of a node, if they are there.
+fn whole(node: &Node) -> Result<&[afterimage_ids::BlockId], Stop> {
+    if node.left_out > 0 {
+        return Err(Stop::LeftOut(node.function));
+    }
+    Ok(&node.blocks)
+}

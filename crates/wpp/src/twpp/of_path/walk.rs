@@ -1,0 +1,99 @@
+//! Walking what a symbol stands for.
+
+use afterimage_ids::{FuncId, NodeId, RuleId};
+
+use crate::{Grammar, Kind, Symbol};
+
+/// What is told of a walk.
+pub(super) trait Visitor {
+    /// Why it does not go on.
+    type Error;
+
+    /// A node is executed so many times in a row.
+    fn node(&mut self, node: NodeId, times: u64) -> Result<(), Self::Error>;
+
+    /// A call comes: what to do.
+    fn call(&mut self, rule: RuleId, function: FuncId) -> Way;
+
+    /// A call into which the walk went has ended.
+    fn called(&mut self, rule: RuleId) -> Result<(), Self::Error>;
+}
+
+/// What to do with a call.
+pub(super) enum Way {
+    Into,
+    Past,
+}
+
+/// A rule that is being walked.
+struct Frame {
+    rule: RuleId,
+    /// The next symbol, and the end, in the grammar's symbols.
+    next: u32,
+    end: u32,
+    /// How many more times it is walked after this.
+    again: u64,
+}
+
+/// Walks what a symbol stands for, in order. The grammar must be sound. Memory for the rules' depth.
+pub(super) fn walk<V: Visitor>(
+    grammar: &Grammar,
+    symbol: Symbol,
+    visitor: &mut V,
+) -> Result<(), V::Error> {
+    let mut frames = Vec::new();
+    enter(grammar, symbol, visitor, &mut frames)?;
+    while let Some(frame) = frames.last_mut() {
+        if frame.next < frame.end {
+            let symbol = grammar.symbols[frame.next as usize];
+            frame.next += 1;
+            enter(grammar, symbol, visitor, &mut frames)?;
+        } else if frame.again > 0 {
+            frame.again -= 1;
+            frame.next = grammar.rules[frame.rule].start;
+        } else {
+            let rule = frame.rule;
+            frames.pop();
+            if let Kind::Call(_) = grammar.rules[rule].kind {
+                visitor.called(rule)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn enter<V: Visitor>(
+    grammar: &Grammar,
+    symbol: Symbol,
+    visitor: &mut V,
+    frames: &mut Vec<Frame>,
+) -> Result<(), V::Error> {
+    let Some(id) = symbol.as_rule() else {
+        return symbol
+            .as_node()
+            .map_or(Ok(()), |node| visitor.node(node, 1));
+    };
+    let rule = &grammar.rules[id];
+    let mut again = 0;
+    match rule.kind {
+        Kind::Sequence => {}
+        Kind::Repeat(times) => {
+            if let Some(node) = grammar.symbols[rule.start as usize].as_node() {
+                return visitor.node(node, times);
+            }
+            again = times - 1;
+        }
+        Kind::Call(function) => match visitor.call(id, function) {
+            Way::Into => {}
+            Way::Past => return Ok(()),
+        },
+    }
+    frames.push(Frame {
+        rule: id,
+        next: rule.start,
+        end: rule.start + rule.len,
+        again,
+    });
+    Ok(())
+}

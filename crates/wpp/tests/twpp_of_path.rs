@@ -1,0 +1,231 @@
+//! Path traces from the grammar, against the run written down.
+
+mod oracle;
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_wpp::twpp::{self, CallPath, CollectError, Collector, Event, UniquePath};
+use afterimage_wpp::{InMemory, Node, Segment, Segments, Summary, WholePath};
+use oracle::{Run, programs, runs};
+use proptest::prelude::*;
+
+fn whole_path(run: &Run, limit: usize) -> WholePath<InMemory> {
+    let segments = run.segments(limit).into_iter().collect();
+    WholePath::new(segments, Arc::new(run.nodes.clone())).unwrap()
+}
+
+/// The events with every block for itself.
+fn events(run: &Run) -> Vec<Event> {
+    let mut events = Vec::new();
+    for event in &run.events {
+        match *event {
+            oracle::Event::Enter(function) => events.push(Event::Enter(function)),
+            oracle::Event::Leave => events.push(Event::Leave),
+            oracle::Event::Node(node, times) => {
+                let blocks = &run.nodes[node].blocks;
+                for _ in 0..times {
+                    events.extend(blocks.iter().copied().map(Event::Block));
+                }
+            }
+        }
+    }
+    events
+}
+
+/// An activation written down.
+#[derive(Debug)]
+struct Call {
+    function: FuncId,
+    entered: u64,
+    blocks: Vec<BlockId>,
+    returned: bool,
+}
+
+fn calls(events: &[Event]) -> Vec<Call> {
+    let (mut calls, mut stack, mut time) = (Vec::<Call>::new(), Vec::new(), 0);
+    for &event in events {
+        match event {
+            Event::Enter(function) => {
+                stack.push(calls.len());
+                calls.push(Call {
+                    function,
+                    entered: time + 1,
+                    blocks: Vec::new(),
+                    returned: false,
+                });
+            }
+            Event::Block(block) => {
+                time += 1;
+                calls[*stack.last().unwrap()].blocks.push(block);
+            }
+            Event::Leave => calls[stack.pop().unwrap()].returned = true,
+        }
+    }
+    calls
+}
+
+fn functions(run: &Run) -> BTreeSet<FuncId> {
+    // And one that the run does not have.
+    let absent = std::iter::once(FuncId::from_u32(77));
+    run.nodes
+        .values()
+        .map(|node| node.function)
+        .chain(absent)
+        .collect()
+}
+
+type Uses = HashMap<Vec<BlockId>, (u64, u64)>;
+
+fn uses(paths: &[UniquePath]) -> Uses {
+    let uses: Uses = paths
+        .iter()
+        .map(|path| (path.trace.blocks().collect(), (path.calls, path.unfinished)))
+        .collect();
+    assert_eq!(uses.len(), paths.len(), "a trace is there twice");
+    uses
+}
+
+fn check(run: &Run, limit: usize) {
+    let path = whole_path(run, limit);
+    let expected = events(run);
+    let wpp = twpp::collect(&path).unwrap();
+    assert!(wpp.events().eq(expected.iter().copied()));
+    // The same as from the events themselves, numbers included.
+    let mut collector = Collector::new();
+    expected.iter().for_each(|&e| collector.push(e).unwrap());
+    assert_eq!(wpp, collector.finish().unwrap());
+
+    let calls = calls(&expected);
+    for function in functions(run) {
+        let own: Vec<_> = calls.iter().filter(|c| c.function == function).collect();
+        let mut naive = Uses::new();
+        for call in &own {
+            let uses = naive.entry(call.blocks.clone()).or_default();
+            uses.0 += 1;
+            uses.1 += u64::from(!call.returned);
+        }
+        let paths = twpp::function_paths(&path, function).unwrap();
+        assert_eq!(paths.function, function);
+        assert_eq!(uses(&paths.paths), naive);
+        for (number, call) in (1..).zip(&own) {
+            let found = twpp::call_path(&path, function, number).unwrap();
+            let trace = call.blocks.iter().copied().collect();
+            let (entered, returned) = (call.entered, call.returned);
+            let expected = CallPath {
+                entered,
+                trace,
+                returned,
+            };
+            assert_eq!(found, Some(expected), "call {number} of {function}");
+        }
+        let beyond = twpp::call_path(&path, function, own.len() as u64 + 1).unwrap();
+        assert_eq!(
+            (beyond, twpp::call_path(&path, function, 0).unwrap()),
+            (None, None)
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn traces_are_those_of_the_run(run in runs(400), limit in 1usize..200) {
+        check(&run, limit);
+    }
+
+    #[test]
+    fn traces_are_those_of_a_program_in_one_segment(run in programs(400)) {
+        check(&run, usize::MAX);
+    }
+}
+
+/// Segments that remember which of them were loaded.
+struct Watched {
+    segments: InMemory,
+    loaded: RefCell<Vec<usize>>,
+}
+
+impl Segments for Watched {
+    type Error = std::convert::Infallible;
+
+    fn summaries(&self) -> &[Summary] {
+        self.segments.summaries()
+    }
+
+    fn load(&self, segment: usize) -> Result<Arc<Segment>, Self::Error> {
+        self.loaded.borrow_mut().push(segment);
+        self.segments.load(segment)
+    }
+}
+
+/// Function 0 calls function 1 in every third segment, and function 2 in the others.
+#[test]
+fn only_segments_with_the_function_are_opened() {
+    use afterimage_wpp::{Builder, Limits, Shape};
+    let mut nodes = afterimage_ids::PrimaryMap::new();
+    let mut builder = Builder::new(Limits::default());
+    for function in 0..3 {
+        nodes.push(Node {
+            function: FuncId::from_u32(function),
+            blocks: [BlockId::from_u32(1)].into(),
+            left_out: 0,
+        });
+        builder.define(Shape {
+            length: 1,
+            ..Shape::default()
+        });
+    }
+    let node = afterimage_ids::NodeId::from_u32;
+    let mut segments = Vec::new();
+    builder.enter(FuncId::from_u32(0));
+    for k in 0..9 {
+        let callee = if k % 3 == 1 { 1 } else { 2 };
+        builder.node(node(0), 1);
+        builder.enter(FuncId::from_u32(callee));
+        builder.node(node(callee), 5);
+        builder.leave();
+        segments.extend(builder.finish());
+    }
+    let watched = Watched {
+        segments: segments.into_iter().collect(),
+        loaded: RefCell::default(),
+    };
+    let path = WholePath::new(watched, Arc::new(nodes)).unwrap();
+    let one = FuncId::from_u32(1);
+    let paths = twpp::function_paths(&path, one).unwrap();
+    assert_eq!((paths.paths.len(), paths.paths[0].calls), (1, 3));
+    assert_eq!(path.segments().loaded.take(), [1, 4, 7]);
+    // The first call ends where it begins.
+    let call = twpp::call_path(&path, one, 2).unwrap().unwrap();
+    assert_eq!((call.entered, call.trace.len()), (4 * 6 + 2, 5));
+    assert!(path.segments().loaded.take().is_empty(), "it is still open");
+}
+
+#[test]
+fn what_was_left_out_is_not_taken_for_a_trace() {
+    use afterimage_wpp::{Builder, Limits, Shape};
+    let function = FuncId::from_u32(3);
+    let mut builder = Builder::new(Limits::default());
+    let node = builder.define(Shape {
+        length: 9,
+        ..Shape::default()
+    });
+    builder.enter(function);
+    builder.node(node, 1);
+    builder.leave();
+    let segments: InMemory = builder.finish().into_iter().collect();
+    let nodes = std::iter::once(Node {
+        function,
+        blocks: [].into(),
+        left_out: 9,
+    });
+    let path = WholePath::new(segments, Arc::new(nodes.collect())).unwrap();
+    let refused = CollectError::LeftOut(function);
+    assert_eq!(twpp::collect(&path), Err(refused.clone()));
+    assert_eq!(twpp::function_paths(&path, function), Err(refused.clone()));
+    assert_eq!(twpp::call_path(&path, function, 1), Err(refused));
+}
