@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use afterimage_trace::{Frame, TraceFile};
+use afterimage_query::paths::recorded_path;
+use afterimage_trace::{Frame, Kind, TraceFile};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
@@ -55,6 +56,8 @@ struct Document {
     events: Option<u64>,
     host_calls: Option<u64>,
     lenses: Vec<&'static str>,
+    /// The whole path of the run, if it was built.
+    path: Option<PathRow>,
     length: u64,
     ignored_bytes: u64,
     sections: Vec<SectionRow>,
@@ -68,6 +71,24 @@ struct FrameRow {
     location: Option<String>,
     /// How many activations in a row stand there.
     times: usize,
+}
+
+#[derive(Serialize)]
+struct PathRow {
+    /// Executed blocks.
+    blocks: u64,
+    segments: u64,
+    /// Different paths.
+    nodes: u64,
+    /// Of the segments and of what readers need before they open one.
+    stored_bytes: u64,
+    /// `null` if no block was executed.
+    bits_per_block: Option<f64>,
+    /// What the instrumented run wrote.
+    recorded_bits: u64,
+    recorded_bits_per_block: Option<f64>,
+    /// What was left out as the user wished; empty for nothing.
+    left_out: String,
 }
 
 #[derive(Serialize)]
@@ -125,6 +146,9 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
             chunks: s.chunks,
         })
         .collect();
+    let path = path(file, loaded)?;
+    let counts = file.counts()?.map(|_| "counts");
+    let lenses = counts.into_iter().chain(path.as_ref().map(|_| "paths"));
     Ok(Document {
         schema: "afterimage/info/1",
         program: meta.program_name,
@@ -146,15 +170,52 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
         clock: end.as_ref().and_then(|e| e.clock),
         events: end.as_ref().map(|e| e.events),
         host_calls: end.as_ref().map(|e| e.host_call_counts.iter().sum()),
-        lenses: if file.counts()?.is_some() {
-            vec!["counts"]
-        } else {
-            Vec::new()
-        },
+        lenses: lenses.collect(),
+        path,
         length: file.length(),
         ignored_bytes: file.ignored_bytes(),
         sections,
     })
+}
+
+fn path(file: &TraceFile, loaded: &Loaded) -> Result<Option<PathRow>> {
+    let Some(path) = recorded_path(file, &loaded.program)? else {
+        return Ok(None);
+    };
+    let directory = path.segments().directory();
+    let index = file.last(Kind::PATH_INDEX);
+    let stored = path.segments().stored() + index.map_or(0, |index| index.stored());
+    let blocks = path.length();
+    let each = |bits: f64| (blocks > 0).then(|| bits / blocks as f64);
+    Ok(Some(PathRow {
+        blocks,
+        segments: directory.summaries.len() as u64,
+        nodes: directory.nodes.len() as u64,
+        stored_bytes: stored,
+        bits_per_block: each(8.0 * stored as f64),
+        recorded_bits: directory.bits,
+        recorded_bits_per_block: each(directory.bits as f64),
+        left_out: directory.left_out.clone(),
+    }))
+}
+
+fn path_text(out: &mut dyn Write, path: &PathRow) -> Result<()> {
+    let each =
+        |bits: Option<f64>| bits.map_or(String::new(), |bits| format!(", {bits:.3} bits each"));
+    writeln!(
+        out,
+        "path      {} in {}: {}{}; {} recorded{}",
+        counted(path.blocks, "executed block"),
+        counted(path.segments, "segment"),
+        bytes(path.stored_bytes),
+        each(path.bits_per_block),
+        counted(path.recorded_bits, "bit"),
+        each(path.recorded_bits_per_block),
+    )?;
+    if !path.left_out.is_empty() {
+        writeln!(out, "          without {}", harmless(&path.left_out))?;
+    }
+    Ok(())
 }
 
 fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
@@ -227,6 +288,9 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
         d.lenses.join(", ")
     };
     writeln!(out, "lenses    {lenses}")?;
+    if let Some(path) = &d.path {
+        path_text(out, path)?;
+    }
     writeln!(out, "size      {}", bytes(d.length))?;
     if d.ignored_bytes > 0 {
         writeln!(
