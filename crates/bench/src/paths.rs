@@ -1,88 +1,127 @@
-//! The cost of control-flow traces.
+//! The cost, size and speed of control-flow traces: the targets of the project, and the analogues of the tables of Ball and
+//! Larus 1992 and of Zhang and Gupta 2001.
 
-use std::time::Instant;
+mod access;
+mod columns;
+mod memory;
+mod random;
+mod recording;
+mod scheme;
+mod speed;
+mod subject;
 
-use afterimage_paths::{Cuts, ExecutedPath, FinalFrame, Finish, PathPlan, Regenerator, Sink};
-use afterimage_ids::{FuncId, NodeId};
-use afterimage_program::Program;
-use afterimage_record::GrammarSink;
-use afterimage_record::measure::{Setting, compile};
-use afterimage_rewrite::{Options, PathProbes, Probes, rewrite};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use serde::Serialize;
 
+use self::scheme::{Prepared, SCHEMES, warm};
+use self::subject::Subject;
 use crate::Arguments;
-use crate::corpus::entries;
+use crate::corpus::{Entry, entries};
+use crate::machine::Machine;
 
-struct Nothing(u32, u64);
-impl Sink for Nothing {
-    fn define(&mut self, _: ExecutedPath<'_>) -> NodeId { self.0 += 1; NodeId::from_u32(self.0 - 1) }
-    fn path(&mut self, _: NodeId) { self.1 += 1; }
-    fn enter(&mut self, _: FuncId) {}
-    fn leave(&mut self) {}
+/// What was measured of one program.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    name: String,
+    /// Blocks executed; calls end blocks.
+    blocks: u64,
+    recording: recording::Recording,
+    speed: speed::Speed,
+    access: access::Access,
+}
+
+#[derive(Serialize)]
+struct Results {
+    machine: Machine,
+    runs: usize,
+    rows: Vec<Row>,
+}
+
+fn name(row: &Row) -> &str {
+    &row.name
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut product = (0.0, 0.0, 0.0, 0);
+    let mut rows = Vec::new();
     for entry in entries(arguments)? {
-        let bytes = entry.module(&arguments.corpus)?;
-        let program = Program::parse(&bytes)?;
-        let command = entry.command(&arguments.corpus);
-        let setting = Setting::default();
-        let plain = compile(setting, &bytes)?;
-        let through: u64 = std::env::var("THROUGH").map_or(64, |v| v.parse().unwrap());
-        let exits = std::env::var("EXITS").is_err();
-        let plan = PathPlan::new(&program, None, Cuts { through, loop_exits: exits })?;
-        let probes = PathProbes { plan: &plan, in_memory: &[], half: 1 << 17 };
-        let rewritten = rewrite(&bytes, &program, Probes::Paths(probes), &Options::default())?;
-        let traced = compile(setting, &rewritten.module)?;
-        let (mut a, mut b, mut w) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..arguments.runs {
-            a.push(plain.run(&command)?.cpu_seconds);
-            let run = traced.run_traced(&command, &plan, rewritten.layout, |_| {})?;
-            b.push(run.cpu_seconds);
-            w.push(run.wall_seconds);
-        }
-        a.sort_by(f64::total_cmp);
-        b.sort_by(f64::total_cmp);
-        let (x, y) = (a[a.len() / 2], b[b.len() / 2]);
-        let mut words: Vec<u64> = Vec::new();
-        let start = program.exports.iter().find(|e| e.0 == "_start").unwrap().1;
-        traced.run_traced(&command, &plan, rewritten.layout, |w| words.extend_from_slice(w))?;
-        let t = Instant::now();
-        let mut regenerator = Regenerator::new(&program, &plan);
-        regenerator.host_call(start);
-        let mut nothing = Nothing(0, 0);
-        regenerator.feed(&words, &mut nothing)?;
-        let decode = t.elapsed().as_secs_f64();
-        let blocks = regenerator.time();
-        let t = Instant::now();
-        let mut regenerator = Regenerator::new(&program, &plan);
-        regenerator.host_call(start);
-        let mut segments = Vec::new();
-        let mut contexts: Vec<afterimage_wpp::codec::NodeContext> = Vec::new();
-        let mut sink = GrammarSink::new(Default::default(), |s, c: &[_]| { segments.push(s); contexts = c.to_vec(); });
-        regenerator.feed(&words, &mut sink)?;
-        let nodes = sink.finish();
-        let build = t.elapsed().as_secs_f64();
-        let t = Instant::now();
-        let mut stored = 0;
-        let mut symbols = 0;
-        for s in &segments {
-            stored += afterimage_wpp::codec::encode(s, &contexts).len();
-            symbols += s.grammar.symbols.len();
-        }
-        let encode = t.elapsed().as_secs_f64();
-        let m = blocks as f64 / 1e6;
-        println!("{:15} plain {x:.3} traced {:.3} compile {:.2} | {m:.0} Mblocks {:.1} Mpaths, bits/block {:.3} | decode {:.0} M/s, +build {:.0} M/s, +encode {:.0} M/s | nodes {} segments {} symbols {:.2}M stored bits/block {:.4}",
-            entry.name, y / x, traced.compile_seconds / plain.compile_seconds, nothing.1 as f64 / 1e6, words.len() as f64 * 64e-6 / m,
-            m / decode, m / build, m / (build + encode), nodes.nodes.len(), segments.len(), symbols as f64 / 1e6, stored as f64 * 8e-6 / m);
-        product.0 += (y / x).ln();
-        product.1 += (words.len() as f64 * 64e-6 / m).ln();
-        product.2 += (stored as f64 * 8e-6 / m).ln();
-        product.3 += 1;
-        let _ = (Finish::Done, FinalFrame { function: start, block: afterimage_ids::BlockId::from_u32(0) });
+        eprintln!("{} …", entry.name);
+        rows.push(measure(&entry, arguments).with_context(|| entry.name.clone())?);
     }
-    let n = f64::from(product.3);
-    println!("geometric: time {:.3} bits {:.3} stored {:.4}", (product.0 / n).exp(), (product.1 / n).exp(), (product.2 / n).exp());
+    let results = Results {
+        machine: Machine::this(),
+        runs: arguments.runs,
+        rows,
+    };
+    let text = report(&results);
+    println!("{text}");
+    if let Some(folder) = &arguments.out {
+        std::fs::create_dir_all(folder)?;
+        let stem = folder.join(format!("{}-paths", results.machine.date));
+        std::fs::write(stem.with_extension("md"), &text)?;
+        std::fs::write(
+            stem.with_extension("json"),
+            serde_json::to_string_pretty(&results)? + "\n",
+        )?;
+        eprintln!("written to {}.md and .json", stem.display());
+    }
     Ok(())
+}
+
+fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
+    let stage = Stages::new();
+    let subject = Subject::new(entry, arguments)?;
+    stage.done("recorded, counted, path built");
+    let plain = warm(&subject.bytes)?;
+    let prepared: Vec<Prepared> = SCHEMES
+        .iter()
+        .map(|scheme| scheme.prepare(&subject.bytes, &subject.program, &subject.counts))
+        .collect::<Result<_>>()?;
+    stage.done("compiled");
+    let recording = recording::measure(&subject, &plain, &prepared, arguments.runs)?;
+    stage.done("runs timed");
+    let speed = speed::measure(&subject, &prepared[0], arguments.runs)?;
+    stage.done("compaction timed");
+    let access = access::measure(&subject)?;
+    stage.done("reading timed");
+    Ok(Row {
+        name: entry.name.clone(),
+        blocks: subject.built.time,
+        recording,
+        speed,
+        access,
+    })
+}
+
+/// Tells how long the stages of a measurement take.
+struct Stages(std::cell::Cell<std::time::Instant>);
+
+impl Stages {
+    fn new() -> Self {
+        Self(std::cell::Cell::new(std::time::Instant::now()))
+    }
+
+    fn done(&self, what: &str) {
+        let now = std::time::Instant::now();
+        let seconds = now.duration_since(self.0.replace(now)).as_secs_f64();
+        eprintln!("  {what} ({seconds:.1} s)");
+    }
+}
+
+fn report(results: &Results) -> String {
+    let machine = &results.machine;
+    let rows = &results.rows;
+    let mut out = format!(
+        "{}, {} cores, {} GiB, {}, {}; {} runs of each, in turn; medians, with the smallest and largest in brackets.\n",
+        machine.processor,
+        machine.cores,
+        machine.memory_gib,
+        machine.engine,
+        machine.date,
+        results.runs,
+    );
+    out += &recording::report(rows);
+    out += &speed::report(rows);
+    out += &access::report(rows);
+    out += &recording::branches(rows);
+    out
 }

@@ -169,7 +169,8 @@ fn truth(bytes: &[u8], program: &Program, command: &Command, folder: &Path) -> R
     })
 }
 
-fn executed_blocks(program: &Program, counts: &Counts) -> Result<u64> {
+/// How many blocks a run with these counts executed.
+pub(crate) fn executed_blocks(program: &Program, counts: &Counts) -> Result<u64> {
     let per_function = block_counts(program, counts)?;
     let sums = program
         .functions

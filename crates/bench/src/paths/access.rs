@@ -1,0 +1,200 @@
+//! How fast a stored path is read: at any position, forward, backward, and by occurrence.
+
+use std::time::{Duration, Instant};
+
+use afterimage_query::paths::{PathFileError, RecordedPath};
+use afterimage_wpp::{Cursor, PathError, Segments, Visit};
+use anyhow::{Result, ensure};
+use serde::Serialize;
+
+use super::columns::{Column, table};
+use super::random::Random;
+use super::subject::Subject;
+use super::{Row, name};
+use crate::statistics::Sample;
+
+/// What reading costs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Access {
+    /// Opening file and path, in milliseconds.
+    open_ms: f64,
+    /// Going to a random time in a path that was just opened, in milliseconds.
+    cold_ms: Sample,
+    /// Going to a random time when the segments were opened before, in nanoseconds.
+    seek_ns: f64,
+    /// The same with the room for open segments that queries have.
+    seek_in_room_ns: f64,
+    forward_ns: f64,
+    backward_ns: f64,
+    /// Blocks of a node that was stepped over.
+    blocks_per_step: f64,
+    /// The first question after a node's occurrences, in milliseconds, the segment being open.
+    first_ms: f64,
+    rank_ns: f64,
+    select_ns: f64,
+}
+
+/// How many positions are looked for in a path just opened.
+const COLD: usize = 10;
+/// What open segments may take for the measurements that are not about opening them.
+const ROOM: usize = 4 << 30;
+/// How many nodes are walked over at most.
+const STEPS: u64 = 20_000_000;
+/// How long questions are asked.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// How many nodes are asked for their occurrences.
+const ASKED: usize = 5;
+
+type StepResult = Result<Option<Visit>, PathError<PathFileError>>;
+
+pub(crate) fn measure(subject: &Subject) -> Result<Access> {
+    let mut random = Random::new();
+    let length = subject.path.length();
+    let mut cold = Vec::new();
+    for _ in 0..COLD {
+        let path = subject.reopened()?;
+        let start = Instant::now();
+        path.cursor().seek(random.up_to(length))?;
+        cold.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    let in_room = subject.reopened()?;
+    let path = subject.reopened()?.with_room(ROOM);
+    let (forward, visited, blocks) = walk(&path, 0, Cursor::next)?;
+    let (backward, back, blocks_back) = walk(&path, length + 1, Cursor::previous)?;
+    ensure!(
+        (visited, blocks) == (back, blocks_back) || visited == STEPS,
+        "{visited} nodes and {blocks} blocks forward, {back} and {blocks_back} backward"
+    );
+    let (first_ms, rank_ns, select_ns) = occurrences(&path, &mut random)?;
+    Ok(Access {
+        open_ms: subject.open_seconds * 1e3,
+        cold_ms: Sample::of(cold),
+        seek_ns: seeks(&path, &mut random)?,
+        seek_in_room_ns: seeks(&in_room, &mut random)?,
+        forward_ns: forward / visited as f64,
+        backward_ns: backward / back as f64,
+        blocks_per_step: blocks as f64 / visited as f64,
+        first_ms,
+        rank_ns,
+        select_ns,
+    })
+}
+
+/// Nanoseconds for a random position, with all segments opened before that there is room for.
+fn seeks(path: &RecordedPath, random: &mut Random) -> Result<f64> {
+    let mut cursor = path.cursor();
+    for summary in path.segments().summaries() {
+        cursor.seek(summary.before + 1)?;
+    }
+    asked(|| {
+        let time = random.up_to(path.length());
+        let visit = cursor.seek(time)?;
+        ensure!(
+            visit.is_some_and(|visit| visit.start <= time && time <= visit.last()),
+            "block {time} is not where the cursor went"
+        );
+        Ok(())
+    })
+}
+
+/// Nanoseconds for a question, asked again and again until patience ends.
+fn asked(mut question: impl FnMut() -> Result<()>) -> Result<f64> {
+    let start = Instant::now();
+    let (mut count, mut batch) = (0u32, 1);
+    while start.elapsed() < PATIENCE {
+        for _ in 0..batch {
+            question()?;
+        }
+        count += batch;
+        batch = (2 * batch).min(1 << 10);
+    }
+    Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(count))
+}
+
+/// Walks from `from` and back to the same number of steps: nanoseconds, nodes and blocks. Segments are opened before.
+fn walk<'a>(
+    path: &'a RecordedPath,
+    from: u64,
+    step: impl Fn(&mut Cursor<'a, afterimage_query::paths::FileSegments>) -> StepResult,
+) -> Result<(f64, u64, u64)> {
+    let mut result = (0.0, 0, 0);
+    // The first walk opens the segments.
+    for _ in 0..2 {
+        let mut cursor = path.cursor();
+        cursor.seek(from)?;
+        let (mut nodes, mut blocks) = (0, 0);
+        let start = Instant::now();
+        while nodes < STEPS {
+            let Some(visit) = step(&mut cursor)? else {
+                break;
+            };
+            nodes += 1;
+            blocks += visit.length;
+        }
+        result = (start.elapsed().as_secs_f64() * 1e9, nodes, blocks);
+    }
+    Ok(result)
+}
+
+/// Milliseconds of a node's first question, nanoseconds of the others, for nodes from the most frequent to rare ones.
+fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f64)> {
+    let mut counts = std::collections::BTreeMap::new();
+    for summary in path.segments().summaries() {
+        for &(node, count) in &summary.node_counts {
+            *counts.entry(node).or_insert(0) += count;
+        }
+    }
+    let mut nodes: Vec<(u64, _)> = counts.into_iter().map(|(node, n)| (n, node)).collect();
+    nodes.sort_unstable();
+    nodes.reverse();
+    let (mut first, mut rank, mut select) = (Vec::new(), Vec::new(), Vec::new());
+    for i in 0..ASKED {
+        let (count, node) = nodes[i * (nodes.len() - 1) / ASKED.max(1)];
+        let all = path.executions([(node, 0)])?;
+        ensure!(all.count() == count, "{node} is counted in two ways");
+        let start = Instant::now();
+        all.select(1)?;
+        first.push(start.elapsed().as_secs_f64() * 1e3);
+        // Every segment in which it occurs, too.
+        for summary in path.segments().summaries() {
+            all.rank(summary.before + 1)?;
+        }
+        rank.push(asked(|| {
+            all.rank(random.up_to(path.length()))?;
+            Ok(())
+        })?);
+        select.push(asked(|| {
+            let number = random.up_to(count);
+            let found = all.select(number)?.map(|occurrence| occurrence.number);
+            ensure!(found == Some(number), "no {number}-th execution of {node}");
+            Ok(())
+        })?);
+    }
+    let median = |values| Sample::of(values).median;
+    Ok((median(first), median(rank), median(select)))
+}
+
+pub(crate) fn report(rows: &[Row]) -> String {
+    table(
+        "Reading the stored path: opening it, a random position in a path just opened (cold) and with all segments open (ns), with only 256 MiB of segments open (in room); a step to the next and the previous node; the first question after a node's executions, and rank and select after that",
+        rows,
+        name,
+        &[
+            Column::cost("open ms", 1, |row: &Row| row.access.open_ms),
+            Column::cost("cold ms", 1, |row: &Row| row.access.cold_ms),
+            Column::cost("seek ns", 0, |row: &Row| row.access.seek_ns),
+            Column::cost("in room ns", 0, |row: &Row| row.access.seek_in_room_ns),
+            Column::cost("next ns", 1, |row: &Row| row.access.forward_ns),
+            Column::cost("previous ns", 1, |row: &Row| row.access.backward_ns),
+            Column::cost("next ns/block", 2, |row: &Row| {
+                row.access.forward_ns / row.access.blocks_per_step
+            }),
+            Column::cost("previous ns/block", 2, |row: &Row| {
+                row.access.backward_ns / row.access.blocks_per_step
+            }),
+            Column::cost("first ms", 1, |row: &Row| row.access.first_ms),
+            Column::cost("rank ns", 0, |row: &Row| row.access.rank_ns),
+            Column::cost("select ns", 0, |row: &Row| row.access.select_ns),
+        ],
+    )
+}

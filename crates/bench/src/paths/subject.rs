@@ -1,0 +1,143 @@
+//! A program with a recording of a run of it, its counts, and its whole path in the recording.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use afterimage_ids::Counts;
+use afterimage_paths::Sink;
+use afterimage_placement::Mode;
+use afterimage_placement::PlanOptions;
+use afterimage_program::Program;
+use afterimage_query::paths::{RecordedPath, recorded_path};
+use afterimage_record::{
+    BuiltPaths, Cache, Command, Interrupt, Progress, RecordOptions, build_paths, count, record,
+    trace_paths,
+};
+use afterimage_trace::{TraceFile, TraceWriter};
+use anyhow::{Context, Result, ensure};
+
+use crate::Arguments;
+use crate::corpus::Entry;
+use crate::profile::executed_blocks;
+
+pub(crate) struct Subject {
+    pub bytes: Vec<u8>,
+    pub program: Program,
+    pub command: Command,
+    pub folder: tempfile::TempDir,
+    pub counts: Counts,
+    pub file: TraceFile,
+    pub built: BuiltPaths,
+    /// How many bytes the path added to the file.
+    pub growth: u64,
+    /// How long building it took, in seconds: compiling, re-executing, regenerating, coding and writing.
+    pub build_seconds: f64,
+    /// How long opening file and path took, in seconds.
+    pub open_seconds: f64,
+    pub path: RecordedPath,
+}
+
+impl Subject {
+    /// Records a program, counts, and builds the path; all three must agree on how many blocks were executed.
+    pub(crate) fn new(entry: &Entry, arguments: &Arguments) -> Result<Self> {
+        let bytes = entry.module(&arguments.corpus)?;
+        let program = Program::parse(&bytes)?;
+        let command = entry.command(&arguments.corpus);
+        let folder = tempfile::tempdir()?;
+        let at = folder.path().join("run.aft");
+        make_recording(&bytes, &program, &command, &at)?;
+        let recorded = TraceFile::open(&at)?;
+        let options = PlanOptions::new(Mode::Quick);
+        let counts = count(
+            &recorded,
+            &bytes,
+            &program,
+            &options,
+            &Cache::none(),
+            &quiet(),
+        )?;
+        let counts = counts.counts;
+
+        let start = Instant::now();
+        let out = TraceWriter::append(&at)?;
+        let built = build_paths(
+            &recorded,
+            &bytes,
+            &program,
+            None,
+            &Cache::none(),
+            &quiet(),
+            &out,
+        )?;
+        out.commit()?;
+        drop(out);
+        let build_seconds = start.elapsed().as_secs_f64();
+
+        let start = Instant::now();
+        let file = TraceFile::open(&at)?;
+        let path =
+            recorded_path(&file, &program)?.context("the path that was built is not there")?;
+        let open_seconds = start.elapsed().as_secs_f64();
+        let executed = executed_blocks(&program, &counts)?;
+        ensure!(
+            built.time == executed && path.length() == executed,
+            "the profile has {executed} executed blocks, regeneration {}, the file {}",
+            built.time,
+            path.length()
+        );
+        Ok(Self {
+            growth: file.length() - recorded.length(),
+            bytes,
+            program,
+            command,
+            folder,
+            counts,
+            file,
+            built,
+            build_seconds,
+            open_seconds,
+            path,
+        })
+    }
+
+    /// How many blocks were executed.
+    pub(crate) fn blocks(&self) -> f64 {
+        self.built.time as f64
+    }
+
+    /// Opens the path again: nothing of it is in memory then.
+    pub(crate) fn reopened(&self) -> Result<RecordedPath> {
+        recorded_path(&self.file, &self.program)?.context("the path is not there")
+    }
+
+    /// Executes the recorded run again and tells a sink of its path.
+    pub(crate) fn again<S: Sink + Send>(&self, sink: S) -> Result<S> {
+        let traced = trace_paths(
+            &self.file,
+            &self.bytes,
+            &self.program,
+            None,
+            &Cache::none(),
+            &quiet(),
+            sink,
+        )?;
+        Ok(traced.sink)
+    }
+}
+
+fn quiet() -> Progress {
+    Arc::new(|_| ())
+}
+
+fn make_recording(bytes: &[u8], program: &Program, command: &Command, at: &Path) -> Result<()> {
+    let out = TraceWriter::create(at, true)?;
+    let options = RecordOptions {
+        silent: true,
+        clock: false,
+        ..RecordOptions::default()
+    };
+    let (cache, interrupt) = (Cache::none(), Interrupt::new());
+    record(bytes, program, command, &options, &cache, &interrupt, &out)?;
+    Ok(())
+}
