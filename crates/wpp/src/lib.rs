@@ -12,6 +12,7 @@
 //! | [`Cursor::next`], [`Cursor::previous`] | O(1), amortised |
 //! | [`Cursor::seek`], [`Occurrences::rank`], [`Occurrences::select`] | O(log n) for each rule on the way down |
 //! | the first question of [`Occurrences`] to a segment | linear in its grammar |
+//! | [`WholePath::call_graph`] | linear in all grammars, for every 16 recursive functions |
 //!
 //! ```
 //! use std::sync::Arc;
@@ -46,6 +47,7 @@
 
 mod builder;
 mod bytes;
+mod call_graph;
 pub mod codec;
 mod consing;
 mod cursor;
@@ -59,6 +61,7 @@ pub mod twpp;
 mod whole_path;
 
 pub use builder::{Builder, Limits};
+pub use call_graph::{CallEdge, CallGraph, CallGraphError, CallTotal};
 pub use cursor::{Activation, CallEvent, Calls, Cursor, Visit};
 pub use directory::{Contexts, Continuation, Directory, DirectoryLimits};
 pub use grammar::{Grammar, Kind, Root, Rule, Segment};

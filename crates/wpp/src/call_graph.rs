@@ -1,0 +1,314 @@
+//! The dynamic call graph, counted in the grammar without expanding it.
+
+mod components;
+mod contexts;
+mod open;
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::FuncId;
+use thiserror::Error;
+
+use self::contexts::Contexts;
+use self::open::Open;
+use crate::measures::Measured;
+use crate::{Kind, PathError, Root, Segments, Symbol, WholePath};
+
+/// How many functions that call themselves are followed in one pass over a grammar.
+const LANES: usize = 16;
+
+/// Who was called by whom; no caller: the host called.
+type Key = (Option<FuncId>, FuncId);
+
+/// The calls of one function by another, or by the host.
+///
+/// The caller is the activation that goes on when the callee returns: after a tail call, the caller of the function that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallEdge {
+    /// Who calls; `None` for the host.
+    pub caller: Option<FuncId>,
+    /// Who is called.
+    pub callee: FuncId,
+    /// How many activations of the callee begin so.
+    pub calls: u64,
+    /// How many blocks these activations execute themselves.
+    pub own: u64,
+    /// How many blocks are executed while those of these activations are open that are in no other activation of the callee. So the
+    /// sum over a function's callers counts every block at most once, however it recurses.
+    pub inclusive: u64,
+}
+
+/// The calls of a function, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallTotal {
+    /// How many activations begin.
+    pub calls: u64,
+    /// How many blocks they execute themselves.
+    pub own: u64,
+    /// How many blocks are executed while at least one is open.
+    pub inclusive: u64,
+}
+
+/// The dynamic call graph of a run: all edges along which something was called, ascending by caller, the host first, then callee.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallGraph {
+    edges: Vec<CallEdge>,
+}
+
+/// Why calls cannot be counted. `E` is why a segment cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CallGraphError<E> {
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// A function is called 2^64 times or more.
+    #[error("there are more calls than can be counted")]
+    Uncountable,
+}
+
+impl CallGraph {
+    /// The edges.
+    pub fn edges(&self) -> &[CallEdge] {
+        &self.edges
+    }
+
+    /// Who was called by a function, or by the host. O(log edges).
+    pub fn callees(&self, caller: Option<FuncId>) -> &[CallEdge] {
+        let start = self.edges.partition_point(|edge| edge.caller < caller);
+        let end = self.edges.partition_point(|edge| edge.caller <= caller);
+        &self.edges[start..end]
+    }
+
+    /// Who called a function. Linear in the number of edges.
+    pub fn callers(&self, callee: FuncId) -> impl Iterator<Item = &CallEdge> {
+        self.edges.iter().filter(move |edge| edge.callee == callee)
+    }
+
+    /// The calls of each function that was called. `None` if a function's calls are 2^64 or more.
+    pub fn totals(&self) -> Option<BTreeMap<FuncId, CallTotal>> {
+        let mut totals = BTreeMap::<FuncId, CallTotal>::new();
+        for edge in &self.edges {
+            let total = totals.entry(edge.callee).or_default();
+            total.calls = total.calls.checked_add(edge.calls)?;
+            // Blocks are at most as many as the run has.
+            total.own += edge.own;
+            total.inclusive += edge.inclusive;
+        }
+        Some(totals)
+    }
+
+    /// The functions that were active while they were called, directly or through others: those on a cycle of the graph.
+    fn recursive(&self) -> Vec<FuncId> {
+        components::recursive(&self.edges)
+    }
+}
+
+impl<S: Segments> WholePath<S> {
+    /// Counts all calls. Linear in the size of the grammars: once over all segments, and once more for every 16 functions that call
+    /// themselves, directly or through others.
+    ///
+    /// # Errors
+    /// If a segment cannot be read, or there are 2^64 calls or more.
+    pub fn call_graph(&self) -> Result<CallGraph, CallGraphError<S::Error>> {
+        let mut sums = BTreeMap::<Key, CallEdge>::new();
+        let mut open = Open::default();
+        for segment in 0..self.segments().summaries().len() {
+            let measured = self.open(segment)?;
+            count(&measured, &mut open, &mut sums).ok_or(CallGraphError::Uncountable)?;
+        }
+        open.close(self.length(), &mut |key, length| {
+            add_inclusive(&mut sums, key, length);
+        });
+        let mut graph = CallGraph {
+            edges: sums.values().copied().collect(),
+        };
+        // Where a function is active already, its time has been counted too often.
+        let recursive = graph.recursive();
+        for edge in &mut graph.edges {
+            if recursive.binary_search(&edge.callee).is_ok() {
+                edge.inclusive = 0;
+            }
+        }
+        for lanes in recursive.chunks(LANES) {
+            let mut outermost = BTreeMap::new();
+            let mut open = Open::default();
+            for segment in 0..self.segments().summaries().len() {
+                count_outermost(&*self.open(segment)?, lanes, &mut open, &mut outermost);
+            }
+            open.close(self.length(), &mut |key, length| {
+                if lanes.contains(&key.1) {
+                    *outermost.entry(key).or_default() += length;
+                }
+            });
+            for edge in &mut graph.edges {
+                if let Some(&length) = outermost.get(&(edge.caller, edge.callee)) {
+                    edge.inclusive = length;
+                }
+            }
+        }
+        Ok(graph)
+    }
+}
+
+fn edge(sums: &mut BTreeMap<Key, CallEdge>, (caller, callee): Key) -> &mut CallEdge {
+    sums.entry((caller, callee)).or_insert(CallEdge {
+        caller,
+        callee,
+        calls: 0,
+        own: 0,
+        inclusive: 0,
+    })
+}
+
+/// Wraps where a function that calls itself is counted too often, which is put right afterwards.
+fn add_inclusive(sums: &mut BTreeMap<Key, CallEdge>, key: Key, length: u64) {
+    let edge = edge(sums, key);
+    edge.inclusive = edge.inclusive.wrapping_add(length);
+}
+
+/// How many blocks each rule executes, those in activations that begin in it not included.
+fn own_lengths(measured: &Measured) -> Vec<u64> {
+    let grammar = &measured.segment.grammar;
+    let mut own = Vec::with_capacity(grammar.rules.len());
+    for (id, rule) in grammar.rules.iter() {
+        let first = rule.start as usize;
+        let mut sum = 0;
+        let mut before = 0;
+        for symbol in &measured.symbols[first..first + rule.len as usize] {
+            sum += match symbol.symbol.as_rule() {
+                None => symbol.end - before,
+                Some(child) => match measured.rules[child].rule.kind {
+                    Kind::Call(_) => 0,
+                    _ => own[child.as_u32() as usize],
+                },
+            };
+            before = symbol.end;
+        }
+        own.push(match grammar.rules[id].kind {
+            Kind::Repeat(times) => sum * times,
+            _ => sum,
+        });
+    }
+    own
+}
+
+/// Adds the calls of a segment. `None` if they cannot be counted.
+fn count(measured: &Measured, open: &mut Open, sums: &mut BTreeMap<Key, CallEdge>) -> Option<()> {
+    let own = own_lengths(measured);
+    let own_of = |symbol: Symbol, width: u64| match symbol.as_rule() {
+        None => width,
+        Some(rule) => match measured.rules[rule].rule.kind {
+            Kind::Call(_) => 0,
+            _ => own[rule.as_u32() as usize],
+        },
+    };
+    let mut contexts = Contexts::<1>::new(measured.rules.len());
+    for (item, root) in measured.segment.root.iter().enumerate() {
+        match *root {
+            Root::Run(symbol) => {
+                let width = measured.root_starts[item + 1] - measured.root_starts[item];
+                if let Some(key) = open.innermost() {
+                    edge(sums, key).own += own_of(symbol, width);
+                }
+                if let Some(rule) = symbol.as_rule() {
+                    contexts.add(rule, open.function(), [1])?;
+                }
+            }
+            Root::Enter(function) => {
+                let key = open.enter(
+                    function,
+                    measured.segment.before + measured.root_starts[item],
+                );
+                let edge = edge(sums, key);
+                edge.calls = edge.calls.checked_add(1)?;
+            }
+            Root::Leave => {
+                let now = measured.segment.before + measured.root_starts[item];
+                if let Some((key, length)) = open.leave(now) {
+                    add_inclusive(sums, key, length);
+                }
+            }
+        }
+    }
+    for (id, rule) in measured.rules.iter().rev() {
+        if !measured.calls[id] || contexts.is_empty(id) {
+            continue;
+        }
+        if let Kind::Call(function) = rule.rule.kind {
+            let mut all: u64 = 0;
+            for (caller, [times]) in contexts.of(id) {
+                let edge = edge(sums, (caller, function));
+                edge.calls = edge.calls.checked_add(times)?;
+                edge.own += times * own[id.as_u32() as usize];
+                edge.inclusive = edge.inclusive.wrapping_add(times.wrapping_mul(rule.length));
+                all = all.checked_add(times)?;
+            }
+            contexts.hand_down(measured, id, Some((function, [all])))?;
+        } else {
+            contexts.hand_down(measured, id, None)?;
+        }
+    }
+    Some(())
+}
+
+/// Adds the time of those activations of some functions that are in no other activation of the same function.
+fn count_outermost(
+    measured: &Measured,
+    lanes: &[FuncId],
+    open: &mut Open,
+    sums: &mut BTreeMap<Key, u64>,
+) {
+    let mut contexts = Contexts::<LANES>::new(measured.rules.len());
+    for (item, root) in measured.segment.root.iter().enumerate() {
+        match *root {
+            Root::Run(symbol) => {
+                if let Some(rule) = symbol.as_rule() {
+                    let mut times = [0; LANES];
+                    for (times, &function) in times.iter_mut().zip(lanes) {
+                        *times = u64::from(!open.is_open(function));
+                    }
+                    // What is counted here was counted before.
+                    let _ = contexts.add(rule, open.function(), times);
+                }
+            }
+            Root::Enter(function) => {
+                open.enter(
+                    function,
+                    measured.segment.before + measured.root_starts[item],
+                );
+            }
+            Root::Leave => {
+                let now = measured.segment.before + measured.root_starts[item];
+                if let Some((key, length)) = open.leave(now)
+                    && lanes.contains(&key.1)
+                {
+                    *sums.entry(key).or_default() += length;
+                }
+            }
+        }
+    }
+    for (id, rule) in measured.rules.iter().rev() {
+        if !measured.calls[id] || contexts.is_empty(id) {
+            continue;
+        }
+        let called = if let Kind::Call(function) = rule.rule.kind {
+            let lane = lanes.iter().position(|&lane| lane == function);
+            let mut all = [0; LANES];
+            for (caller, times) in contexts.of(id) {
+                if let Some(lane) = lane.filter(|&lane| times[lane] > 0) {
+                    *sums.entry((caller, function)).or_default() += times[lane] * rule.length;
+                }
+                for (all, times) in all.iter_mut().zip(times) {
+                    *all += times;
+                }
+            }
+            if let Some(lane) = lane {
+                all[lane] = 0;
+            }
+            Some((function, all))
+        } else {
+            None
+        };
+        let _ = contexts.hand_down(measured, id, called);
+    }
+}

@@ -1,0 +1,108 @@
+//! How often each rule occurs, and in activations of which functions.
+
+use afterimage_ids::{FuncId, RuleId};
+
+use crate::Kind;
+use crate::measures::Measured;
+
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+/// How often each rule occurs, by the function of the innermost activation around it, in `L` ways of counting.
+///
+/// Nearly every rule occurs in activations of one function only, since it contains a node of it. Only rules of nothing but calls
+/// can occur in several.
+pub(super) struct Contexts<const L: usize> {
+    /// For each rule its first entry.
+    first: Vec<u32>,
+    entries: Vec<Entry<L>>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry<const L: usize> {
+    caller: Option<FuncId>,
+    times: [u64; L],
+    next: u32,
+}
+
+impl<const L: usize> Contexts<L> {
+    pub(super) fn new(rules: usize) -> Self {
+        Self {
+            first: vec![NONE; rules],
+            entries: Vec::new(),
+        }
+    }
+
+    /// Whether a rule does not occur, as far as is known.
+    pub(super) fn is_empty(&self, rule: RuleId) -> bool {
+        self.first[rule.as_u32() as usize] == NONE
+    }
+
+    /// A rule occurs so many more times. `None` if that is too often.
+    pub(super) fn add(
+        &mut self,
+        rule: RuleId,
+        caller: Option<FuncId>,
+        times: [u64; L],
+    ) -> Option<()> {
+        let rule = rule.as_u32() as usize;
+        let mut at = self.first[rule];
+        while at != NONE {
+            let entry = &mut self.entries[at as usize];
+            if entry.caller == caller {
+                for (sum, times) in entry.times.iter_mut().zip(times) {
+                    *sum = sum.checked_add(times)?;
+                }
+                return Some(());
+            }
+            at = entry.next;
+        }
+        self.entries.push(Entry {
+            caller,
+            times,
+            next: self.first[rule],
+        });
+        self.first[rule] = self.entries.len() as u32 - 1;
+        Some(())
+    }
+
+    /// In activations of which functions a rule occurs, and how often.
+    pub(super) fn of(&self, rule: RuleId) -> impl Iterator<Item = (Option<FuncId>, [u64; L])> {
+        let entry = |at: u32| self.entries.get(at as usize);
+        let first = entry(self.first[rule.as_u32() as usize]);
+        std::iter::successors(first, move |last| entry(last.next))
+            .map(|entry| (entry.caller, entry.times))
+    }
+
+    /// The symbols of a rule occur as often as the rule, in the same activations or, if it is one, in this. `None` if that is too often.
+    pub(super) fn hand_down(
+        &mut self,
+        measured: &Measured,
+        rule: RuleId,
+        called: Option<(FuncId, [u64; L])>,
+    ) -> Option<()> {
+        let times = match measured.rules[rule].rule.kind {
+            Kind::Repeat(times) => times,
+            _ => 1,
+        };
+        let mut at = self.first[rule.as_u32() as usize];
+        while at != NONE {
+            let entry = self.entries[at as usize];
+            let (caller, counts) = match called {
+                Some((function, counts)) => (Some(function), counts),
+                None => (entry.caller, entry.times),
+            };
+            let mut counts = counts;
+            for count in &mut counts {
+                *count = count.checked_mul(times)?;
+            }
+            for symbol in measured.segment.grammar.symbols_of(rule) {
+                if let Some(child) = symbol.as_rule().filter(|&child| measured.calls[child]) {
+                    self.add(child, caller, counts)?;
+                }
+            }
+            at = if called.is_some() { NONE } else { entry.next };
+        }
+        Some(())
+    }
+}
