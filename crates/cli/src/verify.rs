@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use afterimage_placement::block_counts;
+use afterimage_query::paths::{PathReport, verify_path};
 use afterimage_record::{Cache, RecordError, check};
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -46,6 +47,8 @@ struct Document {
     events: u64,
     ended: bool,
     ignored_bytes: u64,
+    /// What was checked of the path, if there is one.
+    path: Option<PathRow>,
     /// `null`: not tried.
     repeats: Option<bool>,
     /// Why it cannot be tried.
@@ -54,11 +57,34 @@ struct Document {
     findings: Vec<String>,
 }
 
+#[derive(Serialize)]
+struct PathRow {
+    segments: u64,
+    nodes: u64,
+    blocks: u64,
+    /// It was compared with the counts in the file.
+    counts: bool,
+    /// It was compared with the recorded end.
+    end: bool,
+}
+
+impl From<&PathReport> for PathRow {
+    fn from(report: &PathReport) -> Self {
+        Self {
+            segments: report.segments,
+            nodes: report.nodes,
+            blocks: report.blocks,
+            counts: report.counts,
+            end: report.end,
+        }
+    }
+}
+
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = input::recording(&arguments.file)?;
     let report = file.verify();
     let mut findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
-    let (mut repeats, mut obstacle) = (None, None);
+    let (mut repeats, mut obstacle, mut path) = (None, None, None);
     if findings.is_empty() {
         let loaded = input::recorded_program(&arguments.file, &file)?;
         if let Some(lens) = file
@@ -67,6 +93,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             && let Err(error) = block_counts(&loaded.program, &lens.counts)
         {
             findings.push(format!("Conservation: {error}"));
+        }
+        if let Some(found) = verify_path(&file, &loaded.program, &loaded.bytes) {
+            findings.extend(found.findings.iter().map(ToString::to_string));
+            path = Some(PathRow::from(&found));
         }
         if report.ended && !arguments.no_execute {
             let bar = Bar::start("re-executing", Some(report.events));
@@ -108,6 +138,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         events: report.events,
         ended: report.ended,
         ignored_bytes: file.ignored_bytes(),
+        path,
         repeats,
         obstacle,
         findings,
@@ -127,6 +158,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     })
 }
 
+fn path_text(out: &mut dyn Write, path: &PathRow) -> Result<()> {
+    let against = match (path.counts, path.end) {
+        (true, true) => ", compared with the counts and the end",
+        (true, false) => ", compared with the counts",
+        (false, true) => ", compared with the end",
+        (false, false) => "",
+    };
+    let [blocks, nodes, segments] = [
+        (path.blocks, "executed block"),
+        (path.nodes, "path"),
+        (path.segments, "segment"),
+    ]
+    .map(|(n, noun)| counted(n, noun));
+    writeln!(out, "whole path: {blocks}, {nodes} in {segments}{against}")?;
+    Ok(())
+}
+
 fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
     for finding in &d.findings {
         writeln!(out, "{}", harmless(finding))?;
@@ -144,6 +192,9 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
     ]
     .map(|(n, noun)| counted(n, noun));
     writeln!(out, "{verdict}: {bytes}, {chunks} in {sections}, {events}")?;
+    if let Some(path) = &d.path {
+        path_text(out, path)?;
+    }
     match (d.ended, d.repeats) {
         (false, _) => writeln!(
             out,

@@ -1,0 +1,216 @@
+//! What the program says about each node.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{BlockId, EdgeId, EntityRef, EntitySet, FuncId, NodeId, PrimaryMap};
+use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, EdgeKind, Function, Program};
+use afterimage_wpp::{Continuation, Directory, Node};
+
+use super::landing::Landings;
+use super::span::Outcome;
+use super::{PathReport, PathRule};
+
+/// How a node ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NodeEnd {
+    /// Control goes to this vertex.
+    Goes(BlockId),
+    /// The activation ends.
+    Ends(Outcome),
+    /// With a call.
+    Calls {
+        callee: Callee,
+        /// Where it returns to; `None`: out of the function.
+        returns: Option<BlockId>,
+        /// Where an exception goes that comes out of it.
+        throws: Option<BlockId>,
+    },
+    /// The run ends here.
+    Cut,
+    /// Nothing is known: something was left out, or is wrong and has been reported.
+    Unknown,
+}
+
+/// The nodes of a path, looked up in its program.
+pub(super) struct Nodes<'a> {
+    pub program: &'a Program,
+    pub nodes: &'a PrimaryMap<NodeId, Node>,
+    pub ends: PrimaryMap<NodeId, NodeEnd>,
+    pub landings: Landings<'a>,
+    /// What the host may call.
+    pub callable: EntitySet<FuncId>,
+    /// By type, whether a table may hold an import of it.
+    imports: EntitySet<afterimage_ids::TypeId>,
+}
+
+impl<'a> Nodes<'a> {
+    /// Looks the nodes up. Linear, but for a search among the edges out of a block.
+    pub fn new(program: &'a Program, directory: &'a Directory, report: &mut PathReport) -> Self {
+        let mut edges = HashMap::new();
+        let mut ends = PrimaryMap::with_capacity(directory.nodes.len());
+        for ((id, node), &continuation) in directory.nodes.iter().zip(&directory.continuations) {
+            let function = program.function(node.function);
+            ends.push(match function {
+                Some(function) if node.left_out == 0 => {
+                    let edges = edges
+                        .entry(node.function)
+                        .or_insert_with(|| edges_of(&function.cfg));
+                    end(function, edges, id, node, continuation, report)
+                }
+                _ => NodeEnd::Unknown,
+            });
+        }
+        let mut callable: EntitySet<_> = EntitySet::new();
+        let exports = program.exports.iter().map(|&(_, function)| function);
+        for function in exports.chain(program.start) {
+            callable.insert(function);
+        }
+        let mut imports = EntitySet::new();
+        for (i, import) in program.imports.iter().enumerate() {
+            if program.address_taken.contains(FuncId::new(i)) {
+                imports.insert(import.ty);
+            }
+        }
+        Self {
+            program,
+            nodes: &directory.nodes,
+            ends,
+            landings: Landings::new(program),
+            callable,
+            imports,
+        }
+    }
+
+    /// A node's first block.
+    pub fn first(&self, node: NodeId) -> Option<BlockId> {
+        self.nodes[node].blocks.first().copied()
+    }
+
+    /// A node's last block.
+    pub fn last(&self, node: NodeId) -> Option<BlockId> {
+        self.nodes[node].blocks.last().copied()
+    }
+
+    /// Whether a call can reach an import, which leaves no trace.
+    pub fn may_be_import(&self, callee: Callee) -> bool {
+        match callee {
+            Callee::Direct(function) => self.is_import(function),
+            Callee::Indirect { ty, .. } => {
+                let same = |import| self.program.types.get(import) == self.program.types.get(ty);
+                self.imports.keys().any(same)
+            }
+        }
+    }
+
+    fn is_import(&self, function: FuncId) -> bool {
+        function.index() < self.program.imports.len()
+    }
+
+    /// Whether a call can reach a defined function.
+    pub fn may_reach(&self, callee: Callee, function: FuncId) -> bool {
+        match callee {
+            Callee::Direct(callee) => callee == function,
+            Callee::Indirect { ty, .. } => {
+                let defined = self.program.function(function);
+                let same = defined.is_some_and(|defined| {
+                    self.program.types.get(defined.ty) == self.program.types.get(ty)
+                });
+                same && self.program.address_taken.contains(function)
+            }
+        }
+    }
+}
+
+/// The edges by their ends; of several with the same ends, one.
+type Edges = HashMap<(BlockId, BlockId), EdgeId>;
+
+fn edges_of(cfg: &Cfg) -> Edges {
+    let edges = cfg.edges.iter();
+    edges.map(|(id, edge)| ((edge.from, edge.to), id)).collect()
+}
+
+fn end(
+    function: &Function,
+    edges: &Edges,
+    id: NodeId,
+    node: &Node,
+    continuation: Continuation,
+    report: &mut PathReport,
+) -> NodeEnd {
+    let (name, cfg) = (function.id, &function.cfg);
+    for (i, &block) in node.blocks.iter().enumerate() {
+        let what = if cfg.blocks[block].kind != BlockKind::Code {
+            "executes nothing"
+        } else if i + 1 == node.blocks.len() {
+            continue;
+        } else if matches!(cfg.blocks[block].end, BlockEnd::Call(_)) {
+            "ends with a call and is not the last"
+        } else if !edges.contains_key(&(block, node.blocks[i + 1])) {
+            "is joined to the next one by no edge"
+        } else {
+            continue;
+        };
+        let text = format!("{id} of {name}: {block}, number {i} of it, {what}");
+        report.find(PathRule::Edges, text);
+        return NodeEnd::Unknown;
+    }
+    let Some(&last) = node.blocks.last() else {
+        return NodeEnd::Unknown;
+    };
+    match continued(cfg, edges, last, continuation) {
+        Ok(end) => end,
+        Err(what) => {
+            report.find(PathRule::Continuation, format!("{id} of {name}: {what}"));
+            NodeEnd::Unknown
+        }
+    }
+}
+
+/// How a node with this last block ends.
+fn continued(
+    cfg: &Cfg,
+    edges: &Edges,
+    last: BlockId,
+    continuation: Continuation,
+) -> Result<NodeEnd, String> {
+    let exit = cfg.graph.exit();
+    let Continuation { next, calls } = continuation;
+    if let BlockEnd::Call(callee) = cfg.blocks[last].end {
+        let to = |kind: EdgeKind| {
+            let mut ways = cfg.graph.out_edges(last).iter();
+            let edge = ways.find(|&&edge| cfg.edges[edge].kind == kind);
+            edge.map(|&edge| cfg.graph.to(edge))
+        };
+        let returns = to(EdgeKind::CallReturn).filter(|&to| to != exit);
+        let throws = to(EdgeKind::CallThrow);
+        return if !calls {
+            Err(format!("{last} ends with a call, and the node does not"))
+        } else if next != returns {
+            Err("it goes on elsewhere than behind its call".to_owned())
+        } else {
+            Ok(NodeEnd::Calls {
+                callee,
+                returns,
+                throws,
+            })
+        };
+    }
+    if calls {
+        return Err(format!(
+            "{last} does not end with a call, and the node does"
+        ));
+    }
+    let leaves = edges.contains_key(&(last, exit));
+    match next {
+        Some(next) if next == exit => Err("it goes on at the function's end".to_owned()),
+        Some(next) if edges.contains_key(&(last, next)) => Ok(NodeEnd::Goes(next)),
+        Some(next) => Err(format!(
+            "no edge leads from {last} to {next}, where it goes on"
+        )),
+        None if !leaves => Ok(NodeEnd::Cut),
+        None => Ok(NodeEnd::Ends(match cfg.blocks[last].end {
+            BlockEnd::TailCall(callee) => Outcome::tail(callee),
+            _ => Outcome::RETURNS,
+        })),
+    }
+}
