@@ -2,12 +2,12 @@
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId};
 use afterimage_placement::{PlanError, function_weights};
-use afterimage_program::Program;
+use afterimage_program::{BlockKind, Cfg, Program};
 
 use crate::numbering::{Cuts, Numbering};
 use crate::steps::{self, Written};
 use crate::writers::Writers;
-use crate::{EntryIds, Step};
+use crate::{EntryIds, Step, width_of};
 
 /// Where a [`Step`] goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,18 +58,16 @@ impl PathPlan {
         });
         let writes = imports.chain(defined).collect();
         let writers = Writers::new(program, writes);
-        let steps = program
-            .functions
-            .iter()
-            .zip(&functions)
+        let steps = program.functions.iter().zip(&functions);
+        let steps = steps
             .map(|(function, numbering)| {
-                let written = Written {
-                    cfg: &function.cfg,
-                    numbering,
-                    entry: entry_ids.of(function.id),
+                let cfg = &function.cfg;
+                steps::place(&Written {
+                    cfg,
                     writers: &writers,
-                };
-                steps::place(&written)
+                    at_start: &|v| at_start(cfg, numbering, entry_ids.of(function.id), v),
+                    on_edge: &|e| on_edge(cfg, numbering, e),
+                })
             })
             .collect();
         Ok(Self {
@@ -95,4 +93,36 @@ impl PathPlan {
     pub fn entry_ids(&self) -> &EntryIds {
         &self.entry_ids
     }
+}
+
+/// Room for the path that begins at a basic block, and at the root the function's number.
+fn at_start(
+    cfg: &Cfg,
+    numbering: &Numbering,
+    entry: Option<(u32, u8)>,
+    v: BlockId,
+) -> Option<Step> {
+    let path = numbering.start(v)?;
+    let (number, more) = match entry {
+        Some(entry) if v == cfg.graph.root() => entry,
+        _ => (0, 0),
+    };
+    let width = path + more;
+    (width > 0).then_some(Step::Begin {
+        width,
+        bits: u64::from(number) << path,
+    })
+}
+
+/// What an edge adds. Dispatch vertices are no code, so their edges write all that is to be written there.
+fn on_edge(cfg: &Cfg, numbering: &Numbering, edge: EdgeId) -> Option<Step> {
+    let graph = &cfg.graph;
+    let from = graph.from(edge);
+    let value = numbering.value(edge);
+    if matches!(cfg.blocks[from].kind, BlockKind::Dispatch(_)) {
+        let width = width_of(graph.out_edges(from).len() as u64);
+        let bits = u64::from(value);
+        return (width > 0).then_some(Step::Begin { width, bits });
+    }
+    (value > 0).then_some(Step::Add(value))
 }

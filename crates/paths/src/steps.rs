@@ -8,9 +8,7 @@
 use afterimage_ids::{BlockId, EdgeId, EntityRef};
 use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
 
-use crate::numbering::Numbering;
 use crate::plan::Spot;
-use crate::width_of;
 use crate::writers::Writers;
 
 /// What a probe does to the accumulator.
@@ -34,44 +32,47 @@ pub enum Step {
 /// What has to be written in one function.
 pub(crate) struct Written<'a> {
     pub cfg: &'a Cfg,
-    pub numbering: &'a Numbering,
-    /// The number to say at the entry, and its width.
-    pub entry: Option<(u32, u8)>,
     pub writers: &'a Writers,
+    /// What is written when control enters a basic block.
+    pub at_start: &'a dyn Fn(BlockId) -> Option<Step>,
+    /// What is written when control goes over an edge.
+    pub on_edge: &'a dyn Fn(EdgeId) -> Option<Step>,
+}
+
+/// What has to be done with the accumulator around what an edge writes.
+struct EdgeSteps {
+    step: Option<Step>,
+    /// The local does not hold it before.
+    load: bool,
+    /// The local does not keep it afterwards.
+    save: bool,
 }
 
 impl Written<'_> {
-    /// What is written when control enters a vertex. Dispatch vertices are no code: their edges write.
     fn begin(&self, v: BlockId) -> Option<Step> {
-        let path = self.numbering.start(v)?;
-        if self.cfg.blocks[v].kind != BlockKind::Code {
-            return None;
+        (self.cfg.blocks[v].kind == BlockKind::Code)
+            .then(|| (self.at_start)(v))
+            .flatten()
+    }
+
+    fn edge(&self, id: EdgeId) -> EdgeSteps {
+        let edge = &self.cfg.edges[id];
+        let step = (self.on_edge)(id);
+        let exits = edge.to == self.cfg.graph.exit();
+        let dispatch = matches!(self.cfg.blocks[edge.from].kind, BlockKind::Dispatch(_));
+        match edge.kind {
+            // The next dispatch vertex, or whoever comes after the function, fetches it again.
+            EdgeKind::CallThrow | EdgeKind::Unwind => EdgeSteps {
+                step,
+                load: true,
+                save: true,
+            },
+            _ => EdgeSteps {
+                step,
+                load: dispatch || edge.kind == EdgeKind::CallReturn && self.end(edge.from).1,
+                save: exits,
+            },
         }
-        let (number, more) = match self.entry {
-            Some(entry) if v == self.cfg.graph.root() => entry,
-            _ => (0, 0),
-        };
-        let width = path + more;
-        (width > 0).then_some(Step::Begin {
-            width,
-            bits: u64::from(number) << path,
-        })
-    }
-
-    /// What is written on an edge out of a dispatch vertex.
-    fn choose(&self, edge: EdgeId) -> Option<Step> {
-        let graph = &self.cfg.graph;
-        let ways = graph.out_edges(graph.from(edge));
-        let width = width_of(ways.len() as u64);
-        let bits = u64::from(self.numbering.value(edge));
-        (width > 0).then_some(Step::Begin { width, bits })
-    }
-
-    fn from_dispatch(&self, edge: EdgeId) -> bool {
-        matches!(
-            self.cfg.blocks[self.cfg.graph.from(edge)].kind,
-            BlockKind::Dispatch(_)
-        )
     }
 
     /// Whether the accumulator must be in the global when this block ends, and whether it is another one afterwards.
@@ -89,39 +90,29 @@ impl Written<'_> {
 pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
     let cfg = written.cfg;
     let graph = &cfg.graph;
-    let uses_it = cfg.blocks.keys().any(|v| written.begin(v).is_some())
-        || cfg
-            .edges
-            .keys()
-            .any(|e| written.from_dispatch(e) && written.choose(e).is_some());
-    if !uses_it {
+    let writes = cfg.blocks.keys().any(|v| written.begin(v).is_some())
+        || cfg.edges.keys().any(|e| (written.on_edge)(e).is_some());
+    if !writes {
         return Vec::new();
     }
     let changed = changed(written);
     let used = used(written, &changed);
 
     let mut steps = Vec::new();
+    let mut saves = Vec::new();
     for (id, edge) in cfg.edges.iter() {
         let spot = Spot::Edge(id);
-        if written.from_dispatch(id) {
-            let choice = written.choose(id);
-            // Another dispatch vertex fetches it again.
-            let leaves = edge.kind == EdgeKind::Unwind || edge.to == graph.exit();
-            if choice.is_some() || !leaves && used[edge.to.index()] {
-                steps.push((spot, Step::Load));
-            }
-            steps.extend(choice.map(|step| (spot, step)));
-            if choice.is_some() && leaves {
-                steps.push((spot, Step::Save));
-            }
-            continue;
-        }
-        let value = written.numbering.value(id);
-        if value > 0 {
-            steps.push((spot, Step::Add(value)));
-        }
-        if edge.kind == EdgeKind::CallReturn && written.end(edge.from).1 && used[edge.to.index()] {
+        let EdgeSteps { step, load, save } = written.edge(id);
+        if load && (step.is_some() || !save && used[edge.to.index()]) {
             steps.push((spot, Step::Load));
+        }
+        steps.extend(step.map(|step| (spot, step)));
+        // What a block itself has changed is lost with the local, too, unless it is saved at its end.
+        let of_block = changed[edge.from.index()] && !written.end(edge.from).0;
+        if save && step.is_some() && load {
+            steps.push((spot, Step::Save));
+        } else if save && (step.is_some() || of_block) {
+            saves.push((spot, Step::Save));
         }
     }
     for v in cfg.blocks.keys() {
@@ -130,17 +121,10 @@ pub(crate) fn place(written: &Written<'_>) -> Vec<(Spot, Step)> {
         }
         steps.extend(written.begin(v).map(|step| (Spot::Start(v), step)));
     }
-    for v in cfg.blocks.keys().filter(|v| changed[v.index()]) {
-        if written.end(v).0 {
-            steps.push((Spot::End(v), Step::Save));
-            continue;
-        }
-        for &edge in graph.out_edges(v) {
-            if graph.to(edge) == graph.exit() && cfg.blocks[v].kind == BlockKind::Code {
-                steps.push((Spot::Edge(edge), Step::Save));
-            }
-        }
-    }
+    let ends = cfg.blocks.keys();
+    let ends = ends.filter(|&v| changed[v.index()] && written.end(v).0);
+    saves.extend(ends.map(|v| (Spot::End(v), Step::Save)));
+    steps.extend(saves);
     steps
 }
 
@@ -160,7 +144,8 @@ fn changed(written: &Written<'_>) -> Vec<bool> {
         }
     }
     for (id, edge) in cfg.edges.iter() {
-        if written.from_dispatch(id) && written.choose(id).is_some() {
+        let steps = written.edge(id);
+        if steps.step.is_some() && !steps.save {
             mark(edge.to, &mut changed, &mut work);
         }
     }
@@ -182,18 +167,21 @@ fn used(written: &Written<'_>, changed: &[bool]) -> Vec<bool> {
     let mut used = vec![false; graph.vertex_count()];
     let mut work: Vec<BlockId> = Vec::new();
     for v in cfg.blocks.keys() {
-        let saves = changed[v.index()]
-            && (written.end(v).0 || graph.successors(v).any(|to| to == graph.exit()));
-        if saves || written.begin(v).is_some() {
+        let ways = graph.out_edges(v).iter().map(|&e| written.edge(e));
+        let on_edges = ways
+            .filter(|edge| !edge.load)
+            .any(|edge| edge.step.is_some() || edge.save && changed[v.index()]);
+        let saves = changed[v.index()] && written.end(v).0;
+        if saves || on_edges || written.begin(v).is_some() {
             used[v.index()] = true;
             work.push(v);
         }
     }
     while let Some(v) = work.pop() {
-        for from in graph.predecessors(v) {
-            let another =
-                written.end(from).1 || matches!(cfg.blocks[from].kind, BlockKind::Dispatch(_));
-            if !another && !std::mem::replace(&mut used[from.index()], true) {
+        for &edge in graph.in_edges(v) {
+            let from = graph.from(edge);
+            let stops = written.edge(edge).load || written.end(from).1;
+            if !stops && !std::mem::replace(&mut used[from.index()], true) {
                 work.push(from);
             }
         }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use afterimage_paths::PathPlan;
+use afterimage_paths::EntryIds;
 use afterimage_rewrite::Layout;
 use wasmtime::{Engine, Linker, Module, Store};
 use wasmtime_wasi::I32Exit;
@@ -97,7 +97,7 @@ impl Compiled {
     pub fn run_traced(
         &self,
         command: &Command,
-        plan: &PathPlan,
+        entry_ids: &EntryIds,
         layout: Layout,
         mut words: impl FnMut(&[u64]) + Send,
     ) -> Result<Execution, RecordError> {
@@ -112,7 +112,7 @@ impl Compiled {
                     }
                 }
             });
-            let host = PathHost::new(producer, plan.entry_ids().clone());
+            let host = PathHost::new(producer, entry_ids.clone());
             let execution =
                 on_guest_thread(RECORD_STACK, || self.execute(command, Some((host, layout))));
             match consumer.join() {

@@ -3,6 +3,7 @@
 
 use afterimage_ids::{EntityRef, FuncId};
 pub(crate) use afterimage_paths::Step as PathStep;
+use afterimage_paths::witness::WitnessPlan;
 use afterimage_paths::{PathPlan, Spot};
 use afterimage_placement::Site;
 use afterimage_program::{Function, Program};
@@ -15,11 +16,29 @@ use crate::actions::{Actions, Step};
 use crate::layout::Layout;
 use crate::types::TypePool;
 
+/// One of the ways to write a path down.
+#[derive(Clone, Copy, Debug)]
+pub enum TracePlan<'a> {
+    /// Path numbers.
+    Paths(&'a PathPlan),
+    /// Witnesses.
+    Witnesses(&'a WitnessPlan),
+}
+
+impl<'a> TracePlan<'a> {
+    fn steps(self, i: usize) -> &'a [(Spot, PathStep)] {
+        match self {
+            TracePlan::Paths(plan) => plan.steps(i),
+            TracePlan::Witnesses(plan) => plan.steps(i),
+        }
+    }
+}
+
 /// The path's probes.
 #[derive(Clone, Copy, Debug)]
 pub struct PathProbes<'a> {
     /// What to write and where.
-    pub plan: &'a PathPlan,
+    pub plan: TracePlan<'a>,
     /// Functions that keep nothing in a local: the run ends inside one of them, which would lose it.
     pub in_memory: &'a [FuncId],
     /// How many words each half of the buffer has; at least 1.
@@ -145,7 +164,7 @@ pub(crate) fn globals(layout: &Layout, out: &mut Vec<u8>) -> u32 {
 
 /// Adds the probes of the `i`-th defined function. Returns how many.
 pub(crate) fn add(
-    plan: &PathPlan,
+    plan: TracePlan<'_>,
     i: usize,
     function: &Function,
     actions: &mut Actions,

@@ -6,7 +6,7 @@ use afterimage_placement::PlanError;
 use afterimage_program::Program;
 use afterimage_record::Command;
 use afterimage_record::measure::{Compiled, Execution, Setting, compile};
-use afterimage_rewrite::{Layout, Options, PathProbes, Probes, rewrite};
+use afterimage_rewrite::{Layout, Options, PathProbes, Probes, TracePlan, rewrite};
 use anyhow::{Context, Result};
 
 /// A way of recording. Another one is a line in [`SCHEMES`].
@@ -65,7 +65,7 @@ impl Scheme {
     ) -> Result<Prepared> {
         let plan = (self.plan)(program, counts)?;
         let probes = PathProbes {
-            plan: &plan,
+            plan: TracePlan::Paths(&plan),
             in_memory: &[],
             half: HALF,
         };
@@ -90,7 +90,7 @@ impl Prepared {
     ) -> Result<Execution> {
         let run = self
             .compiled
-            .run_traced(command, &self.plan, self.layout, words);
+            .run_traced(command, self.plan.entry_ids(), self.layout, words);
         Ok(run?)
     }
 

@@ -6,8 +6,9 @@ use afterimage_placement::{PlanError, SplitCost, Weights, function_weights};
 use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, Function, Program};
 
 use super::{Placement, Role, Token, TraceGraph, assign_tokens, blockers, chords, place};
-use crate::EntryIds;
+use crate::steps::{Written, place as place_steps};
 use crate::writers::Writers;
+use crate::{EntryIds, Spot, Step};
 
 /// Weights by heuristic are raised to this power before codes are made of them, so that what was thought to be rare does not get
 /// all too long codes. On eight real programs that takes 5 % less bits than the weights as they are.
@@ -79,6 +80,28 @@ impl FunctionWitnesses {
 pub struct WitnessPlan {
     functions: Vec<FunctionWitnesses>,
     entry_ids: EntryIds,
+    /// By defined function: the probes.
+    steps: Vec<Vec<(Spot, Step)>>,
+}
+
+/// Where the tokens are written.
+fn probes(cfg: &Cfg, witnesses: &FunctionWitnesses, writers: &Writers) -> Vec<(Spot, Step)> {
+    let begin = |token: Token| Step::Begin {
+        width: token.width,
+        bits: u64::from(token.value),
+    };
+    place_steps(&Written {
+        cfg,
+        writers,
+        at_start: &|v| {
+            let entry = witnesses.entry.filter(|_| v == cfg.graph.root());
+            entry.map(begin)
+        },
+        on_edge: &|e| {
+            let found = witnesses.edges.binary_search_by_key(&e, |w| w.0);
+            found.ok().map(|i| begin(witnesses.edges[i].1))
+        },
+    })
 }
 
 impl WitnessPlan {
@@ -114,10 +137,20 @@ impl WitnessPlan {
                 may_write: writers.call(Callee::Direct(f.id)),
             }
         });
+        let functions: Vec<FunctionWitnesses> = functions.collect();
+        let steps = program.functions.iter().zip(&functions);
+        let steps = steps.map(|(f, witnesses)| probes(&f.cfg, witnesses, &writers));
         Ok(Self {
-            functions: functions.collect(),
+            steps: steps.collect(),
+            functions,
             entry_ids,
         })
+    }
+
+    /// The probes of the `i`-th defined function, in the order in which they must be placed where several
+    /// come to stand at the same operator.
+    pub fn steps(&self, i: usize) -> &[(Spot, Step)] {
+        &self.steps[i]
     }
 
     /// What the functions write, in code-section order.

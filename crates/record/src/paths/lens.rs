@@ -4,7 +4,7 @@ use afterimage_ids::{Counts, EntityRef, FuncId};
 use afterimage_paths::{Cuts, FinalFrame, Finish, PathPlan, Sink};
 use afterimage_placement::OpenFrame;
 use afterimage_program::Program;
-use afterimage_rewrite::{PathProbes, Probes};
+use afterimage_rewrite::{PathProbes, Probes, TracePlan};
 use afterimage_trace::{Ending, Standing as FrameStanding, TraceFile};
 
 use super::{Consumed, HALF_WORDS, PathHost, Producer, consume};
@@ -41,7 +41,7 @@ pub fn trace_paths<S: Sink + Send>(
     let plan = PathPlan::new(program, feedback, Cuts::default())?;
     let in_memory = ends_inside(&job);
     let probes = PathProbes {
-        plan: &plan,
+        plan: TracePlan::Paths(&plan),
         in_memory: &in_memory,
         half: HALF_WORDS,
     };
