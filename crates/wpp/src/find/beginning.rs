@@ -1,0 +1,48 @@
+//! Where an occurrence begins, given its end.
+
+use super::{Match, Pattern};
+use crate::{Cursor, PathError, Segments};
+
+/// Goes back from the last block: within an activation its callees are stepped over, from its first block to the caller.
+pub(super) fn beginning<S: Segments>(
+    cursor: &mut Cursor<'_, S>,
+    pattern: &Pattern,
+    last: u64,
+) -> Result<Match, PathError<S::Error>> {
+    cursor.seek(last)?;
+    let mut depth = cursor.depth();
+    let mut first = last;
+    for (number, part) in pattern.parts().iter().enumerate().rev() {
+        for _ in 1..part.blocks.len() {
+            first = previous(cursor, first, depth)?;
+        }
+        if number > 0 {
+            depth = depth.saturating_sub(1);
+            first = previous(cursor, first, depth)?;
+        }
+    }
+    cursor.seek(first)?;
+    let stack = cursor.stack()?;
+    Ok(Match {
+        last,
+        first,
+        entered: stack.last().map_or(first, |own| own.entered),
+    })
+}
+
+/// The time of the last block before T that is executed when just so many activations are open; the innermost of these must be open from there
+/// to T.
+fn previous<S: Segments>(
+    cursor: &mut Cursor<'_, S>,
+    time: u64,
+    depth: usize,
+) -> Result<u64, PathError<S::Error>> {
+    let mut before = time - 1;
+    cursor.seek(before)?;
+    while cursor.depth() > depth && before > 0 {
+        let stack = cursor.stack()?;
+        before = stack.get(depth).map_or(0, |callee| callee.entered - 1);
+        cursor.seek(before)?;
+    }
+    Ok(before)
+}

@@ -1,0 +1,102 @@
+//! Saying when occurrences are.
+
+use super::automaton::State;
+use super::count::Counting;
+use crate::{Kind, Symbol};
+
+/// A rule on the way down.
+struct Frame {
+    next: u32,
+    end: u32,
+    start: u32,
+    /// How many more times it is gone through after this.
+    again: u64,
+    state: State,
+    /// How many occurrences are still to come in it.
+    left: u64,
+    /// How many blocks were executed before its next symbol.
+    time: u64,
+}
+
+/// Appends the times of the last blocks of the occurrences in a symbol, until there are `most` in all. `time`: how many blocks are executed
+/// before it.
+pub(super) fn list(
+    counting: &mut Counting<'_, '_, '_>,
+    symbol: Symbol,
+    state: State,
+    time: u64,
+    most: usize,
+    times: &mut Vec<u64>,
+) {
+    let mut frames: Vec<Frame> = Vec::new();
+    let mut wanted = Some((symbol, state, time));
+    while times.len() < most {
+        if let Some((symbol, state, time)) = wanted.take() {
+            frames.extend(go(counting, symbol, state, time, most, times));
+        }
+        let Some(frame) = frames.last_mut() else {
+            return;
+        };
+        if frame.left == 0 {
+            frames.pop();
+            continue;
+        }
+        if frame.next == frame.end {
+            // What is left shows that it is gone through again.
+            match frame.again.checked_sub(1) {
+                Some(again) => (frame.again, frame.next) = (again, frame.start),
+                None => {
+                    frames.pop();
+                }
+            }
+            continue;
+        }
+        let symbol = counting.search.symbol(frame.next);
+        let (state, time) = (frame.state, frame.time);
+        let outcome = counting.symbol(symbol, state);
+        frame.next += 1;
+        frame.state = outcome.state;
+        frame.time += counting.search.length(symbol);
+        frame.left -= outcome.count;
+        if outcome.count > 0 {
+            wanted = Some((symbol, state, time));
+        }
+    }
+}
+
+/// Lists those of a node, or gives the frame of a rule.
+fn go(
+    counting: &mut Counting<'_, '_, '_>,
+    symbol: Symbol,
+    state: State,
+    time: u64,
+    most: usize,
+    times: &mut Vec<u64>,
+) -> Option<Frame> {
+    let left = counting.symbol(symbol, state).count;
+    let Some(id) = symbol.as_rule() else {
+        let node = &counting.search.nodes[symbol.as_node()?];
+        let (function, blocks) = (node.function, &node.blocks);
+        counting
+            .automaton
+            .execute(state, function, blocks, |position| {
+                if times.len() < most {
+                    times.push(time + position as u64 + 1);
+                }
+            });
+        return None;
+    };
+    let rule = counting.search.rule(id);
+    Some(Frame {
+        next: rule.start,
+        end: rule.start + rule.len,
+        start: rule.start,
+        again: match rule.kind {
+            Kind::Repeat(times) => times - 1,
+            _ => 0,
+        },
+        state: counting.inner(rule, state),
+        left,
+        time,
+    })
+}
