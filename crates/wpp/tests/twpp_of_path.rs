@@ -7,7 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_wpp::twpp::{self, CallPath, CollectError, Collector, Event, UniquePath};
+use afterimage_wpp::twpp::{
+    self, CallPath, CollectError, Collector, Event, PathCounts, UniquePath,
+};
 use afterimage_wpp::{InMemory, Node, Segment, Segments, Summary, WholePath};
 use oracle::{Run, programs, runs};
 use proptest::prelude::*;
@@ -97,6 +99,20 @@ fn check(run: &Run, limit: usize) {
     let mut collector = Collector::new();
     expected.iter().for_each(|&e| collector.push(e).unwrap());
     assert_eq!(wpp, collector.finish().unwrap());
+
+    let counts = twpp::count_paths(&path).unwrap();
+    let exact = wpp.functions.iter().map(|function| PathCounts {
+        function: function.function,
+        calls: function.paths.iter().map(|path| path.calls).sum(),
+        unfinished: function.paths.iter().map(|path| path.unfinished).sum(),
+        paths: function.paths.len() as u64,
+        blocks: (function
+            .paths
+            .iter()
+            .map(|path| path.calls * path.trace.len()))
+        .sum(),
+    });
+    assert_eq!(counts, exact.collect::<Vec<_>>());
 
     let calls = calls(&expected);
     for function in functions(run) {
@@ -226,6 +242,7 @@ fn what_was_left_out_is_not_taken_for_a_trace() {
     let path = WholePath::new(segments, Arc::new(nodes.collect())).unwrap();
     let refused = CollectError::LeftOut(function);
     assert_eq!(twpp::collect(&path), Err(refused.clone()));
+    assert_eq!(twpp::count_paths(&path), Err(refused.clone()));
     assert_eq!(twpp::function_paths(&path, function), Err(refused.clone()));
     assert_eq!(twpp::call_path(&path, function, 1), Err(refused));
 }

@@ -51,7 +51,9 @@ pub use event::{Event, EventError, Outside};
 pub use events::Events;
 pub use file::{DirectoryEntry, FileError, FileSizes, Part, Reader, write};
 pub use lzw::{LzwDecoder, LzwEncoder, LzwError};
-pub use of_path::{CallPath, CollectError, call_path, collect, function_paths};
+pub use of_path::{
+    CallPath, CollectError, PathCounts, call_path, collect, count_paths, function_paths,
+};
 pub use path_trace::{Blocks, PathTrace};
 pub use redundancy::{GraphTotals, RedundancyPoint};
 pub use series::{Entry, Series, SeriesError};

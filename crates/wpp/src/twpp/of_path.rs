@@ -1,6 +1,8 @@
 //! From the grammar of a whole path to path traces and the dynamic call graph, without expanding the run.
 
 mod call;
+mod counts;
+mod fingerprint;
 mod function;
 mod open;
 mod walk;
@@ -8,6 +10,7 @@ mod walk;
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
 pub use self::call::{CallPath, call_path};
+pub use self::counts::{PathCounts, count_paths};
 pub use self::function::function_paths;
 use self::walk::{Visitor, Way, walk};
 use super::call_graph::CallId;

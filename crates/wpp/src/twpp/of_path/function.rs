@@ -95,7 +95,7 @@ impl Found {
 /// How often each rule occurs in a segment. Linear in the grammar.
 ///
 /// What is counted of calls fits, since the segment's counts were verified; what else there is may saturate, and is never asked for.
-fn occurrences(measured: &Measured) -> Vec<u64> {
+pub(super) fn occurrences(measured: &Measured) -> Vec<u64> {
     let segment = &measured.segment;
     let mut counts = vec![0u64; segment.grammar.rules.len()];
     let add = |counts: &mut Vec<u64>, symbol: Symbol, times: u64| {
