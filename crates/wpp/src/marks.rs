@@ -1,0 +1,95 @@
+//! The k-th of what depends on an execution and on the one before it in the same activation.
+
+mod tally;
+
+use afterimage_ids::NodeId;
+use thiserror::Error;
+
+use self::tally::Tally;
+use crate::{PathError, Segments, WholePath};
+
+/// What is looked for: marks at the blocks of nodes.
+pub trait Marking {
+    /// The positions of the blocks of a node that have marks whatever was executed before, ascending; one with several marks
+    /// stands there as often.
+    fn inside(&self, node: NodeId) -> &[u64];
+
+    /// How many more marks the first block has if it is executed after this node in the same activation; `None`: the
+    /// activation begins with it.
+    fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64;
+}
+
+/// All marks of a run, in the order of time.
+///
+/// Like [`Occurrences`](crate::Occurrences), but what happens may depend on where an activation comes from. All segments are counted
+/// when it is made.
+pub struct Marks<'a, S, M> {
+    path: &'a WholePath<S>,
+    marking: M,
+    /// How many there are before each segment, and in all.
+    before: Vec<u64>,
+    /// For each segment, what each activation that is open at its beginning executed last.
+    open: Vec<Vec<Option<NodeId>>>,
+}
+
+/// Why marks cannot be counted. `E` is why a segment cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MarksError<E> {
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// There are 2^64 - 1 or more.
+    #[error("there are more than can be counted")]
+    Uncountable,
+}
+
+impl<S: Segments> WholePath<S> {
+    /// Counts marks. Linear in the size of all grammars.
+    ///
+    /// # Errors
+    /// If a segment cannot be read, or there are 2^64 - 1 marks or more.
+    pub fn marks<M: Marking>(&self, marking: M) -> Result<Marks<'_, S, M>, MarksError<S::Error>> {
+        let mut marks = Marks {
+            path: self,
+            marking,
+            before: vec![0],
+            open: Vec::new(),
+        };
+        let mut sum: u64 = 0;
+        let mut open = Vec::new();
+        for segment in 0..self.segments().summaries().len() {
+            let measured = self.open(segment)?;
+            marks.open.push(open.clone());
+            let tally = Tally::new(&measured, &marks.marking, &mut open);
+            sum = sum.saturating_add(tally.count());
+            if sum == u64::MAX {
+                return Err(MarksError::Uncountable);
+            }
+            marks.before.push(sum);
+        }
+        Ok(marks)
+    }
+}
+
+impl<S: Segments, M: Marking> Marks<'_, S, M> {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.before[self.before.len() - 1]
+    }
+
+    /// The time of the k-th, counted from 1, if there are so many. Linear in the grammar of its segment.
+    ///
+    /// # Errors
+    /// If the segment cannot be read.
+    pub fn select(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
+        if number == 0 || number > self.count() {
+            return Ok(None);
+        }
+        let segment = self.before.partition_point(|&before| before < number) - 1;
+        let measured = self.path.open(segment)?;
+        let tally = Tally::new(&measured, &self.marking, &mut self.open[segment].clone());
+        let others = number - self.before[segment] - 1;
+        let offset = tally.select(&measured, &self.marking, others);
+        Ok(Some(measured.segment.before + offset + 1))
+    }
+}

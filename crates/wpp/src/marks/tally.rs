@@ -1,0 +1,208 @@
+//! How many marks there are, rule by rule.
+
+use afterimage_ids::{NodeId, PrimaryMap, RuleId};
+
+use super::Marking;
+use crate::measures::Measured;
+use crate::{Kind, Root, Rule, Symbol};
+
+/// What an activation executes first and last in a rule, and how many marks there are in it but for those that its first node has
+/// because of what came before.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    /// First and last; `None` if nothing of this activation is executed: other activations only.
+    ends: Option<(NodeId, NodeId)>,
+    count: u64,
+}
+
+/// What is executed before a symbol in the same activation.
+type Before = Option<NodeId>;
+
+/// An item of the root: how many marks there are before it, and what its activation executed last.
+struct Item {
+    count: u64,
+    before: Before,
+}
+
+/// How many marks there are in the rules of a segment.
+pub(super) struct Tally {
+    /// In a rule's symbols up to each symbol, but for those that its first node has because of what came before.
+    counts: Vec<u64>,
+    rules: PrimaryMap<RuleId, Part>,
+    items: Vec<Item>,
+    count: u64,
+}
+
+impl Tally {
+    /// Counts. `open`: what each open activation executed last, before the segment and then after it. Linear in the grammar.
+    ///
+    /// It may saturate: then there are too many to be counted, or the rule is never asked for.
+    pub(super) fn new(measured: &Measured, marking: &impl Marking, open: &mut Vec<Before>) -> Self {
+        let segment = &measured.segment;
+        let mut tally = Self {
+            counts: Vec::with_capacity(segment.grammar.symbols.len()),
+            rules: PrimaryMap::with_capacity(segment.grammar.rules.len()),
+            items: Vec::with_capacity(segment.root.len()),
+            count: 0,
+        };
+        for (id, rule) in segment.grammar.rules.iter() {
+            let mut whole = Part::default();
+            for &symbol in segment.grammar.symbols_of(id) {
+                whole = whole.then(tally.part(marking, symbol), marking);
+                tally.counts.push(whole.count);
+            }
+            match rule.kind {
+                Kind::Sequence => {}
+                Kind::Repeat(times) => {
+                    let others = whole.after(whole.ends.map(|ends| ends.1), marking);
+                    let others = others.saturating_mul(times - 1);
+                    whole.count = whole.count.saturating_add(others);
+                }
+                Kind::Call(_) => {
+                    whole.count = whole.after(None, marking);
+                    whole.ends = None;
+                }
+            }
+            tally.rules.push(whole);
+        }
+        // The host executes nothing itself.
+        let mut host = None;
+        for item in &segment.root {
+            let innermost = open.last_mut().unwrap_or(&mut host);
+            tally.items.push(Item {
+                count: tally.count,
+                before: *innermost,
+            });
+            match *item {
+                Root::Run(symbol) => {
+                    let part = tally.part(marking, symbol);
+                    tally.count = tally.count.saturating_add(part.after(*innermost, marking));
+                    *innermost = part.ends.map(|ends| ends.1).or(*innermost);
+                }
+                Root::Enter(_) => open.push(None),
+                Root::Leave => {
+                    open.pop();
+                }
+            }
+        }
+        tally
+    }
+
+    /// How many there are in the segment.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn part(&self, marking: &impl Marking, symbol: Symbol) -> Part {
+        match (symbol.as_rule(), symbol.as_node()) {
+            (Some(rule), _) => self.rules[rule],
+            (None, Some(node)) => Part {
+                ends: Some((node, node)),
+                count: marking.inside(node).len() as u64,
+            },
+            (None, None) => Part::default(),
+        }
+    }
+
+    /// After how many blocks of the segment the mark is that follows so many others. There must be one.
+    pub(super) fn select(
+        &self,
+        measured: &Measured,
+        marking: &impl Marking,
+        mut others: u64,
+    ) -> u64 {
+        let at = self.items.partition_point(|item| item.count <= others) - 1;
+        let mut before = self.items[at].before;
+        let mut offset = measured.root_starts[at];
+        others -= self.items[at].count;
+        let Root::Run(mut symbol) = measured.segment.root[at] else {
+            return offset;
+        };
+        while let Some(id) = symbol.as_rule() {
+            let Rule { kind, start, len } = measured.rules[id].rule;
+            let own = start as usize..(start + len) as usize;
+            let symbols = &measured.symbols[own.clone()];
+            let part = |at: usize| self.part(marking, symbols[at].symbol);
+            match kind {
+                Kind::Repeat(_) => {
+                    let once = part(0);
+                    let first = once.after(before, marking);
+                    if others >= first {
+                        before = once.ends.map(|ends| ends.1).or(before);
+                        let round = once.after(before, marking);
+                        others -= first;
+                        offset += (1 + others / round) * symbols[0].end;
+                        others %= round;
+                    }
+                    symbol = symbols[0].symbol;
+                    continue;
+                }
+                Kind::Call(_) => before = None,
+                Kind::Sequence => {}
+            }
+            // What the first node has because of what came before is not in the counts.
+            let entry = (0..symbols.len()).find(|&at| part(at).ends.is_some());
+            let joined = entry.map_or(0, |at| part(at).after(before, marking) - part(at).count);
+            let up_to = |at: usize| {
+                self.counts[own.start + at]
+                    + if Some(at) >= entry && entry.is_some() {
+                        joined
+                    } else {
+                        0
+                    }
+            };
+            let at = partition_point(symbols.len(), |at| up_to(at) <= others);
+            if at > 0 {
+                others -= up_to(at - 1);
+                offset += symbols[at - 1].end;
+                let last = (0..at).rev().find_map(|at| part(at).ends);
+                before = last.map(|ends| ends.1).or(before);
+            }
+            symbol = symbols[at].symbol;
+        }
+        let Some(node) = symbol.as_node() else {
+            return offset;
+        };
+        let inside = others.checked_sub(marking.joining(before, node));
+        let inside = inside.and_then(|at| marking.inside(node).get(at as usize));
+        offset + inside.copied().unwrap_or(0)
+    }
+}
+
+impl Part {
+    /// How many marks there are if that was executed before.
+    fn after(self, before: Before, marking: &impl Marking) -> u64 {
+        let joined = self
+            .ends
+            .map_or(0, |(first, _)| marking.joining(before, first));
+        self.count.saturating_add(joined)
+    }
+
+    /// One after the other.
+    fn then(self, next: Self, marking: &impl Marking) -> Self {
+        let (ends, count) = match (self.ends, next.ends) {
+            (Some((first, before)), Some((_, last))) => {
+                (Some((first, last)), next.after(Some(before), marking))
+            }
+            (ends, other) => (ends.or(other), next.count),
+        };
+        Self {
+            ends,
+            count: self.count.saturating_add(count),
+        }
+    }
+}
+
+/// The first index that does not belong to the part of which the predicate is true, which comes first.
+fn partition_point(len: usize, predicate: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, len);
+    while low < high {
+        let middle = low.midpoint(high);
+        if predicate(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
