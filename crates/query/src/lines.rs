@@ -23,7 +23,7 @@
 
 use std::collections::HashMap;
 
-use afterimage_ids::{BlockId, EntityRef, FunctionCounts, SecondaryMap};
+use afterimage_ids::{BlockId, EdgeId, EntityRef, FunctionCounts, OpId, SecondaryMap};
 use afterimage_program::Function;
 
 use crate::walk::code_blocks;
@@ -41,6 +41,17 @@ pub struct LineCount {
 /// The first and the last line of a block that executes something; each may be unknown.
 type Ends = Option<(Option<Line>, Option<Line>)>;
 
+/// A fixed place where somebody arrives at a line whenever control comes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// At an operator within a block.
+    At(OpId),
+    /// At the beginning of an activation.
+    Entry,
+    /// Over an edge.
+    Over(EdgeId),
+}
+
 /// Adds the lines of one function to `lines`, those that never ran included.
 /// `operators` is what [`Profile::operators`](crate::Profile::operators) gives for it.
 /// O(operators + edges). `None` if a sum does not fit into 64 bits.
@@ -50,26 +61,46 @@ pub(crate) fn add_lines(
     operators: &[OperatorCount],
     lines: &mut HashMap<Line, LineCount>,
 ) -> Option<()> {
-    let mut arrive = |line: Option<Line>, count: u64| -> Option<()> {
-        let Some(line) = line else { return Some(()) };
+    for (line, arrival) in arrivals(function, operators) {
+        let count = match arrival {
+            Arrival::At(op) => operators[op.index()].count,
+            Arrival::Entry => counts.entries,
+            Arrival::Over(edge) => counts.edges[edge.index()],
+        };
         let sum = &mut lines.entry(line).or_default().arrivals;
         *sum = sum.checked_add(count)?;
-        Some(())
+    }
+    for operator in operators {
+        let Some(line) = line_of(operator) else {
+            continue;
+        };
+        let sum = &mut lines.entry(line).or_default().instructions;
+        *sum = sum.checked_add(operator.count)?;
+    }
+    Some(())
+}
+
+/// All places of a function where somebody arrives at a line; within a block in the order of its operators. Of the operators,
+/// their counts do not matter. O(operators + edges).
+pub(crate) fn arrivals(function: &Function, operators: &[OperatorCount]) -> Vec<(Line, Arrival)> {
+    let mut arrivals = Vec::new();
+    let mut arrive = |line: Option<Line>, arrival| {
+        arrivals.extend(line.map(|line| (line, arrival)));
     };
     let mut ends = SecondaryMap::<BlockId, Ends>::with_capacity(function.cfg.blocks.len());
     for (id, block) in code_blocks(function) {
         let operators = &operators[block.ops.start.index()..block.ops.end.index()];
         let mut steps = operators
             .iter()
-            .filter(|operator| operator.instruction && !operator.jump)
-            .map(line_of);
-        let Some((first, _)) = steps.next() else {
+            .filter(|operator| operator.instruction && !operator.jump);
+        let Some(first) = steps.next().map(line_of) else {
             continue;
         };
         let mut last = first;
-        for (line, count) in steps {
+        for operator in steps {
+            let line = line_of(operator);
             if line != last {
-                arrive(line, count)?;
+                arrive(line, Arrival::At(operator.op));
             }
             last = line;
         }
@@ -78,7 +109,7 @@ pub(crate) fn add_lines(
     let jumps = Jumps::of(function, operators);
     let (first_block, _) = jumps.behind(function.cfg.graph.root(), false);
     if let Some((first, _)) = first_block.and_then(|block| ends[block]) {
-        arrive(first, counts.entries)?;
+        arrive(first, Arrival::Entry);
     }
     for (edge, transfer) in function.cfg.edges.iter() {
         // What passes a block of nothing but a jump is counted where it comes from.
@@ -91,17 +122,10 @@ pub(crate) fn add_lines(
         };
         let same_line = ends[transfer.from].is_some_and(|(_, last)| last == first);
         if back || !same_line {
-            arrive(first, counts.edges[edge.index()])?;
+            arrive(first, Arrival::Over(edge));
         }
     }
-    for operator in operators {
-        let (Some(line), count) = line_of(operator) else {
-            continue;
-        };
-        let sum = &mut lines.entry(line).or_default().instructions;
-        *sum = sum.checked_add(count)?;
-    }
-    Some(())
+    arrivals
 }
 
 /// For each block of nothing but a jump: the first block behind it that is none, and whether a back edge leads
@@ -155,6 +179,6 @@ impl Jumps {
     }
 }
 
-fn line_of(operator: &OperatorCount) -> (Option<Line>, u64) {
-    (operator.position.map(Line::from), operator.count)
+fn line_of(operator: &OperatorCount) -> Option<Line> {
+    operator.position.map(Line::from)
 }

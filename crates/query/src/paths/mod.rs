@@ -1,7 +1,16 @@
 //! The whole path of a recorded run, as a file holds it.
 
+mod arrivals;
+mod call_tree;
 mod file;
+mod places;
+mod position;
+mod trace;
 mod verify;
 
+pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
 pub use file::{FileSegments, PathFileError, RecordedPath, recorded_path};
 pub use verify::{PathFinding, PathReport, PathRule, verify_path};
+pub use places::{BlockPlace, Places};
+pub use position::{PositionError, Positions};
+pub use trace::{TraceError, Unit, Visits, Window, last};

@@ -1,0 +1,202 @@
+//! The arrivals at a source line, as marks of a path.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+
+use afterimage_ids::{BlockId, FuncId, NodeId, OpId};
+use afterimage_program::{BlockKind, Cfg, Function, Program};
+use afterimage_wpp::{Marking, Segments, WholePath};
+
+use crate::body::decode;
+use crate::lines::{Arrival, arrivals};
+use crate::walk::positions;
+use crate::{Line, ProfileError, Source, Stop};
+
+/// Where somebody arrives at a line in a function.
+struct Places<'a> {
+    cfg: &'a Cfg,
+    /// The operators in each block where that happens, ascending.
+    inside: HashMap<BlockId, Vec<OpId>>,
+    /// It happens where an activation begins.
+    entry: bool,
+    /// The pairs of vertices that an edge leads between on which that happens, and those with one where it does not.
+    over: HashSet<(BlockId, BlockId)>,
+    not_over: HashSet<(BlockId, BlockId)>,
+}
+
+/// The arrivals at a line, as marks of a path's nodes.
+pub(super) struct Arrivals<'a, S> {
+    path: &'a WholePath<S>,
+    places: HashMap<FuncId, Places<'a>>,
+    /// The positions in nodes, of those that have any.
+    inside: HashMap<NodeId, Vec<u64>>,
+    /// Something depended on more than what a path says.
+    ambiguous: Cell<bool>,
+}
+
+impl<'a, S: Segments> Arrivals<'a, S> {
+    /// None yet.
+    pub(super) fn new(path: &'a WholePath<S>) -> Self {
+        Self {
+            path,
+            places: HashMap::new(),
+            inside: HashMap::new(),
+            ambiguous: Cell::new(false),
+        }
+    }
+
+    /// Adds those of a function. Linear in its body and in the blocks of all nodes.
+    pub(super) fn add(
+        &mut self,
+        program: &'a Program,
+        module: &[u8],
+        source: &dyn Source,
+        function: FuncId,
+        line: Line,
+    ) -> Result<(), ProfileError> {
+        let Some(code) = program.function(function) else {
+            return Ok(());
+        };
+        if self.places.contains_key(&function) {
+            return Ok(());
+        }
+        let (mut body, mut operators) = (Vec::new(), Vec::new());
+        decode(program, module, code, &mut body)?;
+        positions(&body, source, &mut operators);
+        let found = arrivals(code, &operators);
+        let here = found.iter().filter(|(other, _)| *other == line);
+        let places = Places::new(code, here.map(|(_, arrival)| *arrival));
+        for (id, node) in self.path.nodes().iter() {
+            if node.function != function {
+                continue;
+            }
+            let mut marks = Vec::new();
+            let mut before = None;
+            for (at, &block) in node.blocks.iter().enumerate() {
+                let over = before.map(|before| self.over(&places, before, block));
+                let count = over.unwrap_or(0) + places.inside_of(block).len() as u64;
+                marks.extend((0..count).map(|_| at as u64));
+                before = Some(block);
+            }
+            if !marks.is_empty() {
+                self.inside.insert(id, marks);
+            }
+        }
+        self.places.insert(function, places);
+        Ok(())
+    }
+
+    /// Whether nodes of these functions were left out of the recording.
+    pub(super) fn leaves_out(&self) -> bool {
+        let mut nodes = self.path.nodes().values();
+        nodes.any(|node| node.left_out > 0 && self.places.contains_key(&node.function))
+    }
+
+    /// Whether something that was asked depended on more than what a path says.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.ambiguous.get()
+    }
+
+    /// How many arrivals in the last block were not come to when the run ended.
+    pub(super) fn unreached(&self, stops: &[Stop]) -> u64 {
+        let mut sum = 0;
+        for stop in stops {
+            let inside = self.places.get(&stop.function);
+            let inside = inside.map_or(&[][..], |places| places.inside_of(stop.block));
+            sum += inside.iter().filter(|&&op| op >= stop.next).count() as u64;
+        }
+        sum
+    }
+
+    /// How many arrivals there are between two blocks of which one follows the other in an activation.
+    fn over(&self, places: &Places<'_>, from: BlockId, to: BlockId) -> u64 {
+        let over = places.over.contains(&(from, to));
+        let not_over = places.not_over.contains(&(from, to));
+        // An exception goes from the block to a dispatch vertex first.
+        let thrown = places.throws(from).then(|| places.caught(to)).flatten();
+        let ways = [over.then_some(true), not_over.then_some(false), thrown];
+        let mut ways = ways.into_iter().flatten();
+        let first = ways.next();
+        if ways.any(|way| Some(way) != first) {
+            self.ambiguous.set(true);
+        }
+        u64::from(first == Some(true))
+    }
+}
+
+impl<'a> Places<'a> {
+    fn new(function: &'a Function, arrivals: impl Iterator<Item = Arrival>) -> Self {
+        let cfg = &function.cfg;
+        let mut places = Self {
+            cfg,
+            inside: HashMap::new(),
+            entry: false,
+            over: HashSet::new(),
+            not_over: HashSet::new(),
+        };
+        let mut edges = HashSet::new();
+        for arrival in arrivals {
+            match arrival {
+                Arrival::Entry => places.entry = true,
+                Arrival::Over(edge) => drop(edges.insert(edge)),
+                Arrival::At(op) => {
+                    if let Some(block) = function.block_of(op) {
+                        places.inside.entry(block).or_default().push(op);
+                    }
+                }
+            }
+        }
+        for (id, edge) in cfg.edges.iter() {
+            let pairs = if edges.contains(&id) {
+                &mut places.over
+            } else {
+                &mut places.not_over
+            };
+            pairs.insert((edge.from, edge.to));
+        }
+        places
+    }
+
+    fn inside_of(&self, block: BlockId) -> &[OpId] {
+        self.inside.get(&block).map_or(&[], Vec::as_slice)
+    }
+
+    fn is_dispatch(&self, block: BlockId) -> bool {
+        matches!(self.cfg.blocks[block].kind, BlockKind::Dispatch(_))
+    }
+
+    /// Whether an exception may leave a block for a dispatch vertex.
+    fn throws(&self, block: BlockId) -> bool {
+        let graph = &self.cfg.graph;
+        let mut edges = graph.out_edges(block).iter();
+        edges.any(|&edge| self.is_dispatch(graph.to(edge)))
+    }
+
+    /// Whether somebody arrives where an exception is caught by this block; `None` if none is.
+    fn caught(&self, block: BlockId) -> Option<bool> {
+        let graph = &self.cfg.graph;
+        let edges = graph.in_edges(block).iter().copied();
+        let mut catching = edges.filter(|&edge| self.is_dispatch(graph.from(edge)));
+        let edge = catching.next()?;
+        Some(self.over.contains(&(graph.from(edge), block)))
+    }
+}
+
+impl<S: Segments> Marking for &Arrivals<'_, S> {
+    fn inside(&self, node: NodeId) -> &[u64] {
+        self.inside.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
+        let nodes = self.path.nodes();
+        let places = self.places.get(&nodes[node].function);
+        let (Some(places), Some(&block)) = (places, nodes[node].blocks.first()) else {
+            return 0;
+        };
+        match before.map(|before| nodes[before].blocks.last()) {
+            None => u64::from(places.entry),
+            Some(Some(&before)) => self.over(places, before, block),
+            Some(None) => 0,
+        }
+    }
+}

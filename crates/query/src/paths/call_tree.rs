@@ -1,0 +1,214 @@
+//! The calls of a stretch of a run.
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_wpp::{
+    Activation, CallEvent, Calls, Cursor, Occurrences, PathError, Segments, TargetError, WholePath,
+};
+
+use super::Window;
+
+/// An activation of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallEntry {
+    /// Of which function.
+    pub function: FuncId,
+    /// In how many activations it is.
+    pub depth: usize,
+    /// The time of its first block.
+    pub entered: u64,
+    /// The time of its last block, or of the last in what it called; `None` if it had not ended when the run did.
+    pub left: Option<u64>,
+    /// The function and block that made the call; after a tail call, these are not of the activation that goes on afterwards. `None`: the host.
+    pub site: Option<(FuncId, BlockId)>,
+}
+
+impl CallEntry {
+    /// How many blocks were executed until it ended, or the run of so many blocks.
+    pub fn blocks(&self, length: u64) -> u64 {
+        (self.left.unwrap_or(length) + 1).saturating_sub(self.entered)
+    }
+}
+
+/// The activations that begin in a window, as a tree in the order of time, down to some depth.
+///
+/// What is deeper is skipped in O(1).
+pub struct CallTree<'a, S: Segments> {
+    path: &'a WholePath<S>,
+    calls: Calls<'a, S>,
+    window: Window,
+    cursor: Cursor<'a, S>,
+    around: Vec<Activation>,
+}
+
+impl<'a, S: Segments> CallTree<'a, S> {
+    /// The activations that begin in a window of the run. Those that are in `depth` or more that began in it, or in what is
+    /// open where it begins, are left out.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn new(
+        path: &'a WholePath<S>,
+        window: Window,
+        depth: usize,
+    ) -> Result<Self, PathError<S::Error>> {
+        let mut cursor = path.cursor();
+        cursor.seek(window.first)?;
+        let mut around = cursor.stack()?;
+        around.retain(|activation| activation.entered < window.first);
+        let limit = around.len().saturating_add(depth);
+        Ok(Self {
+            path,
+            calls: path.calls(window.first, limit)?,
+            window,
+            cursor,
+            around,
+        })
+    }
+
+    /// The activations that began before the window and are open there, the outermost first.
+    pub fn around(&self) -> &[Activation] {
+        &self.around
+    }
+
+    /// The next activation.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn next_call(&mut self) -> Result<Option<CallEntry>, PathError<S::Error>> {
+        while let Some(event) = self.calls.next()? {
+            match event {
+                CallEvent::Enter { time, .. } if time > self.window.last => break,
+                CallEvent::Enter {
+                    function,
+                    depth,
+                    time,
+                } => {
+                    return entry(self.path, &mut self.cursor, function, Some(depth), time)
+                        .map(Some);
+                }
+                CallEvent::Leave { .. } => {}
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The activations of one function that begin in a window, in either direction. Each takes O(log n) for each rule on the way down to it.
+pub struct CallsOf<'a, S: Segments> {
+    path: &'a WholePath<S>,
+    function: FuncId,
+    occurrences: Occurrences<'a, S>,
+    cursor: Cursor<'a, S>,
+    /// The numbers of those that are still to come.
+    first: u64,
+    last: u64,
+    reverse: bool,
+}
+
+impl<'a, S: Segments> CallsOf<'a, S> {
+    /// The activations of a function that begin in a window of the run.
+    ///
+    /// # Errors
+    /// If the path cannot be read, or they are too many to be counted.
+    pub fn new(
+        path: &'a WholePath<S>,
+        window: Window,
+        reverse: bool,
+        function: FuncId,
+    ) -> Result<Self, super::TraceError<S::Error>> {
+        let occurrences = path.activations(function)?;
+        Ok(Self {
+            path,
+            first: occurrences.rank(window.first - 1)? + 1,
+            last: occurrences.rank(window.last)?,
+            function,
+            occurrences,
+            cursor: path.cursor(),
+            reverse,
+        })
+    }
+
+    /// How many are still to come.
+    pub fn count(&self) -> u64 {
+        (self.last + 1).saturating_sub(self.first)
+    }
+
+    /// Leaves out all but the last so many.
+    pub fn keep_last(&mut self, entries: u64) {
+        self.first = self.first.max((self.last + 1).saturating_sub(entries));
+    }
+
+    /// The next one, and the how many-th activation of its function it is in the whole run, from 1.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn next_call(&mut self) -> Result<Option<(u64, CallEntry)>, PathError<S::Error>> {
+        if self.count() == 0 {
+            return Ok(None);
+        }
+        let number = if self.reverse { self.last } else { self.first };
+        let Some(found) = self.occurrences.select(number)? else {
+            return Ok(None);
+        };
+        let call = entry(self.path, &mut self.cursor, self.function, None, found.time)?;
+        if self.reverse {
+            self.last -= 1;
+        } else {
+            self.first += 1;
+        }
+        Ok(Some((number, call)))
+    }
+}
+
+/// The k-th activation of a function, counted from 1, and the activations that it is in, the outermost first. `None` if there are not so many.
+///
+/// # Errors
+/// If the path cannot be read, or the activations are too many to be counted.
+pub fn kth_call<S: Segments>(
+    path: &WholePath<S>,
+    function: FuncId,
+    number: u64,
+) -> Result<Option<(CallEntry, Vec<Activation>)>, super::TraceError<S::Error>> {
+    let activations: Result<_, TargetError> = path.activations(function);
+    let Some(found) = activations?.select(number)? else {
+        return Ok(None);
+    };
+    let mut cursor = path.cursor();
+    let call = entry(path, &mut cursor, function, None, found.time)?;
+    cursor.seek(found.time)?;
+    let mut stack = cursor.stack()?;
+    stack.truncate(call.depth);
+    Ok(Some((call, stack)))
+}
+
+/// What is known of an activation that begins at block T. Moves the cursor.
+fn entry<S: Segments>(
+    path: &WholePath<S>,
+    cursor: &mut Cursor<'_, S>,
+    function: FuncId,
+    depth: Option<usize>,
+    time: u64,
+) -> Result<CallEntry, PathError<S::Error>> {
+    cursor.seek(time)?;
+    let inside = cursor.depth().saturating_sub(1);
+    let same = cursor.function() == Some(function) && depth.is_none_or(|depth| depth == inside);
+    let mut call = CallEntry {
+        function,
+        depth: depth.unwrap_or(inside),
+        entered: time,
+        // Where the block is of another activation, this one executes none.
+        left: if same {
+            cursor.activation_end()?
+        } else {
+            Some(time - 1)
+        },
+        site: None,
+    };
+    if call.depth > 0
+        && let Some(before) = cursor.previous()?
+    {
+        let node = &path.nodes()[before.node];
+        call.site = node.blocks.last().map(|&block| (node.function, block));
+    }
+    Ok(call)
+}

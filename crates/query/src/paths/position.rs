@@ -1,0 +1,326 @@
+//! Positions in a run, as people write them.
+//!
+//! ```text
+//! 123456, t=123456   the block that is executed as the 123456th
+//! start, end         the first block, the last
+//! -1, -1000          the last block, the 1000th from the end
+//! 50%, 99.9%         so much of the run; rounded down, but not below the first block
+//! func#3             the first block of the 3rd call of a function
+//! file.c:42#3        the block in which line 42 is arrived at for the 3rd time
+//! @0x1f3#3, f+0x2a#3 the block with this operator, executed for the 3rd time
+//! ```
+//! `#last` is the last time; a place without `#` is its first time. Places are written as [`crate::location`] describes.
+//!
+//! *Arrivals at a line* are those that a profile counts as the line's executions, so `#K` counts
+//! up to that number. An arrival within a block is at the time of the block. An arrival over an edge is at the time of the first
+//! block after the edge, even if that is an unconditional jump on the way to the line.
+
+use std::error::Error;
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_program::{Names, Program, SourceMap};
+use afterimage_wpp::{Marks, MarksError, PathError, Segments, TargetError, WholePath};
+use thiserror::Error as ThisError;
+
+use super::arrivals::Arrivals;
+use crate::location::{Form, Occurrence, Place, ResolveError, form, split_occurrence};
+use crate::{Line, ProfileError, Resolver, Stop};
+
+/// Finds positions in a run.
+pub struct Positions<'a, S> {
+    path: &'a WholePath<S>,
+    program: &'a Program,
+    module: &'a [u8],
+    names: &'a Names,
+    source: &'a SourceMap<'a>,
+    stops: &'a [Stop],
+}
+
+/// Why a text is no position of a run. `E` is why a segment of its path cannot be loaded.
+#[derive(Debug, ThisError)]
+pub enum PositionError<E: Error + 'static> {
+    /// It is no place of the program.
+    #[error(transparent)]
+    Place(#[from] ResolveError),
+    /// The run executed nothing.
+    #[error("the run executed no block, so it has no positions")]
+    Empty,
+    /// No such block was executed.
+    #[error("the run has {length} blocks, from t=1 to t={length}; there is no {text}")]
+    Outside {
+        /// What was written.
+        text: String,
+        /// How many blocks were executed.
+        length: u64,
+    },
+    /// It is no part of a whole.
+    #[error("\"{0}\" is no part of the run: write 0% to 100%, with at most nine decimals")]
+    Percent(String),
+    /// It was never there.
+    #[error("{what} was never {happened}")]
+    Never {
+        /// The place.
+        what: String,
+        /// Called, executed, or reached.
+        happened: &'static str,
+    },
+    /// It was not there so often.
+    #[error("{what} was {happened} {count} times, so there is no #{number}")]
+    Fewer {
+        /// The place.
+        what: String,
+        /// Called, executed, or reached.
+        happened: &'static str,
+        /// How often.
+        count: u64,
+        /// Which time was asked for.
+        number: u64,
+    },
+    /// Functions of the host are not part of a path.
+    #[error("{0} is imported: its calls are not part of the path; see its callers")]
+    Imported(String),
+    /// The operator is in code that cannot be reached.
+    #[error("the operator at {0} cannot be reached")]
+    Unreachable(OrigOffset),
+    /// Arrivals are counted by line.
+    #[error("\"{0}\" names a column, but arrivals are counted by line: leave the column out")]
+    Column(String),
+    /// It cannot be told from the path.
+    #[error(
+        "the arrivals at {0} cannot be told apart: a call there may return or throw to the same block; write another line, or a time"
+    )]
+    Ambiguous(String),
+    /// Something was left out of the recording.
+    #[error(
+        "the recording leaves out code of functions with {0}, so arrivals there cannot be counted; write a time"
+    )]
+    LeftOut(String),
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// There is too much of it.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// There are too many arrivals.
+    #[error(transparent)]
+    Marks(#[from] MarksError<E>),
+    /// The module's bytes are not those of the program.
+    #[error(transparent)]
+    Module(#[from] ProfileError),
+}
+
+impl<'a, S: Segments> Positions<'a, S> {
+    /// Positions of a path of this program; `module` is what that was parsed from, and `stops` is where the run ended.
+    pub fn new(
+        path: &'a WholePath<S>,
+        program: &'a Program,
+        module: &'a [u8],
+        names: &'a Names,
+        source: &'a SourceMap<'a>,
+        stops: &'a [Stop],
+    ) -> Self {
+        Self {
+            path,
+            program,
+            module,
+            names,
+            source,
+            stops,
+        }
+    }
+
+    /// The time of a position. A number is found in O(1); the k-th call or execution in O(log n) for each rule on the way down, after a
+    /// look at the grammar of one segment; an arrival at a line in time linear in all grammars.
+    ///
+    /// # Errors
+    /// If it is none of this run; the error says what is nearest.
+    pub fn time(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
+        let length = self.path.length();
+        if length == 0 {
+            return Err(PositionError::Empty);
+        }
+        let outside = || PositionError::Outside {
+            text: text.to_owned(),
+            length,
+        };
+        let text = text.trim();
+        match text {
+            "start" => return Ok(1),
+            "end" => return Ok(length),
+            _ => {}
+        }
+        if let Some(percent) = text.strip_suffix('%') {
+            let time = part(percent, length).ok_or_else(|| PositionError::Percent(text.to_owned()));
+            return time.map(|time| time.max(1));
+        }
+        let (from_end, digits) = match (text.strip_prefix("t="), text.strip_prefix('-')) {
+            (Some(digits), _) => (false, digits),
+            (None, Some(digits)) => (true, digits),
+            (None, None) => (false, text),
+        };
+        if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            let number: u64 = digits.parse().map_err(|_| outside())?;
+            if number == 0 || number > length {
+                return Err(outside());
+            }
+            return Ok(if from_end {
+                length + 1 - number
+            } else {
+                number
+            });
+        }
+        if text.starts_with("t=") {
+            return Err(outside());
+        }
+        self.place(text)
+    }
+
+    fn place(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
+        let resolver = Resolver::new(self.program, self.module, self.names, self.source);
+        let resolved = resolver.location(text)?;
+        let which = resolved.occurrence.unwrap_or(Occurrence::Kth(1));
+        match resolved.place {
+            Place::Function(function) => self.call(function, which),
+            Place::Operator(function, op) => {
+                let code = self.program.function(function);
+                let block = code.and_then(|code| code.block_of(op));
+                let offset = self.offset(function, op);
+                let block = block.ok_or(PositionError::Unreachable(offset))?;
+                let nodes = self.path.nodes().iter();
+                let own = nodes.filter(|(_, node)| node.function == function);
+                let targets = own.filter_map(|(id, node)| {
+                    let at = node.blocks.iter().position(|&other| other == block)?;
+                    Some((id, at as u64))
+                });
+                let executions = self.path.executions(targets)?;
+                let what = || format!("the operator at {offset}");
+                let number = number(which, executions.count(), "executed", what)?;
+                let found = executions.select(number)?;
+                Ok(found.map_or(0, |found| found.time))
+            }
+            Place::Line(line, operators) => {
+                let place = split_occurrence(text).map_or(text, |split| split.0);
+                if let Form::Line {
+                    column: Some(_), ..
+                } = form(place)
+                {
+                    return Err(PositionError::Column(place.to_owned()));
+                }
+                let functions = operators.iter().map(|(function, _)| *function);
+                self.arrival(line, functions, which)
+            }
+        }
+    }
+
+    fn offset(&self, function: FuncId, op: OpId) -> OrigOffset {
+        let code = self.program.function(function);
+        let operators = code.map(|code| self.program.operators(self.module, code));
+        let found = operators.and_then(|mut all| all.nth(op.as_u32() as usize));
+        found.map_or(OrigOffset(0), |(_, offset, _)| offset)
+    }
+
+    fn call(&self, function: FuncId, which: Occurrence) -> Result<u64, PositionError<S::Error>> {
+        let name = || self.names.function(function).to_owned();
+        if self.program.function(function).is_none() {
+            return Err(PositionError::Imported(name()));
+        }
+        let calls = self.path.activations(function)?;
+        let number = number(which, calls.count(), "called", name)?;
+        Ok(calls.select(number)?.map_or(0, |found| found.time))
+    }
+
+    fn arrival(
+        &self,
+        line: Line,
+        functions: impl Iterator<Item = FuncId>,
+        which: Occurrence,
+    ) -> Result<u64, PositionError<S::Error>> {
+        let what = || format!("{}:{}", self.source.path(line.file), line.number);
+        let mut arrivals = Arrivals::new(self.path);
+        for function in functions {
+            arrivals.add(self.program, self.module, self.source, function, line)?;
+        }
+        if arrivals.leaves_out() {
+            return Err(PositionError::LeftOut(what()));
+        }
+        let unreached = arrivals.unreached(self.stops);
+        let marks: Marks<'_, S, _> = self.path.marks(&arrivals)?;
+        if arrivals.is_ambiguous() {
+            return Err(PositionError::Ambiguous(what()));
+        }
+        // What the last block did not come to any more would have been the last.
+        let number = number(which, marks.count() - unreached, "reached", what)?;
+        Ok(marks.select(number)?.unwrap_or(0))
+    }
+}
+
+/// Which of so many it is.
+fn number<E: Error + 'static>(
+    which: Occurrence,
+    count: u64,
+    happened: &'static str,
+    what: impl Fn() -> String,
+) -> Result<u64, PositionError<E>> {
+    match which {
+        _ if count == 0 => Err(PositionError::Never {
+            what: what(),
+            happened,
+        }),
+        Occurrence::Last => Ok(count),
+        Occurrence::Kth(number) if number <= count => Ok(number),
+        Occurrence::Kth(number) => Err(PositionError::Fewer {
+            what: what(),
+            happened,
+            count,
+            number,
+        }),
+    }
+}
+
+/// So many percent of a whole, rounded down. Exact: no floating-point number has 64 bits of precision.
+fn part(percent: &str, whole: u64) -> Option<u64> {
+    const DECIMALS: usize = 9;
+    let (integer, decimals) = percent.split_once('.').unwrap_or((percent, "0"));
+    let number = |digits: &str| {
+        let digits_only = digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits_only.then(|| digits.parse::<u64>().ok()).flatten()
+    };
+    let integer = number(integer).filter(|&integer| integer <= 100)?;
+    if decimals.len() > DECIMALS {
+        return None;
+    }
+    let scale = 10u128.pow(DECIMALS as u32);
+    let fraction = number(decimals)? * 10u64.pow((DECIMALS - decimals.len()) as u32);
+    let share = u128::from(integer) * scale + u128::from(fraction);
+    let exact = share <= 100 * scale;
+    exact.then(|| u64::try_from(u128::from(whole) * share / (100 * scale)).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::part;
+
+    #[test]
+    fn percentages_are_exact() {
+        assert_eq!(part("50", 7), Some(3));
+        assert_eq!(part("100", u64::MAX), Some(u64::MAX));
+        assert_eq!(
+            part("99.999999999", 1_000_000_000_000),
+            Some(999_999_999_990)
+        );
+        assert_eq!(part("0.5", 1000), Some(5));
+        for none in [
+            "",
+            "101",
+            "100.1",
+            "-1",
+            "+5",
+            "1e2",
+            "5.",
+            "1.0000000001",
+            "x",
+        ] {
+            assert_eq!(part(none, 10), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A stretch of a run, path by path, in either direction.
+
+use std::ops::Range;
+
+use afterimage_ids::{FuncId, NodeId};
+use afterimage_wpp::{Cursor, Occurrences, PathError, Segments, TargetError, Visit, WholePath};
+
+/// How many paths of other functions are stepped over before the next one is searched.
+const STEPS: u32 = 32;
+
+/// The blocks from one time to another, both included. Times count executed blocks from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The time of the first block.
+    pub first: u64,
+    /// The time of the last.
+    pub last: u64,
+}
+
+impl Window {
+    /// Which of the blocks of an executed path are in the window, as positions in the path.
+    pub fn part(&self, visit: Visit) -> Range<u64> {
+        let first = self.first.max(visit.start);
+        let last = self.last.min(visit.last());
+        first - visit.start..(last + 1).saturating_sub(visit.start)
+    }
+
+    fn overlaps(&self, visit: Visit) -> bool {
+        visit.start <= self.last && self.first <= visit.last()
+    }
+}
+
+/// The paths that were executed in a window, those that it cuts included: forwards or backwards, of all functions or of one.
+///
+/// A step takes O(1), amortised. Where a function is rarely executed, the way to its next path is found in O(log n) for each rule on the way.
+pub struct Visits<'a, S: Segments> {
+    path: &'a WholePath<S>,
+    window: Window,
+    reverse: bool,
+    function: Option<Filter<'a, S>>,
+    cursor: Cursor<'a, S>,
+    state: State,
+}
+
+/// The paths of one function.
+struct Filter<'a, S> {
+    function: FuncId,
+    occurrences: Occurrences<'a, S>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Fresh,
+    Moving,
+    Done,
+}
+
+impl<'a, S: Segments> Visits<'a, S> {
+    /// The executed paths of a window, which must be part of the run, in the order of time or backwards; with `function`, only those of this one.
+    ///
+    /// # Errors
+    /// If the function executed 2^64 paths or more.
+    pub fn new(
+        path: &'a WholePath<S>,
+        window: Window,
+        reverse: bool,
+        function: Option<FuncId>,
+    ) -> Result<Self, TargetError> {
+        let filter = |function| -> Result<_, TargetError> {
+            let nodes = path.nodes().iter();
+            let own = nodes.filter(|(_, node)| node.function == function);
+            let occurrences = path.executions(own.map(|(node, _)| (node, 0)))?;
+            Ok(Filter {
+                function,
+                occurrences,
+            })
+        };
+        Ok(Self {
+            path,
+            window,
+            reverse,
+            function: function.map(filter).transpose()?,
+            cursor: path.cursor(),
+            state: State::Fresh,
+        })
+    }
+
+    /// The window.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// In how many activations the last answer's activation is.
+    pub fn depth(&self) -> usize {
+        self.cursor.depth().saturating_sub(1)
+    }
+
+    /// The next path; `None` at the end.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn next_visit(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
+        let mut visit = match self.state {
+            State::Fresh if self.reverse => self.cursor.seek(self.window.last)?,
+            State::Fresh => self.cursor.seek(self.window.first)?,
+            State::Moving => self.step()?,
+            State::Done => None,
+        };
+        self.state = State::Moving;
+        let mut steps = 0;
+        while let Some(at) = visit.filter(|&at| self.window.overlaps(at)) {
+            if self.is_wanted(at.node) {
+                return Ok(Some(at));
+            }
+            steps += 1;
+            visit = if steps < STEPS {
+                self.step()?
+            } else {
+                self.search(at)?
+            };
+        }
+        self.state = State::Done;
+        Ok(None)
+    }
+
+    /// How many paths there are in the window in all that begin in it.
+    ///
+    /// # Errors
+    /// If the path cannot be read. `Ok(None)` if they cannot be counted.
+    pub fn count(&self) -> Result<Option<u64>, PathError<S::Error>> {
+        let all;
+        let occurrences = match &self.function {
+            Some(filter) => &filter.occurrences,
+            None => {
+                let nodes = self.path.nodes().keys().map(|node| (node, 0));
+                match self.path.executions(nodes) {
+                    Ok(occurrences) => all = occurrences,
+                    Err(_) => return Ok(None),
+                }
+                &all
+            }
+        };
+        let before = occurrences.rank(self.window.first - 1)?;
+        Ok(Some(occurrences.rank(self.window.last)? - before))
+    }
+
+    fn is_wanted(&self, node: NodeId) -> bool {
+        let filter = self.function.as_ref();
+        filter.is_none_or(|filter| self.path.nodes()[node].function == filter.function)
+    }
+
+    #[inline]
+    fn step(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
+        if self.reverse {
+            self.cursor.previous()
+        } else {
+            self.cursor.next()
+        }
+    }
+
+    /// Goes to the next path of the function.
+    fn search(&mut self, from: Visit) -> Result<Option<Visit>, PathError<S::Error>> {
+        let Some(filter) = &self.function else {
+            return self.step();
+        };
+        let found = if self.reverse {
+            filter.occurrences.previous_before(from.start)?
+        } else {
+            filter.occurrences.next_after(from.last())?
+        };
+        match found {
+            Some(found) => self.cursor.seek(found.time),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What the last so many entries of a window are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Executed blocks.
+    Block,
+    /// Executed paths.
+    Path,
+}
+
+/// The window that holds only the last so many entries of a window, of all functions or of one. It is found by going
+/// backwards, in time linear in the number unless blocks of all functions are wanted.
+///
+/// # Errors
+/// If the path cannot be read.
+pub fn last<S: Segments>(
+    path: &WholePath<S>,
+    window: Window,
+    function: Option<FuncId>,
+    unit: Unit,
+    entries: u64,
+) -> Result<Window, TraceError<S::Error>> {
+    let mut first = window.last + 1;
+    if (unit, function) == (Unit::Block, None) {
+        first = window.first.max(first.saturating_sub(entries));
+        return Ok(Window { first, ..window });
+    }
+    let mut visits = Visits::new(path, window, true, function)?;
+    let mut missing = entries;
+    while missing > 0 {
+        let Some(visit) = visits.next_visit()? else {
+            break;
+        };
+        let part = window.part(visit);
+        let more = match unit {
+            Unit::Path => 1,
+            Unit::Block => (part.end - part.start).min(missing),
+        };
+        missing -= more;
+        first = match unit {
+            Unit::Path => visit.start + part.start,
+            Unit::Block => visit.start + part.end - more,
+        };
+    }
+    Ok(Window { first, ..window })
+}
+
+/// Why a stretch of a run cannot be shown. `E` is why a segment cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError<E> {
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(#[from] PathError<E>),
+    /// There is too much of it.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
