@@ -2,19 +2,27 @@
 //! Larus 1992 and of Zhang and Gupta 2001.
 
 mod access;
+mod branches;
 mod columns;
+mod extraction;
 mod memory;
+mod prefix;
 mod random;
+mod raw;
 mod recording;
 mod scheme;
+mod sizes;
 mod speed;
 mod subject;
+mod tape;
+mod traces;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 
 use self::scheme::{Prepared, SCHEMES, warm};
 use self::subject::Subject;
+use self::tape::Tape;
 use crate::Arguments;
 use crate::corpus::{Entry, entries};
 use crate::machine::Machine;
@@ -28,6 +36,10 @@ pub(crate) struct Row {
     recording: recording::Recording,
     speed: speed::Speed,
     access: access::Access,
+    sizes: sizes::Sizes,
+    prefix: prefix::Prefix,
+    traces: traces::Traces,
+    extraction: extraction::Extraction,
 }
 
 #[derive(Serialize)]
@@ -68,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
-    let stage = Stages::new();
+    let stage = Progress::new();
     let subject = Subject::new(entry, arguments)?;
     stage.done("recorded, counted, path built");
     let plain = warm(&subject.bytes)?;
@@ -83,19 +95,32 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
     stage.done("compaction timed");
     let access = access::measure(&subject)?;
     stage.done("reading timed");
+    let sizes = sizes::measure(&subject)?;
+    let (traces, twpp, file) = traces::measure(&subject)?;
+    stage.done("path traces collected");
+    let tape = Tape::new(prefix::PATHS);
+    let (extraction, tape) = extraction::measure(&subject, &twpp, &file, tape)?;
+    drop((twpp, file));
+    stage.done("path traces extracted");
+    let prefix = prefix::measure(&subject, &tape)?;
+    stage.done("others' forms made");
     Ok(Row {
         name: entry.name.clone(),
         blocks: subject.built.time,
         recording,
         speed,
         access,
+        sizes,
+        prefix,
+        traces,
+        extraction,
     })
 }
 
 /// Tells how long the stages of a measurement take.
-struct Stages(std::cell::Cell<std::time::Instant>);
+struct Progress(std::cell::Cell<std::time::Instant>);
 
-impl Stages {
+impl Progress {
     fn new() -> Self {
         Self(std::cell::Cell::new(std::time::Instant::now()))
     }
@@ -122,6 +147,10 @@ fn report(results: &Results) -> String {
     out += &recording::report(rows);
     out += &speed::report(rows);
     out += &access::report(rows);
+    out += &sizes::report(rows);
+    out += &prefix::report(rows);
+    out += &traces::report(rows);
+    out += &extraction::report(rows);
     out += &recording::branches(rows);
     out
 }

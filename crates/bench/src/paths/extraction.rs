@@ -1,0 +1,176 @@
+//! How long it takes to have one function's path traces: the analogue of Table 4 of Zhang and Gupta 2001.
+
+use std::time::Instant;
+
+use afterimage_ids::FuncId;
+use afterimage_wpp::Segments;
+use afterimage_wpp::twpp::{FunctionPaths, FunctionTraces, Reader, Twpp, function_paths};
+use anyhow::{Context, Result, ensure};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::columns::{Column, table};
+use super::raw::{BlockNumbers, RawTrace, Scan};
+use super::subject::Subject;
+use super::tape::Tape;
+use super::{Row, name};
+
+/// Milliseconds for one function, on average and at most.
+#[derive(Debug, Default, Serialize)]
+struct Milliseconds {
+    mean: f64,
+    max: f64,
+}
+
+impl Milliseconds {
+    fn of(times: &[f64]) -> Self {
+        Self {
+            mean: times.iter().sum::<f64>() / times.len() as f64,
+            max: times.iter().copied().fold(f64::NAN, f64::max),
+        }
+    }
+}
+
+/// The times.
+#[derive(Debug, Serialize)]
+pub(crate) struct Extraction {
+    /// Scanning the raw trace, in memory.
+    scan: Milliseconds,
+    /// Reading a function in the compacted file.
+    file: Milliseconds,
+    /// Reading it there and expanding all its traces to blocks.
+    expanded: Milliseconds,
+    /// Finding its traces in the recording, its segments being open.
+    recording: Milliseconds,
+    /// How many functions were read, of how many that were called.
+    read: usize,
+    called: usize,
+}
+
+/// How many functions are read in every way, from the most to the least frequently called.
+const READ: usize = 20;
+/// How many of these are looked for in the raw trace: it takes the same for all.
+const SCANNED: usize = 3;
+/// Functions whose unique path traces have more blocks than this together are not read: expanded, they would not fit.
+const LONGEST: u64 = 1 << 24;
+
+/// Measures, and gives the beginning of the path that was met on the way.
+pub(crate) fn measure(
+    subject: &Subject,
+    twpp: &Twpp,
+    file: &[u8],
+    tape: Tape,
+) -> Result<(Extraction, Tape)> {
+    let functions = sample(twpp);
+    let numbers = BlockNumbers::new(&subject.program);
+    let scanned: Vec<FuncId> = (0..SCANNED)
+        .filter_map(|i| functions.get(i * functions.len() / SCANNED).copied())
+        .collect();
+    let raw = RawTrace::new(numbers.clone(), &scanned, tape);
+    let mut raw = subject.again(raw)?;
+    raw.finish();
+
+    let path = subject.reopened()?;
+    for summary in path.segments().summaries() {
+        path.cursor().seek(summary.before + 1)?;
+    }
+    let (mut read, mut expanded, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    let milliseconds = |start: Instant| start.elapsed().as_secs_f64() * 1e3;
+    for &function in &functions {
+        let start = Instant::now();
+        let traces = Reader::open(file)?.function(function)?;
+        read.push(milliseconds(start));
+        let traces = traces.context("a function that was called is not in the file")?;
+        let blocks = expand(&traces, &numbers)?;
+        expanded.push(milliseconds(start));
+        let start = Instant::now();
+        let paths = function_paths(&path, function)?;
+        found.push(milliseconds(start));
+        ensure!(
+            by_trace(&paths, &numbers) == blocks,
+            "{function} has other path traces in the recording than in the compacted file"
+        );
+        if let Some(scan) = raw.scans.iter().find(|scan| scan.function == function) {
+            ensure!(
+                scan.found == blocks,
+                "{function} has other path traces in the raw trace than in the compacted file"
+            );
+        }
+    }
+    let scans: Vec<f64> = raw.scans.iter().map(scan_milliseconds).collect();
+    let extraction = Extraction {
+        scan: Milliseconds::of(&scans),
+        file: Milliseconds::of(&read),
+        expanded: Milliseconds::of(&expanded),
+        recording: Milliseconds::of(&found),
+        read: functions.len(),
+        called: twpp.functions.len(),
+    };
+    Ok((extraction, raw.tape))
+}
+
+fn scan_milliseconds(scan: &Scan) -> f64 {
+    scan.time.as_secs_f64() * 1e3
+}
+
+/// Functions at equal distances in the order of how often they were called, those with too long traces left out.
+pub(crate) fn sample(twpp: &Twpp) -> Vec<FuncId> {
+    let blocks = |f: &FunctionTraces| (0..f.paths.len()).map(|k| f.blocks(k)).sum::<u64>();
+    let short = twpp.functions.iter().filter(|f| blocks(f) <= LONGEST);
+    let mut functions: Vec<_> = short.map(|f| (f.calls(), f.function)).collect();
+    functions.sort_unstable();
+    functions.reverse();
+    let read = READ.min(functions.len());
+    (0..read)
+        .map(|i| functions[i * functions.len() / read].1)
+        .collect()
+}
+
+/// All path traces of a function as the raw trace has them, and how many calls took each.
+fn expand(traces: &FunctionTraces, numbers: &BlockNumbers) -> Result<FxHashMap<Vec<u32>, u64>> {
+    let all = traces.paths.iter().enumerate().map(|(k, path)| {
+        let blocks = traces.expand(k)?;
+        let numbered = blocks.blocks().map(|b| numbers.of(traces.function, b));
+        Ok((numbered.collect(), path.calls))
+    });
+    all.collect()
+}
+
+fn by_trace(paths: &FunctionPaths, numbers: &BlockNumbers) -> FxHashMap<Vec<u32>, u64> {
+    let all = paths.paths.iter().map(|path| {
+        let blocks = path.trace.blocks();
+        let numbered = blocks.map(|block| numbers.of(paths.function, block));
+        (numbered.collect(), path.calls)
+    });
+    all.collect()
+}
+
+pub(crate) fn report(rows: &[Row]) -> String {
+    let mut out = table(
+        "2001, Table 4: milliseconds to extract one function's path traces: from the raw trace (in memory, a chunk at a time), from the compacted file, from there with every trace expanded to blocks, and from the recording itself, its segments being open",
+        rows,
+        name,
+        &[
+            Column::cost("raw ms", 0, |row: &Row| row.extraction.scan.mean),
+            Column::cost("file ms", 4, |row: &Row| row.extraction.file.mean),
+            Column::cost("most", 2, |row: &Row| row.extraction.file.max),
+            Column::cost("expanded ms", 3, |row: &Row| row.extraction.expanded.mean),
+            Column::cost("most", 1, |row: &Row| row.extraction.expanded.max),
+            Column::cost("recording ms", 2, |row: &Row| row.extraction.recording.mean),
+            Column::cost("most", 1, |row: &Row| row.extraction.recording.max),
+            Column::gain("raw/file", 0, |row: &Row| {
+                row.extraction.scan.mean / row.extraction.file.mean
+            }),
+            Column::gain("raw/expanded", 0, |row: &Row| {
+                row.extraction.scan.mean / row.extraction.expanded.mean
+            }),
+            Column::gain("raw/recording", 0, |row: &Row| {
+                row.extraction.scan.mean / row.extraction.recording.mean
+            }),
+        ],
+    );
+    out += &format!(
+        "\nMeans over {READ} functions at equal distances in the order of how often they were called (fewer where fewer were called), the raw trace scanned for {SCANNED} of them. Functions whose unique traces have more than {LONGEST} blocks together are left out: expanded, they would not fit. All ways gave the same traces and counts.\n",
+    );
+    out
+}

@@ -1,0 +1,176 @@
+//! The raw trace of a run, and what it takes to find one function's path traces in it by reading all of it.
+
+use std::time::{Duration, Instant};
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
+use afterimage_paths::{ExecutedPath, Sink};
+use afterimage_program::Program;
+use rustc_hash::FxHashMap;
+
+use super::tape::Tape;
+
+/// Words from here on are no blocks: this one plus a function's number is its entry.
+const ENTER: u32 = 1 << 31;
+const LEAVE: u32 = u32::MAX;
+/// How many words are made before they are scanned: so few that they need not come from memory, which favours the scan.
+const CHUNK: usize = 1 << 15;
+
+/// A number for every block of a program.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockNumbers {
+    /// By function, the number of its first block.
+    first: Vec<u32>,
+}
+
+impl BlockNumbers {
+    pub(crate) fn new(program: &Program) -> Self {
+        let mut next = 0;
+        let mut first = vec![0; program.imports.len()];
+        for function in &program.functions {
+            first.push(next);
+            next += function.cfg.blocks.len() as u32;
+        }
+        Self { first }
+    }
+
+    pub(crate) fn of(&self, function: FuncId, block: BlockId) -> u32 {
+        self.first[function.index()] + block.as_u32()
+    }
+}
+
+/// Writes the raw trace, word by word, and has scanners read it. Keeps the beginning of the path besides.
+pub(crate) struct RawTrace {
+    numbers: BlockNumbers,
+    /// By node, its blocks' numbers.
+    nodes: Vec<Box<[u32]>>,
+    chunk: Vec<u32>,
+    pub scans: Vec<Scan>,
+    pub tape: Tape,
+    pub words: u64,
+}
+
+impl RawTrace {
+    pub(crate) fn new(numbers: BlockNumbers, functions: &[FuncId], tape: Tape) -> Self {
+        Self {
+            numbers,
+            nodes: Vec::new(),
+            chunk: Vec::with_capacity(2 * CHUNK),
+            scans: functions.iter().map(|&f| Scan::new(f)).collect(),
+            tape,
+            words: 0,
+        }
+    }
+
+    fn put(&mut self, words: &[u32]) {
+        self.chunk.extend_from_slice(words);
+        if self.chunk.len() >= CHUNK {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        for scan in &mut self.scans {
+            scan.read(&self.chunk);
+        }
+        self.words += self.chunk.len() as u64;
+        self.chunk.clear();
+    }
+
+    /// The run is over.
+    pub(crate) fn finish(&mut self) {
+        self.flush();
+        self.scans.iter_mut().for_each(Scan::finish);
+    }
+}
+
+impl Sink for RawTrace {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        let blocks = path.blocks.iter();
+        let numbers = blocks.map(|&block| self.numbers.of(path.function, block));
+        self.nodes.push(numbers.collect());
+        self.tape.define(path)
+    }
+
+    fn path(&mut self, node: NodeId) {
+        self.tape.path(node);
+        self.chunk
+            .extend_from_slice(&self.nodes[node.as_u32() as usize]);
+        if self.chunk.len() >= CHUNK {
+            self.flush();
+        }
+    }
+
+    fn enter(&mut self, function: FuncId) {
+        self.tape.enter(function);
+        self.put(&[ENTER + function.as_u32()]);
+    }
+
+    fn leave(&mut self) {
+        self.tape.leave();
+        self.put(&[LEAVE]);
+    }
+}
+
+/// Finds the path traces of one function: the paper's extraction from the uncompacted trace (Zhang and Gupta 2001, Table 4).
+pub(crate) struct Scan {
+    pub function: FuncId,
+    /// The open activations: which of them are of the function.
+    open: Vec<bool>,
+    /// Of those that are, what they have executed.
+    own: Vec<Vec<u32>>,
+    /// The innermost activation is of the function.
+    inside: bool,
+    /// What was found: traces, and how many calls took each.
+    pub found: FxHashMap<Vec<u32>, u64>,
+    pub time: Duration,
+}
+
+impl Scan {
+    fn new(function: FuncId) -> Self {
+        Self {
+            function,
+            open: Vec::new(),
+            own: Vec::new(),
+            inside: false,
+            found: FxHashMap::default(),
+            time: Duration::ZERO,
+        }
+    }
+
+    fn read(&mut self, words: &[u32]) {
+        let start = Instant::now();
+        for &word in words {
+            if word < ENTER {
+                if self.inside
+                    && let Some(own) = self.own.last_mut()
+                {
+                    own.push(word);
+                }
+            } else if word == LEAVE {
+                self.leave();
+            } else {
+                self.inside = word == ENTER + self.function.as_u32();
+                self.open.push(self.inside);
+                if self.inside {
+                    self.own.push(Vec::new());
+                }
+            }
+        }
+        self.time += start.elapsed();
+    }
+
+    fn leave(&mut self) {
+        if self.open.pop() == Some(true)
+            && let Some(trace) = self.own.pop()
+        {
+            *self.found.entry(trace).or_default() += 1;
+        }
+        self.inside = self.open.last() == Some(&true);
+    }
+
+    fn finish(&mut self) {
+        while !self.open.is_empty() {
+            self.leave();
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The beginning of a run's path, kept to be told again.
+
+use afterimage_ids::{BlockId, FuncId, NodeId};
+use afterimage_paths::{ExecutedPath, Sink};
+
+/// What a sink was told first, up to a number of executed paths.
+#[derive(Default)]
+pub(crate) struct Tape {
+    paths: Vec<Path>,
+    told: Vec<Told>,
+    /// How many more executed paths are kept.
+    room: usize,
+    whole: bool,
+}
+
+/// A path, as it was defined.
+struct Path {
+    function: FuncId,
+    blocks: Box<[BlockId]>,
+    loops: Box<[BlockId]>,
+    header: bool,
+    next: Option<BlockId>,
+    calls: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Told {
+    Define,
+    Path(NodeId),
+    Enter(FuncId),
+    Leave,
+}
+
+impl Tape {
+    /// Keeps so many executed paths.
+    pub(crate) fn new(room: usize) -> Self {
+        Self {
+            room,
+            whole: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing was left out.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Tells a sink all of it, or less: until `blocks` blocks or more have been executed. The answer is how many were.
+    pub(crate) fn play(&self, blocks: u64, sink: &mut impl Sink) -> u64 {
+        let mut fresh = self.paths.iter();
+        let mut names = Vec::new();
+        let mut executed = 0;
+        for told in &self.told {
+            match *told {
+                Told::Define => names.extend(fresh.next().map(|path| sink.define(path.as_told()))),
+                Told::Path(node) => {
+                    sink.path(names[node.as_u32() as usize]);
+                    executed += self.blocks(node).len() as u64;
+                    if executed >= blocks {
+                        break;
+                    }
+                }
+                Told::Enter(function) => sink.enter(function),
+                Told::Leave => sink.leave(),
+            }
+        }
+        executed
+    }
+
+    /// The executed paths, in order.
+    pub(crate) fn executed(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.told.iter().filter_map(|told| match told {
+            Told::Path(node) => Some(*node),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn function(&self, node: NodeId) -> FuncId {
+        self.paths[node.as_u32() as usize].function
+    }
+
+    pub(crate) fn blocks(&self, node: NodeId) -> &[BlockId] {
+        &self.paths[node.as_u32() as usize].blocks
+    }
+
+    fn keep(&mut self, told: Told) {
+        if self.whole {
+            self.told.push(told);
+        }
+    }
+}
+
+impl Path {
+    fn as_told(&self) -> ExecutedPath<'_> {
+        ExecutedPath {
+            function: self.function,
+            blocks: &self.blocks,
+            loops: &self.loops,
+            header: self.header,
+            next: self.next,
+            calls: self.calls,
+        }
+    }
+}
+
+impl Sink for Tape {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        self.paths.push(Path {
+            function: path.function,
+            blocks: path.blocks.into(),
+            loops: path.loops.into(),
+            header: path.header,
+            next: path.next,
+            calls: path.calls,
+        });
+        self.keep(Told::Define);
+        NodeId::from_u32(self.paths.len() as u32 - 1)
+    }
+
+    fn path(&mut self, node: NodeId) {
+        self.whole &= self.room > 0;
+        self.room = self.room.saturating_sub(1);
+        self.keep(Told::Path(node));
+    }
+
+    fn enter(&mut self, function: FuncId) {
+        self.keep(Told::Enter(function));
+    }
+
+    fn leave(&mut self) {
+        self.keep(Told::Leave);
+    }
+}
