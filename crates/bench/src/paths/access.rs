@@ -35,13 +35,13 @@ pub(crate) struct Access {
 }
 
 /// How many positions are looked for in a path just opened.
-const COLD: usize = 10;
+const COLD: usize = 4;
 /// What open segments may take for the measurements that are not about opening them.
 const ROOM: usize = 4 << 30;
 /// How many nodes are walked over at most.
-const STEPS: u64 = 20_000_000;
+const STEPS: u64 = 10_000_000;
 /// How long questions are asked.
-const PATIENCE: Duration = Duration::from_millis(400);
+const PATIENCE: Duration = Duration::from_millis(200);
 /// How many nodes are asked for their occurrences.
 const ASKED: usize = 5;
 

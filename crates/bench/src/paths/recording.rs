@@ -25,6 +25,8 @@ pub(crate) struct Recording {
     plain_compile_seconds: f64,
     plain_peak_mib: f64,
     pub schemes: Vec<Written>,
+    /// Time that passes with the consumer writing the words to a file, as a ratio to the plain program's.
+    kept_wall: Sample,
     /// Time that passes with the consumer making a complete path in a file, as a ratio to the plain program's.
     live_wall: Sample,
     /// The guest's processor time of the same runs, as a ratio.
@@ -51,6 +53,9 @@ impl Written {
         self.bits as f64 / self.blocks as f64
     }
 }
+
+/// Most runs that make a complete file: they take long, and vary little.
+const LIVE_RUNS: usize = 2;
 
 /// Processor time and time that passed.
 #[derive(Default)]
@@ -79,7 +84,7 @@ pub(crate) fn measure(
     runs: usize,
 ) -> Result<Recording> {
     let command = &subject.command;
-    let (mut base, mut live) = (Times::default(), Times::default());
+    let (mut base, mut kept, mut live) = (Times::default(), Times::default(), Times::default());
     let mut times: Vec<Times> = prepared.iter().map(|_| Times::default()).collect();
     let (mut plain_peak, mut live_peak) = (f64::NAN, f64::NAN);
     for round in 0..=runs {
@@ -89,7 +94,8 @@ pub(crate) fn measure(
         for (scheme, times) in prepared.iter().zip(&mut times) {
             times.add(round, || Ok(scheme.run(command, |_| {})?.cpu_seconds))?;
         }
-        if round > 0 {
+        kept.add(round, || keep_words(subject, &prepared[0]))?;
+        if (1..=LIVE_RUNS).contains(&round) {
             forget_peak();
             live.add(round, || write_live(subject, &prepared[0]))?;
             live_peak = live_peak.max(peak_mib());
@@ -112,12 +118,31 @@ pub(crate) fn measure(
         plain_compile_seconds: plain.compile_seconds,
         plain_peak_mib: plain_peak,
         schemes,
+        kept_wall: Sample::ratios(&kept.wall, &base.wall),
         live_wall: Sample::ratios(&live.wall, &base.wall),
         live_cpu: Sample::ratios(&live.cpu, &base.cpu),
         live_peak_mib: live_peak,
         plain_seconds: Sample::of(base.cpu),
         plain_wall_seconds: Sample::of(base.wall),
     })
+}
+
+/// Runs with a consumer that writes the words as they are; the guest's processor time.
+fn keep_words(subject: &Subject, scheme: &Prepared) -> Result<f64> {
+    let mut file = BufWriter::new(File::create(subject.folder.path().join("words"))?);
+    let mut result = Ok(());
+    let execution = scheme.run(&subject.command, |words| {
+        let mut write = || {
+            words
+                .iter()
+                .try_for_each(|w| file.write_all(&w.to_le_bytes()))
+        };
+        if result.is_ok() {
+            result = write();
+        }
+    })?;
+    result.and_then(|()| file.flush())?;
+    Ok(execution.cpu_seconds)
 }
 
 /// Runs with a consumer that regenerates, compacts, codes and writes; the guest's processor time.
@@ -187,6 +212,9 @@ pub(crate) fn report(rows: &[Row]) -> String {
         row.recording.plain_wall_seconds.median
     })];
     wall.extend(each(|written| written.wall, ""));
+    wall.push(Column::cost("words in a file", 3, |row: &Row| {
+        row.recording.kept_wall
+    }));
     wall.push(Column::cost("complete file", 3, |row: &Row| {
         row.recording.live_wall
     }));
@@ -194,7 +222,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         row.recording.live_cpu
     }));
     out += &table(
-        "Recording: time that passes, as a ratio; complete file: regenerated, compacted, coded and written on the second core meanwhile, until all is there",
+        "Recording: time that passes, as a ratio; words in a file: written by the consumer as they are; complete file: regenerated, compacted, coded and written on the second core meanwhile, until all is there",
         rows,
         name,
         &wall,
