@@ -15,10 +15,13 @@ use afterimage_program::{BlockEnd, BlockKind, Cfg, EdgeKind};
 use crate::width_of;
 
 /// How paths are cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cuts {
     /// A vertex through which more paths than this lead to their ends is a start.
     pub through: u64,
+    /// A vertex that is reached from each of its predecessors in one of so many cases at most is a start, so that what is rare
+    /// makes no path longer that is not: 0 for none.
+    pub rare: f64,
     /// Where a loop is left, paths end, unless only one goes on from there.
     pub loop_exits: bool,
 }
@@ -27,6 +30,7 @@ impl Default for Cuts {
     fn default() -> Self {
         Self {
             through: 64,
+            rare: 16.0,
             loop_exits: true,
         }
     }
@@ -99,7 +103,14 @@ impl Numbering {
                     .innermost(graph.from(edge))
                     .is_some_and(|l| !loops.contains(l, v))
             };
+            let rare = |&edge: &EdgeId| {
+                let from = graph.from(edge);
+                weights.edge(edge) * cuts.rare <= weights.vertex(graph, from)
+            };
             let many = paths[v.index()];
+            if many > 1 && cuts.rare > 0.0 && graph.in_edges(v).iter().all(rare) {
+                start[v.index()] = true;
+            }
             if many > cuts.through
                 || many > 1 && cuts.loop_exits && graph.in_edges(v).iter().any(leaves_loop)
             {

@@ -114,9 +114,7 @@ impl Regenerator<'_> {
         };
         self.time += last as u64 + 1;
         let node = if last + 1 == blocks.len() {
-            self.tables
-                .path(at.function, at.start, number, sink)?
-                .node
+            self.tables.path(at.function, at.start, number, sink)?.node
         } else {
             self.tables.shorten(last + 1);
             self.tables.define(at.function, None, sink)

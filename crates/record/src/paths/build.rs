@@ -1,9 +1,12 @@
 //! The paths lens: the whole path of a recorded execution, in the trace file.
 
+use std::sync::mpsc::sync_channel;
+
 use afterimage_ids::Counts;
 use afterimage_program::Program;
 use afterimage_trace::{Kind, SectionWriter, TraceFile, TraceWriter};
-use afterimage_wpp::{Directory, Limits, Summary, codec};
+use afterimage_wpp::codec::{self, NodeContext};
+use afterimage_wpp::{Directory, Limits, Segment, Summary};
 
 use super::grammar::GrammarSink;
 use super::lens::{Traced, trace_paths};
@@ -39,15 +42,32 @@ pub fn build_paths(
         summaries: Vec::new(),
         stored: 0,
         end: 0,
-        failed: None,
     };
-    let sink = GrammarSink::new(Limits::default(), |segment, contexts: &_| {
-        writer.segment(&segment, contexts);
+    // Coding takes longer than all else, so it has a thread of its own. A segment waits for the one before.
+    let (segments, queue) = sync_channel::<Cut>(1);
+    let (traced, written) = std::thread::scope(|scope| {
+        let coder = scope.spawn(move || {
+            for cut in queue {
+                writer.segment(cut)?;
+            }
+            writer.finish()
+        });
+        let sink = GrammarSink::new(Limits::default(), |segment, contexts: &[_]| {
+            let contexts = contexts.to_vec();
+            // Nobody takes it if the coder has failed, which is told below.
+            let _ = segments.send(Cut { segment, contexts });
+        });
+        let traced = trace_paths(file, bytes, program, feedback, cache, progress, sink)
+            .map(|Traced { sink, time, bits }| (sink.finish(), time, bits));
+        drop(segments);
+        let written = match coder.join() {
+            Ok(written) => written,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        (traced, written)
     });
-    let Traced { sink, time, bits } =
-        trace_paths(file, bytes, program, feedback, cache, progress, sink)?;
-    let nodes = sink.finish();
-    let (summaries, stored) = writer.finish()?;
+    let (nodes, time, bits) = traced?;
+    let (summaries, stored) = written?;
     let directory = Directory {
         nodes: nodes.nodes,
         continuations: nodes.continuations,
@@ -59,33 +79,32 @@ pub fn build_paths(
     Ok(BuiltPaths { time, bits, stored })
 }
 
-/// Writes segments as they come. An error is kept until somebody can be told.
+/// A segment, and the contexts of the nodes so far.
+struct Cut {
+    segment: Segment,
+    contexts: Vec<NodeContext>,
+}
+
+/// Codes segments and writes them as they come.
 struct SegmentWriter {
     section: SectionWriter,
     summaries: Vec<Summary>,
     stored: u64,
     end: u64,
-    failed: Option<RecordError>,
 }
 
 impl SegmentWriter {
-    fn segment(&mut self, segment: &afterimage_wpp::Segment, contexts: &[codec::NodeContext]) {
-        if self.failed.is_some() {
-            return;
-        }
-        let bytes = codec::encode(segment, contexts);
+    fn segment(&mut self, cut: Cut) -> Result<(), RecordError> {
+        let segment = cut.segment;
+        let bytes = codec::encode(&segment, &cut.contexts);
         self.stored += bytes.len() as u64;
-        if let Err(error) = self.section.put(segment.before, &bytes) {
-            self.failed = Some(error.into());
-        }
+        self.section.put(segment.before, &bytes)?;
         self.end = segment.before + segment.length;
         self.summaries.push(segment.summary());
+        Ok(())
     }
 
     fn finish(self) -> Result<(Vec<Summary>, u64), RecordError> {
-        if let Some(error) = self.failed {
-            return Err(error);
-        }
         self.section.finish(self.end, &[])?;
         Ok((self.summaries, self.stored))
     }
