@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use afterimage_ids::{BlockId, EdgeId, EntityRef, EntitySet, FuncId, NodeId, PrimaryMap};
+use afterimage_ids::{BlockId, EdgeId, EntityRef, EntitySet, FuncId, NodeId, PrimaryMap, TypeId};
 use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, EdgeKind, Function, Program};
 use afterimage_wpp::{Continuation, Directory, Node};
 
@@ -39,8 +39,8 @@ pub(super) struct Nodes<'a> {
     pub landings: Landings<'a>,
     /// What the host may call.
     pub callable: EntitySet<FuncId>,
-    /// By type, whether a table may hold an import of it.
-    imports: EntitySet<afterimage_ids::TypeId>,
+    /// The types of imports that a table may hold.
+    imports: Vec<TypeId>,
 }
 
 impl<'a> Nodes<'a> {
@@ -65,12 +65,14 @@ impl<'a> Nodes<'a> {
         for function in exports.chain(program.start) {
             callable.insert(function);
         }
-        let mut imports = EntitySet::new();
+        let mut imports = Vec::new();
         for (i, import) in program.imports.iter().enumerate() {
             if program.address_taken.contains(FuncId::new(i)) {
-                imports.insert(import.ty);
+                imports.push(import.ty);
             }
         }
+        imports.sort_unstable();
+        imports.dedup();
         Self {
             program,
             nodes: &directory.nodes,
@@ -96,8 +98,9 @@ impl<'a> Nodes<'a> {
         match callee {
             Callee::Direct(function) => self.is_import(function),
             Callee::Indirect { ty, .. } => {
-                let same = |import| self.program.types.get(import) == self.program.types.get(ty);
-                self.imports.keys().any(same)
+                let types = &self.program.types;
+                let mut imports = self.imports.iter();
+                imports.any(|&import| types.get(import) == types.get(ty))
             }
         }
     }
