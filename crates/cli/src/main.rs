@@ -7,11 +7,13 @@ mod exit;
 mod info;
 mod input;
 mod instrument;
+mod lens;
 mod output;
 mod profile;
 mod progress;
 mod record;
 mod signals;
+mod trace;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -31,6 +33,7 @@ enum Command {
     Record(record::Arguments),
     Profile(profile::Arguments),
     Build(build::Arguments),
+    Trace(trace::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
     Cfg(cfg::Arguments),
@@ -64,6 +67,7 @@ fn main() -> std::process::ExitCode {
         Command::Record(arguments) => record::run(arguments),
         Command::Profile(arguments) => profile::run(arguments),
         Command::Build(arguments) => build::run(arguments),
+        Command::Trace(arguments) => trace::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Cfg(arguments) => cfg::run(arguments),

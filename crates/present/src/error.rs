@@ -19,6 +19,9 @@ pub enum PresentError {
         "the program has no debug information, so no source line is known; compile it with -g, or choose another format"
     )]
     NoSource,
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(Box<dyn std::error::Error + Send + Sync>),
     /// The graph of a function that has none was asked for.
     #[error("func[{0}] is not defined in this module, so it has no graph")]
     NoGraph(u32),

@@ -15,6 +15,7 @@ mod protobuf;
 mod sources;
 mod table;
 mod text;
+mod trace;
 
 pub use annotate::{Annotation, annotate};
 pub use callgrind::callgrind;
@@ -27,3 +28,7 @@ pub use pprof::pprof;
 pub use sources::{NoSources, Sources};
 pub use table::Style;
 pub use text::text;
+pub use trace::{
+    CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text, trace_binary,
+    trace_json, trace_text,
+};

@@ -235,7 +235,7 @@ impl Shown<'_> {
 }
 
 /// The last two parts of a path: many files are called `mod.rs`.
-fn short(path: &str) -> &str {
+pub(crate) fn short(path: &str) -> &str {
     let separators = path.rmatch_indices(['/', '\\']);
     separators
         .map(|(at, _)| &path[at + 1..])

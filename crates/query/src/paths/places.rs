@@ -42,6 +42,11 @@ impl<'a> Places<'a> {
         }
     }
 
+    /// Whether lines of source files are known at all.
+    pub fn has_files(&self) -> bool {
+        !self.source.files().is_empty()
+    }
+
     /// The path of a source file.
     pub fn file(&self, location: Location) -> &str {
         let files = self.source.files();

@@ -90,6 +90,11 @@ impl<'a, S: Segments> Visits<'a, S> {
         self.window
     }
 
+    /// Whether it goes backwards.
+    pub fn is_reverse(&self) -> bool {
+        self.reverse
+    }
+
     /// In how many activations the last answer's activation is.
     pub fn depth(&self) -> usize {
         self.cursor.depth().saturating_sub(1)

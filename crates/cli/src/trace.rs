@@ -1,0 +1,362 @@
+//! `afterimage trace`
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use afterimage_ids::FuncId;
+use afterimage_present::{
+    CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text,
+    trace_binary, trace_json, trace_text,
+};
+use afterimage_query::paths::{
+    CallTree, CallsOf, FileSegments, Places, RecordedPath, Unit, Visits, Window, last,
+};
+use anyhow::{Context, Result, bail};
+
+use crate::exit::Exit;
+use crate::lens::{Traced, traced};
+use crate::output::{Color, SourceFiles, write};
+
+/// Show what a run executed, in order: block by block, path by path, or call by call
+///
+/// Time t counts executed blocks from 1. Text on standard output ends after 100 lines, and says how to go on, unless --limit, --last,
+/// or both --from and --to say how much is wanted; nothing else is ever cut.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Positions:
+  123456, t=123456    the block that was executed as the 123456th
+  start, end, -1000   the first block, the last, the 1000th from the end
+  50%                 half of the run
+  main#3, main#last   the third call of main, the last (without #: the first)
+  file.c:42#3         the third time that line 42 was arrived at
+  @0x1f3#3, f+0x2a    the block with this operator, when it was executed
+
+Examples:
+  afterimage trace app.aft
+  afterimage trace app.aft --last 50
+  afterimage trace app.aft --from 'parse#3' --level call --depth 2
+  afterimage trace app.aft --to main.c:42#last --reverse
+  afterimage trace app.aft --format bin | my-analysis")]
+pub(crate) struct Arguments {
+    /// Where it begins [default: start]
+    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
+    from: Option<String>,
+    /// Where it ends; this block is still shown [default: end]
+    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
+    to: Option<String>,
+    /// Only the last N entries
+    #[arg(long, value_name = "N")]
+    last: Option<u64>,
+    /// Backwards, from --to to --from
+    #[arg(long)]
+    reverse: bool,
+    /// Only entries of this function, by index, name or demangled name
+    #[arg(long, value_name = "F")]
+    function: Option<String>,
+    /// What has an entry
+    #[arg(long, default_value = "block")]
+    level: Level,
+    /// With --level call: how many levels of calls, counted from where the stretch begins [default: 8 for text, all otherwise]
+    #[arg(long, value_name = "N")]
+    depth: Option<usize>,
+    /// At most N entries, or all
+    #[arg(long, value_name = "N|all", value_parser = limit)]
+    limit: Option<Limit>,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// Where the trace goes [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// When to use color
+    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    color: Color,
+    /// The recording
+    #[arg(value_name = "FILE.aft")]
+    file: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    /// A basic block
+    Block,
+    /// A path: blocks without a call between them, up to a loop's next iteration
+    Path,
+    /// An activation of a function
+    Call,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    /// One object a line
+    Json,
+    /// Fixed records for other programs, see docs/TRACE.md
+    Bin,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    All,
+    Entries(u64),
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    if text == "all" {
+        return Ok(Limit::All);
+    }
+    let entries = text.parse().ok().filter(|&entries| entries > 0);
+    let entries = entries.ok_or("give a number from 1 on, or all")?;
+    Ok(Limit::Entries(entries))
+}
+
+/// Lines that text has on standard output if nothing else is asked for.
+const LINES: u64 = 100;
+/// Levels of calls that text has if nothing else is asked for.
+const LEVELS: usize = 8;
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    check(&arguments)?;
+    let traced = traced(&arguments.file)?;
+    shown(&arguments, &traced).with_context(|| arguments.file.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+/// Refuses options that would have no effect.
+fn check(arguments: &Arguments) -> Result<()> {
+    if arguments.last == Some(0) {
+        bail!("--last 0 shows nothing; give a number from 1 on");
+    }
+    if arguments.depth == Some(0) {
+        bail!("--depth 0 shows nothing; give a number from 1 on");
+    }
+    let tree = arguments.level == Level::Call && arguments.function.is_none();
+    if arguments.depth.is_some() && !tree {
+        bail!("--depth limits a tree of calls: it goes with --level call, and without --function");
+    }
+    if tree && arguments.reverse {
+        bail!("a tree of calls is not shown backwards; choose one --function, or another --level");
+    }
+    if tree && arguments.last.is_some() {
+        bail!("--last goes with --level block or path, or with the calls of one --function");
+    }
+    Ok(())
+}
+
+fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
+    let source = traced.loaded.source_map();
+    let names = traced.loaded.names(&source);
+    let function = arguments.function.as_deref();
+    let function = function.map(|text| traced.function(&names, text));
+    let positions = traced.positions(&names, &source);
+    let at = |option: &str, text: Option<&String>, default: &str| {
+        let text = text.map_or(default, String::as_str);
+        let time = positions.time(text);
+        time.with_context(|| format!("{option} {text}"))
+    };
+    if traced.path.length() == 0 {
+        bail!("the run executed no block, so there is nothing to trace");
+    }
+    let window = Window {
+        first: at("--from", arguments.from.as_ref(), "start")?,
+        last: at("--to", arguments.to.as_ref(), "end")?,
+    };
+    if window.first > window.last {
+        bail!(
+            "the stretch is empty: --from is t={}, which is after --to, t={}",
+            window.first,
+            window.last
+        );
+    }
+    let mut stretch = Stretch {
+        window,
+        reverse: arguments.reverse,
+        function: function.transpose()?,
+    };
+    if let Some(function) = stretch.function {
+        executed(&traced.path, function, window, names.function(function))?;
+    }
+    let out = arguments.output.as_deref();
+    let places = Places::new(&traced.loaded.program, &traced.loaded.bytes, &source);
+    let scene = Scene {
+        path: &traced.path,
+        names: &names,
+        places: &places,
+        sources: &SourceFiles,
+        style: arguments.color.style(out),
+    };
+    let whole = arguments.last.is_some() || arguments.from.is_some() && arguments.to.is_some();
+    let mut limit = match arguments.limit {
+        Some(Limit::Entries(entries)) => Some(entries),
+        None if arguments.format == Format::Text && !whole && out.is_none() => Some(LINES),
+        Some(Limit::All) | None => None,
+    };
+    if let Some(entries) = arguments.last {
+        let unit = match arguments.level {
+            Level::Block => Some(Unit::Block),
+            Level::Path => Some(Unit::Path),
+            Level::Call => None,
+        };
+        if let Some(unit) = unit {
+            let function = stretch.function;
+            stretch.window = last(&traced.path, window, function, unit, entries)?;
+        }
+        limit = limit.filter(|&limit| limit < entries);
+    }
+    write(out, arguments.format == Format::Bin, |out| {
+        let rest = match arguments.level {
+            Level::Block | Level::Path => visits(arguments, out, &scene, &stretch, limit)?,
+            Level::Call => calls(arguments, out, &scene, &stretch, limit)?,
+        };
+        if arguments.format == Format::Text {
+            ending(out, traced, &stretch, rest)?;
+        }
+        Ok(())
+    })
+}
+
+/// Refuses a stretch in which a function executes nothing.
+fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -> Result<()> {
+    if Visits::new(path, window, false, Some(function))?
+        .next_visit()?
+        .is_some()
+    {
+        return Ok(());
+    }
+    let nearest = |first, last, reverse| -> Result<_> {
+        let window = Window { first, last };
+        if first > last {
+            return Ok(None);
+        }
+        Ok(Visits::new(path, window, reverse, Some(function))?.next_visit()?)
+    };
+    let before = nearest(1, window.first - 1, true)?.map(|visit| visit.last());
+    let after = nearest(window.last + 1, path.length(), false)?.map(|visit| visit.start);
+    let distance = |time: &u64| time.abs_diff(window.first).min(time.abs_diff(window.last));
+    let Some(nearest) = before.into_iter().chain(after).min_by_key(distance) else {
+        bail!("{name} was never called");
+    };
+    bail!(
+        "{name} executes nothing from t={} to t={}; it does nearest at t={nearest}",
+        window.first,
+        window.last
+    )
+}
+
+/// What was not shown any more.
+struct Rest {
+    /// The time of the first entry.
+    next: u64,
+    /// How many entries it has, if that is known.
+    count: Option<u64>,
+}
+
+fn visits(
+    arguments: &Arguments,
+    out: &mut dyn Write,
+    scene: &Scene<'_, FileSegments>,
+    stretch: &Stretch,
+    limit: Option<u64>,
+) -> Result<Option<Rest>> {
+    let level = match arguments.level {
+        Level::Path => TraceLevel::Path,
+        _ => TraceLevel::Block,
+    };
+    let path = scene.path;
+    let mut visits = Visits::new(path, stretch.window, stretch.reverse, stretch.function)?;
+    match arguments.format {
+        Format::Bin => trace_binary(out, path, &mut visits, level, stretch, limit)?,
+        Format::Json => trace_json(out, scene, &mut visits, level, stretch, limit)?,
+        Format::Text => {
+            let Some(next) = trace_text(out, scene, &mut visits, level, limit)? else {
+                return Ok(None);
+            };
+            let left = if stretch.reverse {
+                Window {
+                    last: next,
+                    ..stretch.window
+                }
+            } else {
+                Window {
+                    first: next,
+                    ..stretch.window
+                }
+            };
+            let count = match (level, stretch.function) {
+                (TraceLevel::Block, None) => Some(left.last - left.first + 1),
+                (TraceLevel::Block, Some(_)) => None,
+                (TraceLevel::Path, function) => {
+                    Visits::new(path, left, stretch.reverse, function)?.count()?
+                }
+            };
+            return Ok(Some(Rest { next, count }));
+        }
+    }
+    Ok(None)
+}
+
+fn calls(
+    arguments: &Arguments,
+    out: &mut dyn Write,
+    scene: &Scene<'_, FileSegments>,
+    stretch: &Stretch,
+    limit: Option<u64>,
+) -> Result<Option<Rest>> {
+    let mut source = match stretch.function {
+        Some(function) => {
+            let mut calls = CallsOf::new(scene.path, stretch.window, stretch.reverse, function)?;
+            if let Some(last) = arguments.last {
+                calls.keep_last(last);
+            }
+            CallSource::Of(Box::new(calls))
+        }
+        None => {
+            let levels = match arguments.format {
+                Format::Text => LEVELS,
+                Format::Json | Format::Bin => usize::MAX,
+            };
+            let levels = arguments.depth.unwrap_or(levels);
+            CallSource::Tree(Box::new(CallTree::new(scene.path, stretch.window, levels)?))
+        }
+    };
+    match arguments.format {
+        Format::Bin => calls_binary(out, &mut source, stretch, limit)?,
+        Format::Json => calls_in_json(out, scene, &mut source, stretch, limit)?,
+        Format::Text => {
+            let next = calls_in_text(out, scene, &mut source, stretch, limit)?;
+            return Ok(next.map(|next| Rest {
+                next,
+                // The one that does not fit has been taken.
+                count: match &source {
+                    CallSource::Of(calls) => Some(calls.count() + 1),
+                    CallSource::Tree(_) => None,
+                },
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// The last line: how to go on, or how the run ended.
+fn ending(
+    out: &mut dyn Write,
+    traced: &Traced,
+    stretch: &Stretch,
+    rest: Option<Rest>,
+) -> Result<()> {
+    if let Some(Rest { next, count }) = rest {
+        let more = count.map_or("more".to_owned(), |count| format!("{count} more"));
+        let option = if stretch.reverse { "--to" } else { "--from" };
+        writeln!(
+            out,
+            "… and {more}: go on with {option} {next}, or --limit all"
+        )?;
+    } else if !stretch.reverse
+        && stretch.function.is_none()
+        && stretch.window.last == traced.path.length()
+        && let Some(end) = traced.file.end()?
+    {
+        writeln!(out, "the run {}", end.ending)?;
+    }
+    Ok(())
+}

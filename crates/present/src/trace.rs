@@ -1,0 +1,102 @@
+//! Stretches of a run, entry by entry as they are read: nothing is collected, so that a run of any length can be written.
+
+mod binary;
+mod calls;
+mod json;
+mod text;
+
+use std::error::Error;
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_program::Names;
+use afterimage_query::paths::{BlockPlace, CallEntry, CallTree, CallsOf, Places, Window};
+use afterimage_wpp::{Activation, Segments, WholePath};
+
+pub use self::binary::{calls_binary, trace_binary};
+pub use self::calls::{calls_in_json, calls_in_text};
+pub use self::json::trace_json;
+pub use self::text::trace_text;
+use crate::{PresentError, Sources, Style};
+
+/// What has an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceLevel {
+    /// A basic block.
+    Block,
+    /// A path: blocks of one activation up to a call, a loop's header or the end.
+    Path,
+}
+
+/// The run that is shown, and what is known of its program.
+#[derive(Clone, Copy)]
+pub struct Scene<'a, S> {
+    /// The run.
+    pub path: &'a WholePath<S>,
+    /// The functions' names.
+    pub names: &'a Names,
+    /// Where the blocks are.
+    pub places: &'a Places<'a>,
+    /// The text of source files.
+    pub sources: &'a dyn Sources,
+    /// How text is written.
+    pub style: Style,
+}
+
+/// What a stretch is, for the head of an output.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    /// From when to when.
+    pub window: Window,
+    /// Whether it is shown backwards.
+    pub reverse: bool,
+    /// The only function that is shown.
+    pub function: Option<FuncId>,
+}
+
+/// The activations of a stretch: the tree, or those of one function.
+pub enum CallSource<'a, S: Segments> {
+    /// The tree.
+    Tree(Box<CallTree<'a, S>>),
+    /// Those of one function.
+    Of(Box<CallsOf<'a, S>>),
+}
+
+impl<S: Segments> CallSource<'_, S>
+where
+    S::Error: Send + Sync,
+{
+    /// The next activation, with its number among those of its function where only these are shown.
+    fn next_call(&mut self) -> Result<Option<(Option<u64>, CallEntry)>, PresentError> {
+        match self {
+            CallSource::Tree(tree) => {
+                let next = tree.next_call().map_err(unreadable)?;
+                Ok(next.map(|call| (None, call)))
+            }
+            CallSource::Of(calls) => {
+                let next = calls.next_call().map_err(unreadable)?;
+                Ok(next.map(|(number, call)| (Some(number), call)))
+            }
+        }
+    }
+
+    /// The activations that are open where the stretch begins, if these are shown.
+    fn around(&self) -> &[Activation] {
+        match self {
+            CallSource::Tree(tree) => tree.around(),
+            CallSource::Of(_) => &[],
+        }
+    }
+}
+
+impl<S> Scene<'_, S> {
+    /// Where a block is; every block of a path is one of the program.
+    fn place(&self, function: FuncId, block: BlockId) -> Result<BlockPlace, PresentError> {
+        let place = self.places.block(function, block)?;
+        place.ok_or(PresentError::NoGraph(function.as_u32()))
+    }
+}
+
+/// The path cannot be read.
+fn unreadable(error: impl Error + Send + Sync + 'static) -> PresentError {
+    PresentError::Path(Box::new(error))
+}

@@ -1,0 +1,180 @@
+//! The activations of a stretch, as a tree or one by one.
+
+use std::io::Write;
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_query::paths::CallEntry;
+use afterimage_wpp::Segments;
+use serde::Serialize;
+
+use super::json::{SourceObject, head, line, source};
+use super::text::{Functions, Indent, shown_line};
+use super::{CallSource, Scene, Stretch};
+use crate::PresentError;
+use crate::number::grouped;
+use crate::table::Paint;
+
+/// How many of the activations around a stretch are shown: the innermost.
+const AROUND: usize = 8;
+/// Columns that a place takes, unless it is longer.
+const PLACE: usize = 22;
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    t: u64,
+    end: Option<u64>,
+    blocks: u64,
+    depth: usize,
+    function: u32,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<u64>,
+    from: Option<Site<'a>>,
+}
+
+#[derive(Serialize)]
+struct Site<'a> {
+    function: u32,
+    name: &'a str,
+    block: u32,
+    source: Option<SourceObject<'a>>,
+}
+
+impl<'a> Site<'a> {
+    fn new<S>(
+        scene: &Scene<'a, S>,
+        (function, block): (FuncId, BlockId),
+    ) -> Result<Self, PresentError> {
+        let place = scene.place(function, block)?;
+        Ok(Self {
+            function: function.as_u32(),
+            name: scene.names.function(function),
+            block: block.as_u32(),
+            source: place.end.map(|position| source(scene, position)),
+        })
+    }
+}
+
+/// Writes activations as lines of JSON.
+///
+/// # Errors
+/// If `out` fails or the path cannot be read.
+pub fn calls_in_json<S: Segments>(
+    out: &mut dyn Write,
+    scene: &Scene<'_, S>,
+    calls: &mut CallSource<'_, S>,
+    stretch: &Stretch,
+    limit: Option<u64>,
+) -> Result<(), PresentError>
+where
+    S::Error: Send + Sync,
+{
+    head(out, scene, stretch, "call")?;
+    let mut room = limit.unwrap_or(u64::MAX);
+    while room > 0
+        && let Some((number, call)) = calls.next_call()?
+    {
+        let site = call.site.map(|site| Site::new(scene, site));
+        let entry = Entry {
+            t: call.entered,
+            end: call.left,
+            blocks: call.blocks(scene.path.length()),
+            depth: call.depth,
+            function: call.function.as_u32(),
+            name: scene.names.function(call.function),
+            call: number,
+            from: site.transpose()?,
+        };
+        line(out, &entry)?;
+        room -= 1;
+    }
+    Ok(())
+}
+
+/// Writes activations for a person: what is open around, then each with its time, how many blocks it and its callees executed, and where it was called.
+///
+/// Returns the time at which it goes on, if there are more than `limit`.
+///
+/// # Errors
+/// If `out` fails or the path cannot be read.
+pub fn calls_in_text<S: Segments>(
+    out: &mut dyn Write,
+    scene: &Scene<'_, S>,
+    calls: &mut CallSource<'_, S>,
+    stretch: &Stretch,
+    limit: Option<u64>,
+) -> Result<Option<u64>, PresentError>
+where
+    S::Error: Send + Sync,
+{
+    let length = scene.path.length();
+    let time = stretch.window.last.to_string().len().max(6);
+    let blocks = grouped(length).len().max(6) + 1;
+    let head = format!(
+        "{:>time$}  {:>blocks$}  depth  {:PLACE$}  function",
+        "t", "blocks", "called at"
+    );
+    writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
+    let mut functions = Functions::new(scene.names);
+    let mut indent = Indent::default();
+
+    let around = calls.around();
+    let hidden = around.len().saturating_sub(AROUND);
+    if hidden > 0 {
+        writeln!(out, "{:>time$}  … in {hidden} more calls", "")?;
+    }
+    for (depth, open) in around.iter().enumerate().skip(hidden) {
+        let blanks = indent.of(depth);
+        let name = functions.name(open.function);
+        writeln!(
+            out,
+            "{:>time$}  {:>blocks$}  {depth:>5}  {:PLACE$}  {:blanks$}{name}",
+            open.entered, "…", "(open before)", ""
+        )?;
+    }
+    let mut written = 0;
+    while let Some((number, call)) = calls.next_call()? {
+        if limit == Some(written) {
+            return Ok(Some(call.entered));
+        }
+        written += 1;
+        let CallEntry {
+            function,
+            depth,
+            entered,
+            left,
+            site,
+        } = call;
+        // What had not ended went on for that long at least.
+        let lasted = grouped(call.blocks(length)) + if left.is_some() { " " } else { "+" };
+        let site = site.map(|site| called_at(scene, site)).transpose()?;
+        let place = site.unwrap_or_default();
+        let blanks = match number {
+            Some(_) => 0,
+            None => indent.of(depth),
+        };
+        let name = functions.name(function);
+        write!(
+            out,
+            "{entered:>time$}  {lasted:>blocks$}  {depth:>5}  {place:PLACE$}  {:blanks$}{name}",
+            ""
+        )?;
+        if let Some(number) = number {
+            write!(out, "#{number}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(None)
+}
+
+/// The line of the call, or its block where that is not known.
+fn called_at<S>(
+    scene: &Scene<'_, S>,
+    (function, block): (FuncId, BlockId),
+) -> Result<String, PresentError> {
+    let place = scene.place(function, block)?;
+    Ok(match place.end {
+        Some(position) => shown_line::<S>(scene, position),
+        None => format!("{} {block}", place.offset),
+    })
+}
