@@ -1,0 +1,305 @@
+//! The path traces of functions (Zhang and Gupta 2001).
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_wpp::twpp::{
+    CallPath, CollectError, DynamicCfg, FunctionPaths, FunctionTraces, PathCounts, PathTrace,
+    TimestampedTrace, UniquePath, count_paths, function_paths,
+};
+use afterimage_wpp::{Segments, TargetError, WholePath};
+
+/// In which order functions are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountOrder {
+    /// Most calls first, as in the paper's files.
+    Calls,
+    /// Most executed blocks first.
+    Blocks,
+    /// Most unique path traces first.
+    Paths,
+    /// In the order of the program.
+    Program,
+}
+
+/// The calls and unique path traces of all functions, in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceCounts {
+    /// A row for each function that was called.
+    pub rows: Vec<PathCounts>,
+    /// How many functions were called.
+    pub functions: u64,
+    /// The sums.
+    pub calls: u64,
+    /// Of all functions.
+    pub paths: u64,
+    /// Of all functions.
+    pub blocks: u64,
+    /// Of all functions.
+    pub unfinished: u64,
+}
+
+impl TraceCounts {
+    /// Counts, as [`count_paths`] does; the rows in this order, the first `top` of them.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn of<S: Segments>(
+        path: &WholePath<S>,
+        order: CountOrder,
+        top: Option<usize>,
+    ) -> Result<Self, CollectError<S::Error>> {
+        let mut rows = count_paths(path)?;
+        let sum = |of: fn(&PathCounts) -> u64| rows.iter().map(of).sum();
+        let mut counts = Self {
+            rows: Vec::new(),
+            functions: rows.len() as u64,
+            calls: sum(|row| row.calls),
+            paths: sum(|row| row.paths),
+            blocks: sum(|row| row.blocks),
+            unfinished: sum(|row| row.unfinished),
+        };
+        let key: Option<fn(&PathCounts) -> u64> = match order {
+            CountOrder::Calls => Some(|row| row.calls),
+            CountOrder::Blocks => Some(|row| row.blocks),
+            CountOrder::Paths => Some(|row| row.paths),
+            CountOrder::Program => None,
+        };
+        if let Some(key) = key {
+            rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
+        }
+        rows.truncate(top.unwrap_or(usize::MAX));
+        counts.rows = rows;
+        Ok(counts)
+    }
+}
+
+/// All unique path traces of a function, compacted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traces {
+    /// The compacted traces, those that most calls took first.
+    pub compacted: FunctionTraces,
+    /// How many calls there were.
+    pub calls: u64,
+    /// How many of them never returned.
+    pub unfinished: u64,
+    /// How many blocks they executed themselves.
+    pub blocks: u64,
+}
+
+impl Traces {
+    /// The traces of a function; none if it was not called. As [`function_paths`], and linear in the blocks of the traces.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn of<S: Segments>(
+        path: &WholePath<S>,
+        function: FuncId,
+    ) -> Result<Self, CollectError<S::Error>> {
+        let mut found = function_paths(path, function)?;
+        found
+            .paths
+            .sort_by_key(|path| (std::cmp::Reverse(path.calls), path.trace.len()));
+        let sum = |of: fn(&UniquePath) -> u64| found.paths.iter().map(of).sum();
+        Ok(Self {
+            calls: sum(|path| path.calls),
+            unfinished: sum(|path| path.unfinished),
+            blocks: sum(|path| path.calls * path.trace.len()),
+            compacted: FunctionTraces::of(found),
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.compacted.paths.len()
+    }
+
+    /// Whether the function was not called.
+    pub fn is_empty(&self) -> bool {
+        self.compacted.paths.is_empty()
+    }
+
+    /// The blocks of a trace, in the order of execution.
+    ///
+    /// # Panics
+    /// If there is no such trace.
+    pub fn blocks(&self, trace: usize) -> impl Iterator<Item = BlockId> {
+        let (steps, dictionary) = self.compacted.parts(trace);
+        steps
+            .steps()
+            .flat_map(|step| dictionary.expand(&step).to_vec())
+    }
+}
+
+/// Whose dynamic control-flow graph it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// That of a call.
+    Call {
+        /// Which, from 1.
+        number: u64,
+        /// Of how many.
+        of: u64,
+        /// The time of its first block.
+        entered: u64,
+        /// Whether it returned.
+        returned: bool,
+    },
+    /// That of a unique path trace.
+    Trace {
+        /// Which, from 1.
+        number: usize,
+        /// Of how many.
+        of: usize,
+        /// How many calls took it.
+        calls: u64,
+    },
+}
+
+/// What the nodes of a dynamic control-flow graph are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GraphNodes {
+    /// Dynamic basic blocks.
+    Dynamic,
+    /// Blocks.
+    Blocks,
+}
+
+/// The timestamp-annotated dynamic control-flow graph of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DynamicGraph {
+    /// The function.
+    pub function: FuncId,
+    /// Whose graph it is.
+    pub whose: Whose,
+    /// What its nodes are.
+    pub nodes: GraphNodes,
+    /// How many blocks were executed.
+    pub blocks: u64,
+    /// How many steps the trace has: the last timestamp.
+    pub steps: u64,
+    /// The graph.
+    pub graph: DynamicCfg,
+}
+
+/// Why there is no such graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError<E> {
+    /// The path cannot be read.
+    #[error(transparent)]
+    Collect(#[from] CollectError<E>),
+    /// Its calls cannot be counted.
+    #[error(transparent)]
+    Calls(#[from] TargetError),
+    /// The function was not called.
+    #[error("it was not called in this run")]
+    NeverCalled,
+    /// There were not so many calls.
+    #[error("there is no call {number}: it was called {}", times(*.of))]
+    NoCall {
+        /// Which was asked for.
+        number: u64,
+        /// How many there were.
+        of: u64,
+    },
+    /// There are not so many path traces.
+    #[error("there is no path trace {number}: its calls took {of}, the one that most took being 1")]
+    NoTrace {
+        /// Which was asked for.
+        number: usize,
+        /// How many there are.
+        of: usize,
+    },
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        _ => format!("{count} times"),
+    }
+}
+
+impl DynamicGraph {
+    /// The graph of a function's k-th call, from 1.
+    ///
+    /// # Errors
+    /// If there is no such call, or the path cannot be read.
+    pub fn of_call<S: Segments>(
+        path: &WholePath<S>,
+        function: FuncId,
+        number: u64,
+        nodes: GraphNodes,
+    ) -> Result<Self, GraphError<S::Error>> {
+        let of = path.activations(function)?.count();
+        if of == 0 {
+            return Err(GraphError::NeverCalled);
+        }
+        let call = afterimage_wpp::twpp::call_path(path, function, number)?;
+        let Some(CallPath {
+            entered,
+            trace,
+            returned,
+        }) = call
+        else {
+            return Err(GraphError::NoCall { number, of });
+        };
+        let whose = Whose::Call {
+            number,
+            of,
+            entered,
+            returned,
+        };
+        Ok(Self::new(function, whose, nodes, trace))
+    }
+
+    /// The graph of a function's i-th unique path trace, from 1, in the order of [`Traces`].
+    ///
+    /// # Errors
+    /// If there is no such trace, or the path cannot be read.
+    pub fn of_trace<S: Segments>(
+        path: &WholePath<S>,
+        function: FuncId,
+        number: usize,
+        nodes: GraphNodes,
+    ) -> Result<Self, GraphError<S::Error>> {
+        let traces = Traces::of(path, function)?;
+        let of = traces.len();
+        if of == 0 {
+            return Err(GraphError::NeverCalled);
+        }
+        if !(1..=of).contains(&number) {
+            return Err(GraphError::NoTrace { number, of });
+        }
+        let calls = traces.compacted.paths[number - 1].calls;
+        let trace = traces.blocks(number - 1).collect();
+        let whose = Whose::Trace { number, of, calls };
+        Ok(Self::new(function, whose, nodes, trace))
+    }
+
+    fn new(function: FuncId, whose: Whose, nodes: GraphNodes, trace: PathTrace) -> Self {
+        let blocks = trace.len();
+        let (steps, graph) = match nodes {
+            GraphNodes::Blocks => {
+                let steps = TimestampedTrace::of(trace.blocks());
+                (steps.len(), DynamicCfg::of(&steps, &Default::default()))
+            }
+            GraphNodes::Dynamic => {
+                let traces = FunctionTraces::of(FunctionPaths {
+                    function,
+                    paths: vec![UniquePath {
+                        trace,
+                        calls: 1,
+                        unfinished: 0,
+                    }],
+                });
+                (traces.parts(0).0.len(), traces.dynamic_cfg(0))
+            }
+        };
+        Self {
+            function,
+            whose,
+            nodes,
+            blocks,
+            steps,
+            graph: graph.expect("a trace that was just made is one"),
+        }
+    }
+}
