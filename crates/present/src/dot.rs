@@ -183,7 +183,7 @@ fn graph_of<'p, 'a>(
 }
 
 /// A string literal of DOT.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut literal = String::from("\"");
     for c in text.chars() {
         match c {

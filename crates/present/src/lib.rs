@@ -5,11 +5,13 @@ mod annotate;
 mod callgrind;
 mod csv;
 mod dot;
+mod dynamic_cfg;
 mod error;
 mod json;
 mod lcov;
 mod listing;
 mod number;
+mod paths;
 mod pprof;
 mod protobuf;
 mod sources;
@@ -21,9 +23,14 @@ pub use annotate::{Annotation, annotate};
 pub use callgrind::callgrind;
 pub use csv::csv;
 pub use dot::{calls_dot, cfg_dot, cfg_text};
+pub use dynamic_cfg::{dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
 pub use error::PresentError;
 pub use json::json;
 pub use lcov::lcov;
+pub use paths::{
+    PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
+    traces_text,
+};
 pub use pprof::pprof;
 pub use sources::{NoSources, Sources};
 pub use table::Style;

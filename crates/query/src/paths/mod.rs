@@ -20,6 +20,7 @@ pub use position::{PositionError, Positions};
 pub use trace::{TraceError, Unit, Visits, Window, last};
 
 pub use afterimage_wpp::twpp::{DynamicCfg, PathCounts, Series};
+pub use afterimage_wpp::{Part, Pattern};
 pub use find::{Occurrence, Occurrences, OccurrencesError, PatternTextError, occurrences, pattern};
 pub use fold::{Fold, Folded, fold};
 pub use hot::{HotError, HotPath, HotPaths};

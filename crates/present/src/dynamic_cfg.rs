@@ -1,0 +1,287 @@
+//! The timestamp-annotated dynamic control-flow graph of a call (Zhang and Gupta 2001, section 4.1).
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use afterimage_ids::BlockId;
+use afterimage_program::{BlockKind, Function};
+use afterimage_query::paths::{DynamicGraph, GraphNodes, Whose};
+use serde::Serialize;
+
+use crate::dot::quoted;
+use crate::number::{counted, grouped};
+use crate::paths::{Whole, entries, series};
+use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
+use crate::{PresentError, Style};
+
+/// Writes the graph as two tables: the nodes with their timestamps, and the edges.
+///
+/// # Errors
+/// If `out` fails.
+pub fn dynamic_cfg_text(
+    out: &mut dyn Write,
+    graph: &DynamicGraph,
+    function: &Function,
+    name: &str,
+    whole: Whole,
+    style: Style,
+) -> Result<(), PresentError> {
+    writeln!(out, "{}", title(graph, &plain(name)))?;
+    writeln!(out)?;
+    let mut nodes = Table::new(&[("times", Right), ("timestamps", Left), ("node", Left)]);
+    for node in graph.graph.nodes() {
+        nodes.row([
+            grouped(node.timestamps.count()),
+            series(&node.timestamps, whole),
+            dots(&node.blocks),
+        ]);
+    }
+    nodes.write(out, style, |_| Paint::Plain)?;
+    if !graph.graph.edges().is_empty() {
+        writeln!(out)?;
+        let mut edges = Table::new(&[("times", Right), ("from", Right), ("to", Left)]);
+        for edge in graph.graph.edges() {
+            edges.row([
+                grouped(edge.count),
+                first(graph, edge.from).to_string(),
+                first(graph, edge.to).to_string(),
+            ]);
+        }
+        edges.write(out, style, |_| Paint::Plain)?;
+    }
+    let never = never(graph, function);
+    if !never.is_empty() {
+        let noun = counted(never.len() as u64, "block");
+        let numbers: Vec<_> = never.iter().map(|b| b.as_u32().to_string()).collect();
+        writeln!(out, "\nnot executed: {noun}: {}", numbers.join(" "))?;
+    }
+    Ok(())
+}
+
+/// Writes the graph in the language of Graphviz: nodes with their blocks and timestamps, edges with their counts. What the function has
+/// besides and this call never executed is gray and dashed.
+///
+/// # Errors
+/// If `out` fails.
+pub fn dynamic_cfg_dot(
+    out: &mut dyn Write,
+    graph: &DynamicGraph,
+    function: &Function,
+    name: &str,
+) -> Result<(), PresentError> {
+    writeln!(
+        out,
+        "digraph {{\n  label={};\n  node [shape=box];",
+        quoted(&title(graph, name))
+    )?;
+    // Which node a block is in.
+    let mut place: BTreeMap<BlockId, usize> = BTreeMap::new();
+    for (k, node) in graph.graph.nodes().iter().enumerate() {
+        place.extend(node.blocks.iter().map(|&block| (block, k)));
+        let label = format!(
+            "{}\n{}",
+            wrapped(&node.blocks),
+            series(&node.timestamps, Whole::Beginning).replace(", …", ",\n…")
+        );
+        let fill = "style=filled, fillcolor=\"0.03 0.15 1.0\"";
+        writeln!(out, "  n{k} [label={}, {fill}];", quoted(&label))?;
+    }
+    for edge in graph.graph.edges() {
+        let label = quoted(&grouped(edge.count));
+        writeln!(out, "  n{} -> n{} [label={label}];", edge.from, edge.to)?;
+    }
+    let gray = "color=gray, fontcolor=gray, style=dashed";
+    let cfg = &function.cfg;
+    for block in never(graph, function) {
+        let label = quoted(&block.as_u32().to_string());
+        writeln!(out, "  b{} [label={label}, {gray}];", block.as_u32())?;
+    }
+    // Edges of the function that lead from or to what was not executed.
+    let code = |block: BlockId| cfg.blocks[block].kind == BlockKind::Code;
+    let vertex = |block: BlockId| match place.get(&block) {
+        Some(k) => format!("n{k}"),
+        None => format!("b{}", block.as_u32()),
+    };
+    for edge in cfg.edges.values() {
+        let both = place.contains_key(&edge.from) && place.contains_key(&edge.to);
+        if code(edge.from) && code(edge.to) && !both {
+            writeln!(
+                out,
+                "  {} -> {} [{gray}];",
+                vertex(edge.from),
+                vertex(edge.to)
+            )?;
+        }
+    }
+    writeln!(out, "}}")?;
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    function: u32,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<CallObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<TraceObject>,
+    blocks: u64,
+    steps: u64,
+    nodes: Vec<NodeRow>,
+    edges: Vec<EdgeRow>,
+    not_executed: Vec<u32>,
+}
+
+#[derive(Serialize)]
+struct CallObject {
+    number: u64,
+    of: u64,
+    entered: u64,
+    returned: bool,
+}
+
+#[derive(Serialize)]
+struct TraceObject {
+    number: usize,
+    of: usize,
+    calls: u64,
+}
+
+#[derive(Serialize)]
+struct NodeRow {
+    blocks: Vec<u32>,
+    count: u64,
+    timestamps: Vec<Vec<u64>>,
+}
+
+#[derive(Serialize)]
+struct EdgeRow {
+    from: usize,
+    to: usize,
+    count: u64,
+}
+
+/// Writes the graph as one JSON document, which docs/JSON.md describes.
+///
+/// # Errors
+/// If `out` fails.
+pub fn dynamic_cfg_json(
+    out: &mut dyn Write,
+    graph: &DynamicGraph,
+    function: &Function,
+    name: &str,
+) -> Result<(), PresentError> {
+    let (call, trace) = match graph.whose {
+        Whose::Call {
+            number,
+            of,
+            entered,
+            returned,
+        } => {
+            let call = CallObject {
+                number,
+                of,
+                entered,
+                returned,
+            };
+            (Some(call), None)
+        }
+        Whose::Trace { number, of, calls } => (None, Some(TraceObject { number, of, calls })),
+    };
+    let numbers = |blocks: &[BlockId]| {
+        blocks
+            .iter()
+            .map(|block| block.as_u32())
+            .collect::<Vec<_>>()
+    };
+    let nodes = graph.graph.nodes().iter().map(|node| NodeRow {
+        blocks: numbers(&node.blocks),
+        count: node.timestamps.count(),
+        timestamps: entries(&node.timestamps),
+    });
+    let edges = graph.graph.edges().iter().map(|edge| EdgeRow {
+        from: edge.from,
+        to: edge.to,
+        count: edge.count,
+    });
+    let document = Document {
+        schema: "afterimage/dynamic-cfg/1",
+        function: graph.function.as_u32(),
+        name,
+        call,
+        trace,
+        blocks: graph.blocks,
+        steps: graph.steps,
+        nodes: nodes.collect(),
+        edges: edges.collect(),
+        not_executed: numbers(&never(graph, function)),
+    };
+    serde_json::to_writer(&mut *out, &document)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+fn title(graph: &DynamicGraph, name: &str) -> String {
+    let whose = match graph.whose {
+        Whose::Call {
+            number,
+            of,
+            entered,
+            returned,
+        } => {
+            let end = if returned {
+                ""
+            } else {
+                ", open at the end of the run"
+            };
+            format!(
+                "call {} of {}, begun at t={}{end}",
+                grouped(number),
+                grouped(of),
+                grouped(entered)
+            )
+        }
+        Whose::Trace { number, of, calls } => format!(
+            "path trace {} of {}, taken by {}",
+            grouped(number as u64),
+            grouped(of as u64),
+            counted(calls, "call")
+        ),
+    };
+    let blocks = counted(graph.blocks, "block");
+    let steps = match graph.nodes {
+        GraphNodes::Blocks => String::new(),
+        GraphNodes::Dynamic => format!(" in {}", counted(graph.steps, "step")),
+    };
+    format!("{name}, {whose}: {blocks}{steps}")
+}
+
+/// A node's first block, by which it is called.
+fn first(graph: &DynamicGraph, node: usize) -> u32 {
+    let blocks = &graph.graph.nodes()[node].blocks;
+    blocks.first().map_or(0, |block| block.as_u32())
+}
+
+/// The function's blocks that the trace does not have, ascending.
+fn never(graph: &DynamicGraph, function: &Function) -> Vec<BlockId> {
+    let nodes = graph.graph.nodes().iter();
+    let mut executed: Vec<_> = nodes.flat_map(|node| node.blocks.iter().copied()).collect();
+    executed.sort_unstable();
+    let blocks = function.cfg.blocks.iter();
+    let code = blocks.filter(|(_, block)| block.kind == BlockKind::Code);
+    let code = code.map(|(id, _)| id);
+    code.filter(|id| executed.binary_search(id).is_err())
+        .collect()
+}
+
+fn dots(blocks: &[BlockId]) -> String {
+    let numbers: Vec<_> = blocks.iter().map(|b| b.as_u32().to_string()).collect();
+    numbers.join(".")
+}
+
+/// Long chains in several lines.
+fn wrapped(blocks: &[BlockId]) -> String {
+    let lines: Vec<_> = blocks.chunks(12).map(dots).collect();
+    lines.join(".\n")
+}

@@ -1,0 +1,29 @@
+//! Path traces, hot paths and found paths, for people and as JSON.
+
+mod form;
+mod json;
+mod text;
+
+use afterimage_ids::FuncId;
+use afterimage_program::Names;
+
+pub(crate) use self::form::series;
+pub use self::form::{TraceForm, Whole};
+pub(crate) use self::json::entries;
+pub use self::json::{PathsJson, paths_json};
+pub use self::text::{found_text, hot_text, trace_counts_text, traces_text};
+
+/// What is needed to say where something is.
+#[derive(Clone, Copy)]
+pub struct PathNames<'a> {
+    /// The functions' names.
+    pub names: &'a Names,
+    /// The source files' paths, by number.
+    pub files: &'a [String],
+}
+
+impl PathNames<'_> {
+    fn name(&self, function: FuncId) -> String {
+        crate::table::plain(self.names.function(function))
+    }
+}

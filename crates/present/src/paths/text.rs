@@ -1,0 +1,271 @@
+//! For a terminal.
+
+use std::io::Write;
+
+use afterimage_ids::FuncId;
+use afterimage_query::Line;
+use afterimage_query::paths::{HotPaths, Occurrences, TraceCounts, Traces};
+
+use super::PathNames;
+use super::form::{SHOWN, TraceForm, Whole, dots, lines};
+use crate::number::{counted, grouped, percent};
+use crate::table::{Align::Left, Align::Right, Paint, Table};
+use crate::{PresentError, Style};
+
+/// Writes how many calls the functions had, and how many unique path traces these took.
+///
+/// # Errors
+/// If `out` fails.
+pub fn trace_counts_text(
+    out: &mut dyn Write,
+    counts: &TraceCounts,
+    names: PathNames<'_>,
+    style: Style,
+) -> Result<(), PresentError> {
+    write!(
+        out,
+        "{} of {} took {} and executed {}",
+        counted(counts.calls, "call"),
+        counted(counts.functions, "function"),
+        counted(counts.paths, "unique path trace"),
+        counted(counts.blocks, "block"),
+    )?;
+    open(out, counts.unfinished)?;
+    writeln!(out, "\n")?;
+    let mut table = Table::new(&[
+        ("calls", Right),
+        ("traces", Right),
+        ("blocks", Right),
+        ("share", Right),
+        ("function", Left),
+    ]);
+    for row in &counts.rows {
+        table.row([
+            grouped(row.calls),
+            grouped(row.paths),
+            grouped(row.blocks),
+            percent(row.blocks, counts.blocks),
+            names.name(row.function),
+        ]);
+    }
+    let paint = |row: usize| Paint::of_share(counts.rows[row].blocks, counts.blocks);
+    table.write(out, style, paint)?;
+    left(out, counts.functions - counts.rows.len() as u64, "function")
+}
+
+/// Writes the first `top` unique path traces of a function.
+///
+/// # Errors
+/// If `out` fails.
+pub fn traces_text(
+    out: &mut dyn Write,
+    traces: &Traces,
+    names: PathNames<'_>,
+    form: TraceForm,
+    whole: Whole,
+    top: Option<usize>,
+    style: Style,
+) -> Result<(), PresentError> {
+    let name = names.name(traces.compacted.function);
+    if traces.is_empty() {
+        writeln!(out, "{name}: not called")?;
+        return Ok(());
+    }
+    write!(
+        out,
+        "{name}: {} took {} and executed {}",
+        counted(traces.calls, "call"),
+        counted(traces.len() as u64, "unique path trace"),
+        counted(traces.blocks, "block"),
+    )?;
+    open(out, traces.unfinished)?;
+    writeln!(out)?;
+    if form != TraceForm::Blocks {
+        let sequences = traces.compacted.traces.len() as u64;
+        let of = match traces.compacted.dictionaries.len() {
+            1 => "1 dictionary".to_owned(),
+            many => format!("{} dictionaries", grouped(many as u64)),
+        };
+        writeln!(
+            out,
+            "the traces are {} of dynamic basic blocks with {of}",
+            counted(sequences, "sequence"),
+        )?;
+    }
+    let shown = top.unwrap_or(usize::MAX).min(traces.len());
+    for (number, path) in traces.compacted.paths[..shown].iter().enumerate() {
+        writeln!(out)?;
+        let mut head = format!(
+            "trace {}: {} ({}), {}",
+            number + 1,
+            counted(path.calls, "call"),
+            percent(path.calls, traces.calls),
+            counted(traces.compacted.blocks(number), "block"),
+        );
+        if path.unfinished > 0 {
+            head.push_str(&format!(
+                ", {} of them open at the end",
+                grouped(path.unfinished)
+            ));
+        }
+        writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
+        for line in lines(traces, number, form, whole) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    left(out, (traces.len() - shown) as u64, "trace")
+}
+
+/// Writes the hot paths.
+///
+/// # Errors
+/// If `out` fails.
+pub fn hot_text(
+    out: &mut dyn Write,
+    hot: &HotPaths,
+    names: PathNames<'_>,
+    style: Style,
+) -> Result<(), PresentError> {
+    writeln!(
+        out,
+        "{} were executed, {} in all: {}, {}\n",
+        counted(hot.paths, "different path"),
+        counted(hot.executions, "time"),
+        counted(hot.blocks, "block"),
+        counted(hot.instructions, "instruction"),
+    )?;
+    let mut table = Table::new(&[
+        ("instr.", Right),
+        ("blocks", Right),
+        ("count", Right),
+        ("path", Left),
+        ("source", Left),
+        ("function", Left),
+    ]);
+    for row in &hot.rows {
+        let mut blocks = dots(&row.blocks[..row.blocks.len().min(LONGEST)]);
+        if row.blocks.len() > LONGEST {
+            blocks.push_str(&format!("… +{}", row.blocks.len() - LONGEST));
+        }
+        table.row([
+            percent(row.instructions, hot.instructions),
+            percent(row.executed, hot.blocks),
+            grouped(row.count),
+            blocks,
+            places(&row.lines, names.files),
+            names.name(row.function),
+        ]);
+    }
+    let paint = |row: usize| Paint::of_share(hot.rows[row].instructions, hot.instructions);
+    table.write(out, style, paint)?;
+    left(out, hot.paths - hot.rows.len() as u64, "path")
+}
+
+/// So many blocks of a path are written in a table.
+const LONGEST: usize = 10;
+
+/// Lines as `lib.c:3-7,9`, those of the file that has most.
+fn places(lines: &[Line], files: &[String]) -> String {
+    let mut best: &[Line] = &[];
+    for of_file in lines.chunk_by(|a, b| a.file == b.file) {
+        if of_file.len() > best.len() {
+            best = of_file;
+        }
+    }
+    let Some(first) = best.first() else {
+        return "-".to_owned();
+    };
+    let path = files.get(first.file.0 as usize).map_or("?", String::as_str);
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let mut text = crate::table::plain(name);
+    text.push(':');
+    // A path seldom touches every line of a stretch: lines near to each other are one.
+    let runs: Vec<_> = best.chunk_by(|a, b| b.number - a.number <= NEAR).collect();
+    for (k, run) in runs.iter().take(RUNS).enumerate() {
+        if k > 0 {
+            text.push(',');
+        }
+        let (first, last) = (run[0].number, run[run.len() - 1].number);
+        text.push_str(&first.to_string());
+        if last > first {
+            text.push_str(&format!("-{last}"));
+        }
+    }
+    if runs.len() > RUNS || best.len() < lines.len() {
+        text.push('…');
+    }
+    text
+}
+
+/// Lines so near to each other are a stretch.
+const NEAR: u32 = 3;
+/// So many stretches are written.
+const RUNS: usize = 3;
+
+/// Writes where a pattern occurs.
+///
+/// # Errors
+/// If `out` fails.
+pub fn found_text(
+    out: &mut dyn Write,
+    found: &Occurrences,
+    names: PathNames<'_>,
+    style: Style,
+) -> Result<(), PresentError> {
+    let parts = found.pattern.parts();
+    let text = |part: &afterimage_query::paths::Part| {
+        format!(
+            "{}:{}",
+            names.name(part.function),
+            dots(&part.blocks[..part.blocks.len().min(SHOWN)])
+        )
+    };
+    let pattern: Vec<_> = parts.iter().map(text).collect();
+    writeln!(
+        out,
+        "{} occurs {} in {} of {}",
+        pattern.join(">"),
+        counted(found.count, "time"),
+        counted(found.calls, "call"),
+        names.name(first_of(found)),
+    )?;
+    if found.first.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let mut table = Table::new(&[
+        ("from t", Right),
+        ("to t", Right),
+        ("in call", Right),
+        ("begun at t", Right),
+    ]);
+    for occurrence in &found.first {
+        table.row([
+            grouped(occurrence.at.first),
+            grouped(occurrence.at.last),
+            grouped(occurrence.call),
+            grouped(occurrence.at.entered),
+        ]);
+    }
+    table.write(out, style, |_| Paint::Plain)?;
+    left(out, found.count - found.first.len() as u64, "occurrence")
+}
+
+fn first_of(found: &Occurrences) -> FuncId {
+    found.pattern.parts()[0].function
+}
+
+fn open(out: &mut dyn Write, calls: u64) -> std::io::Result<()> {
+    if calls > 0 {
+        write!(out, "; {} had not returned at the end", grouped(calls))?;
+    }
+    Ok(())
+}
+
+fn left(out: &mut dyn Write, left: u64, noun: &str) -> Result<(), PresentError> {
+    if left > 0 {
+        let more = counted(left, noun).replacen(' ', " more ", 1);
+        writeln!(out, "… and {more}")?;
+    }
+    Ok(())
+}
