@@ -14,8 +14,11 @@ mod scheme;
 mod sizes;
 mod speed;
 mod subject;
+mod summary;
 mod tape;
 mod traces;
+mod unheard;
+mod words;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -144,6 +147,7 @@ fn report(results: &Results) -> String {
         machine.date,
         results.runs,
     );
+    out += &summary::report(rows);
     out += &recording::report(rows);
     out += &speed::report(rows);
     out += &access::report(rows);

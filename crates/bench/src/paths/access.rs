@@ -18,14 +18,14 @@ use crate::statistics::Sample;
 pub(crate) struct Access {
     /// Opening file and path, in milliseconds.
     open_ms: f64,
+    /// Reading, decoding and checking all segments, in millions of blocks a second.
+    open_rate: f64,
     /// Going to a random time in a path that was just opened, in milliseconds.
     cold_ms: Sample,
     /// Going to a random time when the segments were opened before, in nanoseconds.
-    seek_ns: f64,
-    /// The same with the room for open segments that queries have.
-    seek_in_room_ns: f64,
-    forward_ns: f64,
-    backward_ns: f64,
+    pub seek_ns: f64,
+    pub forward_ns: f64,
+    pub backward_ns: f64,
     /// Blocks of a node that was stepped over.
     blocks_per_step: f64,
     /// The first question after a node's occurrences, in milliseconds, the segment being open.
@@ -36,8 +36,6 @@ pub(crate) struct Access {
 
 /// How many positions are looked for in a path just opened.
 const COLD: usize = 4;
-/// What open segments may take for the measurements that are not about opening them.
-const ROOM: usize = 4 << 30;
 /// How many nodes are walked over at most.
 const STEPS: u64 = 10_000_000;
 /// How long questions are asked.
@@ -57,20 +55,22 @@ pub(crate) fn measure(subject: &Subject) -> Result<Access> {
         path.cursor().seek(random.up_to(length))?;
         cold.push(start.elapsed().as_secs_f64() * 1e3);
     }
-    let in_room = subject.reopened()?;
-    let path = subject.reopened()?.with_room(ROOM);
-    let (forward, visited, blocks) = walk(&path, 0, Cursor::next)?;
-    let (backward, back, blocks_back) = walk(&path, length + 1, Cursor::previous)?;
+    let path = &subject.path;
+    let start = Instant::now();
+    subject.open_all()?;
+    let open_rate = length as f64 / 1e6 / start.elapsed().as_secs_f64();
+    let (forward, visited, blocks) = walk(path, 0, Cursor::next)?;
+    let (backward, back, blocks_back) = walk(path, length + 1, Cursor::previous)?;
     ensure!(
         (visited, blocks) == (back, blocks_back) || visited == STEPS,
         "{visited} nodes and {blocks} blocks forward, {back} and {blocks_back} backward"
     );
-    let (first_ms, rank_ns, select_ns) = occurrences(&path, &mut random)?;
+    let (first_ms, rank_ns, select_ns) = occurrences(path, &mut random)?;
     Ok(Access {
         open_ms: subject.open_seconds * 1e3,
+        open_rate,
         cold_ms: Sample::of(cold),
-        seek_ns: seeks(&path, &mut random)?,
-        seek_in_room_ns: seeks(&in_room, &mut random)?,
+        seek_ns: seeks(path, &mut random)?,
         forward_ns: forward / visited as f64,
         backward_ns: backward / back as f64,
         blocks_per_step: blocks as f64 / visited as f64,
@@ -80,12 +80,9 @@ pub(crate) fn measure(subject: &Subject) -> Result<Access> {
     })
 }
 
-/// Nanoseconds for a random position, with all segments opened before that there is room for.
+/// Nanoseconds for a random position.
 fn seeks(path: &RecordedPath, random: &mut Random) -> Result<f64> {
     let mut cursor = path.cursor();
-    for summary in path.segments().summaries() {
-        cursor.seek(summary.before + 1)?;
-    }
     asked(|| {
         let time = random.up_to(path.length());
         let visit = cursor.seek(time)?;
@@ -111,29 +108,24 @@ fn asked(mut question: impl FnMut() -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(count))
 }
 
-/// Walks from `from` and back to the same number of steps: nanoseconds, nodes and blocks. Segments are opened before.
+/// Walks from `from` to the end, or [`STEPS`] steps: nanoseconds, nodes and blocks.
 fn walk<'a>(
     path: &'a RecordedPath,
     from: u64,
     step: impl Fn(&mut Cursor<'a, afterimage_query::paths::FileSegments>) -> StepResult,
 ) -> Result<(f64, u64, u64)> {
-    let mut result = (0.0, 0, 0);
-    // The first walk opens the segments.
-    for _ in 0..2 {
-        let mut cursor = path.cursor();
-        cursor.seek(from)?;
-        let (mut nodes, mut blocks) = (0, 0);
-        let start = Instant::now();
-        while nodes < STEPS {
-            let Some(visit) = step(&mut cursor)? else {
-                break;
-            };
-            nodes += 1;
-            blocks += visit.length;
-        }
-        result = (start.elapsed().as_secs_f64() * 1e9, nodes, blocks);
+    let mut cursor = path.cursor();
+    cursor.seek(from)?;
+    let (mut nodes, mut blocks) = (0, 0);
+    let start = Instant::now();
+    while nodes < STEPS {
+        let Some(visit) = step(&mut cursor)? else {
+            break;
+        };
+        nodes += 1;
+        blocks += visit.length;
     }
-    Ok(result)
+    Ok((start.elapsed().as_secs_f64() * 1e9, nodes, blocks))
 }
 
 /// Milliseconds of a node's first question, nanoseconds of the others, for nodes from the most frequent to rare ones.
@@ -176,14 +168,14 @@ fn occurrences(path: &RecordedPath, random: &mut Random) -> Result<(f64, f64, f6
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "Reading the stored path: opening it, a random position in a path just opened (cold) and with all segments open (ns), with only 256 MiB of segments open (in room); a step to the next and the previous node; the first question after a node's executions, and rank and select after that",
+        "Reading the stored path: opening it; decoding and checking all of it, in millions of blocks a second; a random position in a path just opened (cold) and with all segments open (ns); a step to the next and the previous node; the first question after a node's executions, and rank and select after that",
         rows,
         name,
         &[
             Column::cost("open ms", 1, |row: &Row| row.access.open_ms),
+            Column::gain("all M/s", 0, |row: &Row| row.access.open_rate),
             Column::cost("cold ms", 1, |row: &Row| row.access.cold_ms),
             Column::cost("seek ns", 0, |row: &Row| row.access.seek_ns),
-            Column::cost("in room ns", 0, |row: &Row| row.access.seek_in_room_ns),
             Column::cost("next ns", 1, |row: &Row| row.access.forward_ns),
             Column::cost("previous ns", 1, |row: &Row| row.access.backward_ns),
             Column::cost("next ns/block", 2, |row: &Row| {

@@ -41,7 +41,7 @@ enum Worse {
 
 /// A column: its title, its number in each row, and how many digits are shown behind the point.
 pub(crate) struct Column<'a, R> {
-    title: String,
+    pub title: String,
     digits: usize,
     worse: Worse,
     value: Box<dyn Fn(&R) -> Cell + 'a>,
@@ -106,6 +106,22 @@ impl<'a, R> Column<'a, R> {
         }
     }
 
+    /// The geometric mean over the rows; nothing for a fact.
+    pub(crate) fn mean(&self, rows: &[R]) -> String {
+        self.summary(rows, |values| geometric(values.iter().copied()))
+    }
+
+    /// The worst of the rows; nothing for a fact.
+    pub(crate) fn worst(&self, rows: &[R]) -> String {
+        let extreme = match self.worse {
+            Worse::Smaller => f64::min,
+            _ => f64::max,
+        };
+        self.summary(rows, |values| {
+            values.iter().copied().fold(f64::NAN, extreme)
+        })
+    }
+
     fn summary(&self, rows: &[R], of: impl Fn(&[f64]) -> f64) -> String {
         if self.worse == Worse::Neither {
             return String::new();
@@ -135,14 +151,8 @@ pub(crate) fn table<R>(
         let mut mean = vec!["geometric mean".to_owned()];
         let mut worst = vec!["worst".to_owned()];
         for column in columns {
-            mean.push(column.summary(rows, |values| geometric(values.iter().copied())));
-            worst.push(column.summary(rows, |values| {
-                let extreme = match column.worse {
-                    Worse::Smaller => f64::min,
-                    _ => f64::max,
-                };
-                values.iter().copied().fold(f64::NAN, extreme)
-            }));
+            mean.push(column.mean(rows));
+            worst.push(column.worst(rows));
         }
         table.row(mean);
         table.row(worst);

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use afterimage_ids::FuncId;
-use afterimage_wpp::Segments;
 use afterimage_wpp::twpp::{FunctionPaths, FunctionTraces, Reader, Twpp, function_paths};
 use anyhow::{Context, Result, ensure};
 use rustc_hash::FxHashMap;
@@ -14,11 +13,12 @@ use super::raw::{BlockNumbers, RawTrace, Scan};
 use super::subject::Subject;
 use super::tape::Tape;
 use super::{Row, name};
+use crate::statistics::geometric;
 
 /// Milliseconds for one function, on average and at most.
 #[derive(Debug, Default, Serialize)]
-struct Milliseconds {
-    mean: f64,
+pub(crate) struct Milliseconds {
+    pub mean: f64,
     max: f64,
 }
 
@@ -35,13 +35,15 @@ impl Milliseconds {
 #[derive(Debug, Serialize)]
 pub(crate) struct Extraction {
     /// Scanning the raw trace, in memory.
-    scan: Milliseconds,
+    pub scan: Milliseconds,
     /// Reading a function in the compacted file: all that were called.
-    file: Milliseconds,
+    pub file: Milliseconds,
+    /// How many times faster that is than the scan: the geometric mean over all functions.
+    pub faster: f64,
     /// Reading it there and expanding all its traces to blocks.
-    expanded: Milliseconds,
+    pub expanded: Milliseconds,
     /// Finding its traces in the recording, its segments being open.
-    recording: Milliseconds,
+    pub recording: Milliseconds,
     /// How many functions were expanded, of how many that were called.
     read: usize,
     called: usize,
@@ -70,10 +72,7 @@ pub(crate) fn measure(
     let mut raw = subject.again(raw)?;
     raw.finish();
 
-    let path = subject.reopened()?;
-    for summary in path.segments().summaries() {
-        path.cursor().seek(summary.before + 1)?;
-    }
+    subject.open_all()?;
     let milliseconds = |start: Instant| start.elapsed().as_secs_f64() * 1e3;
     let mut read = Vec::new();
     for entry in Reader::open(file)?.entries() {
@@ -89,7 +88,7 @@ pub(crate) fn measure(
         let blocks = expand(&traces, &numbers)?;
         expanded.push(milliseconds(start));
         let start = Instant::now();
-        let paths = function_paths(&path, function)?;
+        let paths = function_paths(&subject.path, function)?;
         found.push(milliseconds(start));
         ensure!(
             by_trace(&paths, &numbers) == blocks,
@@ -103,8 +102,10 @@ pub(crate) fn measure(
         }
     }
     let scans: Vec<f64> = raw.scans.iter().map(scan_milliseconds).collect();
+    let scan = Milliseconds::of(&scans);
     let extraction = Extraction {
-        scan: Milliseconds::of(&scans),
+        faster: geometric(read.iter().map(|file| scan.mean / file)),
+        scan,
         file: Milliseconds::of(&read),
         expanded: Milliseconds::of(&expanded),
         recording: Milliseconds::of(&found),
@@ -166,6 +167,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
             Column::gain("raw/file", 0, |row: &Row| {
                 row.extraction.scan.mean / row.extraction.file.mean
             }),
+            Column::gain("mean of ratios", 0, |row: &Row| row.extraction.faster),
             Column::gain("raw/expanded", 0, |row: &Row| {
                 row.extraction.scan.mean / row.extraction.expanded.mean
             }),
@@ -175,7 +177,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         ],
     );
     out += &format!(
-        "\nFile: means over all functions that were called. Otherwise over {READ} functions at equal distances in the order of how often they were called (all, where fewer were called), the raw trace scanned for {SCANNED} of them; functions whose unique traces have more than {LONGEST} blocks together are left out there: expanded, they would not fit. All ways gave the same traces and counts.\n",
+        "\nFile: means over all functions that were called, and the geometric mean of how many times faster each is read. Otherwise over {READ} functions at equal distances in the order of how often they were called (all, where fewer were called), the raw trace scanned for {SCANNED} of them; functions whose unique traces have more than {LONGEST} blocks together are left out there: expanded, they would not fit. All ways gave the same traces and counts.\n",
     );
     out
 }

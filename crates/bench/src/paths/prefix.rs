@@ -32,10 +32,10 @@ pub(crate) struct Prefix {
     whole: bool,
     paths: u64,
     blocks: u64,
-    ours: Ours,
+    pub ours: Ours,
     sequitur_symbols: u64,
     sequitur_words: u64,
-    sequitur_packed: u64,
+    pub sequitur_packed: u64,
     sequitur_seconds: f64,
     twpp_file: u64,
     /// Milliseconds for one function's trace out of Sequitur's grammar, and out of the TWPP file.
@@ -50,13 +50,13 @@ pub(crate) struct Prefix {
 
 /// Our sizes in bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Ours {
+pub(crate) struct Ours {
     segments: u64,
     directory: u64,
 }
 
 impl Ours {
-    fn total(self) -> f64 {
+    pub(crate) fn total(self) -> f64 {
         (self.segments + self.directory) as f64
     }
 }

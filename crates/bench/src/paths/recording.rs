@@ -26,12 +26,12 @@ pub(crate) struct Recording {
     plain_peak_mib: f64,
     pub schemes: Vec<Written>,
     /// Time that passes with the consumer writing the words to a file, as a ratio to the plain program's.
-    kept_wall: Sample,
+    pub kept_wall: Sample,
     /// Time that passes with the consumer making a complete path in a file, as a ratio to the plain program's.
-    live_wall: Sample,
+    pub live_wall: Sample,
     /// The guest's processor time of the same runs, as a ratio.
     live_cpu: Sample,
-    live_peak_mib: f64,
+    pub live_peak_mib: f64,
 }
 
 /// One of the ways of writing a path.
@@ -40,12 +40,14 @@ pub(crate) struct Written {
     pub name: &'static str,
     pub seconds: Sample,
     /// Processor time of the guest's thread as a ratio to the plain program's, with a consumer that drops all words.
-    cpu: Sample,
+    pub cpu: Sample,
     /// Time that passes, as a ratio.
     wall: Sample,
     compile: f64,
     pub bits: u64,
     pub blocks: u64,
+    /// Millions of blocks a second that one core regenerates.
+    pub regenerate: f64,
 }
 
 impl Written {
@@ -53,9 +55,6 @@ impl Written {
         self.bits as f64 / self.blocks as f64
     }
 }
-
-/// Most runs that make a complete file: they take long, and vary little.
-const LIVE_RUNS: usize = 2;
 
 /// Processor time and time that passed.
 #[derive(Default)]
@@ -95,7 +94,8 @@ pub(crate) fn measure(
             times.add(round, || Ok(scheme.run(command, |_| {})?.cpu_seconds))?;
         }
         kept.add(round, || keep_words(subject, &prepared[0]))?;
-        if (1..=LIVE_RUNS).contains(&round) {
+        // Once is enough: it takes long, and varies little.
+        if round == 1 {
             forget_peak();
             live.add(round, || write_live(subject, &prepared[0]))?;
             live_peak = live_peak.max(peak_mib());
@@ -103,7 +103,7 @@ pub(crate) fn measure(
     }
     let mut schemes = Vec::new();
     for (scheme, times) in prepared.iter().zip(times) {
-        let (bits, blocks) = written(subject, scheme)?;
+        let (bits, blocks, seconds) = written(subject, scheme)?;
         schemes.push(Written {
             name: scheme.name,
             cpu: Sample::ratios(&times.cpu, &base.cpu),
@@ -112,6 +112,7 @@ pub(crate) fn measure(
             compile: scheme.compile_seconds() / plain.compile_seconds,
             bits,
             blocks,
+            regenerate: blocks as f64 / 1e6 / seconds,
         });
     }
     Ok(Recording {
@@ -149,7 +150,7 @@ fn keep_words(subject: &Subject, scheme: &Prepared) -> Result<f64> {
 fn write_live(subject: &Subject, scheme: &Prepared) -> Result<f64> {
     let mut file = BufWriter::new(File::create(subject.folder.path().join("live"))?);
     let mut failed = None;
-    let mut regenerator = scheme.regenerator(&subject.program);
+    let mut regenerator = scheme.regenerator(&subject.program)?;
     let mut regeneration = Ok(());
     let segment = |segment, contexts: &[_]| {
         failed = failed
@@ -170,19 +171,17 @@ fn write_live(subject: &Subject, scheme: &Prepared) -> Result<f64> {
     }
 }
 
-/// How many bits a run writes in all, and how many blocks they stand for.
-fn written(subject: &Subject, scheme: &Prepared) -> Result<(u64, u64)> {
-    let mut regenerator = scheme.regenerator(&subject.program);
-    let mut bits = 0;
-    let mut regeneration = Ok(());
-    scheme.run(&subject.command, |words| {
-        bits += 64 * words.len() as u64;
-        if regeneration.is_ok() {
-            regeneration = regenerator.feed(words, &mut super::speed::Unheard::default());
-        }
-    })?;
-    regeneration?;
-    Ok((bits, regenerator.time()))
+/// How many bits a run writes in all, how many blocks they stand for, and the seconds that regenerating these takes.
+fn written(subject: &Subject, scheme: &Prepared) -> Result<(u64, u64, f64)> {
+    let mut words: Vec<u64> = Vec::new();
+    scheme.run(&subject.command, |more| words.extend_from_slice(more))?;
+    let start = Instant::now();
+    let blocks = scheme.regenerate(&subject.program, &words)?;
+    Ok((
+        64 * words.len() as u64,
+        blocks,
+        start.elapsed().as_secs_f64(),
+    ))
 }
 
 pub(crate) fn report(rows: &[Row]) -> String {
@@ -242,6 +241,11 @@ pub(crate) fn report(rows: &[Row]) -> String {
             row.recording.schemes[i].bits_per_block()
         }));
     }
+    for (i, name) in names.iter().enumerate() {
+        rest.push(Column::gain(format!("{name} M/s"), 0, move |row: &Row| {
+            row.recording.schemes[i].regenerate
+        }));
+    }
     rest.push(Column::fact("plain MiB", 0, |row: &Row| {
         row.recording.plain_peak_mib
     }));
@@ -249,7 +253,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         row.recording.live_peak_mib
     }));
     out += &table(
-        "Recording: compile time as a ratio to the plain program, bits written per executed block, and the most memory of the process, with the benchmark's own",
+        "Recording: compile time as a ratio to the plain program, bits written per executed block, millions of blocks a second that are regenerated from them, and the most memory of the process, with the benchmark's own",
         rows,
         name,
         &rest,

@@ -1,30 +1,47 @@
 //! The ways of writing down a run's path that are compared.
 
 use afterimage_ids::{Counts, FuncId};
-use afterimage_paths::{Cuts, PathPlan, Regenerator};
+use afterimage_paths::witness::{self, WitnessOptions, WitnessPlan};
+use afterimage_paths::{Cuts, EntryIds, PathPlan, Regenerator};
 use afterimage_placement::PlanError;
 use afterimage_program::Program;
 use afterimage_record::Command;
 use afterimage_record::measure::{Compiled, Execution, Setting, compile};
 use afterimage_rewrite::{Layout, Options, PathProbes, Probes, TracePlan, rewrite};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+
+use super::unheard::Unheard;
+use super::words::WordReader;
 
 /// A way of recording. Another one is a line in [`SCHEMES`].
 pub(crate) struct Scheme {
     /// What the tables call it.
     pub name: &'static str,
-    plan: fn(&Program, &Counts) -> Result<PathPlan, PlanError>,
+    plan: fn(&Program, &Counts) -> Result<Plan, PlanError>,
+}
+
+/// What is written, and where.
+enum Plan {
+    Paths(PathPlan),
+    Witnesses(WitnessPlan),
 }
 
 /// The ways; the first is the one that recordings use.
-pub(crate) const SCHEMES: [Scheme; 3] = [
+pub(crate) const SCHEMES: [Scheme; 4] = [
     Scheme {
         name: "paths",
-        plan: |program, _| PathPlan::new(program, None, Cuts::default()),
+        plan: |program, _| paths(program, None, Cuts::default()),
     },
     Scheme {
         name: "feedback",
-        plan: |program, counts| PathPlan::new(program, Some(counts), Cuts::default()),
+        plan: |program, counts| paths(program, Some(counts), Cuts::default()),
+    },
+    Scheme {
+        name: "witnesses",
+        plan: |program, _| {
+            let plan = WitnessPlan::new(program, None, &WitnessOptions::default());
+            plan.map(Plan::Witnesses)
+        },
     },
     Scheme {
         name: BRANCHES,
@@ -34,13 +51,17 @@ pub(crate) const SCHEMES: [Scheme; 3] = [
                 through: 1,
                 ..Cuts::default()
             };
-            PathPlan::new(program, None, cuts)
+            paths(program, None, cuts)
         },
     },
 ];
 
 /// The name of the way that writes every branch's outcome at once.
 pub(crate) const BRANCHES: &str = "branches";
+
+fn paths(program: &Program, feedback: Option<&Counts>, cuts: Cuts) -> Result<Plan, PlanError> {
+    PathPlan::new(program, feedback, cuts).map(Plan::Paths)
+}
 
 /// Words of each half of the buffer, as in recordings.
 const HALF: u32 = 1 << 17;
@@ -50,7 +71,7 @@ const LONG_COMPILATION: f64 = 5.0;
 /// A program made to write its path in one of the ways.
 pub(crate) struct Prepared {
     pub name: &'static str,
-    plan: PathPlan,
+    plan: Plan,
     layout: Layout,
     compiled: Compiled,
     start: FuncId,
@@ -65,7 +86,7 @@ impl Scheme {
     ) -> Result<Prepared> {
         let plan = (self.plan)(program, counts)?;
         let probes = PathProbes {
-            plan: TracePlan::Paths(&plan),
+            plan: plan.to_trace(),
             in_memory: &[],
             half: HALF,
         };
@@ -88,21 +109,56 @@ impl Prepared {
         command: &Command,
         words: impl FnMut(&[u64]) + Send,
     ) -> Result<Execution> {
-        let run = self
-            .compiled
-            .run_traced(command, self.plan.entry_ids(), self.layout, words);
-        Ok(run?)
+        let ids = self.plan.entry_ids();
+        Ok(self.compiled.run_traced(command, ids, self.layout, words)?)
     }
 
-    /// What makes the path of the words.
-    pub(crate) fn regenerator<'a>(&'a self, program: &'a Program) -> Regenerator<'a> {
-        let mut regenerator = Regenerator::new(program, &self.plan);
+    /// What makes paths of the words, if these are numbers of paths.
+    pub(crate) fn regenerator<'a>(&'a self, program: &'a Program) -> Result<Regenerator<'a>> {
+        let Plan::Paths(plan) = &self.plan else {
+            bail!("{} are no numbers of paths", self.name);
+        };
+        let mut regenerator = Regenerator::new(program, plan);
         regenerator.host_call(self.start);
-        regenerator
+        Ok(regenerator)
+    }
+
+    /// Regenerates the blocks of all words but the last, for nobody: how many there are.
+    pub(crate) fn regenerate(&self, program: &Program, words: &[u64]) -> Result<u64> {
+        match &self.plan {
+            Plan::Paths(_) => {
+                let mut regenerator = self.regenerator(program)?;
+                regenerator.feed(words, &mut Unheard::default())?;
+                Ok(regenerator.time())
+            }
+            Plan::Witnesses(plan) => {
+                let mut regenerator = witness::Regenerator::new(program, plan);
+                regenerator.host_call(self.start);
+                let mut unheard = Unheard::default();
+                regenerator.advance(&mut WordReader::new(words), &mut unheard)?;
+                Ok(unheard.blocks)
+            }
+        }
     }
 
     pub(crate) fn compile_seconds(&self) -> f64 {
         self.compiled.compile_seconds
+    }
+}
+
+impl Plan {
+    fn to_trace(&self) -> TracePlan<'_> {
+        match self {
+            Self::Paths(plan) => TracePlan::Paths(plan),
+            Self::Witnesses(plan) => TracePlan::Witnesses(plan),
+        }
+    }
+
+    fn entry_ids(&self) -> &EntryIds {
+        match self {
+            Self::Paths(plan) => plan.entry_ids(),
+            Self::Witnesses(plan) => plan.entry_ids(),
+        }
     }
 }
 

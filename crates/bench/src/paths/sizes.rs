@@ -12,11 +12,11 @@ use super::{Row, name};
 #[derive(Debug, Serialize)]
 pub(crate) struct Sizes {
     /// What the run wrote.
-    recorded: u64,
+    pub recorded: u64,
     segments: u64,
     directory: u64,
     /// What the path added to the file, with everything around it.
-    file: u64,
+    pub file: u64,
     /// A bit for each branch, and the entropy of each branch's outcomes.
     branches: u64,
     branch_entropy: f64,

@@ -15,11 +15,15 @@ use afterimage_record::{
     trace_paths,
 };
 use afterimage_trace::{TraceFile, TraceWriter};
+use afterimage_wpp::Segments;
 use anyhow::{Context, Result, ensure};
 
 use crate::Arguments;
 use crate::corpus::Entry;
 use crate::profile::executed_blocks;
+
+/// What open segments may take: all stay open, so that it is reading that is measured and not opening.
+const ROOM: usize = 6 << 30;
 
 pub(crate) struct Subject {
     pub bytes: Vec<u8>,
@@ -35,6 +39,7 @@ pub(crate) struct Subject {
     pub build_seconds: f64,
     /// How long opening file and path took, in seconds.
     pub open_seconds: f64,
+    /// The path in the file. Segments that were used stay open.
     pub path: RecordedPath,
 }
 
@@ -97,13 +102,22 @@ impl Subject {
             built,
             build_seconds,
             open_seconds,
-            path,
+            path: path.with_room(ROOM),
         })
     }
 
     /// How many blocks were executed.
     pub(crate) fn blocks(&self) -> f64 {
         self.built.time as f64
+    }
+
+    /// Opens all segments of the path.
+    pub(crate) fn open_all(&self) -> Result<()> {
+        let mut cursor = self.path.cursor();
+        for summary in self.path.segments().summaries() {
+            cursor.seek(summary.before + 1)?;
+        }
+        Ok(())
     }
 
     /// Opens the path again: nothing of it is in memory then.

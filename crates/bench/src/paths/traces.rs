@@ -48,6 +48,7 @@ const LIMITS: [u64; 8] = [1, 2, 5, 10, 25, 50, 100, 1000];
 
 /// All path traces of the run, their file, and what the tables say of them.
 pub(crate) fn measure(subject: &Subject) -> Result<(Traces, Twpp, Vec<u8>)> {
+    subject.open_all()?;
     let start = Instant::now();
     let wpp = collect(&subject.path)?;
     let collect_seconds = start.elapsed().as_secs_f64();
@@ -135,7 +136,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
     let original = |t: &Traces| t.call_graph + t.original;
     let total = |t: &Traces| t.call_graph_compressed + t.timestamped + t.dictionaries;
     let mut out = table(
-        "2001, Table 1: original sizes in megabytes, and how long it takes to have all path traces from the recording",
+        "2001, Table 1: original sizes in megabytes, and how long it takes to collect all path traces from the recording, its segments being open, and to compact them and make the file",
         rows,
         name,
         &[

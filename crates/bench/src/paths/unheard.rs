@@ -1,0 +1,39 @@
+//! What is told of a path and does nothing with it.
+
+use afterimage_ids::{BlockId, FuncId, NodeId};
+use afterimage_paths::witness::PathSink;
+use afterimage_paths::{ExecutedPath, Sink};
+
+/// Hears of paths and of blocks, and only counts them.
+#[derive(Default)]
+pub(crate) struct Unheard {
+    nodes: u32,
+    pub paths: u64,
+    /// Only where it hears of blocks.
+    pub blocks: u64,
+}
+
+impl Sink for Unheard {
+    fn define(&mut self, _: ExecutedPath<'_>) -> NodeId {
+        self.nodes += 1;
+        NodeId::from_u32(self.nodes - 1)
+    }
+
+    fn path(&mut self, _: NodeId) {
+        self.paths += 1;
+    }
+
+    fn enter(&mut self, _: FuncId) {}
+
+    fn leave(&mut self) {}
+}
+
+impl PathSink for Unheard {
+    fn enter(&mut self, _: FuncId) {}
+
+    fn blocks(&mut self, blocks: &[BlockId]) {
+        self.blocks += blocks.len() as u64;
+    }
+
+    fn leave(&mut self) {}
+}
