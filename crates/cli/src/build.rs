@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use afterimage_query::paths::{RecordedPath, recorded_path};
 use afterimage_record::{Cache, build_paths};
-use afterimage_trace::{TraceFile, TraceWriter};
+use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
@@ -62,6 +62,12 @@ pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Recor
     }
 }
 
+/// Compacts the path that a live run wrote.
+pub(crate) fn compact(at: &Path, loaded: &Loaded) -> Result<()> {
+    let file = input::recording(at)?;
+    add_path(at, &file, loaded)
+}
+
 fn path_of(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<RecordedPath>> {
     recorded_path(file, &loaded.program).with_context(|| {
         format!(
@@ -73,19 +79,20 @@ fn path_of(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<Record
 
 fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<()> {
     let name = || at.display().to_string();
-    let Some(end) = file.end().with_context(name)? else {
+    let end = file.end().with_context(name)?;
+    if end.is_none() && file.last_begun(Kind::PATH_WORDS).is_none() {
         bail!(
-            "{}: the recording was cut off before its end was written, so its path cannot be followed; record the program again",
+            "{}: the recording was cut off before its end was written, so its path cannot be followed; record the program again, with --lens paths if it may be cut off again",
             at.display()
         );
-    };
+    }
     let out = TraceWriter::append(at).with_context(|| {
         format!(
             "{}: the path cannot be added to the recording",
             at.display()
         )
     })?;
-    let bar = Bar::start("following the path", Some(end.events));
+    let bar = Bar::start("following the path", end.map(|end| end.events));
     let counts = file.counts().with_context(name)?;
     let built = build_paths(
         file,

@@ -20,7 +20,7 @@ use crate::input::{self, Kind, Loaded};
 use crate::instrument;
 use crate::output::{Color, SourceFiles, say, write};
 use crate::progress::Bar;
-use crate::record::execute;
+use crate::record::{Live, execute};
 
 /// Count exactly how often everything ran: functions, source lines, blocks, edges, instructions
 ///
@@ -180,7 +180,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 &loaded,
                 &arguments.run,
                 &arguments.args,
-                None,
+                Live::Nothing,
                 Some(folder.path()),
                 &out,
             )?;

@@ -10,6 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args as _;
 
 use crate::arguments::RunArguments;
+use crate::build;
 use crate::exit::{Exit, Failed};
 use crate::input::{self, Loaded};
 use crate::output::{say, write};
@@ -62,6 +63,16 @@ pub(crate) struct Arguments {
 pub(crate) enum Lens {
     /// Exact execution counts.
     Counts,
+    /// The whole path: which blocks were executed, in order.
+    Paths,
+}
+
+/// What is made during the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Live {
+    Nothing,
+    Counts(PlanOptions<'static>),
+    Paths,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
@@ -106,9 +117,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let out =
         TraceWriter::create(&path, arguments.force).map_err(|error| cannot_create(&path, error))?;
-    let lens = arguments
-        .lens
-        .map(|Lens::Counts| PlanOptions::new(Mode::Program));
+    let lens = match arguments.lens {
+        None => Live::Nothing,
+        Some(Lens::Counts) => Live::Counts(PlanOptions::new(Mode::Program)),
+        Some(Lens::Paths) => Live::Paths,
+    };
     let recorded = match execute(&loaded, &arguments.run, &args, lens, None, &out) {
         Ok(recorded) => recorded,
         Err(error) => {
@@ -142,6 +155,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             path.display(),
             bytes(size),
         ));
+    }
+    if matches!(lens, Live::Paths) {
+        drop(out);
+        build::compact(&path, &loaded)?;
     }
     Ok(Exit::of_guest(&recorded.end))
 }
@@ -185,15 +202,19 @@ pub(crate) fn execute(
     loaded: &Loaded,
     run: &RunArguments,
     args: &[String],
-    lens: Option<PlanOptions<'static>>,
+    lens: Live,
     scratch: Option<&Path>,
     out: &TraceWriter,
 ) -> Result<Recorded> {
     let command = run.command(&loaded.path, args)?;
     let options = RecordOptions {
-        // Counts made during the run need a place to stop at, if it is stopped from outside.
-        clock: !run.no_clock || lens.is_some(),
-        counts: lens,
+        // What is made during the run needs a place to stop at, if it is stopped from outside.
+        clock: !run.no_clock || !matches!(lens, Live::Nothing),
+        counts: match lens {
+            Live::Counts(plan) => Some(plan),
+            _ => None,
+        },
+        paths: matches!(lens, Live::Paths),
         timeout: run.limit()?,
         stack: run.stack_bytes()?,
         output_to_stderr: scratch.is_some(),

@@ -89,6 +89,27 @@ impl PathPlan {
         self.functions.get(i)
     }
 
+    /// A number that plans which write the same bits in the same places have in common, and others in all likelihood have not.
+    pub fn fingerprint(&self) -> u64 {
+        // FNV-1a, so that it is the same on every machine and in every build.
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        let mut mix = |value: u64| {
+            for byte in value.to_le_bytes() {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        for (i, numbering) in self.functions.iter().enumerate() {
+            mix(i as u64);
+            for (block, width) in numbering.starts() {
+                mix(u64::from(block.as_u32()) << 8 | u64::from(width));
+            }
+            for &(edge, value) in numbering.values() {
+                mix(u64::from(edge.as_u32()) << 32 | u64::from(value));
+            }
+        }
+        hash
+    }
+
     /// What functions write at their entry.
     pub fn entry_ids(&self) -> &EntryIds {
         &self.entry_ids

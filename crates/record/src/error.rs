@@ -109,6 +109,9 @@ pub enum RecordError {
     /// The probes' memory is smaller than its layout.
     #[error("the memory of the counters is too small for them")]
     NoCounters,
+    /// Two things to measure in one live run.
+    #[error("one lens at a time can be made during the run")]
+    OneLens,
     /// A re-execution did something that the recording did not.
     #[error("the re-execution differs from the recording at event {event}: {what}")]
     Diverged {

@@ -4,17 +4,19 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use afterimage_ids::{FuncId, ImportId};
+use afterimage_paths::{Cuts, PathPlan};
 use afterimage_placement::{Plan, PlanOptions, plan};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_rewrite::{
-    CLOCK_AT, LIMIT_AT, MEMORY_EXPORT, Options, Rewritten, START_EXPORT, rewrite,
+    CLOCK_AT, LIMIT_AT, MEMORY_EXPORT, Options, PathProbes, Probes, Rewritten, START_EXPORT,
+    TracePlan, rewrite,
 };
 use afterimage_trace::{
     CountsLens, End, Event, HostRead, HostStop, Interrupter, LogWriter, Meta, RawValue, Stdin,
     TraceWriter,
 };
 use sha2::{Digest, Sha256};
-use wasmtime::{Instance, Memory, Module, ResourceLimiter, Store, Val};
+use wasmtime::{AsContextMut, Func, Instance, Memory, Module, ResourceLimiter, Store, Val};
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
@@ -22,6 +24,7 @@ use crate::effects::{Span, Strings};
 use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
 use crate::lens::solve_counts;
+use crate::paths::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
 use crate::values::{parse_arguments, raw, zero};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
@@ -49,6 +52,8 @@ pub struct RecordOptions {
     pub clock: bool,
     /// Count during the live run too, by this plan.
     pub counts: Option<PlanOptions<'static>>,
+    /// Write the path during the live run, to be compacted later.
+    pub paths: bool,
     /// Stop after this long.
     pub timeout: Option<Duration>,
     /// Stack for the guest, in bytes.
@@ -72,6 +77,7 @@ impl Default for RecordOptions {
         Self {
             clock: true,
             counts: None,
+            paths: false,
             timeout: None,
             stack: RECORD_STACK,
             functions: Vec::new(),
@@ -102,6 +108,13 @@ pub(crate) struct Live {
     pub targets: Vec<Span>,
     pub spans: Vec<Span>,
     growth: Option<Event>,
+    paths: Option<PathHost>,
+}
+
+impl HasPaths for Live {
+    fn paths(&mut self) -> Option<&mut PathHost> {
+        self.paths.as_mut()
+    }
 }
 
 /// The error with which a host call ends that was stopped from outside.
@@ -208,7 +221,20 @@ pub fn record(
         export_start: true,
         ..Options::default()
     };
-    let rewritten = rewrite(bytes, program, the_plan.as_ref(), &rewriting)?;
+    let path_plan = match options.paths {
+        true if the_plan.is_some() => return Err(RecordError::OneLens),
+        true => Some(PathPlan::new(program, None, Cuts::default())?),
+        false => None,
+    };
+    let probes = match &path_plan {
+        Some(plan) => Probes::Paths(PathProbes {
+            plan: TracePlan::Paths(plan),
+            in_memory: &[],
+            half: HALF_WORDS,
+        }),
+        None => the_plan.as_ref().into(),
+    };
+    let rewritten = rewrite(bytes, program, probes, &rewriting)?;
     let entries = entry_points(program, command)?;
     check_imports(program, &options.functions)?;
 
@@ -232,7 +258,24 @@ pub fn record(
         plan: the_plan.as_ref(),
         entries,
     };
-    let recorded = on_guest_thread(options.stack, || run.run(&module, interrupt, log))?;
+    let guest = |paths| on_guest_thread(options.stack, || run.run(&module, interrupt, log, paths));
+    let recorded = match &path_plan {
+        None => guest(None)?,
+        Some(plan) => {
+            let words = WordWriter::new(out, plan)?;
+            let (producer, messages) = Producer::new(HALF_WORDS);
+            let host = PathHost::new(producer, plan.entry_ids().clone());
+            std::thread::scope(|scope| {
+                let consumer = scope.spawn(move || words.write(messages));
+                let recorded = guest(Some(host));
+                // Its reason is the better one: the guest only learns that it is gone.
+                match consumer.join() {
+                    Ok(written) => written.and(recorded),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            })?
+        }
+    };
     if let Some(counts) = &recorded.counts {
         out.counts(counts)?;
     }
@@ -341,8 +384,9 @@ impl Run<'_> {
         module: &Module,
         interrupt: &Interrupt,
         log: LogWriter,
+        paths: Option<PathHost>,
     ) -> Result<Recorded, RecordError> {
-        let mut store = Store::new(module.engine(), self.host(interrupt, log)?);
+        let mut store = Store::new(module.engine(), self.host(interrupt, log, paths)?);
         let mut imports = Vec::with_capacity(self.program.imports.len());
         let mut needs_memory = false;
         for (i, (import, wanted)) in self
@@ -361,7 +405,8 @@ impl Run<'_> {
             if let Some(offered) =
                 host_function(&self.options.functions, &import.module, &import.name)
             {
-                imports.push(offered.define(&mut store, found, id).into());
+                let function = offered.define(&mut store, found, id);
+                imports.push(saying(&mut store, function, id).into());
                 continue;
             }
             needs_memory = true;
@@ -374,7 +419,7 @@ impl Run<'_> {
                     expected: expected.to_string(),
                 });
             }
-            imports.push(function.into());
+            imports.push(saying(&mut store, function, id).into());
         }
         let instance =
             Instance::new(&mut store, module, &imports).map_err(RecordError::instantiate)?;
@@ -390,13 +435,17 @@ impl Run<'_> {
             .ok_or(RecordError::NoMemory)?;
         let limit = counters.data_ptr(&store) as usize + LIMIT_AT as usize;
         let guard = self.options.clock.then(|| interrupt.guard(limit));
+        // Dropped before the store: until then the consumer may be reading the store's memory.
+        let quiet = PathHost::connect(&mut store, &instance, &self.rewritten.layout)?;
         let start = cpu_time();
         let (outcome, results) = self.call_entries(&mut store, &instance)?;
         let cpu_seconds = cpu_time() - start;
         drop(guard);
+        PathHost::finish(&mut store)?;
+        drop(quiet);
 
         store.data_mut().flush_growth()?;
-        let memory = counters.data(&store).to_vec();
+        let memory = counters.data(&store)[..self.rewritten.layout.buffer() as usize].to_vec();
         let live = store.into_data();
         live.log.finish()?;
         let index = OperatorIndex::new(self.program, self.bytes);
@@ -455,6 +504,9 @@ impl Run<'_> {
                 args: args.clone(),
             })?;
             store.data_mut().entered += 1;
+            if let Some(paths) = &store.data().paths {
+                paths.host_call(*function)?;
+            }
             let callee =
                 instance
                     .get_func(&mut *store, export)
@@ -476,7 +528,12 @@ impl Run<'_> {
         Ok((Outcome::Returned, last))
     }
 
-    fn host(&self, interrupt: &Interrupt, log: LogWriter) -> Result<Live, RecordError> {
+    fn host(
+        &self,
+        interrupt: &Interrupt,
+        log: LogWriter,
+        paths: Option<PathHost>,
+    ) -> Result<Live, RecordError> {
         let command = self.command;
         let arguments = arguments(command);
         let wasi = wasi_context(command, &arguments, self.options)?;
@@ -502,8 +559,23 @@ impl Run<'_> {
             targets: Vec::new(),
             spans: Vec::new(),
             growth: None,
+            paths,
         })
     }
+}
+
+/// A function that first says its number, if a table may hold it and the path is written.
+fn saying(store: &mut Store<Live>, function: Func, import: ImportId) -> Func {
+    let id = FuncId::from_u32(import.as_u32());
+    let paths = store.data().paths.as_ref();
+    if paths.and_then(|paths| paths.number(id)).is_none() {
+        return function;
+    }
+    let ty = function.ty(&*store);
+    Func::new(&mut *store, ty, move |mut caller, params, results| {
+        say_number(caller.as_context_mut(), id)?;
+        function.call(&mut caller, params, results)
+    })
 }
 
 /// `argv` of the guest.

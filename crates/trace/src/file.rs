@@ -160,6 +160,13 @@ impl TraceFile {
         Some(self.reader(position))
     }
 
+    /// The section of a kind that was begun last, complete or not.
+    pub fn last_begun(&self, kind: Kind) -> Option<SectionReader> {
+        let mut sections = self.inner.state.sections.iter();
+        let position = sections.rposition(|section| section.kind == kind)?;
+        Some(self.reader(position))
+    }
+
     /// All bytes of the section of a kind that was completed last, of which there may be at most `limit`.
     ///
     /// # Errors

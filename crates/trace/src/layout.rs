@@ -58,6 +58,8 @@ impl Kind {
     pub const PATHS: Kind = Kind(6);
     /// The nodes of the whole path, and what its segments hold; the last one belongs to the last [`Kind::PATHS`].
     pub const PATH_INDEX: Kind = Kind(7);
+    /// What the probes of a live run wrote of its path, to be compacted into [`Kind::PATHS`].
+    pub const PATH_WORDS: Kind = Kind(8);
 
     /// Whether a file may hold only one section of this kind.
     pub(crate) fn is_single(self) -> bool {
@@ -76,6 +78,7 @@ impl fmt::Display for Kind {
             Kind::COUNTS => f.pad("COUNTS"),
             Kind::PATHS => f.pad("PATHS"),
             Kind::PATH_INDEX => f.pad("PATH-INDEX"),
+            Kind::PATH_WORDS => f.pad("PATH-WORDS"),
             Kind(other) => f.pad(&format!("KIND-{other}")),
         }
     }

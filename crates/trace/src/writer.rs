@@ -146,6 +146,11 @@ impl TraceWriter {
         self.begin(kind, name, codec::NORMAL)
     }
 
+    /// Begins a section whose chunks come during a run and must not hold it up: they are compressed fast.
+    pub fn live_section(&self, kind: Kind, name: Option<&str>) -> Result<SectionWriter> {
+        self.begin(kind, name, codec::FAST)
+    }
+
     /// Makes everything written so far part of the file, by an index and a footer. A killed process loses
     /// nothing of it; for a power failure see [`TraceWriter::commit_durable`].
     pub fn commit(&self) -> Result<()> {

@@ -3,13 +3,15 @@
 use std::sync::mpsc::sync_channel;
 
 use afterimage_ids::Counts;
-use afterimage_program::Program;
-use afterimage_trace::{Kind, SectionWriter, TraceFile, TraceWriter};
+use afterimage_paths::{Cuts, FinalFrame, Finish, PathPlan, Regenerator, Sink};
+use afterimage_program::{OperatorIndex, Program};
+use afterimage_trace::{End, Ending, Kind, SectionWriter, Standing, TraceFile, TraceWriter};
 use afterimage_wpp::codec::{self, NodeContext};
 use afterimage_wpp::{Directory, Limits, Segment, Summary};
 
-use super::grammar::GrammarSink;
-use super::lens::{Traced, trace_paths};
+use super::WordReader;
+use super::grammar::{GrammarSink, Nodes};
+use super::lens::{ends_inside, trace_paths};
 use crate::replay::Progress;
 use crate::{Cache, RecordError};
 
@@ -24,7 +26,10 @@ pub struct BuiltPaths {
     pub stored: u64,
 }
 
-/// Re-executes a recording and adds the whole path to a file. The caller commits.
+/// Adds the whole path of a recorded execution to a file: by compacting what was written during the live run, if that is there, and by
+/// re-executing the recording otherwise. The caller commits.
+///
+/// Of a run that was cut off, what was written before is compacted.
 ///
 /// # Errors
 /// If the recording cannot be repeated exactly, or the file cannot be written.
@@ -37,47 +42,143 @@ pub fn build_paths(
     progress: &Progress,
     out: &TraceWriter,
 ) -> Result<BuiltPaths, RecordError> {
+    let live = live_words(file, program)?;
+    let cut = file.end()?.is_none();
+    let segments = out.section(Kind::PATHS, None)?;
+    let (nodes, (time, bits), (summaries, stored)) = coded(segments, |sink| match live {
+        Some((plan, words)) => compact(file, bytes, program, &plan, words, sink),
+        None => {
+            let traced = trace_paths(file, bytes, program, feedback, cache, progress, sink)?;
+            Ok((traced.sink, (traced.time, traced.bits)))
+        }
+    })?;
+    let directory = Directory {
+        nodes: nodes.nodes,
+        continuations: nodes.continuations,
+        summaries,
+        bits,
+        left_out: match cut {
+            true => "what followed when the recording was cut off".to_owned(),
+            false => String::new(),
+        },
+    };
+    out.whole(Kind::PATH_INDEX, &directory.encode())?;
+    Ok(BuiltPaths { time, bits, stored })
+}
+
+/// What a live run wrote of its path, if it holds all that there is to know. Where the run ended in the middle of code, what that kept in a
+/// local is lost.
+fn live_words(
+    file: &TraceFile,
+    program: &Program,
+) -> Result<Option<(PathPlan, WordReader)>, RecordError> {
+    if file.end()?.is_some_and(|end| ends_inside(&end).is_some()) {
+        return Ok(None);
+    }
+    let plan = PathPlan::new(program, None, Cuts::default())?;
+    let words = WordReader::open(file, &plan)?;
+    Ok(words.map(|words| (plan, words)))
+}
+
+/// Regenerates the path from the words of a live run.
+fn compact<S: Sink>(
+    file: &TraceFile,
+    bytes: &[u8],
+    program: &Program,
+    plan: &PathPlan,
+    mut words: WordReader,
+    mut sink: S,
+) -> Result<(S, (u64, u64)), RecordError> {
+    let mut regenerator = Regenerator::new(program, plan);
+    let mut bits = 0;
+    while let Some(piece) = words.next()? {
+        for function in piece.calls {
+            regenerator.host_call(function);
+        }
+        bits += 64 * piece.words.len() as u64;
+        regenerator.feed(&piece.words, &mut sink)?;
+    }
+    if let Some(end) = file.end()? {
+        let index = OperatorIndex::new(program, bytes);
+        regenerator.finish(&recorded_finish(program, &index, &end)?, &mut sink)?;
+    }
+    Ok((sink, (regenerator.time(), bits)))
+}
+
+/// Where a recording's path ends.
+fn recorded_finish(
+    program: &Program,
+    index: &OperatorIndex<'_>,
+    end: &End,
+) -> Result<Finish, RecordError> {
+    if matches!(end.ending, Ending::Returned | Ending::Exception { .. }) {
+        return Ok(Finish::Done);
+    }
+    let entered = end.frames.iter().rev();
+    let entered = entered.filter(|frame| frame.standing != Standing::NotEntered);
+    let frames = entered.map(|frame| {
+        let unknown = || RecordError::UnknownPlace(frame.offset.to_string());
+        let function = program.function(frame.function).ok_or_else(unknown)?;
+        let block = match frame.standing {
+            Standing::Before if frame.offset == function.body.start => function.cfg.graph.root(),
+            _ => {
+                let found = index.find(frame.offset);
+                let block = found.and_then(|(_, op)| function.block_of(op));
+                block.ok_or_else(unknown)?
+            }
+        };
+        Ok(FinalFrame {
+            function: frame.function,
+            block,
+        })
+    });
+    Ok(Finish::Open(frames.collect::<Result<_, RecordError>>()?))
+}
+
+/// What a section of segments came to: their summaries and bytes.
+type Coded = (Vec<Summary>, u64);
+
+/// Makes a grammar of what `paths` tells the sink, while another thread codes and writes its segments: that takes longer
+/// than all else.
+fn coded<R>(
+    section: SectionWriter,
+    paths: impl FnOnce(SegmentSink<'_>) -> Result<(SegmentSink<'_>, R), RecordError>,
+) -> Result<(Nodes, R, Coded), RecordError> {
     let mut writer = SegmentWriter {
-        section: out.section(Kind::PATHS, None)?,
+        section,
         summaries: Vec::new(),
         stored: 0,
         end: 0,
     };
-    // Coding takes longer than all else, so it has a thread of its own. A segment waits for the one before.
+    // A segment waits for the one before.
     let (segments, queue) = sync_channel::<Cut>(1);
-    let (traced, written) = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let coder = scope.spawn(move || {
             for cut in queue {
                 writer.segment(cut)?;
             }
             writer.finish()
         });
-        let sink = GrammarSink::new(Limits::default(), |segment, contexts: &[_]| {
+        let told = |segment: Segment, contexts: &[NodeContext]| {
             let contexts = contexts.to_vec();
             // Nobody takes it if the coder has failed, which is told below.
             let _ = segments.send(Cut { segment, contexts });
-        });
-        let traced = trace_paths(file, bytes, program, feedback, cache, progress, sink)
-            .map(|Traced { sink, time, bits }| (sink.finish(), time, bits));
+        };
+        let told: Box<Told<'_>> = Box::new(told);
+        let nodes = paths(GrammarSink::new(Limits::default(), told))
+            .map(|(sink, result)| (sink.finish(), result));
         drop(segments);
         let written = match coder.join() {
             Ok(written) => written,
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        (traced, written)
-    });
-    let (nodes, time, bits) = traced?;
-    let (summaries, stored) = written?;
-    let directory = Directory {
-        nodes: nodes.nodes,
-        continuations: nodes.continuations,
-        summaries,
-        bits,
-        left_out: String::new(),
-    };
-    out.whole(Kind::PATH_INDEX, &directory.encode())?;
-    Ok(BuiltPaths { time, bits, stored })
+        let (nodes, result) = nodes?;
+        Ok((nodes, result, written?))
+    })
 }
+
+type Told<'a> = dyn FnMut(Segment, &[NodeContext]) + Send + 'a;
+type SegmentSink<'a> = GrammarSink<Box<Told<'a>>>;
 
 /// A segment, and the contexts of the nodes so far.
 struct Cut {

@@ -1,11 +1,11 @@
 //! The path of a recorded execution, made by re-executing it.
 
-use afterimage_ids::{Counts, EntityRef, FuncId};
+use afterimage_ids::{Counts, FuncId};
 use afterimage_paths::{Cuts, FinalFrame, Finish, PathPlan, Sink};
 use afterimage_placement::OpenFrame;
 use afterimage_program::Program;
 use afterimage_rewrite::{PathProbes, Probes, TracePlan};
-use afterimage_trace::{Ending, Standing as FrameStanding, TraceFile};
+use afterimage_trace::{End, Ending, Standing as FrameStanding, TraceFile};
 
 use super::{Consumed, HALF_WORDS, PathHost, Producer, consume};
 use crate::ending::{Outcome, open_frames};
@@ -39,7 +39,7 @@ pub fn trace_paths<S: Sink + Send>(
 ) -> Result<Traced<S>, RecordError> {
     let job = Job::open(file, bytes, program, cache, progress)?;
     let plan = PathPlan::new(program, feedback, Cuts::default())?;
-    let in_memory = ends_inside(&job);
+    let in_memory = Vec::from_iter(ends_inside(&job.end));
     let probes = PathProbes {
         plan: TracePlan::Paths(&plan),
         in_memory: &in_memory,
@@ -86,22 +86,15 @@ pub fn trace_paths<S: Sink + Send>(
     })
 }
 
-/// The functions in whose code the run ends: what they keep in locals would be lost.
-fn ends_inside(job: &Job<'_>) -> Vec<FuncId> {
+/// The function in whose code the run ends, if it does: what it keeps in locals is lost.
+pub(super) fn ends_inside(end: &End) -> Option<FuncId> {
     let in_host = matches!(
-        job.end.ending,
+        end.ending,
         Ending::Returned | Ending::Exited { .. } | Ending::HostError { .. }
     );
-    let inside = job
-        .end
-        .frames
-        .iter()
-        .filter(|frame| !in_host && frame.standing != FrameStanding::NotEntered);
-    inside
-        .map(|frame| frame.function)
-        .take(1)
-        .filter(|function| function.index() >= job.program.imports.len())
-        .collect()
+    let mut frames = end.frames.iter();
+    let inside = frames.find(|frame| frame.standing != FrameStanding::NotEntered);
+    inside.filter(|_| !in_host).map(|frame| frame.function)
 }
 
 /// Where the path ends.

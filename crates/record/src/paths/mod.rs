@@ -6,6 +6,7 @@ mod grammar;
 mod lens;
 mod probes;
 mod regenerate;
+mod words;
 
 pub use buffer::ConsumerGone;
 pub(crate) use buffer::{Message, Producer};
@@ -14,6 +15,7 @@ pub use grammar::{GrammarSink, Nodes};
 pub use lens::{Traced, trace_paths};
 pub(crate) use probes::{HasPaths, PathHost, say_number};
 pub(crate) use regenerate::{Consumed, consume};
+pub(crate) use words::{WordReader, WordWriter};
 
 /// How many words each half of the buffer has: 1 MiB, some ten million blocks.
 pub(crate) const HALF_WORDS: u32 = 1 << 17;
