@@ -6,6 +6,7 @@ mod branches;
 mod columns;
 mod extraction;
 mod memory;
+mod papers;
 mod prefix;
 mod random;
 mod raw;
@@ -148,6 +149,7 @@ fn report(results: &Results) -> String {
         results.runs,
     );
     out += &summary::report(rows);
+    out += &papers::report(rows);
     out += &recording::report(rows);
     out += &speed::report(rows);
     out += &access::report(rows);

@@ -37,7 +37,7 @@ pub(crate) struct Prefix {
     sequitur_words: u64,
     pub sequitur_packed: u64,
     sequitur_seconds: f64,
-    twpp_file: u64,
+    pub twpp_file: u64,
     /// Milliseconds for one function's trace out of Sequitur's grammar, and out of the TWPP file.
     sequitur_read_ms: f64,
     sequitur_process_ms: f64,
@@ -46,6 +46,13 @@ pub(crate) struct Prefix {
     raw_blocks: u64,
     raw_zstd: u64,
     raw_ours: Ours,
+}
+
+impl Prefix {
+    /// How many times longer it takes to extract a function's trace from Sequitur's grammar than from the TWPP file.
+    pub(crate) fn sequitur_to_twpp(&self) -> f64 {
+        (self.sequitur_read_ms + self.sequitur_process_ms) / self.twpp_ms
+    }
 }
 
 /// Our sizes in bytes.
@@ -309,7 +316,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
             Column::cost("process ms", 1, |row: &Row| row.prefix.sequitur_process_ms),
             Column::cost("TWPP ms", 3, |row: &Row| row.prefix.twpp_ms),
             Column::gain("Sequitur/TWPP", 0, |row: &Row| {
-                (row.prefix.sequitur_read_ms + row.prefix.sequitur_process_ms) / row.prefix.twpp_ms
+                row.prefix.sequitur_to_twpp()
             }),
             Column::gain("Sequitur Mpaths/s", 1, |row: &Row| {
                 row.prefix.paths as f64 / 1e6 / row.prefix.sequitur_seconds

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::columns::{Column, table};
 use super::memory::{forget_peak, peak_mib};
-use super::scheme::Prepared;
+use super::scheme::{BRANCHES, Prepared, SCHEMES};
 use super::subject::Subject;
 use super::{Row, name};
 use crate::statistics::Sample;
@@ -261,33 +261,43 @@ pub(crate) fn report(rows: &[Row]) -> String {
     out
 }
 
-/// The 1992 paper's Table 3: a bit for every branch against what recordings write now.
+impl Recording {
+    /// What the way that writes every branch's outcome writes per block, and its seconds; then those of recordings.
+    fn branches_and_ours(&self) -> [(f64, f64); 2] {
+        let of = |which: &str| {
+            let found = self.schemes.iter().find(|scheme| scheme.name == which);
+            found.map_or((f64::NAN, f64::NAN), |written| {
+                (written.bits_per_block(), written.seconds.median)
+            })
+        };
+        [of(BRANCHES), of(SCHEMES[0].name)]
+    }
+
+    /// How many times more the way that writes every branch's outcome writes than recordings do, and how many times longer it takes.
+    pub(crate) fn branches_to_ours(&self) -> (f64, f64) {
+        let [old, new] = self.branches_and_ours();
+        (old.0 / new.0, old.1 / new.1)
+    }
+}
+
+/// The 1992 paper's Table 3: every branch's outcome against what recordings write.
 pub(crate) fn branches(rows: &[Row]) -> String {
-    let of = |row: &Row, which: &str| {
-        let schemes = row.recording.schemes.iter();
-        let found = schemes.filter(|scheme| scheme.name == which).next();
-        found.map_or((f64::NAN, f64::NAN), |written| {
-            // The words of two runs may differ in length where a program asks for random numbers.
-            (
-                written.bits_per_block() * row.blocks as f64 / 8e6,
-                written.seconds.median,
-            )
-        })
+    let megabytes = |row: &Row, which: usize| {
+        row.recording.branches_and_ours()[which].0 * row.blocks as f64 / 8e6
     };
-    let old = move |row: &Row| of(row, super::scheme::BRANCHES);
-    let new = move |row: &Row| of(row, row.recording.schemes[0].name);
+    let seconds = |row: &Row, which: usize| row.recording.branches_and_ours()[which].1;
     table(
         "1992, Table 3: every branch's outcome as it is taken (old) against what recordings write (new): megabytes and seconds",
         rows,
         name,
         &[
-            Column::fact("old MB", 2, move |row: &Row| old(row).0),
-            Column::fact("new MB", 2, move |row: &Row| new(row).0),
-            Column::gain("old/new", 2, move |row: &Row| old(row).0 / new(row).0),
+            Column::fact("old MB", 2, move |row: &Row| megabytes(row, 0)),
+            Column::fact("new MB", 2, move |row: &Row| megabytes(row, 1)),
+            Column::gain("old/new", 2, |row: &Row| row.recording.branches_to_ours().0),
             Column::fact("plain s", 3, |row: &Row| row.recording.plain_seconds.median),
-            Column::fact("old s", 3, move |row: &Row| old(row).1),
-            Column::fact("new s", 3, move |row: &Row| new(row).1),
-            Column::gain("old/new", 2, move |row: &Row| old(row).1 / new(row).1),
+            Column::fact("old s", 3, move |row: &Row| seconds(row, 0)),
+            Column::fact("new s", 3, move |row: &Row| seconds(row, 1)),
+            Column::gain("old/new", 2, |row: &Row| row.recording.branches_to_ours().1),
         ],
     )
 }

@@ -106,11 +106,6 @@ impl Subject {
         })
     }
 
-    /// How many blocks were executed.
-    pub(crate) fn blocks(&self) -> f64 {
-        self.built.time as f64
-    }
-
     /// Opens all segments of the path.
     pub(crate) fn open_all(&self) -> Result<()> {
         let mut cursor = self.path.cursor();

@@ -22,10 +22,10 @@ pub(crate) struct Traces {
     paths: u64,
     /// The dynamic call graph, the path traces, and what the transformations make of these.
     call_graph: u64,
-    original: u64,
-    unique: u64,
-    compacted: u64,
-    timestamped: u64,
+    pub original: u64,
+    pub unique: u64,
+    pub compacted: u64,
+    pub timestamped: u64,
     dictionaries: u64,
     call_graph_compressed: u64,
     /// The same as a file, its numbers as short as they can be.
@@ -38,9 +38,25 @@ pub(crate) struct Traces {
     dynamic_edges: u64,
     /// Timestamps of a node of a dynamic graph on average, and the integers that they take.
     timestamps: f64,
-    integers: f64,
+    pub integers: f64,
     /// For each of [`LIMITS`], the share of calls that are to functions with at most so many path traces.
     redundancy: Vec<f64>,
+}
+
+impl Traces {
+    /// Call graph and path traces as they are at first.
+    pub(crate) fn original_total(&self) -> u64 {
+        self.call_graph + self.original
+    }
+
+    fn compacted_total(&self) -> u64 {
+        self.call_graph_compressed + self.timestamped + self.dictionaries
+    }
+
+    /// How many times smaller the whole is, in words of four bytes.
+    pub(crate) fn factor(&self) -> f64 {
+        self.original_total() as f64 / self.compacted_total() as f64
+    }
 }
 
 /// Numbers of path traces at which Figure 8 is read.
@@ -133,8 +149,6 @@ fn factor<'a>(
 }
 
 pub(crate) fn report(rows: &[Row]) -> String {
-    let original = |t: &Traces| t.call_graph + t.original;
-    let total = |t: &Traces| t.call_graph_compressed + t.timestamped + t.dictionaries;
     let mut out = table(
         "2001, Table 1: original sizes in megabytes, and how long it takes to collect all path traces from the recording, its segments being open, and to compact them and make the file",
         rows,
@@ -142,7 +156,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         &[
             megabytes("call graph", |t| t.call_graph),
             megabytes("path traces", |t| t.original),
-            megabytes("total", original),
+            megabytes("total", Traces::original_total),
             Column::fact("Mcalls", 2, |row: &Row| row.traces.calls as f64 / 1e6),
             Column::fact("functions", 0, |row: &Row| row.traces.functions),
             Column::fact("unique traces", 0, |row: &Row| row.traces.paths),
@@ -172,10 +186,10 @@ pub(crate) fn report(rows: &[Row]) -> String {
             megabytes("call graph", |t| t.call_graph_compressed),
             megabytes("traces", |t| t.timestamped),
             megabytes("dictionaries", |t| t.dictionaries),
-            megabytes("total", total),
-            factor("factor", original, total),
+            megabytes("total", Traces::compacted_total),
+            factor("factor", Traces::original_total, Traces::compacted_total),
             megabytes("file", |t| t.file),
-            factor("factor of the file", original, |t| t.file),
+            factor("factor of the file", Traces::original_total, |t| t.file),
             Column::cost("file bits/block", 3, |row: &Row| {
                 row.traces.file as f64 * 8.0 / row.blocks as f64
             }),
