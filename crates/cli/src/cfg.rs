@@ -3,21 +3,30 @@
 use std::path::PathBuf;
 
 use afterimage_placement::{Mode, PlanOptions, Probe, Site, plan};
+use afterimage_present::{Whole, dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
 use afterimage_program::{BlockKind, Function, dump};
+use afterimage_query::paths::{DynamicGraph, GraphNodes};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
 
+use crate::build;
 use crate::exit::Exit;
-use crate::input::{self, Kind};
-use crate::output::{harmless, write};
+use crate::input::{self, Kind, Loaded};
+use crate::output::{Color, harmless, write};
 use crate::record::counted;
 
-/// Show the control-flow graph of a function
+/// Show the control-flow graph of a function, or what one call did in it and when
+///
+/// With --dynamic, the graph is that of one call of a recorded run: its nodes are what the call executed, chains of blocks (dynamic
+/// basic blocks) unless --nodes blocks; each has the steps of the call at which it was executed, as l, l:h or l:h:s (every s-th from
+/// l to h).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   afterimage cfg app.wasm --function main
-  afterimage cfg app.wasm --function 12 --format dot | dot -Tsvg > graph.svg")]
+  afterimage cfg app.wasm --function 12 --format dot | dot -Tsvg > graph.svg
+  afterimage cfg app.aft --function main --dynamic
+  afterimage cfg app.aft --function f --dynamic --call 3 --format dot | dot -Tsvg > call.svg")]
 pub(crate) struct Arguments {
     /// The function, by index, name or demangled name
     #[arg(long, value_name = "F")]
@@ -25,6 +34,21 @@ pub(crate) struct Arguments {
     /// Also show where counters are placed: by quick mode, slow, or over the whole program
     #[arg(long)]
     counters: Option<CountersArgument>,
+    /// What a call executed and when, from a recording
+    #[arg(long, conflicts_with = "counters")]
+    dynamic: bool,
+    /// Which call, from 1, in the order in which they begin [default: 1]
+    #[arg(long, value_name = "K", requires = "dynamic", conflicts_with = "trace")]
+    call: Option<u64>,
+    /// Instead of a call: which unique path trace, as `afterimage paths` numbers them
+    #[arg(long, value_name = "I", requires = "dynamic")]
+    trace: Option<usize>,
+    /// What the nodes are [default: dbb]
+    #[arg(long, requires = "dynamic")]
+    nodes: Option<NodesArgument>,
+    /// Write all timestamps, however many there are
+    #[arg(long, requires = "dynamic")]
+    whole: bool,
     /// The format of the graph
     #[arg(long, default_value = "text")]
     format: Format,
@@ -38,6 +62,15 @@ enum Format {
     Text,
     Dot,
     Json,
+}
+
+/// The nodes of a dynamic graph.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum NodesArgument {
+    /// Dynamic basic blocks: chains that are executed as a whole
+    Dbb,
+    /// Blocks
+    Blocks,
 }
 
 /// A placement of counters that needs no earlier run.
@@ -126,6 +159,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         )
     })?;
     let name = names.function(id);
+    if arguments.dynamic {
+        dynamic(&arguments, &loaded, function, name)?;
+        return Ok(Exit::Success);
+    }
     let placed = match arguments.counters {
         None => None,
         Some(mode) => Some(plan(
@@ -177,6 +214,42 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         Ok(())
     })?;
     Ok(Exit::Success)
+}
+
+/// The graph of one call.
+fn dynamic(arguments: &Arguments, loaded: &Loaded, function: &Function, name: &str) -> Result<()> {
+    let at = &arguments.program;
+    if let Kind::Program = input::kind(at)? {
+        bail!(
+            "{}: --dynamic shows what a call did, so it needs a recording; make one with: afterimage record {0}",
+            at.display()
+        );
+    }
+    let path = build::path(at, &input::recording(at)?, loaded)?;
+    let nodes = match arguments.nodes {
+        None | Some(NodesArgument::Dbb) => GraphNodes::Dynamic,
+        Some(NodesArgument::Blocks) => GraphNodes::Blocks,
+    };
+    let graph = match arguments.trace {
+        Some(trace) => DynamicGraph::of_trace(&path, function.id, trace, nodes),
+        None => DynamicGraph::of_call(&path, function.id, arguments.call.unwrap_or(1), nodes),
+    };
+    let graph = graph.with_context(|| format!("{}: {name}", at.display()))?;
+    let whole = match arguments.whole {
+        true => Whole::All,
+        false => Whole::Beginning,
+    };
+    write(None, false, |out| {
+        match arguments.format {
+            Format::Text => {
+                let style = Color::default().style(None);
+                dynamic_cfg_text(out, &graph, function, name, whole, style)?;
+            }
+            Format::Dot => dynamic_cfg_dot(out, &graph, function, name)?,
+            Format::Json => dynamic_cfg_json(out, &graph, function, name)?,
+        }
+        Ok(())
+    })
 }
 
 fn document<'a>(function: &Function, name: &'a str, probes: Option<&[Probe]>) -> Document<'a> {

@@ -92,7 +92,7 @@ impl HotPaths {
         let executed = path
             .nodes()
             .iter()
-            .filter(|&(id, node)| counts[id] > 0 && wanted(node.function));
+            .filter(|&(id, node)| counts[id] > 0 && node.left_out == 0 && wanted(node.function));
         let mut order: Vec<_> = executed.map(|(id, node)| (node.function, id)).collect();
         order.sort_unstable();
         let mut hot = Self::default();

@@ -1,0 +1,216 @@
+//! `afterimage paths`
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use afterimage_ids::FuncId;
+use afterimage_present::{
+    PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
+    traces_text,
+};
+use afterimage_program::OperatorIndex;
+use afterimage_query::paths::{
+    CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
+};
+use afterimage_query::stops;
+use afterimage_trace::TraceFile;
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::build;
+use crate::exit::Exit;
+use crate::input::{self, Loaded};
+use crate::output::{Color, say, write};
+
+/// Show which paths the run took: each function's unique path traces, hot paths, where a path occurs
+///
+/// A path trace is the sequence of blocks that one call of a function executes itself. Blocks have the numbers
+/// that `afterimage cfg` shows. Times count executed blocks from 1, over the whole run.
+///
+/// The path of the run is built when it is first needed, by re-executing the recording.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage paths app.aft                               how many traces each function has
+  afterimage paths app.aft --function main               the traces of one function
+  afterimage paths app.aft --function main --form twpp   … as timestamps of dynamic basic blocks
+  afterimage paths app.aft --hot                         the hot paths of the program
+  afterimage paths app.aft --find 2.3.4 --function main  where main executes 2, 3, 4
+  afterimage paths app.aft --find 'main:2.3>f:0.1'       … calls f after 3, which begins with 0, 1")]
+pub(crate) struct Arguments {
+    /// Only this function, by index, name or demangled name: its path traces, hot paths, or blocks to be found
+    #[arg(long, value_name = "F")]
+    function: Option<String>,
+    /// Hot paths: acyclic stretches (Ball and Larus), with counts, shares and source lines
+    #[arg(long, conflicts_with = "find")]
+    hot: bool,
+    /// Where these blocks are executed one after the other, whatever is called between them
+    #[arg(long, value_name = "2.3.4")]
+    find: Option<String>,
+    /// How the path traces of a function are written [default: blocks]
+    #[arg(long, requires = "function", conflicts_with_all = ["hot", "find"])]
+    form: Option<Form>,
+    /// Write long traces as a whole
+    #[arg(long, requires = "function", conflicts_with_all = ["hot", "find"])]
+    whole: bool,
+    /// The order of the functions [default: calls]
+    #[arg(long, conflicts_with_all = ["function", "hot", "find"])]
+    sort: Option<Order>,
+    /// Only the first N functions, traces, paths or occurrences [default: 25 for text; for JSON all, but 1000 occurrences]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// Where it goes [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// When to use color
+    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    color: Color,
+    /// The recording
+    #[arg(value_name = "FILE.aft")]
+    file: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Form {
+    /// Sequences of blocks
+    Blocks,
+    /// Sequences of dynamic basic blocks, and the dictionaries that say what these stand for
+    Dbb,
+    /// When each dynamic basic block is executed: steps l, l:h or l:h:s
+    Twpp,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Order {
+    /// Most calls first
+    Calls,
+    /// Most executed blocks first
+    Blocks,
+    /// Most unique path traces first
+    Traces,
+    /// In the order of the program
+    Program,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Rows that text shows if nothing else is asked for.
+const TEXT_ROWS: usize = 25;
+/// Occurrences that JSON shows if nothing else is asked for: there may be billions.
+const JSON_OCCURRENCES: usize = 1000;
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let file = input::recording(&arguments.file)?;
+    let loaded = input::recorded_program(&arguments.file, &file)?;
+    answer(&arguments, &file, &loaded).with_context(|| arguments.file.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()> {
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    // What is asked for is understood before anything is built for it.
+    let function = match &arguments.function {
+        None => None,
+        Some(function) => Some(names.find(function)?),
+    };
+    let wanted = match &arguments.find {
+        None => None,
+        Some(text) => Some(pattern(text, function, &loaded.program, &names)?),
+    };
+    if let Some(function) = function
+        && loaded.program.function(function).is_none()
+    {
+        bail!("{} is imported: it has no paths", names.function(function));
+    }
+    let path = build::path(&arguments.file, file, loaded)?;
+    let left_out = &path.segments().directory().left_out;
+    if !left_out.is_empty() {
+        say(format_args!("left out when the path was built: {left_out}"));
+    }
+    let shown = PathNames {
+        names: &names,
+        files: source.files(),
+    };
+    let text = arguments.format == Format::Text;
+    let top = arguments.top.or(text.then_some(TEXT_ROWS));
+    let style = arguments.color.style(arguments.output.as_deref());
+    let output = |report: &dyn Fn(&mut dyn Write) -> Result<()>| {
+        write(arguments.output.as_deref(), false, |out| report(out))
+    };
+    if let Some(pattern) = wanted {
+        let most = top.unwrap_or(JSON_OCCURRENCES);
+        let found = occurrences(&path, pattern, most)?;
+        return output(&|out| {
+            Ok(match text {
+                true => found_text(out, &found, shown, style)?,
+                false => paths_json(out, PathsJson::Found(&found), shown)?,
+            })
+        });
+    }
+    if arguments.hot {
+        let hot = hot(file, loaded, &source, &path, function, top)?;
+        return output(&|out| {
+            Ok(match text {
+                true => hot_text(out, &hot, shown, style)?,
+                false => paths_json(out, PathsJson::Hot(&hot), shown)?,
+            })
+        });
+    }
+    if let Some(function) = function {
+        let traces = Traces::of(&path, function)?;
+        let form = match arguments.form {
+            None | Some(Form::Blocks) => TraceForm::Blocks,
+            Some(Form::Dbb) => TraceForm::Dynamic,
+            Some(Form::Twpp) => TraceForm::Timestamped,
+        };
+        let whole = match arguments.whole {
+            true => Whole::All,
+            false => Whole::Beginning,
+        };
+        return output(&|out| {
+            Ok(match text {
+                true => traces_text(out, &traces, shown, form, whole, top, style)?,
+                false => paths_json(out, PathsJson::Traces(&traces, top), shown)?,
+            })
+        });
+    }
+    let order = match arguments.sort {
+        None | Some(Order::Calls) => CountOrder::Calls,
+        Some(Order::Blocks) => CountOrder::Blocks,
+        Some(Order::Traces) => CountOrder::Paths,
+        Some(Order::Program) => CountOrder::Program,
+    };
+    let counts = TraceCounts::of(&path, order, top)?;
+    output(&|out| {
+        Ok(match text {
+            true => trace_counts_text(out, &counts, shown, style)?,
+            false => paths_json(out, PathsJson::Counts(&counts), shown)?,
+        })
+    })
+}
+
+fn hot(
+    file: &TraceFile,
+    loaded: &Loaded,
+    source: &afterimage_program::SourceMap<'_>,
+    path: &RecordedPath,
+    function: Option<FuncId>,
+    top: Option<usize>,
+) -> Result<HotPaths> {
+    let end = file.end()?.ok_or_else(|| {
+        anyhow!("the recording was cut off before its end was written; record the program again")
+    })?;
+    let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
+    let stops = stops(&loaded.program, &index, &end)?;
+    let (program, module) = (&loaded.program, &loaded.bytes);
+    Ok(HotPaths::of(
+        path, program, module, source, &stops, function, top,
+    )?)
+}
