@@ -9,6 +9,7 @@ mod input;
 mod instrument;
 mod lens;
 mod output;
+mod paths;
 mod profile;
 mod progress;
 mod record;
@@ -32,6 +33,7 @@ struct Cli {
 enum Command {
     Record(record::Arguments),
     Profile(profile::Arguments),
+    Paths(paths::Arguments),
     Build(build::Arguments),
     Trace(trace::Arguments),
     Info(info::Arguments),
@@ -66,6 +68,7 @@ fn main() -> std::process::ExitCode {
     let result = match cli.command {
         Command::Record(arguments) => record::run(arguments),
         Command::Profile(arguments) => profile::run(arguments),
+        Command::Paths(arguments) => paths::run(arguments),
         Command::Build(arguments) => build::run(arguments),
         Command::Trace(arguments) => trace::run(arguments),
         Command::Info(arguments) => info::run(arguments),
