@@ -2,6 +2,7 @@
 
 mod arguments;
 mod build;
+mod calls;
 mod cfg;
 mod exit;
 mod info;
@@ -36,6 +37,7 @@ enum Command {
     Paths(paths::Arguments),
     Build(build::Arguments),
     Trace(trace::Arguments),
+    Calls(calls::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
     Cfg(cfg::Arguments),
@@ -71,6 +73,7 @@ fn main() -> std::process::ExitCode {
         Command::Paths(arguments) => paths::run(arguments),
         Command::Build(arguments) => build::run(arguments),
         Command::Trace(arguments) => trace::run(arguments),
+        Command::Calls(arguments) => calls::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Cfg(arguments) => cfg::run(arguments),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use afterimage_ids::FuncId;
 use afterimage_present::{
-    CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text,
+    CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text, grouped,
     trace_binary, trace_json, trace_text,
 };
 use afterimage_query::paths::{
@@ -345,7 +345,9 @@ fn ending(
     rest: Option<Rest>,
 ) -> Result<()> {
     if let Some(Rest { next, count }) = rest {
-        let more = count.map_or("more".to_owned(), |count| format!("{count} more"));
+        let more = count.map_or("more".to_owned(), |count| {
+            format!("{} more", grouped(count))
+        });
         let option = if stretch.reverse { "--to" } else { "--from" };
         writeln!(
             out,

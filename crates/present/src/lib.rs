@@ -3,6 +3,7 @@
 
 mod annotate;
 mod callgrind;
+mod calls;
 mod csv;
 mod dot;
 mod dynamic_cfg;
@@ -21,12 +22,16 @@ mod trace;
 
 pub use annotate::{Annotation, annotate};
 pub use callgrind::callgrind;
+pub use calls::{
+    CallReport, call_json, call_text, calls_json, calls_text, function_calls_text,
+};
 pub use csv::csv;
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::{dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
 pub use error::PresentError;
 pub use json::json;
 pub use lcov::lcov;
+pub use number::grouped;
 pub use paths::{
     PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
     traces_text,

@@ -1,7 +1,7 @@
 //! Numbers for people.
 
 /// A number with a comma before every third digit from the right.
-pub(crate) fn grouped(n: u64) -> String {
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {

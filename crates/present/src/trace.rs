@@ -13,6 +13,7 @@ use afterimage_query::paths::{BlockPlace, CallEntry, CallTree, CallsOf, Places, 
 use afterimage_wpp::{Activation, Segments, WholePath};
 
 pub use self::binary::{calls_binary, trace_binary};
+pub(crate) use self::calls::{Site, called_at};
 pub use self::calls::{calls_in_json, calls_in_text};
 pub use self::json::trace_json;
 pub use self::text::trace_text;

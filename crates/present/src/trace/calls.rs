@@ -32,8 +32,9 @@ struct Entry<'a> {
     from: Option<Site<'a>>,
 }
 
+/// Where a call was made.
 #[derive(Serialize)]
-struct Site<'a> {
+pub(crate) struct Site<'a> {
     function: u32,
     name: &'a str,
     block: u32,
@@ -41,7 +42,7 @@ struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    fn new<S>(
+    pub(crate) fn new<S>(
         scene: &Scene<'a, S>,
         (function, block): (FuncId, BlockId),
     ) -> Result<Self, PresentError> {
@@ -168,7 +169,7 @@ where
 }
 
 /// The line of the call, or its block where that is not known.
-fn called_at<S>(
+pub(crate) fn called_at<S>(
     scene: &Scene<'_, S>,
     (function, block): (FuncId, BlockId),
 ) -> Result<String, PresentError> {

@@ -2,7 +2,7 @@
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::{
-    Activation, CallEvent, Calls, Cursor, Occurrences, PathError, Segments, TargetError, WholePath,
+    Activation, CallEvent, Calls, Cursor, Occurrences, PathError, Segments, WholePath,
 };
 
 use super::Window;
@@ -160,7 +160,8 @@ impl<'a, S: Segments> CallsOf<'a, S> {
     }
 }
 
-/// The k-th activation of a function, counted from 1, and the activations that it is in, the outermost first. `None` if there are not so many.
+/// The k-th activation of a function, counted from 1, and before it the activations that it is in, the outermost first. Empty if there are
+/// not so many. O(log n) for each of them and each rule on the way down, but for those that do not begin and end in one segment.
 ///
 /// # Errors
 /// If the path cannot be read, or the activations are too many to be counted.
@@ -168,17 +169,21 @@ pub fn kth_call<S: Segments>(
     path: &WholePath<S>,
     function: FuncId,
     number: u64,
-) -> Result<Option<(CallEntry, Vec<Activation>)>, super::TraceError<S::Error>> {
-    let activations: Result<_, TargetError> = path.activations(function);
-    let Some(found) = activations?.select(number)? else {
-        return Ok(None);
+) -> Result<Vec<CallEntry>, super::TraceError<S::Error>> {
+    let Some(found) = path.activations(function)?.select(number)? else {
+        return Ok(Vec::new());
     };
     let mut cursor = path.cursor();
     let call = entry(path, &mut cursor, function, None, found.time)?;
     cursor.seek(found.time)?;
-    let mut stack = cursor.stack()?;
-    stack.truncate(call.depth);
-    Ok(Some((call, stack)))
+    let stack = cursor.stack()?;
+    let mut calls = Vec::with_capacity(call.depth + 1);
+    for (depth, open) in stack.iter().take(call.depth).enumerate() {
+        let outer = entry(path, &mut cursor, open.function, Some(depth), open.entered)?;
+        calls.push(outer);
+    }
+    calls.push(call);
+    Ok(calls)
 }
 
 /// What is known of an activation that begins at block T. Moves the cursor.

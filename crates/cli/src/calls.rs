@@ -1,0 +1,140 @@
+//! `afterimage calls`
+
+use std::path::PathBuf;
+
+use afterimage_ids::FuncId;
+use afterimage_present::{
+    CallReport, Scene, call_json, call_text, calls_json, calls_text, function_calls_text,
+};
+use afterimage_program::{Names, SourceMap};
+use afterimage_query::paths::{Places, kth_call};
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::exit::Exit;
+use crate::lens::{Traced, traced};
+use crate::output::{Color, SourceFiles, write};
+
+/// Show who called whom, exactly, and single calls
+///
+/// Blocks are counted as in a profile: "self" are those that a function executes itself, "inclusive" those that are executed while it
+/// is active, which counts each block once, however the function recurses.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage calls app.aft
+  afterimage calls app.aft --function parse
+  afterimage calls app.aft --function parse --call 1000
+  afterimage calls app.aft --function parse --call last")]
+pub(crate) struct Arguments {
+    /// The callers and callees of this function, by index, name or demangled name
+    #[arg(long, value_name = "F")]
+    function: Option<String>,
+    /// Its K-th call, from 1, or the last: who called, from where, when, for how long
+    #[arg(long, value_name = "K|last", requires = "function")]
+    call: Option<String>,
+    /// Only the first N rows of each table of text
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    top: usize,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// Where the report goes [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// When to use color
+    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    color: Color,
+    /// The recording
+    #[arg(value_name = "FILE.aft")]
+    file: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let traced = traced(&arguments.file)?;
+    answer(&arguments, &traced).with_context(|| arguments.file.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
+    let source = traced.loaded.source_map();
+    let names = traced.loaded.names(&source);
+    let function = arguments.function.as_deref();
+    let function = function.map(|text| traced.function(&names, text));
+    match (function.transpose()?, &arguments.call) {
+        (Some(function), Some(which)) => call(arguments, traced, function, which, &names, &source),
+        (function, _) => graph(arguments, traced, function, &names),
+    }
+}
+
+fn graph(
+    arguments: &Arguments,
+    traced: &Traced,
+    function: Option<FuncId>,
+    names: &Names,
+) -> Result<()> {
+    let graph = traced.path.call_graph()?;
+    let totals = graph.totals();
+    let totals = totals.ok_or_else(|| anyhow!("there are more calls than can be counted"))?;
+    let report = CallReport {
+        graph: &graph,
+        totals: &totals,
+        length: traced.path.length(),
+        names,
+    };
+    let out = arguments.output.as_deref();
+    let style = arguments.color.style(out);
+    write(out, false, |out| {
+        match (arguments.format, function) {
+            (Format::Json, only) => calls_json(out, &report, only)?,
+            (Format::Text, None) => calls_text(out, &report, arguments.top, style)?,
+            (Format::Text, Some(function)) => {
+                function_calls_text(out, &report, function, arguments.top, style)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn call(
+    arguments: &Arguments,
+    traced: &Traced,
+    function: FuncId,
+    which: &str,
+    names: &Names,
+    source: &SourceMap<'_>,
+) -> Result<()> {
+    let name = names.function(function);
+    let count = traced.path.activations(function)?.count();
+    let number = match which {
+        _ if count == 0 => bail!("{name} was never called"),
+        "last" => count,
+        which => match which.parse() {
+            Ok(number) if (1..=count).contains(&number) => number,
+            Ok(_) => bail!("{name} was called {count} times, so there is no call {which}"),
+            Err(_) => bail!("--call {which}: give a number from 1 on, or last"),
+        },
+    };
+    let calls = kth_call(&traced.path, function, number)?;
+    let out = arguments.output.as_deref();
+    let places = Places::new(&traced.loaded.program, &traced.loaded.bytes, source);
+    let scene = Scene {
+        path: &traced.path,
+        names,
+        places: &places,
+        sources: &SourceFiles,
+        style: arguments.color.style(out),
+    };
+    write(out, false, |out| {
+        match arguments.format {
+            Format::Text => call_text(out, &scene, &calls, number)?,
+            Format::Json => call_json(out, &scene, &calls, number)?,
+        }
+        Ok(())
+    })
+}

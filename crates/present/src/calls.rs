@@ -1,0 +1,335 @@
+//! The dynamic call graph, and single calls.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use afterimage_ids::FuncId;
+use afterimage_program::Names;
+use afterimage_query::paths::CallEntry;
+use afterimage_wpp::{CallEdge, CallGraph, CallTotal};
+use serde::Serialize;
+
+use crate::number::{counted, grouped, percent};
+use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
+use crate::trace::{Scene, Site, called_at};
+use crate::{PresentError, Style};
+
+/// The calls of a run.
+pub struct CallReport<'a> {
+    /// Who called whom.
+    pub graph: &'a CallGraph,
+    /// The calls of each function.
+    pub totals: &'a BTreeMap<FuncId, CallTotal>,
+    /// How many blocks the run executed.
+    pub length: u64,
+    /// The functions' names.
+    pub names: &'a Names,
+}
+
+/// What callers that are no function of the module are called.
+const HOST: &str = "(host)";
+
+impl CallReport<'_> {
+    fn name(&self, function: Option<FuncId>) -> String {
+        function.map_or(HOST.to_owned(), |function| {
+            plain(self.names.function(function))
+        })
+    }
+
+    fn total(&self, function: FuncId) -> CallTotal {
+        self.totals.get(&function).copied().unwrap_or_default()
+    }
+}
+
+/// Writes the functions that were called, those first that were active longest, at most `top`.
+///
+/// # Errors
+/// If `out` fails.
+pub fn calls_text(
+    out: &mut dyn Write,
+    report: &CallReport<'_>,
+    top: usize,
+    style: Style,
+) -> Result<(), PresentError> {
+    let mut rows: Vec<_> = report.totals.iter().collect();
+    rows.sort_by_key(|(_, total)| std::cmp::Reverse((total.inclusive, total.own)));
+    let calls: u128 = rows.iter().map(|(_, total)| u128::from(total.calls)).sum();
+    writeln!(
+        out,
+        "{} of {} in {}",
+        counted(u64::try_from(calls).unwrap_or(u64::MAX), "call"),
+        counted(rows.len() as u64, "function"),
+        counted(report.length, "block"),
+    )?;
+    writeln!(out)?;
+    let mut callers = BTreeMap::<FuncId, u64>::new();
+    for edge in report.graph.edges() {
+        *callers.entry(edge.callee).or_default() += 1;
+    }
+    let mut table = Table::new(&[
+        ("share", Right),
+        ("inclusive", Right),
+        ("self", Right),
+        ("calls", Right),
+        ("callers", Right),
+        ("callees", Right),
+        ("function", Left),
+    ]);
+    for &(&function, total) in rows.iter().take(top) {
+        table.row([
+            percent(total.inclusive, report.length),
+            grouped(total.inclusive),
+            grouped(total.own),
+            grouped(total.calls),
+            grouped(callers.get(&function).copied().unwrap_or(0)),
+            grouped(report.graph.callees(Some(function)).len() as u64),
+            report.name(Some(function)),
+        ]);
+    }
+    let own = |row: usize| Paint::of_share(rows[row].1.own, report.length);
+    table.write(out, style, own)?;
+    if rows.len() > top {
+        let more = counted((rows.len() - top) as u64, "more function");
+        writeln!(
+            out,
+            "… and {more}; --top shows them, --function the callers and callees of one"
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes who called a function and whom it called, those first that took longest.
+///
+/// # Errors
+/// If `out` fails.
+pub fn function_calls_text(
+    out: &mut dyn Write,
+    report: &CallReport<'_>,
+    function: FuncId,
+    top: usize,
+    style: Style,
+) -> Result<(), PresentError> {
+    let total = report.total(function);
+    let name = report.name(Some(function));
+    if total.calls == 0 {
+        writeln!(out, "{name} was never called")?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{name}: {}, {} of its own, {} with all that it calls ({} of the run)",
+        counted(total.calls, "call"),
+        counted(total.own, "block"),
+        grouped(total.inclusive),
+        percent(total.inclusive, report.length),
+    )?;
+    let callers: Vec<_> = report.graph.callers(function).copied().collect();
+    let callees = report.graph.callees(Some(function)).to_vec();
+    for (title, mut edges, who) in [
+        (
+            "called by",
+            callers,
+            (|edge| edge.caller) as fn(&CallEdge) -> _,
+        ),
+        ("calls", callees, |edge| Some(edge.callee)),
+    ] {
+        writeln!(out)?;
+        if edges.is_empty() {
+            writeln!(out, "{title} nothing")?;
+            continue;
+        }
+        edges.sort_by_key(|edge| std::cmp::Reverse((edge.inclusive, edge.calls)));
+        let mut table = Table::new(&[
+            ("calls", Right),
+            ("inclusive", Right),
+            ("self", Right),
+            (title, Left),
+        ]);
+        for edge in edges.iter().take(top) {
+            table.row([
+                grouped(edge.calls),
+                grouped(edge.inclusive),
+                grouped(edge.own),
+                report.name(who(edge)),
+            ]);
+        }
+        table.write(out, style, |_| Paint::Plain)?;
+        if edges.len() > top {
+            let more = counted((edges.len() - top) as u64, "more function");
+            writeln!(out, "… and {more}; --top shows them")?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    blocks: u64,
+    functions: Vec<FunctionObject<'a>>,
+    edges: Vec<EdgeObject>,
+}
+
+#[derive(Serialize)]
+struct FunctionObject<'a> {
+    index: u32,
+    name: &'a str,
+    calls: u64,
+    own: u64,
+    inclusive: u64,
+}
+
+#[derive(Serialize)]
+struct EdgeObject {
+    caller: Option<u32>,
+    callee: u32,
+    calls: u64,
+    own: u64,
+    inclusive: u64,
+}
+
+/// Writes the call graph, or the part of it around a function, as one JSON document.
+///
+/// # Errors
+/// If `out` fails.
+pub fn calls_json(
+    out: &mut dyn Write,
+    report: &CallReport<'_>,
+    only: Option<FuncId>,
+) -> Result<(), PresentError> {
+    let edges = report.graph.edges().iter();
+    let edges = edges
+        .filter(|edge| only.is_none_or(|only| edge.callee == only || edge.caller == Some(only)));
+    let functions = report.totals.iter();
+    let functions = functions.filter(|(function, _)| only.is_none_or(|only| only == **function));
+    let document = Document {
+        schema: "afterimage/calls/1",
+        blocks: report.length,
+        functions: functions
+            .map(|(&function, total)| FunctionObject {
+                index: function.as_u32(),
+                name: report.names.function(function),
+                calls: total.calls,
+                own: total.own,
+                inclusive: total.inclusive,
+            })
+            .collect(),
+        edges: edges
+            .map(|edge| EdgeObject {
+                caller: edge.caller.map(|caller| caller.as_u32()),
+                callee: edge.callee.as_u32(),
+                calls: edge.calls,
+                own: edge.own,
+                inclusive: edge.inclusive,
+            })
+            .collect(),
+    };
+    serde_json::to_writer(&mut *out, &document)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// How many frames of a stack are shown from either end.
+const FRAMES: usize = 20;
+
+/// Writes one call: when it was, and the stack, innermost first. `calls` are the call and before it those that it is in, the outermost first.
+///
+/// # Errors
+/// If `out` fails.
+pub fn call_text<S: afterimage_wpp::Segments>(
+    out: &mut dyn Write,
+    scene: &Scene<'_, S>,
+    calls: &[CallEntry],
+    number: u64,
+) -> Result<(), PresentError> {
+    let Some(call) = calls.last() else {
+        return Ok(());
+    };
+    let name = plain(scene.names.function(call.function));
+    let blocks = counted(call.blocks(scene.path.length()), "block");
+    write!(out, "{name}#{number}: from t={}", call.entered)?;
+    match call.left {
+        Some(left) => writeln!(out, " to t={left}, {blocks}")?,
+        None => writeln!(out, " to the end of the run, {blocks} so far")?,
+    }
+    let time = call.entered.to_string().len().max(6);
+    writeln!(out)?;
+    writeln!(
+        out,
+        "{:>5}  {:>time$}  {:22}  function",
+        "depth", "t", "called at"
+    )?;
+    for (at, frame) in calls.iter().rev().enumerate() {
+        if at == FRAMES && calls.len() > 2 * FRAMES {
+            writeln!(
+                out,
+                "{:>5}  {} more",
+                "…",
+                grouped((calls.len() - 2 * FRAMES) as u64)
+            )?;
+        }
+        if at >= FRAMES && calls.len() > 2 * FRAMES && at < calls.len() - FRAMES {
+            continue;
+        }
+        let place = frame.site.map(|site| called_at(scene, site)).transpose()?;
+        writeln!(
+            out,
+            "{:>5}  {:>time$}  {:22}  {}",
+            frame.depth,
+            frame.entered,
+            place.as_deref().unwrap_or(HOST),
+            plain(scene.names.function(frame.function))
+        )?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct CallDocument<'a> {
+    schema: &'static str,
+    call: u64,
+    stack: Vec<Frame<'a>>,
+}
+
+#[derive(Serialize)]
+struct Frame<'a> {
+    t: u64,
+    end: Option<u64>,
+    blocks: u64,
+    depth: usize,
+    function: u32,
+    name: &'a str,
+    from: Option<Site<'a>>,
+}
+
+/// Writes one call and the stack, innermost first, as one JSON document.
+///
+/// # Errors
+/// If `out` fails.
+pub fn call_json<S: afterimage_wpp::Segments>(
+    out: &mut dyn Write,
+    scene: &Scene<'_, S>,
+    calls: &[CallEntry],
+    number: u64,
+) -> Result<(), PresentError> {
+    let frame = |call: &CallEntry| -> Result<_, PresentError> {
+        Ok(Frame {
+            t: call.entered,
+            end: call.left,
+            blocks: call.blocks(scene.path.length()),
+            depth: call.depth,
+            function: call.function.as_u32(),
+            name: scene.names.function(call.function),
+            from: call.site.map(|site| Site::new(scene, site)).transpose()?,
+        })
+    };
+    let stack = calls.iter().rev().map(frame).collect::<Result<_, _>>()?;
+    let document = CallDocument {
+        schema: "afterimage/call/1",
+        call: number,
+        stack,
+    };
+    serde_json::to_writer(&mut *out, &document)?;
+    writeln!(out)?;
+    Ok(())
+}
