@@ -2,26 +2,31 @@
 
 mod arrivals;
 mod call_tree;
+mod contexts;
 mod file;
 mod find;
 mod fold;
+mod grammar;
 mod hot;
 mod places;
 mod position;
+mod timeline;
 mod trace;
 mod traces;
 mod verify;
 
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
+pub use contexts::{Context, ContextLimits, ContextTree, Rest};
 pub use file::{FileSegments, PathFileError, RecordedPath, recorded_path};
 pub use verify::{PathFinding, PathReport, PathRule, verify_path};
 pub use places::{BlockPlace, Places};
 pub use position::{PositionError, Positions};
+pub use timeline::{CallLengths, Merging, Timeline, TimelineEvent, TimelineLimits};
 pub use trace::{TraceError, Unit, Visits, Window, last};
 
 pub use afterimage_wpp::twpp::{DynamicCfg, PathCounts, Series};
 pub use afterimage_wpp::{Part, Pattern};
 pub use find::{Occurrence, Occurrences, OccurrencesError, PatternTextError, occurrences, pattern};
 pub use fold::{Fold, Folded, fold};
-pub use hot::{HotError, HotPath, HotPaths};
+pub use hot::{Code, HotError, HotPath, HotPaths};
 pub use traces::{CountOrder, DynamicGraph, GraphError, GraphNodes, TraceCounts, Traces, Whose};

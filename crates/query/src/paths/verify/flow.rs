@@ -10,6 +10,7 @@ use super::nodes::{NodeEnd, Nodes};
 use super::span::{First, Last, Outcome, Span};
 use super::{PathReport, PathRule};
 use crate::Stop;
+use crate::paths::grammar::multiplicities;
 
 /// An activation that is open between two items of a root; at the bottom, the host.
 #[derive(Clone, Copy, Debug)]
@@ -479,30 +480,4 @@ fn span_of(symbol: Symbol, spans: &PrimaryMap<RuleId, Option<Span>>) -> Option<S
         Some(rule) => spans[rule],
         None => symbol.as_node().map(Span::of_node),
     }
-}
-
-/// How often each rule is executed.
-fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {
-    let grammar = &segment.grammar;
-    let mut times: PrimaryMap<RuleId, u64> = grammar.rules.keys().map(|_| 0).collect();
-    let add = |times: &mut PrimaryMap<RuleId, u64>, symbol: Symbol, more: u64| {
-        if let Some(rule) = symbol.as_rule() {
-            times[rule] = times[rule].saturating_add(more);
-        }
-    };
-    for item in &segment.root {
-        if let Root::Run(symbol) = *item {
-            add(&mut times, symbol, 1);
-        }
-    }
-    for (id, rule) in grammar.rules.iter().rev() {
-        let each = match rule.kind {
-            Kind::Repeat(rounds) => times[id].saturating_mul(rounds),
-            Kind::Sequence | Kind::Call(_) => times[id],
-        };
-        for &symbol in grammar.symbols_of(id) {
-            add(&mut times, symbol, each);
-        }
-    }
-    times
 }

@@ -1,5 +1,8 @@
+//! Questions about the paths in files whose runs were made up: walks through the graphs of programs.
+//!
 //! `verify_path` finds nothing wrong with the path of a run, and each of its rules can fire.
 
+mod contexts;
 mod damage;
 mod mutations;
 mod walk;

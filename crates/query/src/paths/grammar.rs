@@ -1,0 +1,55 @@
+//! What several questions compute of a segment's grammar before they answer.
+
+use std::sync::Arc;
+
+use afterimage_ids::{PrimaryMap, RuleId};
+use afterimage_wpp::{Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
+
+/// Loads a segment and checks all that a walk over its grammar relies on. Linear.
+pub(super) fn checked<S: Segments>(
+    path: &WholePath<S>,
+    number: usize,
+) -> Result<Arc<Segment>, PathError<S::Error>> {
+    let segments = path.segments();
+    let segment = segments.load(number).map_err(|source| PathError::Load {
+        segment: number,
+        source,
+    })?;
+    segment
+        .check(path.nodes())
+        .map_err(|source| PathError::Check {
+            segment: number,
+            source,
+        })?;
+    if segment.summary() != segments.summaries()[number] {
+        return Err(PathError::Summary { segment: number });
+    }
+    Ok(segment)
+}
+
+/// How often each rule is executed. Linear. The segment must be sound.
+pub(super) fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {
+    let grammar = &segment.grammar;
+    let mut times: PrimaryMap<RuleId, u64> = grammar.rules.keys().map(|_| 0).collect();
+    // What is executed can be counted; rules that are not executed have no say.
+    let add = |times: &mut PrimaryMap<RuleId, u64>, symbol: Symbol, more: u64| {
+        if let Some(rule) = symbol.as_rule() {
+            times[rule] = times[rule].saturating_add(more);
+        }
+    };
+    for item in &segment.root {
+        if let Root::Run(symbol) = *item {
+            add(&mut times, symbol, 1);
+        }
+    }
+    for (id, rule) in grammar.rules.iter().rev() {
+        let each = match rule.kind {
+            Kind::Repeat(rounds) => times[id].saturating_mul(rounds),
+            Kind::Sequence | Kind::Call(_) => times[id],
+        };
+        for &symbol in grammar.symbols_of(id) {
+            add(&mut times, symbol, each);
+        }
+    }
+    times
+}

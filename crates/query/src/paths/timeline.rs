@@ -1,0 +1,394 @@
+//! The calls of a run in the order of time, so coarse that they can be looked at.
+//!
+//! Calls that are too short or too deep are merged with their neighbours into stretches that say how many there
+//! are and how many blocks they execute. What has only such calls in it is stepped over in O(1).
+
+mod known;
+mod lengths;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use afterimage_ids::{FuncId, PrimaryMap, RuleId};
+use afterimage_wpp::{Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
+
+use self::known::{Known, known, rules};
+pub use self::lengths::CallLengths;
+use super::Window;
+use super::grammar::checked;
+
+/// What is merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimelineLimits {
+    /// Calls that are in so many others.
+    pub depth: usize,
+    /// Calls during which fewer blocks are executed. Not those that are open where the stretch begins or ends, or between two segments of the
+    /// path.
+    pub min: u64,
+}
+
+/// Why calls are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Merging {
+    /// They are short.
+    Shorter,
+    /// They are deep.
+    Deeper,
+}
+
+/// What happens, and after how many blocks of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimelineEvent {
+    /// An activation begins, or is open where the stretch begins.
+    Begin {
+        /// Of which function.
+        function: FuncId,
+        /// Blocks before it.
+        time: u64,
+    },
+    /// The innermost activation that has begun ends, or is open where the stretch ends.
+    End {
+        /// Blocks until then.
+        time: u64,
+    },
+    /// Calls that were merged, in the innermost activation that has begun.
+    Merged {
+        /// Why.
+        why: Merging,
+        /// Blocks before the first of them.
+        from: u64,
+        /// Blocks until the end of the last.
+        to: u64,
+        /// How many calls, those that they make included.
+        calls: u64,
+        /// How many blocks are executed in them.
+        blocks: u64,
+    },
+}
+
+/// Walks through the calls of a window.
+pub struct Timeline<'a, S> {
+    path: &'a WholePath<S>,
+    window: Window,
+    limits: TimelineLimits,
+    /// The next segment, and the one that is walked through.
+    next: usize,
+    segment: Option<Walked>,
+    tasks: Vec<Task>,
+    /// How many blocks were executed before what comes next.
+    at: u64,
+    /// The open activations: whether each was announced.
+    open: Vec<bool>,
+    merged: Option<Merged>,
+    events: VecDeque<TimelineEvent>,
+    /// The first segment was opened.
+    begun: bool,
+    /// The first block of the window was met; until then, these are open.
+    started: bool,
+    waiting: Vec<FuncId>,
+}
+
+struct Walked {
+    segment: Arc<Segment>,
+    rules: PrimaryMap<RuleId, Known>,
+    item: usize,
+}
+
+/// What is left to be done in an item of the root, the next one last.
+enum Task {
+    Symbols(RuleId, u32),
+    Repeat(Symbol, u64),
+    End,
+}
+
+struct Merged {
+    why: Merging,
+    from: u64,
+    to: u64,
+    calls: u64,
+    blocks: u64,
+}
+
+impl<'a, S: Segments> Timeline<'a, S> {
+    /// The calls of a window.
+    pub fn new(path: &'a WholePath<S>, window: Window, limits: TimelineLimits) -> Self {
+        let from = window.first.saturating_sub(1);
+        let summaries = path.segments().summaries().iter();
+        let before = summaries.take_while(|s| s.before + s.length <= from);
+        Self {
+            path,
+            window,
+            limits,
+            next: before.count(),
+            segment: None,
+            tasks: Vec::new(),
+            at: 0,
+            open: Vec::new(),
+            merged: None,
+            events: VecDeque::new(),
+            begun: false,
+            started: false,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// The window.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// What is merged.
+    pub fn limits(&self) -> TimelineLimits {
+        self.limits
+    }
+
+    /// The next event; all that begins ends.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn next_event(&mut self) -> Result<Option<TimelineEvent>, PathError<S::Error>> {
+        while self.events.is_empty() {
+            if self.at >= self.window.last && self.begun {
+                self.end();
+                return Ok(self.events.pop_front());
+            }
+            if let Some(task) = self.tasks.pop() {
+                self.task(task);
+            } else if !self.item() && !self.open_segment()? {
+                self.end();
+                return Ok(self.events.pop_front());
+            }
+        }
+        Ok(self.events.pop_front())
+    }
+
+    /// Where the window begins, in blocks before it.
+    fn from(&self) -> u64 {
+        self.window.first.saturating_sub(1)
+    }
+
+    fn open_segment(&mut self) -> Result<bool, PathError<S::Error>> {
+        let number = self.next;
+        let Some(summary) = self.path.segments().summaries().get(number) else {
+            return Ok(false);
+        };
+        let segment = checked(self.path, number)?;
+        self.at = summary.before;
+        if !self.begun {
+            self.begun = true;
+            for &function in &segment.open {
+                self.enter(function);
+            }
+        }
+        if segment.open.len() != self.open.len() + self.waiting.len() {
+            return Err(PathError::Follow { segment: number });
+        }
+        self.next += 1;
+        let rules = rules(&segment, self.path.nodes());
+        self.segment = Some(Walked {
+            segment,
+            rules,
+            item: 0,
+        });
+        Ok(true)
+    }
+
+    /// Begins the next item of the root; false if there is none.
+    fn item(&mut self) -> bool {
+        let Some(walked) = &mut self.segment else {
+            return false;
+        };
+        let Some(&item) = walked.segment.root.get(walked.item) else {
+            return false;
+        };
+        walked.item += 1;
+        match item {
+            Root::Run(symbol) => self.symbol(symbol),
+            Root::Enter(function) => self.enter(function),
+            Root::Leave => self.leave(),
+        }
+        true
+    }
+
+    fn task(&mut self, task: Task) {
+        match task {
+            Task::End => self.leave(),
+            Task::Symbols(rule, next) => {
+                let Some(walked) = &self.segment else { return };
+                let symbols = walked.segment.grammar.symbols_of(rule);
+                let symbol = symbols[next as usize];
+                if (next as usize) + 1 < symbols.len() {
+                    self.tasks.push(Task::Symbols(rule, next + 1));
+                }
+                self.symbol(symbol);
+            }
+            Task::Repeat(symbol, times) => {
+                let round = self.known(symbol).length;
+                let before = self.from().saturating_sub(self.at);
+                // Rounds that precede the window.
+                let skipped = before.checked_div(round).unwrap_or(0).min(times);
+                self.at += skipped * round;
+                if skipped < times {
+                    if times - skipped > 1 {
+                        self.tasks.push(Task::Repeat(symbol, times - skipped - 1));
+                    }
+                    self.symbol(symbol);
+                }
+            }
+        }
+    }
+
+    fn known(&self, symbol: Symbol) -> Known {
+        let rules = self.segment.as_ref().map(|walked| &walked.rules);
+        rules.map_or_else(Known::default, |rules| {
+            known(symbol, rules, self.path.nodes())
+        })
+    }
+
+    fn symbol(&mut self, symbol: Symbol) {
+        let what = self.known(symbol);
+        let end = self.at + what.length;
+        let is_whole = self.from() <= self.at && end <= self.window.last;
+        if end <= self.from() {
+            self.at = end;
+            return;
+        }
+        self.start();
+        let is_deep = self.open.len() >= self.limits.depth;
+        if is_whole && self.open.last() == Some(&false) {
+            // All of it is in something deep.
+            self.merge(Merging::Deeper, self.at, end, what.calls, what.length);
+            self.at = end;
+        } else if what.calls == 0 {
+            let (from, to) = (self.from().max(self.at), self.window.last.min(end));
+            if self.open.last() == Some(&false) && from < to {
+                self.merge(Merging::Deeper, from, to, 0, to - from);
+            }
+            self.at = end;
+        } else if is_whole && (is_deep || what.longest < self.limits.min) {
+            let why = if is_deep {
+                Merging::Deeper
+            } else {
+                Merging::Shorter
+            };
+            let (from, to) = (self.at + what.lead, end - what.trail);
+            self.merge(why, from, to, what.calls, what.inside);
+            self.at = end;
+        } else {
+            self.descend(symbol);
+        }
+    }
+
+    fn descend(&mut self, symbol: Symbol) {
+        let (Some(rule), Some(walked)) = (symbol.as_rule(), &self.segment) else {
+            return;
+        };
+        let grammar = &walked.segment.grammar;
+        match grammar.rules[rule].kind {
+            Kind::Repeat(times) => {
+                let body = grammar.symbols_of(rule)[0];
+                self.tasks.push(Task::Repeat(body, times));
+            }
+            Kind::Sequence => self.tasks.push(Task::Symbols(rule, 0)),
+            Kind::Call(function) => {
+                let is_empty = grammar.rules[rule].len == 0;
+                self.tasks.push(Task::End);
+                if !is_empty {
+                    self.tasks.push(Task::Symbols(rule, 0));
+                }
+                self.enter(function);
+            }
+        }
+    }
+
+    /// Announces what is open where the window begins.
+    fn start(&mut self) {
+        if !self.started {
+            self.started = true;
+            for function in std::mem::take(&mut self.waiting) {
+                self.enter(function);
+            }
+        }
+    }
+
+    fn enter(&mut self, function: FuncId) {
+        if !self.started {
+            self.waiting.push(function);
+            return;
+        }
+        let time = self.at.max(self.from());
+        let is_shown = self.open.len() < self.limits.depth;
+        self.open.push(is_shown);
+        if is_shown {
+            self.flush();
+            self.events
+                .push_back(TimelineEvent::Begin { function, time });
+        } else {
+            self.merge(Merging::Deeper, time, time, 1, 0);
+        }
+    }
+
+    fn leave(&mut self) {
+        if !self.started {
+            self.waiting.pop();
+            return;
+        }
+        if self.open.pop() == Some(true) {
+            self.flush();
+            let time = self.at.max(self.from());
+            self.events.push_back(TimelineEvent::End { time });
+        }
+    }
+
+    /// Merges calls with those before them, if these are near.
+    fn merge(&mut self, why: Merging, from: u64, to: u64, calls: u64, blocks: u64) {
+        if let Some(merged) = &mut self.merged
+            && merged.why == why
+            && from - merged.to < self.limits.min.max(1)
+        {
+            merged.to = to;
+            merged.calls += calls;
+            merged.blocks += blocks;
+            return;
+        }
+        self.flush();
+        self.merged = Some(Merged {
+            why,
+            from,
+            to,
+            calls,
+            blocks,
+        });
+    }
+
+    fn flush(&mut self) {
+        if let Some(Merged {
+            why,
+            from,
+            to,
+            calls,
+            blocks,
+        }) = self.merged.take()
+        {
+            self.events.push_back(TimelineEvent::Merged {
+                why,
+                from,
+                to,
+                calls,
+                blocks,
+            });
+        }
+    }
+
+    /// What is still open ends with the window.
+    fn end(&mut self) {
+        self.at = self.at.min(self.window.last);
+        while !self.open.is_empty() {
+            self.leave();
+        }
+        self.flush();
+        self.tasks.clear();
+        self.segment = None;
+        self.next = usize::MAX;
+    }
+}

@@ -1,0 +1,307 @@
+//! Calling contexts and timelines are those of a naive expansion.
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::FuncId;
+use afterimage_program::Program;
+use afterimage_query::paths::{
+    CallLengths, ContextLimits, ContextTree, Merging, RecordedPath, Rest, Timeline, TimelineEvent,
+    TimelineLimits, Window, recorded_path,
+};
+use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
+use afterimage_wpp::Segments;
+
+use crate::walk::{Event, Options, Parts, walk};
+
+/// An activation, by the blocks that were executed before it and until its end.
+#[derive(Clone, Debug)]
+struct Call {
+    stack: Vec<FuncId>,
+    from: u64,
+    to: u64,
+    own: Vec<(u64, u64)>,
+    parent: Option<usize>,
+}
+
+/// All activations, in the order in which they begin.
+fn calls(parts: &Parts) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    let mut time = 0;
+    for event in &parts.events {
+        match *event {
+            Event::Enter(function) => {
+                let parent = open.last().copied();
+                let mut stack = parent.map_or_else(Vec::new, |at: usize| calls[at].stack.clone());
+                stack.push(function);
+                open.push(calls.len());
+                calls.push(Call {
+                    stack,
+                    from: time,
+                    to: 0,
+                    own: Vec::new(),
+                    parent,
+                });
+            }
+            Event::Node(node) => {
+                let end = time + parts.directory.nodes[node].length();
+                calls[*open.last().unwrap()].own.push((time, end));
+                time = end;
+            }
+            Event::Leave => calls[open.pop().unwrap()].to = time,
+        }
+    }
+    for at in open {
+        calls[at].to = time;
+    }
+    calls
+}
+
+/// What is executed in one context.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    calls: u64,
+    own: u64,
+    total: u64,
+    shorter: Rest,
+    deeper: Rest,
+}
+
+/// The contexts by their chains, the slow way.
+fn naive(calls: &[Call], window: Window, limits: ContextLimits) -> BTreeMap<Vec<FuncId>, Sums> {
+    let (from, to) = (window.first - 1, window.last);
+    let mut sums: BTreeMap<Vec<FuncId>, Sums> = BTreeMap::new();
+    sums.entry(Vec::new()).or_default().total = to - from;
+    for call in calls.iter().filter(|call| call.from < to && call.to > from) {
+        let sum = sums.entry(call.stack.clone()).or_default();
+        sum.calls += u64::from(call.from >= from);
+        let own = call.own.iter();
+        sum.own += own
+            .map(|o| o.1.min(to).saturating_sub(o.0.max(from)))
+            .sum::<u64>();
+        sum.total += call.to.min(to) - call.from.max(from);
+    }
+    // What is folded into which context.
+    let mut kept: BTreeMap<Vec<FuncId>, Sums> = BTreeMap::new();
+    for (stack, sum) in &sums {
+        let cut =
+            (1..=stack.len()).find(|&n| n > limits.depth || sums[&stack[..n]].total < limits.min);
+        let Some(n) = cut else {
+            kept.insert(stack.clone(), sum.clone());
+            continue;
+        };
+        let into = kept.get_mut(&stack[..n - 1]).unwrap();
+        let rest = if n > limits.depth {
+            &mut into.deeper
+        } else {
+            &mut into.shorter
+        };
+        rest.calls += sum.calls;
+        rest.blocks += sum.own;
+    }
+    kept
+}
+
+fn found(tree: &ContextTree) -> BTreeMap<Vec<FuncId>, Sums> {
+    let mut stacks: Vec<Vec<FuncId>> = Vec::new();
+    let mut sums = BTreeMap::new();
+    for context in &tree.contexts {
+        let mut stack = context
+            .parent
+            .map_or_else(Vec::new, |parent| stacks[parent].clone());
+        stack.extend(context.function);
+        stacks.push(stack.clone());
+        let children = context.children.iter();
+        let below: u64 = children.map(|&child| tree.contexts[child].total).sum();
+        let parts = context.own + below + context.shorter.blocks + context.deeper.blocks;
+        assert_eq!(context.total, parts);
+        let sum = Sums {
+            calls: context.calls,
+            own: context.own,
+            total: context.total,
+            shorter: context.shorter,
+            deeper: context.deeper,
+        };
+        assert_eq!(sums.insert(stack, sum), None, "a context stands once");
+    }
+    assert_eq!(tree.walk().count(), tree.contexts.len());
+    sums
+}
+
+/// Runs with their paths.
+fn each_run(mut check: impl FnMut(&Parts, &RecordedPath, &mut SplitMix64)) {
+    for seed in 0..60 {
+        let module = match seed % 2 {
+            0 => module_from_seed(seed, &ModuleConfig::default()),
+            _ => wat::parse_str(crate::EXCEPTIONS).unwrap(),
+        };
+        let program = Program::parse(&module).unwrap();
+        let segment = [1 << 20, 20, 2][seed as usize / 2 % 3];
+        let options = Options {
+            blocks: 400,
+            depth: 30,
+            segment,
+        };
+        let parts = walk(&program, seed, options);
+        let path = recorded_path(&parts.file(), &program).unwrap().unwrap();
+        if path.length() > 0 {
+            check(&parts, &path, &mut SplitMix64(seed));
+        }
+    }
+}
+
+/// The whole run, and some windows.
+fn windows(length: u64, random: &mut SplitMix64) -> Vec<Window> {
+    let mut time = || 1 + random.below(length as usize) as u64;
+    let mut windows = vec![Window {
+        first: 1,
+        last: length,
+    }];
+    for _ in 0..5 {
+        let (one, other) = (time(), time());
+        windows.push(Window {
+            first: one.min(other),
+            last: one.max(other),
+        });
+    }
+    windows
+}
+
+#[test]
+fn contexts_are_those_of_the_expansion() {
+    let mut deep = 0;
+    each_run(|parts, path, random| {
+        let calls = calls(parts);
+        for window in windows(path.length(), random) {
+            for (depth, min) in [(usize::MAX, 0), (3, 0), (usize::MAX, 40), (5, 20), (0, 0)] {
+                let limits = ContextLimits { depth, min };
+                let tree = ContextTree::new(path, window, limits).unwrap();
+                let expected = naive(&calls, window, limits);
+                deep += expected.values().filter(|sum| sum.deeper.calls > 0).count();
+                assert_eq!(found(&tree), expected, "{window:?} {limits:?}");
+            }
+        }
+    });
+    assert!(deep > 100);
+}
+
+/// The events of a timeline, checked against each other: what is shown, and what is merged.
+#[derive(Default)]
+struct Shown {
+    calls: Vec<(FuncId, u64, u64)>,
+    merged: u64,
+    own: u64,
+}
+
+fn shown(mut timeline: Timeline<'_, impl Segments>, window: Window) -> Shown {
+    let mut shown = Shown::default();
+    let mut open: Vec<usize> = Vec::new();
+    let mut last = window.first - 1;
+    while let Some(event) = timeline.next_event().ok().flatten() {
+        match event {
+            TimelineEvent::Begin { function, time } => {
+                assert!(time >= last, "{event:?}");
+                open.push(shown.calls.len());
+                shown.calls.push((function, time, 0));
+                last = time;
+            }
+            TimelineEvent::End { time } => {
+                assert!(time >= last, "{event:?}");
+                shown.calls[open.pop().unwrap()].2 = time;
+                last = time;
+            }
+            TimelineEvent::Merged {
+                from,
+                to,
+                calls,
+                blocks,
+                why,
+            } => {
+                assert!(
+                    last <= from && from <= to && blocks <= to - from,
+                    "{event:?}"
+                );
+                assert!(why == Merging::Deeper || blocks > 0);
+                shown.merged += calls;
+                shown.own += blocks;
+                last = to;
+            }
+        }
+    }
+    assert!(open.is_empty() && last <= window.last);
+    shown
+}
+
+#[test]
+fn timelines_are_those_of_the_expansion() {
+    each_run(|parts, path, random| {
+        let calls = calls(parts);
+        for window in windows(path.length(), random) {
+            let (from, to) = (window.first - 1, window.last);
+            let inside = |call: &&Call| call.from < to && call.to > from;
+            let total = calls.iter().filter(inside).count() as u64;
+            for (depth, min) in [(usize::MAX, 0), (3, 0), (usize::MAX, 10), (6, 5), (0, 0)] {
+                let limits = TimelineLimits { depth, min };
+                let shown = shown(Timeline::new(path, window, limits), window);
+                assert_eq!(
+                    shown.calls.len() as u64 + shown.merged,
+                    total,
+                    "{limits:?} {window:?}"
+                );
+                // What must be shown is; all of it where nothing is merged.
+                let mut kept: Vec<bool> = Vec::new();
+                let mut expected = Vec::new();
+                for call in &calls {
+                    let length = call.to - call.from;
+                    let keep = call.parent.is_none_or(|parent| kept[parent])
+                        && length >= min
+                        && call.stack.len() <= depth;
+                    kept.push(keep);
+                    if keep && inside(&call) {
+                        let function = *call.stack.last().unwrap();
+                        expected.push((function, call.from.max(from), call.to.min(to)));
+                    }
+                }
+                if min == 0 {
+                    assert_eq!(shown.calls, expected, "{limits:?} {window:?}");
+                }
+                for call in expected {
+                    assert!(
+                        shown.calls.contains(&call),
+                        "{call:?}, {limits:?} {window:?}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn lengths_of_calls_are_those_of_the_expansion() {
+    each_run(|parts, path, _| {
+        let window = Window {
+            first: 1,
+            last: path.length(),
+        };
+        let lengths = CallLengths::new(path, window).unwrap();
+        let calls = calls(parts);
+        let long = |log: u32| calls.iter().filter(|c| c.to - c.from >= 1 << log).count() as u64;
+        assert_eq!(lengths.at_least(0), calls.len() as u64);
+        let all: Vec<u64> = (0..12).map(|log| lengths.at_least(log)).collect();
+        assert!(all.is_sorted_by(|a, b| a >= b));
+        for (log, &found) in all.iter().enumerate() {
+            // Those that are open between two segments are always counted.
+            let across = lengths.at_least(63);
+            let long = long(log as u32);
+            assert!(
+                found >= long && found <= long + across,
+                "{found} of {long} and {across}"
+            );
+        }
+        for most in [1, 5, 50] {
+            let min = lengths.resolution(most);
+            assert!(min == 1 << 63 || lengths.at_least(min.ilog2()) <= most);
+            assert!(min == 1 || lengths.at_least(min.ilog2() - 1) > most);
+        }
+    });
+}
