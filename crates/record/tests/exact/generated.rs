@@ -104,13 +104,15 @@ fn modules(
         let program = Program::parse(&bytes).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let mut random = SplitMix64(seed);
         for command in invocations(&program, 2, &mut random) {
-            let mode = [Mode::Quick, Mode::Program, Mode::Edges][random.below(3)];
+            let live = random.below(4);
+            let mode = [Mode::Quick, Mode::Program, Mode::Edges].get(live).copied();
             let options = RecordOptions {
-                counts: Some(PlanOptions::new(mode)),
+                counts: mode.map(PlanOptions::new),
+                paths: mode.is_none(),
                 ..options.clone()
             };
             println!(
-                "seed {seed}: {:?} {:?}, live {mode}",
+                "seed {seed}: {:?} {:?}, live {mode:?}",
                 command.invoke, command.args
             );
             run(&bytes, &command, &options, seen);
@@ -163,10 +165,12 @@ fn programs_that_wander_and_end_in_every_way() {
         for (i, (name, code)) in ENDINGS.iter().enumerate() {
             let text = random::program(1000 * i as u64 + seed, code);
             println!("{text}\nseed {seed}, {name}");
-            let mode = [Mode::Quick, Mode::Program, Mode::Edges][(i + seed as usize) % 3];
+            let live = (i + seed as usize) % 4;
+            let mode = [Mode::Quick, Mode::Program, Mode::Edges].get(live).copied();
             let endless = name.starts_with("for ever") || *name == "sleep";
             let options = RecordOptions {
-                counts: Some(PlanOptions::new(mode)),
+                counts: mode.map(PlanOptions::new),
+                paths: mode.is_none(),
                 stack: 64 << 10,
                 timeout: Some(Duration::from_millis(if endless { 3 } else { 300 })),
                 check_effects: true,

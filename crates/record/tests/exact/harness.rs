@@ -7,9 +7,10 @@ use afterimage_ids::{BlockId, Counts, EntityRef, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, OperatorIndex, Program};
+use afterimage_query::paths::recorded_path;
 use afterimage_record::{
-    Cache, Command, Interrupt, Progress, RecordError, RecordOptions, Recorded, check, check_blocks,
-    count, record, trace_paths,
+    Cache, Command, Interrupt, Progress, RecordError, RecordOptions, Recorded, build_paths, check,
+    check_blocks, count, record, trace_paths,
 };
 use afterimage_rewrite::{Options, rewrite};
 use afterimage_testkit::naive_trace::{Observation, Observed, Observer, Stop, instrument};
@@ -50,6 +51,8 @@ pub struct Recording {
     pub bytes: Vec<u8>,
     pub program: Arc<Program>,
     pub file: TraceFile,
+    /// The file's bytes.
+    pub whole: Vec<u8>,
     pub recorded: Recorded,
 }
 
@@ -110,10 +113,12 @@ pub fn try_record(
     )?;
     drop(writer);
     let file = open(&path);
+    let whole = std::fs::read(&path).expect("a recording");
     Ok(Recording {
         bytes: bytes.to_vec(),
         program,
         file,
+        whole,
         recorded,
     })
 }
@@ -170,6 +175,7 @@ impl Recording {
             self.same(&live.counts, &truth, "counted in the live run");
         }
         self.same_path(&observation.trace);
+        self.same_stored_path(&observation.trace);
         let compared = check_blocks(
             &self.file,
             &self.bytes,
@@ -288,6 +294,67 @@ impl Recording {
         }
         let blocks = truth.iter().filter(|o| matches!(o, Observed::Block(_)));
         assert_eq!(traced.time, blocks.count() as u64);
+    }
+
+    /// The path in the file, compacted from what the live run wrote if it did, is the one that was observed, in
+    /// both directions.
+    fn same_stored_path(&self, truth: &[Observed]) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path().join("a.aft");
+        std::fs::write(&at, &self.whole).expect("a copy");
+        let out = TraceWriter::append(&at).expect("a writer");
+        build_paths(
+            &self.file,
+            &self.bytes,
+            &self.program,
+            None,
+            &Cache::none(),
+            &progress(),
+            &out,
+        )
+        .unwrap_or_else(|error| panic!("stored path: {error}, {}", self.ending()));
+        out.commit().expect("a commit");
+        let path = recorded_path(&open(&at), &self.program);
+        let path = path.expect("a sound path").expect("a path");
+        path.check().expect("sound segments");
+
+        let mut functions = Vec::new();
+        let mut blocks = Vec::new();
+        let mut entries = std::collections::BTreeMap::new();
+        for observed in truth {
+            match *observed {
+                Observed::Enter(function) => {
+                    functions.push(function);
+                    *entries.entry(function).or_insert(0u64) += 1;
+                }
+                Observed::Block(block) => blocks.push((functions[functions.len() - 1], block)),
+                Observed::Leave => drop(functions.pop()),
+            }
+        }
+        let mut cursor = path.cursor();
+        let mut forward = Vec::new();
+        let mut visit = cursor.seek(1).expect("a position");
+        while let Some(at) = visit {
+            assert_eq!(at.start, forward.len() as u64 + 1);
+            let node = &path.nodes()[at.node];
+            forward.extend(node.blocks.iter().map(|&block| (node.function, block)));
+            visit = cursor.next().expect("a step");
+        }
+        assert!(forward == blocks, "stored path, {}", self.ending());
+        let mut visit = cursor.seek(path.length()).expect("a position");
+        let mut backward = Vec::new();
+        while let Some(at) = visit {
+            let node = &path.nodes()[at.node];
+            backward.extend(node.blocks.iter().rev().map(|&block| (node.function, block)));
+            visit = cursor.previous().expect("a step");
+        }
+        backward.reverse();
+        assert!(backward == blocks, "stored path backwards");
+        for function in &self.program.functions {
+            let calls = path.activations(function.id).map_or(0, |calls| calls.count());
+            let truth = entries.get(&function.id).copied().unwrap_or(0);
+            assert_eq!(calls, truth, "calls of {}", function.id);
+        }
     }
 
     /// The results of every call by the host, from the log.
