@@ -10,7 +10,7 @@ use afterimage_present::{
 };
 use afterimage_program::OperatorIndex;
 use afterimage_query::paths::{
-    CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
+    Code, CountOrder, HotPaths, RecordedPath, TraceCounts, Traces, occurrences, pattern,
 };
 use afterimage_query::stops;
 use afterimage_trace::TraceFile;
@@ -209,8 +209,18 @@ fn hot(
     })?;
     let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
     let stops = stops(&loaded.program, &index, &end)?;
-    let (program, module) = (&loaded.program, &loaded.bytes);
+    let code = Code {
+        program: &loaded.program,
+        module: &loaded.bytes,
+        source,
+    };
+    let continuations = &path.segments().directory().continuations;
     Ok(HotPaths::of(
-        path, program, module, source, &stops, function, top,
+        path,
+        continuations,
+        code,
+        &stops,
+        function,
+        top,
     )?)
 }

@@ -128,8 +128,9 @@ pub fn hot_text(
 ) -> Result<(), PresentError> {
     writeln!(
         out,
-        "{} were executed, {} in all: {}, {}\n",
+        "{} {} executed, {} in all: {}, {}\n",
         counted(hot.paths, "different path"),
+        if hot.paths == 1 { "was" } else { "were" },
         counted(hot.executions, "time"),
         counted(hot.blocks, "block"),
         counted(hot.instructions, "instruction"),
@@ -139,6 +140,7 @@ pub fn hot_text(
         ("blocks", Right),
         ("count", Right),
         ("path", Left),
+        ("then", Left),
         ("source", Left),
         ("function", Left),
     ]);
@@ -152,6 +154,12 @@ pub fn hot_text(
             percent(row.executed, hot.blocks),
             grouped(row.count),
             blocks,
+            match (row.then.calls, row.then.next) {
+                (true, Some(next)) => format!("call, {}", next.as_u32()),
+                (true, None) => "call, end".to_owned(),
+                (false, Some(next)) => next.as_u32().to_string(),
+                (false, None) => "end".to_owned(),
+            },
             places(&row.lines, names.files),
             names.name(row.function),
         ]);

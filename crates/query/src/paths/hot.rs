@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, SecondaryMap};
 use afterimage_program::Program;
-use afterimage_wpp::{PathError, Segments, WholePath};
+use afterimage_wpp::{Continuation, PathError, Segments, WholePath};
 
 use crate::body::decode;
 use crate::{Line, ProfileError, Source, Stop, walk};
@@ -19,6 +19,8 @@ pub struct HotPath {
     pub function: FuncId,
     /// Its blocks.
     pub blocks: Box<[BlockId]>,
+    /// Where its activation goes on.
+    pub then: Continuation,
     /// How often it was executed.
     pub count: u64,
     /// How many executions of blocks that makes.
@@ -65,9 +67,20 @@ fn add<E>(a: u64, b: u64) -> Result<u64, HotError<E>> {
     a.checked_add(b).ok_or(HotError::TooMany)
 }
 
+/// A program: its graphs, the bytes that it was parsed from, and where these come from.
+#[derive(Clone, Copy)]
+pub struct Code<'a> {
+    /// The graphs.
+    pub program: &'a Program,
+    /// The bytes.
+    pub module: &'a [u8],
+    /// Where they come from.
+    pub source: &'a dyn Source,
+}
+
 impl HotPaths {
     /// The `top` paths in which most instructions were executed, of one function or of all. `stops` say where the activations stood that were open at
-    /// the end of the run: what follows there was not executed. The sums are over all paths of the functions asked for.
+    /// the end of the run: what follows there was not executed. `continuations` say of each node where its activation goes on. The sums are over all paths of the functions asked for.
     ///
     /// Linear in the number of nodes and segments, and in the bodies of functions that were executed; one segment is opened.
     ///
@@ -75,13 +88,15 @@ impl HotPaths {
     /// If the path or a body cannot be read, or these do not go together.
     pub fn of<S: Segments>(
         path: &WholePath<S>,
-        program: &Program,
-        module: &[u8],
-        source: &dyn Source,
+        continuations: &[Continuation],
+        code: Code<'_>,
         stops: &[Stop],
         function: Option<FuncId>,
         top: Option<usize>,
     ) -> Result<Self, HotError<S::Error>> {
+        let Code {
+            program, module, ..
+        } = code;
         let mut counts: SecondaryMap<NodeId, u64> = SecondaryMap::new();
         for summary in path.segments().summaries() {
             for &(node, count) in &summary.node_counts {
@@ -120,6 +135,7 @@ impl HotPaths {
                 node: id,
                 function,
                 blocks: node.blocks.clone(),
+                then: continuations.get(id.index()).copied().unwrap_or_default(),
                 count: counts[id],
                 executed: times(node.length())?,
                 // The last block is one of the path's.
@@ -135,16 +151,16 @@ impl HotPaths {
         hot.rows
             .sort_by_key(|row| Reverse((row.instructions, row.executed)));
         hot.rows.truncate(top.unwrap_or(usize::MAX));
-        hot.add_lines(program, module, source)?;
+        hot.add_lines(code)?;
         Ok(hot)
     }
 
-    fn add_lines(
-        &mut self,
-        program: &Program,
-        module: &[u8],
-        source: &dyn Source,
-    ) -> Result<(), ProfileError> {
+    fn add_lines(&mut self, code: Code<'_>) -> Result<(), ProfileError> {
+        let Code {
+            program,
+            module,
+            source,
+        } = code;
         if source.files().is_empty() {
             return Ok(());
         }

@@ -201,7 +201,7 @@ pub enum GraphError<E> {
         of: u64,
     },
     /// There are not so many path traces.
-    #[error("there is no path trace {number}: its calls took {of}, the one that most took being 1")]
+    #[error("there is no path trace {number}: its calls took {of}, numbered from 1, the one that most took first")]
     NoTrace {
         /// Which was asked for.
         number: usize,
