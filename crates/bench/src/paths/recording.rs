@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::time::Instant;
 
-use afterimage_record::GrammarSink;
 use afterimage_record::measure::Compiled;
+use afterimage_record::{Cache, GrammarSink};
 use afterimage_wpp::{Limits, codec};
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::columns::{Column, table};
 use super::memory::{forget_peak, peak_mib};
 use super::scheme::{BRANCHES, Prepared, SCHEMES};
-use super::subject::Subject;
+use super::subject::{Settings, Subject, make_recording};
 use super::{Row, name};
 use crate::statistics::Sample;
 
@@ -27,6 +27,10 @@ pub(crate) struct Recording {
     pub schemes: Vec<Written>,
     /// Time that passes with the consumer writing the words to a file, as a ratio to the plain program's.
     pub kept_wall: Sample,
+    /// The guest's processor time in a recording that keeps the path for later compaction, as a ratio to the plain program's.
+    pub recorded_cpu: Sample,
+    /// Time that passes from the module to the finished recording, as a ratio to that of a recording without the path.
+    recorded_wall: Sample,
     /// Time that passes with the consumer making a complete path in a file, as a ratio to the plain program's.
     pub live_wall: Sample,
     /// The guest's processor time of the same runs, as a ratio.
@@ -84,6 +88,7 @@ pub(crate) fn measure(
 ) -> Result<Recording> {
     let command = &subject.command;
     let (mut base, mut kept, mut live) = (Times::default(), Times::default(), Times::default());
+    let (mut log, mut recorded) = (Times::default(), Times::default());
     let mut times: Vec<Times> = prepared.iter().map(|_| Times::default()).collect();
     let (mut plain_peak, mut live_peak) = (f64::NAN, f64::NAN);
     for round in 0..=runs {
@@ -93,6 +98,8 @@ pub(crate) fn measure(
         for (scheme, times) in prepared.iter().zip(&mut times) {
             times.add(round, || Ok(scheme.run(command, |_| {})?.cpu_seconds))?;
         }
+        log.add(round, || record_run(subject, false))?;
+        recorded.add(round, || record_run(subject, true))?;
         kept.add(round, || keep_words(subject, &prepared[0]))?;
         // Once is enough: it takes long, and varies little.
         if round == 1 {
@@ -120,12 +127,31 @@ pub(crate) fn measure(
         plain_peak_mib: plain_peak,
         schemes,
         kept_wall: Sample::ratios(&kept.wall, &base.wall),
+        recorded_cpu: Sample::ratios(&recorded.cpu, &base.cpu),
+        recorded_wall: Sample::ratios(&recorded.wall, &log.wall),
         live_wall: Sample::ratios(&live.wall, &base.wall),
         live_cpu: Sample::ratios(&live.cpu, &base.cpu),
         live_peak_mib: live_peak,
         plain_seconds: Sample::of(base.cpu),
         plain_wall_seconds: Sample::of(base.wall),
     })
+}
+
+/// Records a run, with or without its path; the compiled module comes from a cache.
+fn record_run(subject: &Subject, paths: bool) -> Result<f64> {
+    let folder = subject.folder.path();
+    let settings = Settings {
+        cache: &Cache::in_folder(&folder.join("cache")),
+        paths,
+        deterministic: false,
+    };
+    make_recording(
+        &subject.bytes,
+        &subject.program,
+        &subject.command,
+        &folder.join("timed.aft"),
+        settings,
+    )
 }
 
 /// Runs with a consumer that writes the words as they are; the guest's processor time.
@@ -201,8 +227,11 @@ pub(crate) fn report(rows: &[Row]) -> String {
         row.recording.plain_seconds.median
     })];
     time.extend(each(|written| written.cpu, ""));
+    time.push(Column::cost("record --lens paths", 3, |row: &Row| {
+        row.recording.recorded_cpu
+    }));
     let mut out = table(
-        "Recording: processor time of the guest's thread, as a ratio to the plain program",
+        "Recording: processor time of the guest's thread, as a ratio to the plain program, the words dropped; record: with the boundary's log and the words in the recording",
         rows,
         name,
         &time,
@@ -214,6 +243,9 @@ pub(crate) fn report(rows: &[Row]) -> String {
     wall.push(Column::cost("words in a file", 3, |row: &Row| {
         row.recording.kept_wall
     }));
+    wall.push(Column::cost("record with/without", 3, |row: &Row| {
+        row.recording.recorded_wall
+    }));
     wall.push(Column::cost("complete file", 3, |row: &Row| {
         row.recording.live_wall
     }));
@@ -221,7 +253,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         row.recording.live_cpu
     }));
     out += &table(
-        "Recording: time that passes, as a ratio; words in a file: written by the consumer as they are; complete file: regenerated, compacted, coded and written on the second core meanwhile, until all is there",
+        "Recording: time that passes, as a ratio; words in a file: written by the consumer as they are; record: all of `record` with the path as a ratio to all of it without; complete file: regenerated, compacted, coded and written on the second core meanwhile, until all is there",
         rows,
         name,
         &wall,

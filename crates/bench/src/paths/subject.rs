@@ -51,7 +51,12 @@ impl Subject {
         let command = entry.command(&arguments.corpus);
         let folder = tempfile::tempdir()?;
         let at = folder.path().join("run.aft");
-        make_recording(&bytes, &program, &command, &at)?;
+        let settings = Settings {
+            cache: &Cache::none(),
+            paths: false,
+            deterministic: true,
+        };
+        make_recording(&bytes, &program, &command, &at, settings)?;
         let recorded = TraceFile::open(&at)?;
         let options = PlanOptions::new(Mode::Quick);
         let counts = count(
@@ -139,14 +144,40 @@ fn quiet() -> Progress {
     Arc::new(|_| ())
 }
 
-fn make_recording(bytes: &[u8], program: &Program, command: &Command, at: &Path) -> Result<()> {
+/// Records a run, its path live if that is asked for; the guest's processor time.
+pub(crate) fn make_recording(
+    bytes: &[u8],
+    program: &Program,
+    command: &Command,
+    at: &Path,
+    settings: Settings<'_>,
+) -> Result<f64> {
     let out = TraceWriter::create(at, true)?;
     let options = RecordOptions {
         silent: true,
         clock: false,
+        deterministic: settings.deterministic,
+        paths: settings.paths,
         ..RecordOptions::default()
     };
-    let (cache, interrupt) = (Cache::none(), Interrupt::new());
-    record(bytes, program, command, &options, &cache, &interrupt, &out)?;
-    Ok(())
+    let interrupt = Interrupt::new();
+    let recorded = record(
+        bytes,
+        program,
+        command,
+        &options,
+        settings.cache,
+        &interrupt,
+        &out,
+    )?;
+    Ok(recorded.cpu_seconds)
+}
+
+/// How a run is recorded.
+pub(crate) struct Settings<'a> {
+    pub cache: &'a Cache,
+    /// Write the path live.
+    pub paths: bool,
+    /// NaN canonicalisation, which is measured apart.
+    pub deterministic: bool,
 }

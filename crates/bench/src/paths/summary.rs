@@ -19,6 +19,15 @@ fn targets<'a>() -> Vec<Target<'a>> {
             ),
         ),
         (
+            "",
+            "",
+            Column::cost(
+                "record --lens paths, processor time of the guest, ratio",
+                3,
+                |row: &Row| row.recording.recorded_cpu,
+            ),
+        ),
+        (
             "1.6",
             "1.2",
             Column::cost(
