@@ -96,16 +96,11 @@ impl CallGraph {
         }
         Some(totals)
     }
-
-    /// The functions that were active while they were called, directly or through others: those on a cycle of the graph.
-    fn recursive(&self) -> Vec<FuncId> {
-        components::recursive(&self.edges)
-    }
 }
 
 impl<S: Segments> WholePath<S> {
-    /// Counts all calls. Linear in the size of the grammars: once over all segments, and once more for every 16 functions that call
-    /// themselves, directly or through others.
+    /// Counts all calls. Every segment is opened once; linear in the size of its grammar, once more for every 16 functions that may be called
+    /// in it while they are active.
     ///
     /// # Errors
     /// If a segment cannot be read, or there are 2^64 calls or more.
@@ -114,39 +109,34 @@ impl<S: Segments> WholePath<S> {
         let mut open = Open::default();
         for segment in 0..self.segments().summaries().len() {
             let measured = self.open(segment)?;
-            count(&measured, &mut open, &mut sums).ok_or(CallGraphError::Uncountable)?;
-        }
-        open.close(self.length(), &mut |key, length| {
-            add_inclusive(&mut sums, key, length);
-        });
-        let mut graph = CallGraph {
-            edges: sums.values().copied().collect(),
-        };
-        // Where a function is active already, its time has been counted too often.
-        let recursive = graph.recursive();
-        for edge in &mut graph.edges {
-            if recursive.binary_search(&edge.callee).is_ok() {
-                edge.inclusive = 0;
-            }
-        }
-        for lanes in recursive.chunks(LANES) {
-            let mut outermost = BTreeMap::new();
-            let mut open = Open::default();
-            for segment in 0..self.segments().summaries().len() {
-                count_outermost(&*self.open(segment)?, lanes, &mut open, &mut outermost);
-            }
-            open.close(self.length(), &mut |key, length| {
-                if lanes.contains(&key.1) {
-                    *outermost.entry(key).or_default() += length;
-                }
-            });
-            for edge in &mut graph.edges {
-                if let Some(&length) = outermost.get(&(edge.caller, edge.callee)) {
-                    edge.inclusive = length;
+            let before = open.clone();
+            let mut own = BTreeMap::new();
+            count(&measured, &mut open, &mut own).ok_or(CallGraphError::Uncountable)?;
+            // An activation inside of another one of its function is at the end of calls that were made in the segment, or before it
+            // and are open.
+            let recursive = components::recursive(own.keys().copied().chain(before.calls()));
+            for edge in own.values_mut() {
+                if recursive.binary_search(&edge.callee).is_ok() {
+                    edge.inclusive = 0;
                 }
             }
+            for lanes in recursive.chunks(LANES) {
+                count_outermost(&measured, lanes, before.clone(), &mut own);
+            }
+            for (key, more) in own {
+                let sum = edge(&mut sums, key);
+                let calls = sum.calls.checked_add(more.calls);
+                sum.calls = calls.ok_or(CallGraphError::Uncountable)?;
+                sum.own += more.own;
+                sum.inclusive += more.inclusive;
+            }
+            open.ended(&mut |key, length| edge(&mut sums, key).inclusive += length);
         }
-        Ok(graph)
+        open.close(self.length());
+        open.ended(&mut |key, length| edge(&mut sums, key).inclusive += length);
+        Ok(CallGraph {
+            edges: sums.into_values().collect(),
+        })
     }
 }
 
@@ -158,12 +148,6 @@ fn edge(sums: &mut BTreeMap<Key, CallEdge>, (caller, callee): Key) -> &mut CallE
         own: 0,
         inclusive: 0,
     })
-}
-
-/// Wraps where a function that calls itself is counted too often, which is put right afterwards.
-fn add_inclusive(sums: &mut BTreeMap<Key, CallEdge>, key: Key, length: u64) {
-    let edge = edge(sums, key);
-    edge.inclusive = edge.inclusive.wrapping_add(length);
 }
 
 /// How many blocks each rule executes, those in activations that begin in it not included.
@@ -192,7 +176,7 @@ fn own_lengths(measured: &Measured) -> Vec<u64> {
     own
 }
 
-/// Adds the calls of a segment. `None` if they cannot be counted.
+/// Adds the calls that are made in a segment, and the time of those that end in it. `None` if they cannot be counted.
 fn count(measured: &Measured, open: &mut Open, sums: &mut BTreeMap<Key, CallEdge>) -> Option<()> {
     let own = own_lengths(measured);
     let own_of = |symbol: Symbol, width: u64| match symbol.as_rule() {
@@ -223,10 +207,7 @@ fn count(measured: &Measured, open: &mut Open, sums: &mut BTreeMap<Key, CallEdge
                 edge.calls = edge.calls.checked_add(1)?;
             }
             Root::Leave => {
-                let now = measured.segment.before + measured.root_starts[item];
-                if let Some((key, length)) = open.leave(now) {
-                    add_inclusive(sums, key, length);
-                }
+                open.leave(measured.segment.before + measured.root_starts[item]);
             }
         }
     }
@@ -240,6 +221,7 @@ fn count(measured: &Measured, open: &mut Open, sums: &mut BTreeMap<Key, CallEdge
                 let edge = edge(sums, (caller, function));
                 edge.calls = edge.calls.checked_add(times)?;
                 edge.own += times * own[id.as_u32() as usize];
+                // Too much where the function is active already: that is put right afterwards.
                 edge.inclusive = edge.inclusive.wrapping_add(times.wrapping_mul(rule.length));
                 all = all.checked_add(times)?;
             }
@@ -251,12 +233,13 @@ fn count(measured: &Measured, open: &mut Open, sums: &mut BTreeMap<Key, CallEdge
     Some(())
 }
 
-/// Adds the time of those activations of some functions that are in no other activation of the same function.
+/// Adds the time of those activations of some functions that begin and end in a segment and are in no other activation of the same
+/// function.
 fn count_outermost(
     measured: &Measured,
     lanes: &[FuncId],
-    open: &mut Open,
-    sums: &mut BTreeMap<Key, u64>,
+    mut open: Open,
+    sums: &mut BTreeMap<Key, CallEdge>,
 ) {
     let mut contexts = Contexts::<LANES>::new(measured.rules.len());
     for (item, root) in measured.segment.root.iter().enumerate() {
@@ -277,14 +260,7 @@ fn count_outermost(
                     measured.segment.before + measured.root_starts[item],
                 );
             }
-            Root::Leave => {
-                let now = measured.segment.before + measured.root_starts[item];
-                if let Some((key, length)) = open.leave(now)
-                    && lanes.contains(&key.1)
-                {
-                    *sums.entry(key).or_default() += length;
-                }
-            }
+            Root::Leave => open.leave(measured.segment.before + measured.root_starts[item]),
         }
     }
     for (id, rule) in measured.rules.iter().rev() {
@@ -296,7 +272,7 @@ fn count_outermost(
             let mut all = [0; LANES];
             for (caller, times) in contexts.of(id) {
                 if let Some(lane) = lane.filter(|&lane| times[lane] > 0) {
-                    *sums.entry((caller, function)).or_default() += times[lane] * rule.length;
+                    edge(sums, (caller, function)).inclusive += times[lane] * rule.length;
                 }
                 for (all, times) in all.iter_mut().zip(times) {
                     *all += times;

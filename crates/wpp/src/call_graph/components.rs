@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use afterimage_ids::FuncId;
 
-use super::CallEdge;
+use super::Key;
 
 /// The functions on cycles, ascending: components with more than one function (Tarjan 1972, with an explicit
 /// stack), and those that call themselves.
-pub(super) fn recursive(edges: &[CallEdge]) -> Vec<FuncId> {
+pub(super) fn recursive(calls: impl Iterator<Item = Key>) -> Vec<FuncId> {
     let mut targets = BTreeMap::<FuncId, Vec<FuncId>>::new();
     let mut recursive = Vec::new();
-    for edge in edges {
-        targets.entry(edge.callee).or_default();
-        if let Some(caller) = edge.caller {
-            targets.entry(caller).or_default().push(edge.callee);
-            if caller == edge.callee {
+    for (caller, callee) in calls {
+        targets.entry(callee).or_default();
+        if let Some(caller) = caller {
+            targets.entry(caller).or_default().push(callee);
+            if caller == callee {
                 recursive.push(caller);
             }
         }

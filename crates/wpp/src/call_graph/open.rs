@@ -7,12 +7,14 @@ use afterimage_ids::FuncId;
 use super::Key;
 
 /// Activations that do not begin and end in one segment.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Open {
     /// The outermost first, with how many blocks were executed before each.
     stack: Vec<(FuncId, u64)>,
     /// How many of them are of each function.
     counts: HashMap<FuncId, u64>,
+    /// How long those took that have ended and were in no other of their function.
+    ended: Vec<(Key, u64)>,
 }
 
 impl Open {
@@ -41,21 +43,37 @@ impl Open {
         (caller, function)
     }
 
-    /// The innermost activation ends. How long it took, if it is in no other of its function.
-    pub(super) fn leave(&mut self, now: u64) -> Option<(Key, u64)> {
-        let key = self.innermost()?;
-        let (function, entered) = self.stack.pop()?;
-        let count = self.counts.entry(function).or_default();
+    /// The calls that are open.
+    pub(super) fn calls(&self) -> impl Iterator<Item = Key> {
+        let functions = self.stack.iter().map(|open| open.0);
+        let callers = std::iter::once(None).chain(functions.clone().map(Some));
+        callers.zip(functions)
+    }
+
+    /// The innermost activation ends.
+    pub(super) fn leave(&mut self, now: u64) {
+        let Some(key) = self.innermost() else {
+            return;
+        };
+        let entered = self.stack.pop().map_or(now, |open| open.1);
+        let count = self.counts.entry(key.1).or_default();
         *count -= 1;
-        (*count == 0).then_some((key, now - entered))
+        if *count == 0 {
+            self.ended.push((key, now - entered));
+        }
     }
 
     /// All end with the run.
-    pub(super) fn close(mut self, now: u64, each: &mut impl FnMut(Key, u64)) {
+    pub(super) fn close(&mut self, now: u64) {
         while !self.stack.is_empty() {
-            if let Some((key, length)) = self.leave(now) {
-                each(key, length);
-            }
+            self.leave(now);
+        }
+    }
+
+    /// How long those took that have ended since the last question and were in no other of their function.
+    pub(super) fn ended(&mut self, each: &mut impl FnMut(Key, u64)) {
+        for (key, length) in self.ended.drain(..) {
+            each(key, length);
         }
     }
 }
