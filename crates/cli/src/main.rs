@@ -5,6 +5,8 @@ mod build;
 mod calls;
 mod cfg;
 mod exit;
+mod export;
+mod filters;
 mod info;
 mod input;
 mod instrument;
@@ -38,6 +40,7 @@ enum Command {
     Build(build::Arguments),
     Trace(trace::Arguments),
     Calls(calls::Arguments),
+    Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
     Cfg(cfg::Arguments),
@@ -74,6 +77,7 @@ fn main() -> std::process::ExitCode {
         Command::Build(arguments) => build::run(arguments),
         Command::Trace(arguments) => trace::run(arguments),
         Command::Calls(arguments) => calls::run(arguments),
+        Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Cfg(arguments) => cfg::run(arguments),

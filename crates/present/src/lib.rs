@@ -4,20 +4,25 @@
 mod annotate;
 mod callgrind;
 mod calls;
+mod collapsed;
+mod context_dot;
 mod csv;
 mod dot;
 mod dynamic_cfg;
 mod error;
+mod firefox;
 mod json;
 mod lcov;
 mod listing;
 mod number;
 mod paths;
+mod perfetto;
 mod pprof;
 mod protobuf;
 mod sources;
 mod table;
 mod text;
+mod timeline;
 mod trace;
 
 pub use annotate::{Annotation, annotate};
@@ -25,10 +30,13 @@ pub use callgrind::callgrind;
 pub use calls::{
     CallReport, call_json, call_text, calls_json, calls_text, function_calls_text,
 };
+pub use collapsed::collapsed;
+pub use context_dot::context_dot;
 pub use csv::csv;
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::{dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
 pub use error::PresentError;
+pub use firefox::firefox;
 pub use json::json;
 pub use lcov::lcov;
 pub use number::grouped;
@@ -36,10 +44,12 @@ pub use paths::{
     PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
     traces_text,
 };
+pub use perfetto::perfetto;
 pub use pprof::pprof;
 pub use sources::{NoSources, Sources};
 pub use table::Style;
 pub use text::text;
+pub use timeline::TimelineHead;
 pub use trace::{
     CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text, trace_binary,
     trace_json, trace_text,

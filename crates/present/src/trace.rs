@@ -98,6 +98,6 @@ impl<S> Scene<'_, S> {
 }
 
 /// The path cannot be read.
-fn unreadable(error: impl Error + Send + Sync + 'static) -> PresentError {
+pub(crate) fn unreadable(error: impl Error + Send + Sync + 'static) -> PresentError {
     PresentError::Path(Box::new(error))
 }

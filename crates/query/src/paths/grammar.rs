@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afterimage_ids::{PrimaryMap, RuleId};
-use afterimage_wpp::{Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
+use afterimage_wpp::{Grammar, Kind, PathError, Root, Segment, Segments, Symbol, WholePath};
 
 /// Loads a segment and checks all that a walk over its grammar relies on. Linear.
 pub(super) fn checked<S: Segments>(
@@ -29,7 +29,18 @@ pub(super) fn checked<S: Segments>(
 
 /// How often each rule is executed. Linear. The segment must be sound.
 pub(super) fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {
-    let grammar = &segment.grammar;
+    let run = segment.root.iter().filter_map(|item| match *item {
+        Root::Run(symbol) => Some((symbol, 1)),
+        Root::Enter(_) | Root::Leave => None,
+    });
+    executions(&segment.grammar, run)
+}
+
+/// How often each rule is executed if some symbols are so often. Linear.
+pub(super) fn executions(
+    grammar: &Grammar,
+    executed: impl IntoIterator<Item = (Symbol, u64)>,
+) -> PrimaryMap<RuleId, u64> {
     let mut times: PrimaryMap<RuleId, u64> = grammar.rules.keys().map(|_| 0).collect();
     // What is executed can be counted; rules that are not executed have no say.
     let add = |times: &mut PrimaryMap<RuleId, u64>, symbol: Symbol, more: u64| {
@@ -37,10 +48,8 @@ pub(super) fn multiplicities(segment: &Segment) -> PrimaryMap<RuleId, u64> {
             times[rule] = times[rule].saturating_add(more);
         }
     };
-    for item in &segment.root {
-        if let Root::Run(symbol) = *item {
-            add(&mut times, symbol, 1);
-        }
+    for (symbol, more) in executed {
+        add(&mut times, symbol, more);
     }
     for (id, rule) in grammar.rules.iter().rev() {
         let each = match rule.kind {

@@ -1,22 +1,25 @@
 //! How long calls are: how coarse a timeline has to be.
 
-use afterimage_wpp::{Kind, PathError, Root, Segments, WholePath};
+use std::ops::Range;
 
-use super::known::rules;
+use afterimage_ids::{NodeId, PrimaryMap, RuleId};
+use afterimage_wpp::{Kind, Node, PathError, Root, Segment, Segments, Symbol, WholePath};
+
+use super::known::{Known, known, rules};
 use crate::paths::Window;
-use crate::paths::grammar::{checked, multiplicities};
+use crate::paths::grammar::{checked, executions};
 
 /// How many calls have so many blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLengths {
     /// By the binary logarithm of the length, rounded down.
     counts: [u64; 64],
-    /// Those that begin or end in another segment of the path.
+    /// Those that begin or end outside, or in another segment of the path.
     across: u64,
 }
 
 impl CallLengths {
-    /// The calls in all segments of the path that the window touches. Linear in their grammars.
+    /// The calls in a window. Linear in the grammars of the segments that it touches.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -28,13 +31,21 @@ impl CallLengths {
             counts: [0; 64],
             across: 0,
         };
+        let (from, to) = (window.first.saturating_sub(1), window.last);
         for (number, summary) in path.segments().summaries().iter().enumerate() {
-            if summary.before >= window.last || summary.before + summary.length < window.first {
+            let (start, end) = (summary.before, summary.before + summary.length);
+            if end <= from || start >= to {
                 continue;
             }
             let segment = checked(path, number)?;
             let known = rules(&segment, path.nodes());
-            let times = multiplicities(&segment);
+            let whole = lengths.clip(
+                path.nodes(),
+                &segment,
+                &known,
+                from.saturating_sub(start)..to.min(end) - start,
+            );
+            let times = executions(&segment.grammar, whole);
             for (id, rule) in segment.grammar.rules.iter() {
                 if matches!(rule.kind, Kind::Call(_)) {
                     let class = known[id].length.checked_ilog2().unwrap_or(0);
@@ -42,13 +53,63 @@ impl CallLengths {
                     *count = count.saturating_add(times[id]);
                 }
             }
-            let enters = segment
-                .root
-                .iter()
-                .filter(|item| matches!(item, Root::Enter(_)));
-            lengths.across += enters.count() as u64;
         }
         Ok(lengths)
+    }
+
+    /// The symbols that are wholly in a range of a segment's blocks, and how often. Counts the calls that are not.
+    fn clip(
+        &mut self,
+        nodes: &PrimaryMap<NodeId, Node>,
+        segment: &Segment,
+        rules: &PrimaryMap<RuleId, Known>,
+        range: Range<u64>,
+    ) -> Vec<(Symbol, u64)> {
+        let length = |symbol| known(symbol, rules, nodes).length;
+        let mut whole = Vec::new();
+        let mut tasks = Vec::new();
+        let mut at = 0;
+        for item in &segment.root {
+            match *item {
+                _ if at >= range.end => break,
+                Root::Enter(_) => self.across += 1,
+                Root::Leave => {}
+                Root::Run(symbol) => {
+                    push(&mut tasks, symbol, at, length(symbol), &range);
+                    at += length(symbol);
+                }
+            }
+        }
+        while let Some((symbol, range)) = tasks.pop() {
+            let Some(rule) = symbol.as_rule() else {
+                continue;
+            };
+            if range == (0..length(symbol)) {
+                whole.push((symbol, 1));
+                continue;
+            }
+            let symbols = segment.grammar.symbols_of(rule);
+            match segment.grammar.rules[rule].kind {
+                Kind::Repeat(_) => {
+                    let (body, round) = (symbols[0], length(symbols[0]));
+                    let (first, last) = (range.start / round, (range.end - 1) / round);
+                    push(&mut tasks, body, first * round, round, &range);
+                    if first < last {
+                        push(&mut tasks, body, last * round, round, &range);
+                        whole.push((body, last - first - 1));
+                    }
+                    continue;
+                }
+                Kind::Call(_) => self.across += 1,
+                Kind::Sequence => {}
+            }
+            let mut at = 0;
+            for &symbol in symbols {
+                push(&mut tasks, symbol, at, length(symbol), &range);
+                at += length(symbol);
+            }
+        }
+        whole
     }
 
     /// How many calls have at least 2^`log` blocks, or an unknown number.
@@ -61,5 +122,19 @@ impl CallLengths {
     pub fn resolution(&self, most: u64) -> u64 {
         let fits = (0..63).find(|&log| self.at_least(log) <= most);
         1 << fits.unwrap_or(63)
+    }
+}
+
+/// A task for what a symbol that begins after `at` blocks has in a range, if it has anything.
+fn push(
+    tasks: &mut Vec<(Symbol, Range<u64>)>,
+    symbol: Symbol,
+    at: u64,
+    length: u64,
+    range: &Range<u64>,
+) {
+    let (from, to) = (range.start.max(at), range.end.min(at + length));
+    if from < to {
+        tasks.push((symbol, from - at..to - at));
     }
 }

@@ -1,0 +1,70 @@
+//! The tree of calling contexts in the language of Graphviz.
+
+use std::io::Write;
+
+use afterimage_program::Names;
+use afterimage_query::paths::{ContextTree, Rest};
+
+use crate::PresentError;
+use crate::dot::quoted;
+use crate::number::{counted, grouped, percent};
+
+/// Writes the tree: in each context how many blocks are executed, what it calls included and by itself, on each edge how many
+/// calls. What is summed up has a dashed vertex.
+///
+/// # Errors
+/// If `out` fails.
+pub fn context_dot(
+    out: &mut dyn Write,
+    tree: &ContextTree,
+    names: &Names,
+) -> Result<(), PresentError> {
+    let all = tree.contexts.first().map_or(0, |host| host.total);
+    writeln!(
+        out,
+        "// Calling contexts of blocks {} to {}.\ndigraph {{\n  node [shape=box, style=filled];",
+        tree.window.first, tree.window.last
+    )?;
+    for (at, _) in tree.walk() {
+        let context = &tree.contexts[at];
+        let name = context.function.map_or("host", |f| names.function(f));
+        let label = format!(
+            "{name}\n{} ({})\nitself {}",
+            counted(context.total, "block"),
+            percent(context.total, all),
+            grouped(context.own)
+        );
+        let share = context.total as f64 / all.max(1) as f64;
+        writeln!(
+            out,
+            "  c{at} [label={}, fillcolor=\"0.03 {:.2} 1.0\"];",
+            quoted(&label),
+            share.sqrt() * 0.6
+        )?;
+        if let Some(parent) = context.parent {
+            let calls = quoted(&grouped(context.calls));
+            writeln!(out, "  c{parent} -> c{at} [label={calls}];")?;
+        }
+        let shorter = format!("functions with fewer than {} blocks here", tree.limits.min);
+        let deeper = format!("calls deeper than {}", tree.limits.depth);
+        let rests = [
+            ("s", context.shorter, shorter),
+            ("d", context.deeper, deeper),
+        ];
+        for (kind, Rest { calls, blocks }, what) in rests {
+            if calls == 0 && blocks == 0 {
+                continue;
+            }
+            let share = percent(blocks, all);
+            let label = format!("{what}\n{} ({share})", counted(blocks, "block"));
+            writeln!(
+                out,
+                "  {kind}{at} [label={}, style=dashed];\n  c{at} -> {kind}{at} [label={}, style=dashed];",
+                quoted(&label),
+                quoted(&grouped(calls))
+            )?;
+        }
+    }
+    writeln!(out, "}}")?;
+    Ok(())
+}

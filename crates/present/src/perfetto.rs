@@ -1,0 +1,82 @@
+//! Calls over time in the JSON format of Chrome's tracing, which Perfetto reads.
+//!
+//! A call is a pair of events `B` and `E`, merged calls are one event `X` that says in its `args` how many there are. Events are
+//! in the order of time, and written as they come.
+
+use std::io::Write;
+
+use afterimage_query::paths::{Timeline, TimelineEvent};
+use afterimage_wpp::Segments;
+use serde_json::json;
+
+use crate::PresentError;
+use crate::timeline::{CLOCK, TimelineHead, merged_name};
+use crate::trace::unreadable;
+
+/// Writes a timeline.
+///
+/// # Errors
+/// If `out` fails, or the path cannot be read.
+pub fn perfetto<S: Segments>(
+    out: &mut dyn Write,
+    head: &TimelineHead<'_>,
+    timeline: &mut Timeline<'_, S>,
+) -> Result<(), PresentError>
+where
+    S::Error: Send + Sync,
+{
+    let metadata = json!({
+        "clock": CLOCK,
+        "tool": "afterimage",
+        "program": head.program,
+        "first_block": head.window.first,
+        "last_block": head.window.last,
+        "calls_shorter_are_merged": head.limits.min,
+        "calls_deeper_are_merged": deepest(head),
+    });
+    let named = |kind: &str, name: &str| json!({"ph": "M", "pid": 1, "tid": 1, "name": kind, "args": {"name": name}});
+    write!(
+        out,
+        "{{\"displayTimeUnit\":\"ms\",\"otherData\":{metadata},\"traceEvents\":[\n{},\n{}",
+        named("process_name", head.program),
+        named("thread_name", CLOCK)
+    )?;
+    while let Some(event) = timeline.next_event().map_err(unreadable)? {
+        out.write_all(b",\n")?;
+        match event {
+            TimelineEvent::Begin { function, time } => {
+                write!(
+                    out,
+                    "{{\"ph\":\"B\",\"pid\":1,\"tid\":1,\"ts\":{time},\"name\":"
+                )?;
+                serde_json::to_writer(&mut *out, head.names.function(function))?;
+                out.write_all(b"}")?;
+            }
+            TimelineEvent::End { time } => {
+                write!(out, "{{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":{time}}}")?;
+            }
+            TimelineEvent::Merged {
+                why,
+                from,
+                to,
+                calls,
+                blocks,
+            } => {
+                let dur = to - from;
+                write!(
+                    out,
+                    "{{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{from},\"dur\":{dur},\"name\":"
+                )?;
+                serde_json::to_writer(&mut *out, &merged_name(why, head.limits))?;
+                write!(out, ",\"args\":{{\"calls\":{calls},\"blocks\":{blocks}}}}}")?;
+            }
+        }
+    }
+    writeln!(out, "\n]}}")?;
+    Ok(())
+}
+
+/// The deepest level that is told apart; `null` for all.
+fn deepest(head: &TimelineHead<'_>) -> Option<usize> {
+    Some(head.limits.depth).filter(|&depth| depth < usize::MAX)
+}
