@@ -1,6 +1,6 @@
 //! The timestamp-annotated dynamic control-flow graph of a call (Zhang and Gupta 2001, section 4.1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use afterimage_ids::BlockId;
@@ -13,6 +13,12 @@ use crate::number::{counted, grouped};
 use crate::paths::{Whole, entries, series};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Style};
+
+/// Blocks that were not executed are all drawn if there are so many or fewer.
+const DRAWN: usize = 40;
+
+/// So many blocks of a node are written in a table, unless the whole is asked for.
+const LONGEST: usize = 12;
 
 /// Writes the graph as two tables: the nodes with their timestamps, and the edges.
 ///
@@ -28,12 +34,17 @@ pub fn dynamic_cfg_text(
 ) -> Result<(), PresentError> {
     writeln!(out, "{}", title(graph, &plain(name)))?;
     writeln!(out)?;
-    let mut nodes = Table::new(&[("times", Right), ("timestamps", Left), ("node", Left)]);
+    let mut nodes = Table::new(&[("times", Right), ("node", Left), ("timestamps", Left)]);
     for node in graph.graph.nodes() {
         nodes.row([
             grouped(node.timestamps.count()),
+            match node.blocks.get(..LONGEST) {
+                Some(beginning) if whole == Whole::Beginning && node.blocks.len() > LONGEST => {
+                    format!("{}… +{}", dots(beginning), node.blocks.len() - LONGEST)
+                }
+                _ => dots(&node.blocks),
+            },
             series(&node.timestamps, whole),
-            dots(&node.blocks),
         ]);
     }
     nodes.write(out, style, |_| Paint::Plain)?;
@@ -59,7 +70,7 @@ pub fn dynamic_cfg_text(
 }
 
 /// Writes the graph in the language of Graphviz: nodes with their blocks and timestamps, edges with their counts. What the function has
-/// besides and this call never executed is gray and dashed.
+/// besides and this call never executed is gray and dashed; of very much, only what is next to something executed.
 ///
 /// # Errors
 /// If `out` fails.
@@ -90,28 +101,41 @@ pub fn dynamic_cfg_dot(
         let label = quoted(&grouped(edge.count));
         writeln!(out, "  n{} -> n{} [label={label}];", edge.from, edge.to)?;
     }
-    let gray = "color=gray, fontcolor=gray, style=dashed";
     let cfg = &function.cfg;
-    for block in never(graph, function) {
-        let label = quoted(&block.as_u32().to_string());
-        writeln!(out, "  b{} [label={label}, {gray}];", block.as_u32())?;
-    }
     // Edges of the function that lead from or to what was not executed.
+    let never = never(graph, function);
     let code = |block: BlockId| cfg.blocks[block].kind == BlockKind::Code;
+    let edges = cfg.edges.values().filter(|edge| {
+        let both = place.contains_key(&edge.from) && place.contains_key(&edge.to);
+        // Of very many blocks only those are drawn where a call could have gone another way.
+        let near = never.len() <= DRAWN || place.contains_key(&edge.from);
+        code(edge.from) && code(edge.to) && !both && near
+    });
+    let edges: BTreeSet<_> = edges.map(|edge| (edge.from, edge.to)).collect();
+    let gray = "color=gray, fontcolor=gray, style=dashed";
+    let targets: BTreeSet<_> = edges.iter().map(|edge| edge.1).collect();
+    let mut drawn = 0;
+    for &block in &never {
+        if never.len() <= DRAWN || targets.contains(&block) {
+            let label = quoted(&block.as_u32().to_string());
+            writeln!(out, "  b{} [label={label}, {gray}];", block.as_u32())?;
+            drawn += 1;
+        }
+    }
+    if drawn < never.len() {
+        let more = counted((never.len() - drawn) as u64, "block").replacen(' ', " more ", 1);
+        let label = quoted(&format!("{more}\nnot executed"));
+        writeln!(
+            out,
+            "  more [label={label}, shape=plaintext, fontcolor=gray];"
+        )?;
+    }
     let vertex = |block: BlockId| match place.get(&block) {
         Some(k) => format!("n{k}"),
         None => format!("b{}", block.as_u32()),
     };
-    for edge in cfg.edges.values() {
-        let both = place.contains_key(&edge.from) && place.contains_key(&edge.to);
-        if code(edge.from) && code(edge.to) && !both {
-            writeln!(
-                out,
-                "  {} -> {} [{gray}];",
-                vertex(edge.from),
-                vertex(edge.to)
-            )?;
-        }
+    for (from, to) in edges {
+        writeln!(out, "  {} -> {} [{gray}];", vertex(from), vertex(to))?;
     }
     writeln!(out, "}}")?;
     Ok(())

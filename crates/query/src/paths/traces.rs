@@ -2,7 +2,7 @@
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_wpp::twpp::{
-    CallPath, CollectError, DynamicCfg, FunctionPaths, FunctionTraces, PathCounts, PathTrace,
+    CallPath, CollectError, Dictionary, DynamicCfg, FunctionPaths, FunctionTraces, PathCounts,
     TimestampedTrace, UniquePath, count_paths, function_paths,
 };
 use afterimage_wpp::{Segments, TargetError, WholePath};
@@ -201,7 +201,9 @@ pub enum GraphError<E> {
         of: u64,
     },
     /// There are not so many path traces.
-    #[error("there is no path trace {number}: its calls took {of}, numbered from 1, the one that most took first")]
+    #[error(
+        "there is no path trace {number}: its calls took {of}, numbered from 1, the one that most took first"
+    )]
     NoTrace {
         /// Which was asked for.
         number: usize,
@@ -247,7 +249,15 @@ impl DynamicGraph {
             entered,
             returned,
         };
-        Ok(Self::new(function, whose, nodes, trace))
+        let traces = FunctionTraces::of(FunctionPaths {
+            function,
+            paths: vec![UniquePath {
+                trace,
+                calls: 1,
+                unfinished: u64::from(!returned),
+            }],
+        });
+        Ok(Self::new(&traces, 0, whose, nodes))
     }
 
     /// The graph of a function's i-th unique path trace, from 1, in the order of [`Traces`].
@@ -269,35 +279,27 @@ impl DynamicGraph {
             return Err(GraphError::NoTrace { number, of });
         }
         let calls = traces.compacted.paths[number - 1].calls;
-        let trace = traces.blocks(number - 1).collect();
         let whose = Whose::Trace { number, of, calls };
-        Ok(Self::new(function, whose, nodes, trace))
+        Ok(Self::new(&traces.compacted, number - 1, whose, nodes))
     }
 
-    fn new(function: FuncId, whose: Whose, nodes: GraphNodes, trace: PathTrace) -> Self {
-        let blocks = trace.len();
+    fn new(traces: &FunctionTraces, trace: usize, whose: Whose, nodes: GraphNodes) -> Self {
+        let (steps, dictionary) = traces.parts(trace);
         let (steps, graph) = match nodes {
+            GraphNodes::Dynamic => (steps.len(), DynamicCfg::of(steps, dictionary)),
             GraphNodes::Blocks => {
-                let steps = TimestampedTrace::of(trace.blocks());
-                (steps.len(), DynamicCfg::of(&steps, &Default::default()))
-            }
-            GraphNodes::Dynamic => {
-                let traces = FunctionTraces::of(FunctionPaths {
-                    function,
-                    paths: vec![UniquePath {
-                        trace,
-                        calls: 1,
-                        unfinished: 0,
-                    }],
-                });
-                (traces.parts(0).0.len(), traces.dynamic_cfg(0))
+                let blocks = steps
+                    .steps()
+                    .flat_map(|step| dictionary.expand(&step).to_vec());
+                let steps = TimestampedTrace::of(blocks);
+                (steps.len(), DynamicCfg::of(&steps, &Dictionary::default()))
             }
         };
         Self {
-            function,
+            function: traces.function,
             whose,
             nodes,
-            blocks,
+            blocks: traces.blocks(trace),
             steps,
             graph: graph.expect("a trace that was just made is one"),
         }
