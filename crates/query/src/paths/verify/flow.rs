@@ -112,29 +112,42 @@ impl<'n, 'a> Flow<'n, 'a> {
         }
     }
 
-    /// Compares the activations that are open at the end with those where the run stood, the innermost first.
+    /// Compares the activations that are open at the end with those where the run stood, the innermost first. Of a path of which
+    /// something was left out, some may be missing.
     pub fn end(&self, stops: &[Stop], report: &mut PathReport) {
         let open = &self.open[1..];
-        if open.len() != stops.len() {
+        let partial = self.nodes.partial;
+        if open.len() != stops.len() && !partial {
             let (found, said) = (open.len(), stops.len());
             let text =
                 format!("the path ends in {found} activations, END has {said} that were entered");
             report.find(PathRule::Stack, text);
             return;
         }
-        for (depth, (open, stop)) in open.iter().zip(stops.iter().rev()).enumerate() {
+        let mut stops = stops.iter().rev();
+        for (depth, open) in open.iter().enumerate() {
             let node = open.last.and_then(|last| last.node);
             let block = node.and_then(|node| self.nodes.last(node));
             let unknown = node.is_some_and(|node| self.nodes.nodes[node].left_out > 0);
-            if open.function != Some(stop.function) || block != Some(stop.block) && !unknown {
-                let function = open.function.map_or_else(String::new, |f| f.to_string());
-                let block = block.map_or_else(|| "no block".to_owned(), |b| b.to_string());
-                let text = format!(
-                    "activation {depth}, from outside, ends in {function}, {block}, and by END in {}, {}",
-                    stop.function, stop.block
-                );
-                report.find(PathRule::Stack, text);
+            let fits = |stop: &&Stop| {
+                open.function == Some(stop.function) && (block == Some(stop.block) || unknown)
+            };
+            let stop = stops.next();
+            if stop.is_some_and(|stop| fits(&stop)) || partial && stops.any(|stop| fits(&stop)) {
+                continue;
             }
+            let function = open
+                .function
+                .map_or_else(String::new, |function| function.to_string());
+            let block = block.map_or_else(|| "no block".to_owned(), |block| block.to_string());
+            let said = match stop {
+                Some(stop) if !partial => format!(" in {}, {}", stop.function, stop.block),
+                _ => " nowhere there".to_owned(),
+            };
+            let text = format!(
+                "activation {depth}, from outside, ends in {function}, {block}, and by END{said}"
+            );
+            report.find(PathRule::Stack, text);
         }
     }
 

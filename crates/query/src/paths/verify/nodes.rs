@@ -37,6 +37,8 @@ pub(super) struct Nodes<'a> {
     pub nodes: &'a PrimaryMap<NodeId, Node>,
     pub ends: PrimaryMap<NodeId, NodeEnd>,
     pub landings: Landings<'a>,
+    /// Something was left out of the path.
+    pub partial: bool,
     /// What the host may call.
     pub callable: EntitySet<FuncId>,
     /// The types of imports that a table may hold.
@@ -78,6 +80,8 @@ impl<'a> Nodes<'a> {
             nodes: &directory.nodes,
             ends,
             landings: Landings::new(program),
+            partial: !directory.left_out.is_empty()
+                || directory.nodes.values().any(|node| node.left_out > 0),
             callable,
             imports,
         }
