@@ -11,6 +11,7 @@ mod prefix;
 mod random;
 mod raw;
 mod recording;
+mod scan;
 mod scheme;
 mod sizes;
 mod speed;

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::columns::{Column, table};
-use super::raw::{BlockNumbers, RawTrace, Scan};
+use super::raw::{BlockNumbers, RawTrace};
+use super::scan::Scan;
 use super::subject::Subject;
 use super::tape::Tape;
 use super::{Row, name};

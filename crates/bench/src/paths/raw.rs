@@ -1,17 +1,15 @@
-//! The raw trace of a run, and what it takes to find one function's path traces in it by reading all of it.
-
-use std::time::{Duration, Instant};
+//! The raw trace of a run.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_program::Program;
-use rustc_hash::FxHashMap;
 
+use super::scan::Scan;
 use super::tape::Tape;
 
 /// Words from here on are no blocks: this one plus a function's number is its entry.
-const ENTER: u32 = 1 << 31;
-const LEAVE: u32 = u32::MAX;
+pub(super) const ENTER: u32 = 1 << 31;
+pub(super) const LEAVE: u32 = u32::MAX;
 /// How many words are made before they are scanned: so few that they need not come from memory, which favours the scan.
 const CHUNK: usize = 1 << 15;
 
@@ -108,69 +106,5 @@ impl Sink for RawTrace {
     fn leave(&mut self) {
         self.tape.leave();
         self.put(&[LEAVE]);
-    }
-}
-
-/// Finds the path traces of one function: the paper's extraction from the uncompacted trace (Zhang and Gupta 2001, Table 4).
-pub(crate) struct Scan {
-    pub function: FuncId,
-    /// The open activations: which of them are of the function.
-    open: Vec<bool>,
-    /// Of those that are, what they have executed.
-    own: Vec<Vec<u32>>,
-    /// The innermost activation is of the function.
-    inside: bool,
-    /// What was found: traces, and how many calls took each.
-    pub found: FxHashMap<Vec<u32>, u64>,
-    pub time: Duration,
-}
-
-impl Scan {
-    fn new(function: FuncId) -> Self {
-        Self {
-            function,
-            open: Vec::new(),
-            own: Vec::new(),
-            inside: false,
-            found: FxHashMap::default(),
-            time: Duration::ZERO,
-        }
-    }
-
-    fn read(&mut self, words: &[u32]) {
-        let start = Instant::now();
-        for &word in words {
-            if word < ENTER {
-                if self.inside
-                    && let Some(own) = self.own.last_mut()
-                {
-                    own.push(word);
-                }
-            } else if word == LEAVE {
-                self.leave();
-            } else {
-                self.inside = word == ENTER + self.function.as_u32();
-                self.open.push(self.inside);
-                if self.inside {
-                    self.own.push(Vec::new());
-                }
-            }
-        }
-        self.time += start.elapsed();
-    }
-
-    fn leave(&mut self) {
-        if self.open.pop() == Some(true)
-            && let Some(trace) = self.own.pop()
-        {
-            *self.found.entry(trace).or_default() += 1;
-        }
-        self.inside = self.open.last() == Some(&true);
-    }
-
-    fn finish(&mut self) {
-        while !self.open.is_empty() {
-            self.leave();
-        }
     }
 }

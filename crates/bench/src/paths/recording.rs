@@ -1,20 +1,19 @@
 //! What writing the path costs the guest, and how fast a complete file is there.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+mod report;
+mod runs;
+
 use std::time::Instant;
 
 use afterimage_record::measure::Compiled;
-use afterimage_record::{Cache, GrammarSink};
-use afterimage_wpp::{Limits, codec};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 
-use super::columns::{Column, table};
+pub(crate) use self::report::{branches, report};
+use self::runs::{keep_words, record_run, write_live, written};
 use super::memory::{forget_peak, peak_mib};
 use super::scheme::{BRANCHES, Prepared, SCHEMES};
-use super::subject::{Settings, Subject, make_recording};
-use super::{Row, name};
+use super::subject::Subject;
 use crate::statistics::Sample;
 
 /// The plain program, and the ways of writing its path beside it.
@@ -31,6 +30,7 @@ pub(crate) struct Recording {
     pub recorded_cpu: Sample,
     /// Time that passes from the module to the finished recording, as a ratio to that of a recording without the path.
     recorded_wall: Sample,
+    pub recorded_peak_mib: f64,
     /// Time that passes with the consumer making a complete path in a file, as a ratio to the plain program's.
     pub live_wall: Sample,
     /// The guest's processor time of the same runs, as a ratio.
@@ -90,7 +90,7 @@ pub(crate) fn measure(
     let (mut base, mut kept, mut live) = (Times::default(), Times::default(), Times::default());
     let (mut log, mut recorded) = (Times::default(), Times::default());
     let mut times: Vec<Times> = prepared.iter().map(|_| Times::default()).collect();
-    let (mut plain_peak, mut live_peak) = (f64::NAN, f64::NAN);
+    let (mut plain_peak, mut recorded_peak, mut live_peak) = (f64::NAN, f64::NAN, f64::NAN);
     for round in 0..=runs {
         forget_peak();
         base.add(round, || Ok(plain.run(command)?.cpu_seconds))?;
@@ -99,7 +99,9 @@ pub(crate) fn measure(
             times.add(round, || Ok(scheme.run(command, |_| {})?.cpu_seconds))?;
         }
         log.add(round, || record_run(subject, false))?;
+        forget_peak();
         recorded.add(round, || record_run(subject, true))?;
+        recorded_peak = recorded_peak.max(peak_mib());
         kept.add(round, || keep_words(subject, &prepared[0]))?;
         // Once is enough: it takes long, and varies little.
         if round == 1 {
@@ -129,168 +131,13 @@ pub(crate) fn measure(
         kept_wall: Sample::ratios(&kept.wall, &base.wall),
         recorded_cpu: Sample::ratios(&recorded.cpu, &base.cpu),
         recorded_wall: Sample::ratios(&recorded.wall, &log.wall),
+        recorded_peak_mib: recorded_peak,
         live_wall: Sample::ratios(&live.wall, &base.wall),
         live_cpu: Sample::ratios(&live.cpu, &base.cpu),
         live_peak_mib: live_peak,
         plain_seconds: Sample::of(base.cpu),
         plain_wall_seconds: Sample::of(base.wall),
     })
-}
-
-/// Records a run, with or without its path; the compiled module comes from a cache.
-fn record_run(subject: &Subject, paths: bool) -> Result<f64> {
-    let folder = subject.folder.path();
-    let settings = Settings {
-        cache: &Cache::in_folder(&folder.join("cache")),
-        paths,
-        deterministic: false,
-    };
-    make_recording(
-        &subject.bytes,
-        &subject.program,
-        &subject.command,
-        &folder.join("timed.aft"),
-        settings,
-    )
-}
-
-/// Runs with a consumer that writes the words as they are; the guest's processor time.
-fn keep_words(subject: &Subject, scheme: &Prepared) -> Result<f64> {
-    let mut file = BufWriter::new(File::create(subject.folder.path().join("words"))?);
-    let mut result = Ok(());
-    let execution = scheme.run(&subject.command, |words| {
-        let mut write = || {
-            words
-                .iter()
-                .try_for_each(|w| file.write_all(&w.to_le_bytes()))
-        };
-        if result.is_ok() {
-            result = write();
-        }
-    })?;
-    result.and_then(|()| file.flush())?;
-    Ok(execution.cpu_seconds)
-}
-
-/// Runs with a consumer that regenerates, compacts, codes and writes; the guest's processor time.
-fn write_live(subject: &Subject, scheme: &Prepared) -> Result<f64> {
-    let mut file = BufWriter::new(File::create(subject.folder.path().join("live"))?);
-    let mut failed = None;
-    let mut regenerator = scheme.regenerator(&subject.program)?;
-    let mut regeneration = Ok(());
-    let segment = |segment, contexts: &[_]| {
-        failed = failed
-            .take()
-            .or(file.write_all(&codec::encode(&segment, contexts)).err());
-    };
-    let mut sink = GrammarSink::new(Limits::default(), segment);
-    let execution = scheme.run(&subject.command, |words| {
-        if regeneration.is_ok() {
-            regeneration = regenerator.feed(words, &mut sink);
-        }
-    })?;
-    regeneration?;
-    sink.finish();
-    match failed {
-        Some(error) => Err(error).context("the live path cannot be written"),
-        None => Ok(file.flush().map(|()| execution.cpu_seconds)?),
-    }
-}
-
-/// How many bits a run writes in all, how many blocks they stand for, and the seconds that regenerating these takes.
-fn written(subject: &Subject, scheme: &Prepared) -> Result<(u64, u64, f64)> {
-    let mut words: Vec<u64> = Vec::new();
-    scheme.run(&subject.command, |more| words.extend_from_slice(more))?;
-    let start = Instant::now();
-    let blocks = scheme.regenerate(&subject.program, &words)?;
-    Ok((
-        64 * words.len() as u64,
-        blocks,
-        start.elapsed().as_secs_f64(),
-    ))
-}
-
-pub(crate) fn report(rows: &[Row]) -> String {
-    let names = rows.first().map_or(Vec::new(), |row| {
-        let schemes = row.recording.schemes.iter();
-        schemes.map(|scheme| scheme.name).collect()
-    });
-    let each = |of: fn(&Written) -> Sample, what: &str| -> Vec<Column<'_, Row>> {
-        let column = |(i, name): (usize, &&str)| {
-            Column::cost(format!("{name}{what}"), 3, move |row: &Row| {
-                of(&row.recording.schemes[i])
-            })
-        };
-        names.iter().enumerate().map(column).collect()
-    };
-    let mut time = vec![Column::fact("plain s", 3, |row: &Row| {
-        row.recording.plain_seconds.median
-    })];
-    time.extend(each(|written| written.cpu, ""));
-    time.push(Column::cost("record --lens paths", 3, |row: &Row| {
-        row.recording.recorded_cpu
-    }));
-    let mut out = table(
-        "Recording: processor time of the guest's thread, as a ratio to the plain program, the words dropped; record: with the boundary's log and the words in the recording",
-        rows,
-        name,
-        &time,
-    );
-    let mut wall = vec![Column::fact("plain s", 3, |row: &Row| {
-        row.recording.plain_wall_seconds.median
-    })];
-    wall.extend(each(|written| written.wall, ""));
-    wall.push(Column::cost("words in a file", 3, |row: &Row| {
-        row.recording.kept_wall
-    }));
-    wall.push(Column::cost("record with/without", 3, |row: &Row| {
-        row.recording.recorded_wall
-    }));
-    wall.push(Column::cost("complete file", 3, |row: &Row| {
-        row.recording.live_wall
-    }));
-    wall.push(Column::cost("its guest's thread", 3, |row: &Row| {
-        row.recording.live_cpu
-    }));
-    out += &table(
-        "Recording: time that passes, as a ratio; words in a file: written by the consumer as they are; record: all of `record` with the path as a ratio to all of it without; complete file: regenerated, compacted, coded and written on the second core meanwhile, until all is there",
-        rows,
-        name,
-        &wall,
-    );
-    let mut rest = vec![Column::fact("compile s", 2, |row: &Row| {
-        row.recording.plain_compile_seconds
-    })];
-    for (i, name) in names.iter().enumerate() {
-        rest.push(Column::cost(
-            format!("{name} compile"),
-            2,
-            move |row: &Row| row.recording.schemes[i].compile,
-        ));
-    }
-    for (i, name) in names.iter().enumerate() {
-        rest.push(Column::cost(format!("{name} bits"), 3, move |row: &Row| {
-            row.recording.schemes[i].bits_per_block()
-        }));
-    }
-    for (i, name) in names.iter().enumerate() {
-        rest.push(Column::gain(format!("{name} M/s"), 0, move |row: &Row| {
-            row.recording.schemes[i].regenerate
-        }));
-    }
-    rest.push(Column::fact("plain MiB", 0, |row: &Row| {
-        row.recording.plain_peak_mib
-    }));
-    rest.push(Column::cost("complete file MiB", 0, |row: &Row| {
-        row.recording.live_peak_mib
-    }));
-    out += &table(
-        "Recording: compile time as a ratio to the plain program, bits written per executed block, millions of blocks a second that are regenerated from them, and the most memory of the process, with the benchmark's own",
-        rows,
-        name,
-        &rest,
-    );
-    out
 }
 
 impl Recording {
@@ -310,26 +157,4 @@ impl Recording {
         let [old, new] = self.branches_and_ours();
         (old.0 / new.0, old.1 / new.1)
     }
-}
-
-/// The 1992 paper's Table 3: every branch's outcome against what recordings write.
-pub(crate) fn branches(rows: &[Row]) -> String {
-    let megabytes = |row: &Row, which: usize| {
-        row.recording.branches_and_ours()[which].0 * row.blocks as f64 / 8e6
-    };
-    let seconds = |row: &Row, which: usize| row.recording.branches_and_ours()[which].1;
-    table(
-        "1992, Table 3: every branch's outcome as it is taken (old) against what recordings write (new): megabytes and seconds",
-        rows,
-        name,
-        &[
-            Column::fact("old MB", 2, move |row: &Row| megabytes(row, 0)),
-            Column::fact("new MB", 2, move |row: &Row| megabytes(row, 1)),
-            Column::gain("old/new", 2, |row: &Row| row.recording.branches_to_ours().0),
-            Column::fact("plain s", 3, |row: &Row| row.recording.plain_seconds.median),
-            Column::fact("old s", 3, move |row: &Row| seconds(row, 0)),
-            Column::fact("new s", 3, move |row: &Row| seconds(row, 1)),
-            Column::gain("old/new", 2, |row: &Row| row.recording.branches_to_ours().1),
-        ],
-    )
 }

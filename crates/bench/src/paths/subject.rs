@@ -11,7 +11,7 @@ use afterimage_placement::PlanOptions;
 use afterimage_program::Program;
 use afterimage_query::paths::{RecordedPath, recorded_path};
 use afterimage_record::{
-    BuiltPaths, Cache, Command, Interrupt, Progress, RecordOptions, build_paths, count, record,
+    BuiltPaths, Cache, Command, Interrupt, PathFilter, Progress, RecordedRun, RecordOptions, build_paths, count, record,
     trace_paths,
 };
 use afterimage_trace::{TraceFile, TraceWriter};
@@ -72,12 +72,15 @@ impl Subject {
         let start = Instant::now();
         let out = TraceWriter::append(&at)?;
         let built = build_paths(
-            &recorded,
-            &bytes,
-            &program,
+            &RecordedRun {
+                file: &recorded,
+                bytes: &bytes,
+                program: &program,
+                cache: &Cache::none(),
+                progress: &quiet(),
+            },
             None,
-            &Cache::none(),
-            &quiet(),
+            &PathFilter::default(),
             &out,
         )?;
         out.commit()?;
@@ -128,12 +131,14 @@ impl Subject {
     /// Executes the recorded run again and tells a sink of its path.
     pub(crate) fn again<S: Sink + Send>(&self, sink: S) -> Result<S> {
         let traced = trace_paths(
-            &self.file,
-            &self.bytes,
-            &self.program,
+            &RecordedRun {
+                file: &self.file,
+                bytes: &self.bytes,
+                program: &self.program,
+                cache: &Cache::none(),
+                progress: &quiet(),
+            },
             None,
-            &Cache::none(),
-            &quiet(),
             sink,
         )?;
         Ok(traced.sink)

@@ -1,0 +1,85 @@
+//! Runs with the consumers that are compared.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::time::Instant;
+
+use afterimage_record::{Cache, GrammarSink};
+use afterimage_wpp::{Limits, codec};
+use anyhow::{Context, Result};
+
+use crate::paths::scheme::Prepared;
+use crate::paths::subject::{Settings, Subject, make_recording};
+
+/// Records a run, with or without its path; the compiled module comes from a cache.
+pub(super) fn record_run(subject: &Subject, paths: bool) -> Result<f64> {
+    let folder = subject.folder.path();
+    let settings = Settings {
+        cache: &Cache::in_folder(&folder.join("cache")),
+        paths,
+        deterministic: false,
+    };
+    make_recording(
+        &subject.bytes,
+        &subject.program,
+        &subject.command,
+        &folder.join("timed.aft"),
+        settings,
+    )
+}
+
+/// Runs with a consumer that writes the words as they are; the guest's processor time.
+pub(super) fn keep_words(subject: &Subject, scheme: &Prepared) -> Result<f64> {
+    let mut file = BufWriter::new(File::create(subject.folder.path().join("words"))?);
+    let mut result = Ok(());
+    let execution = scheme.run(&subject.command, |words| {
+        let mut write = || {
+            words
+                .iter()
+                .try_for_each(|w| file.write_all(&w.to_le_bytes()))
+        };
+        if result.is_ok() {
+            result = write();
+        }
+    })?;
+    result.and_then(|()| file.flush())?;
+    Ok(execution.cpu_seconds)
+}
+
+/// Runs with a consumer that regenerates, compacts, codes and writes; the guest's processor time.
+pub(super) fn write_live(subject: &Subject, scheme: &Prepared) -> Result<f64> {
+    let mut file = BufWriter::new(File::create(subject.folder.path().join("live"))?);
+    let mut failed = None;
+    let mut regenerator = scheme.regenerator(&subject.program)?;
+    let mut regeneration = Ok(());
+    let segment = |segment, contexts: &[_]| {
+        failed = failed
+            .take()
+            .or(file.write_all(&codec::encode(&segment, contexts)).err());
+    };
+    let mut sink = GrammarSink::new(Limits::default(), segment);
+    let execution = scheme.run(&subject.command, |words| {
+        if regeneration.is_ok() {
+            regeneration = regenerator.feed(words, &mut sink);
+        }
+    })?;
+    regeneration?;
+    sink.finish();
+    match failed {
+        Some(error) => Err(error).context("the live path cannot be written"),
+        None => Ok(file.flush().map(|()| execution.cpu_seconds)?),
+    }
+}
+
+/// How many bits a run writes in all, how many blocks they stand for, and the seconds that regenerating these takes.
+pub(super) fn written(subject: &Subject, scheme: &Prepared) -> Result<(u64, u64, f64)> {
+    let mut words: Vec<u64> = Vec::new();
+    scheme.run(&subject.command, |more| words.extend_from_slice(more))?;
+    let start = Instant::now();
+    let blocks = scheme.regenerate(&subject.program, &words)?;
+    Ok((
+        64 * words.len() as u64,
+        blocks,
+        start.elapsed().as_secs_f64(),
+    ))
+}

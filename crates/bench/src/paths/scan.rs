@@ -1,0 +1,72 @@
+//! What it takes to find one function's path traces by reading all of the raw trace.
+
+use std::time::{Duration, Instant};
+
+use afterimage_ids::FuncId;
+use rustc_hash::FxHashMap;
+
+use super::raw::{ENTER, LEAVE};
+
+/// Finds the path traces of one function: the paper's extraction from the uncompacted trace (Zhang and Gupta 2001, Table 4).
+pub(crate) struct Scan {
+    pub function: FuncId,
+    /// The open activations: which of them are of the function.
+    open: Vec<bool>,
+    /// Of those that are, what they have executed.
+    own: Vec<Vec<u32>>,
+    /// The innermost activation is of the function.
+    inside: bool,
+    /// What was found: traces, and how many calls took each.
+    pub found: FxHashMap<Vec<u32>, u64>,
+    pub time: Duration,
+}
+
+impl Scan {
+    pub(super) fn new(function: FuncId) -> Self {
+        Self {
+            function,
+            open: Vec::new(),
+            own: Vec::new(),
+            inside: false,
+            found: FxHashMap::default(),
+            time: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn read(&mut self, words: &[u32]) {
+        let start = Instant::now();
+        for &word in words {
+            if word < ENTER {
+                if self.inside
+                    && let Some(own) = self.own.last_mut()
+                {
+                    own.push(word);
+                }
+            } else if word == LEAVE {
+                self.leave();
+            } else {
+                self.inside = word == ENTER + self.function.as_u32();
+                self.open.push(self.inside);
+                if self.inside {
+                    self.own.push(Vec::new());
+                }
+            }
+        }
+        self.time += start.elapsed();
+    }
+
+    fn leave(&mut self) {
+        if self.open.pop() == Some(true)
+            && let Some(trace) = self.own.pop()
+        {
+            *self.found.entry(trace).or_default() += 1;
+        }
+        self.inside = self.open.last() == Some(&true);
+    }
+
+    pub(super) fn finish(&mut self) {
+        while !self.open.is_empty() {
+            self.leave();
+        }
+    }
+}
