@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use afterimage_query::paths::{RecordedPath, recorded_path};
-use afterimage_record::{Cache, build_paths};
+use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
+use crate::filters::FilterArguments;
 use crate::input::{self, Loaded};
 use crate::output::say;
 use crate::progress::Bar;
@@ -18,7 +19,9 @@ use crate::progress::Bar;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  afterimage build --lens paths app.aft")]
+  afterimage build --lens paths app.aft
+  afterimage build --lens paths --exclude memcpy app.aft
+  afterimage build --lens paths --start 'parse#3' --stop 'parse#4' app.aft")]
 pub(crate) struct Arguments {
     /// What to add
     #[arg(long)]
@@ -29,6 +32,9 @@ pub(crate) struct Arguments {
     /// The recording
     #[arg(value_name = "FILE.aft")]
     file: PathBuf,
+    // Last, because its heading would hold for all that follows.
+    #[command(flatten)]
+    filters: FilterArguments,
 }
 
 /// What can be added to a recording.
@@ -43,8 +49,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = input::recording(&arguments.file)?;
     let loaded = input::recorded_program(&arguments.file, &file)?;
     let kept = path_of(&arguments.file, &file, &loaded)?;
+    let filter = arguments.filters.filter(&loaded)?;
+    match arguments.filters.given() {
+        Some(option) if kept.is_some() && !arguments.again => bail!(
+            "{}: the recording has a path already, so {option} changes nothing; build it anew with --again",
+            arguments.file.display()
+        ),
+        _ => {}
+    }
     if kept.is_none() || arguments.again {
-        add_path(&arguments.file, &file, &loaded)?;
+        add_path(&arguments.file, &file, &loaded, &filter)?;
     }
     Ok(Exit::Success)
 }
@@ -54,7 +68,7 @@ pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Recor
     if let Some(path) = path_of(at, file, loaded)? {
         return Ok(path);
     }
-    add_path(at, file, loaded)?;
+    add_path(at, file, loaded, &PathFilter::default())?;
     let file = input::recording(at)?;
     match path_of(at, &file, loaded)? {
         Some(path) => Ok(path),
@@ -63,9 +77,9 @@ pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Recor
 }
 
 /// Compacts the path that a live run wrote.
-pub(crate) fn compact(at: &Path, loaded: &Loaded) -> Result<()> {
+pub(crate) fn compact(at: &Path, loaded: &Loaded, filter: &PathFilter) -> Result<()> {
     let file = input::recording(at)?;
-    add_path(at, &file, loaded)
+    add_path(at, &file, loaded, filter)
 }
 
 fn path_of(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<RecordedPath>> {
@@ -77,7 +91,7 @@ fn path_of(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<Record
     })
 }
 
-fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<()> {
+fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded, filter: &PathFilter) -> Result<()> {
     let name = || at.display().to_string();
     let end = file.end().with_context(name)?;
     if end.is_none() && file.last_begun(Kind::PATH_WORDS).is_none() {
@@ -95,12 +109,15 @@ fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<()> {
     let bar = Bar::start("following the path", end.map(|end| end.events));
     let counts = file.counts().with_context(name)?;
     let built = build_paths(
-        file,
-        &loaded.bytes,
-        &loaded.program,
+        &RecordedRun {
+            file,
+            bytes: &loaded.bytes,
+            program: &loaded.program,
+            cache: &Cache::of_user(),
+            progress: &bar.progress(),
+        },
         counts.as_ref().map(|lens| &lens.counts),
-        &Cache::of_user(),
-        &bar.progress(),
+        filter,
         &out,
     );
     let built = built.with_context(name)?;

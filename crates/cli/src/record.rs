@@ -12,6 +12,7 @@ use clap::Args as _;
 use crate::arguments::RunArguments;
 use crate::build;
 use crate::exit::{Exit, Failed};
+use crate::filters::FilterArguments;
 use crate::input::{self, Loaded};
 use crate::output::{say, write};
 use crate::signals::Watch;
@@ -53,7 +54,9 @@ pub(crate) struct Arguments {
     /// A .wasm or .wat file, and after it, as they are, arguments for the guest
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     guest: Vec<OsString>,
-    // Last, because its heading would hold for all that follows.
+    // Last, because their headings would hold for all that follows.
+    #[command(flatten)]
+    filters: FilterArguments,
     #[command(flatten)]
     run: RunArguments,
 }
@@ -100,6 +103,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     });
     let args = args.collect::<Result<Vec<_>>>()?;
     let loaded = input::program(program)?;
+    let filter = arguments.filters.filter(&loaded)?;
+    if let (Some(option), false) = (
+        arguments.filters.given(),
+        arguments.lens == Some(Lens::Paths),
+    ) {
+        bail!("{option} says what to keep of the path, which is made with --lens paths");
+    }
     let path = match &arguments.output {
         Some(path) => path.clone(),
         None => {
@@ -158,7 +168,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     if matches!(lens, Live::Paths) {
         drop(out);
-        build::compact(&path, &loaded)?;
+        build::compact(&path, &loaded, &filter)?;
     }
     Ok(Exit::of_guest(&recorded.end))
 }

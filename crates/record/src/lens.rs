@@ -11,7 +11,7 @@ use afterimage_trace::{CountsLens, End, Ending, Event, Standing as FrameStanding
 use crate::ending::{Outcome, Standing, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::paths::PathHost;
-use crate::replay::{Progress, Replayed, Stop, replay};
+use crate::replay::{Progress, Replayed, Source, Stop, replay};
 use crate::{Cache, RecordError};
 use wasmtime::Engine;
 
@@ -158,16 +158,13 @@ impl<'a> Job<'a> {
         paths: Option<PathHost>,
     ) -> Result<Replayed, RecordError> {
         on_guest_thread(REPLAY_STACK, || {
-            replay(
-                engine,
-                self.cache,
-                self.program,
-                rewritten,
-                self.file,
-                stop,
-                paths,
-                self.progress,
-            )
+            let source = Source {
+                cache: self.cache,
+                program: self.program,
+                file: self.file,
+                progress: self.progress,
+            };
+            replay(engine, &source, rewritten, stop, paths)
         })
     }
 

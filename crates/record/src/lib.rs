@@ -28,5 +28,8 @@ pub use imports::HostFunction;
 pub use interrupt::Interrupt;
 pub use lens::{check, check_blocks, count};
 pub use live::{Command, RecordOptions, Recorded, record};
-pub use paths::{BuiltPaths, ConsumerGone, GrammarSink, Nodes, Traced, build_paths, trace_paths};
+pub use paths::{
+    BuiltPaths, ConsumerGone, Filter, GrammarSink, Mark, Nodes, PathFilter, RecordedRun, Traced,
+    build_paths, trace_paths,
+};
 pub use replay::Progress;

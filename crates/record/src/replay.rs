@@ -119,17 +119,28 @@ fn name(event: Option<&Event>) -> String {
     }
 }
 
+/// A recording to run again.
+pub(crate) struct Source<'a> {
+    pub cache: &'a Cache,
+    pub program: &'a Program,
+    pub file: &'a TraceFile,
+    pub progress: &'a Progress,
+}
+
 /// Runs the rewritten module from the log.
 pub(crate) fn replay(
     engine: &Engine,
-    cache: &Cache,
-    program: &Program,
+    source: &Source<'_>,
     rewritten: &Rewritten,
-    file: &TraceFile,
     stop: Stop,
     paths: Option<PathHost>,
-    progress: &Progress,
 ) -> Result<Replayed, RecordError> {
+    let Source {
+        cache,
+        program,
+        file,
+        progress,
+    } = *source;
     let module = cache.compile(engine, &rewritten.module)?;
     let host = Host {
         log: file.log()?,
@@ -137,7 +148,7 @@ pub(crate) fn replay(
         memory: None,
         calls: vec![0; program.imports.len()],
         entered: Vec::new(),
-        progress: progress.clone(),
+        progress: Arc::clone(progress),
         paths,
     };
     let mut store = Store::new(engine, host);

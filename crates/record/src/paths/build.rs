@@ -2,18 +2,31 @@
 
 use std::sync::mpsc::sync_channel;
 
-use afterimage_ids::Counts;
-use afterimage_paths::{Cuts, FinalFrame, Finish, PathPlan, Regenerator, Sink};
+use afterimage_ids::{Counts, FuncId, NodeId};
+use afterimage_paths::{Cuts, ExecutedPath, FinalFrame, Finish, PathPlan, Regenerator, Sink};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::{End, Ending, Kind, SectionWriter, Standing, TraceFile, TraceWriter};
 use afterimage_wpp::codec::{self, NodeContext};
 use afterimage_wpp::{Directory, Limits, Segment, Summary};
 
 use super::WordReader;
+use super::filter::{Filter, FilterSink};
 use super::grammar::{GrammarSink, Nodes};
 use super::lens::{ends_inside, trace_paths};
-use crate::replay::Progress;
-use crate::{Cache, RecordError};
+use crate::RecordError;
+use crate::paths::RecordedRun;
+
+/// What of a path is built.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PathFilter {
+    /// What to keep.
+    pub keep: Filter,
+    /// What is left out, in words, for the file.
+    pub left_out: String,
+}
+
+/// What is left out of a run that was cut off, in words.
+const CUT: &str = "what followed when the recording was cut off";
 
 /// What was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,32 +47,32 @@ pub struct BuiltPaths {
 /// # Errors
 /// If the recording cannot be repeated exactly, or the file cannot be written.
 pub fn build_paths(
-    file: &TraceFile,
-    bytes: &[u8],
-    program: &Program,
+    run: &RecordedRun<'_>,
     feedback: Option<&Counts>,
-    cache: &Cache,
-    progress: &Progress,
+    filter: &PathFilter,
     out: &TraceWriter,
 ) -> Result<BuiltPaths, RecordError> {
+    let (file, program) = (run.file, run.program);
     let live = live_words(file, program)?;
     let cut = file.end()?.is_none();
     let segments = out.section(Kind::PATHS, None)?;
-    let (nodes, (time, bits), (summaries, stored)) = coded(segments, |sink| match live {
-        Some((plan, words)) => compact(file, bytes, program, &plan, words, sink),
-        None => {
-            let traced = trace_paths(file, bytes, program, feedback, cache, progress, sink)?;
-            Ok((traced.sink, (traced.time, traced.bits)))
-        }
-    })?;
+    let (nodes, (time, bits), (summaries, stored)) =
+        coded(segments, &filter.keep, |sink| match live {
+            Some((plan, words)) => compact(run, &plan, words, sink),
+            None => {
+                let traced = trace_paths(run, feedback, sink)?;
+                Ok((traced.sink, (traced.time, traced.bits)))
+            }
+        })?;
     let directory = Directory {
         nodes: nodes.nodes,
         continuations: nodes.continuations,
         summaries,
         bits,
-        left_out: match cut {
-            true => "what followed when the recording was cut off".to_owned(),
-            false => String::new(),
+        left_out: match (cut, filter.left_out.is_empty()) {
+            (false, _) => filter.left_out.clone(),
+            (true, true) => CUT.to_owned(),
+            (true, false) => format!("{}; {CUT}", filter.left_out),
         },
     };
     out.whole(Kind::PATH_INDEX, &directory.encode())?;
@@ -82,13 +95,12 @@ fn live_words(
 
 /// Regenerates the path from the words of a live run.
 fn compact<S: Sink>(
-    file: &TraceFile,
-    bytes: &[u8],
-    program: &Program,
+    run: &RecordedRun<'_>,
     plan: &PathPlan,
     mut words: WordReader,
     mut sink: S,
 ) -> Result<(S, (u64, u64)), RecordError> {
+    let program = run.program;
     let mut regenerator = Regenerator::new(program, plan);
     let mut bits = 0;
     while let Some(piece) = words.next()? {
@@ -98,8 +110,8 @@ fn compact<S: Sink>(
         bits += 64 * piece.words.len() as u64;
         regenerator.feed(&piece.words, &mut sink)?;
     }
-    if let Some(end) = file.end()? {
-        let index = OperatorIndex::new(program, bytes);
+    if let Some(end) = run.file.end()? {
+        let index = OperatorIndex::new(program, run.bytes);
         regenerator.finish(&recorded_finish(program, &index, &end)?, &mut sink)?;
     }
     Ok((sink, (regenerator.time(), bits)))
@@ -142,6 +154,7 @@ type Coded = (Vec<Summary>, u64);
 /// than all else.
 fn coded<R>(
     section: SectionWriter,
+    filter: &Filter,
     paths: impl FnOnce(SegmentSink<'_>) -> Result<(SegmentSink<'_>, R), RecordError>,
 ) -> Result<(Nodes, R, Coded), RecordError> {
     let mut writer = SegmentWriter {
@@ -165,8 +178,12 @@ fn coded<R>(
             let _ = segments.send(Cut { segment, contexts });
         };
         let told: Box<Told<'_>> = Box::new(told);
-        let nodes = paths(GrammarSink::new(Limits::default(), told))
-            .map(|(sink, result)| (sink.finish(), result));
+        let grammar = GrammarSink::new(Limits::default(), told);
+        let sink = match filter.keeps_all() {
+            true => SegmentSink::All(grammar),
+            false => SegmentSink::Some(Box::new(FilterSink::new(filter.clone(), grammar))),
+        };
+        let nodes = paths(sink).map(|(sink, result)| (sink.finish(), result));
         drop(segments);
         let written = match coder.join() {
             Ok(written) => written,
@@ -178,7 +195,54 @@ fn coded<R>(
 }
 
 type Told<'a> = dyn FnMut(Segment, &[NodeContext]) + Send + 'a;
-type SegmentSink<'a> = GrammarSink<Box<Told<'a>>>;
+
+/// A grammar, of everything or of what a filter keeps.
+enum SegmentSink<'a> {
+    All(GrammarSink<Box<Told<'a>>>),
+    Some(Box<FilterSink<Box<Told<'a>>>>),
+}
+
+impl SegmentSink<'_> {
+    fn finish(self) -> Nodes {
+        match self {
+            SegmentSink::All(sink) => sink.finish(),
+            SegmentSink::Some(sink) => sink.finish(),
+        }
+    }
+}
+
+impl Sink for SegmentSink<'_> {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        match self {
+            SegmentSink::All(sink) => sink.define(path),
+            SegmentSink::Some(sink) => sink.define(path),
+        }
+    }
+
+    #[inline]
+    fn path(&mut self, node: NodeId) {
+        match self {
+            SegmentSink::All(sink) => sink.path(node),
+            SegmentSink::Some(sink) => sink.path(node),
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, function: FuncId) {
+        match self {
+            SegmentSink::All(sink) => sink.enter(function),
+            SegmentSink::Some(sink) => sink.enter(function),
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self) {
+        match self {
+            SegmentSink::All(sink) => sink.leave(),
+            SegmentSink::Some(sink) => sink.leave(),
+        }
+    }
+}
 
 /// A segment, and the contexts of the nodes so far.
 struct Cut {

@@ -1,6 +1,6 @@
 //! From paths to segments of a grammar.
 
-use afterimage_ids::{FuncId, NodeId, PrimaryMap};
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_wpp::codec::NodeContext;
 use afterimage_wpp::{Builder, Contexts, Continuation, Limits, Node, Segment, Shape};
@@ -50,6 +50,28 @@ impl<F: FnMut(Segment, &[NodeContext])> GrammarSink<F> {
             nodes: self.nodes,
             continuations: self.continuations,
         }
+    }
+
+    /// A stretch that is left out.
+    pub(super) fn define_gap(
+        &mut self,
+        function: FuncId,
+        blocks: u64,
+        loops: &[BlockId],
+    ) -> NodeId {
+        let nowhere = Continuation::default();
+        self.continuations.push(nowhere);
+        self.contexts.push(function, nowhere);
+        self.nodes.push(Node {
+            function,
+            blocks: Box::default(),
+            left_out: blocks,
+        });
+        self.builder.define(Shape {
+            length: blocks,
+            loops: loops.iter().map(|b| b.as_u32()).collect(),
+            header: false,
+        })
     }
 
     #[cold]

@@ -13,6 +13,21 @@ use crate::lens::Job;
 use crate::replay::Progress;
 use crate::{Cache, RecordError};
 
+/// A recorded run, and what re-executing it takes.
+#[derive(Clone, Copy)]
+pub struct RecordedRun<'a> {
+    /// The recording.
+    pub file: &'a TraceFile,
+    /// The bytes of the program's module.
+    pub bytes: &'a [u8],
+    /// The program.
+    pub program: &'a Program,
+    /// Compiled code.
+    pub cache: &'a Cache,
+    /// Told how far it is.
+    pub progress: &'a Progress,
+}
+
 /// What a traced re-execution came to.
 #[derive(Debug)]
 pub struct Traced<S> {
@@ -29,15 +44,12 @@ pub struct Traced<S> {
 /// # Errors
 /// If the recording cannot be repeated exactly.
 pub fn trace_paths<S: Sink + Send>(
-    file: &TraceFile,
-    bytes: &[u8],
-    program: &Program,
+    run: &RecordedRun<'_>,
     feedback: Option<&Counts>,
-    cache: &Cache,
-    progress: &Progress,
     sink: S,
 ) -> Result<Traced<S>, RecordError> {
-    let job = Job::open(file, bytes, program, cache, progress)?;
+    let program = run.program;
+    let job = Job::open(run.file, run.bytes, program, run.cache, run.progress)?;
     let plan = PathPlan::new(program, feedback, Cuts::default())?;
     let in_memory = Vec::from_iter(ends_inside(&job.end));
     let probes = PathProbes {

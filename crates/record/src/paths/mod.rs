@@ -2,6 +2,7 @@
 
 mod buffer;
 mod build;
+mod filter;
 mod grammar;
 mod lens;
 mod probes;
@@ -10,9 +11,10 @@ mod words;
 
 pub use buffer::ConsumerGone;
 pub(crate) use buffer::{Message, Producer};
-pub use build::{BuiltPaths, build_paths};
+pub use build::{BuiltPaths, PathFilter, build_paths};
+pub use filter::{Filter, Mark};
 pub use grammar::{GrammarSink, Nodes};
-pub use lens::{Traced, trace_paths};
+pub use lens::{RecordedRun, Traced, trace_paths};
 pub(crate) use probes::{HasPaths, PathHost, say_number};
 pub(crate) use regenerate::{Consumed, consume};
 pub(crate) use words::{WordReader, WordWriter};

@@ -9,8 +9,8 @@ use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, OperatorIndex, Program};
 use afterimage_query::paths::recorded_path;
 use afterimage_record::{
-    Cache, Command, Interrupt, Progress, RecordError, RecordOptions, Recorded, build_paths, check,
-    check_blocks, count, record, trace_paths,
+    Cache, Command, Interrupt, PathFilter, Progress, RecordError, RecordOptions, Recorded,
+    RecordedRun, build_paths, check, check_blocks, count, record, trace_paths,
 };
 use afterimage_rewrite::{Options, rewrite};
 use afterimage_testkit::naive_trace::{Observation, Observed, Observer, Stop, instrument};
@@ -266,18 +266,22 @@ impl Recording {
         observation
     }
 
+    fn run<'a>(&'a self, cache: &'a Cache, progress: &'a Progress) -> RecordedRun<'a> {
+        RecordedRun {
+            file: &self.file,
+            bytes: &self.bytes,
+            program: &self.program,
+            cache,
+            progress,
+        }
+    }
+
     /// The path that the probes write is the one that was observed.
     fn same_path(&self, truth: &[Observed]) {
-        let traced = trace_paths(
-            &self.file,
-            &self.bytes,
-            &self.program,
-            None,
-            &Cache::none(),
-            &progress(),
-            Expanded::default(),
-        )
-        .unwrap_or_else(|error| panic!("paths: {error}, {}", self.recorded.end.ending));
+        let (cache, progress) = (Cache::none(), progress());
+        let run = self.run(&cache, &progress);
+        let traced = trace_paths(&run, None, Expanded::default())
+            .unwrap_or_else(|error| panic!("paths: {error}, {}", self.recorded.end.ending));
         let first = (0..truth.len().max(traced.sink.trace.len()))
             .find(|&i| traced.sink.trace.get(i) != truth.get(i));
         if let Some(i) = first {
@@ -303,16 +307,10 @@ impl Recording {
         let at = folder.path().join("a.aft");
         std::fs::write(&at, &self.whole).expect("a copy");
         let out = TraceWriter::append(&at).expect("a writer");
-        build_paths(
-            &self.file,
-            &self.bytes,
-            &self.program,
-            None,
-            &Cache::none(),
-            &progress(),
-            &out,
-        )
-        .unwrap_or_else(|error| panic!("stored path: {error}, {}", self.ending()));
+        let (cache, progress) = (Cache::none(), progress());
+        let run = self.run(&cache, &progress);
+        build_paths(&run, None, &PathFilter::default(), &out)
+            .unwrap_or_else(|error| panic!("stored path: {error}, {}", self.ending()));
         out.commit().expect("a commit");
         let path = recorded_path(&open(&at), &self.program);
         let path = path.expect("a sound path").expect("a path");
@@ -345,13 +343,20 @@ impl Recording {
         let mut backward = Vec::new();
         while let Some(at) = visit {
             let node = &path.nodes()[at.node];
-            backward.extend(node.blocks.iter().rev().map(|&block| (node.function, block)));
+            backward.extend(
+                node.blocks
+                    .iter()
+                    .rev()
+                    .map(|&block| (node.function, block)),
+            );
             visit = cursor.previous().expect("a step");
         }
         backward.reverse();
         assert!(backward == blocks, "stored path backwards");
         for function in &self.program.functions {
-            let calls = path.activations(function.id).map_or(0, |calls| calls.count());
+            let calls = path
+                .activations(function.id)
+                .map_or(0, |calls| calls.count());
             let truth = entries.get(&function.id).copied().unwrap_or(0);
             assert_eq!(calls, truth, "calls of {}", function.id);
         }

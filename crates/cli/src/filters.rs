@@ -1,0 +1,149 @@
+//! Options that leave parts of a path out.
+
+use afterimage_ids::FuncId;
+use afterimage_program::Program;
+use afterimage_query::Resolver;
+use afterimage_query::location::{Occurrence, Place};
+use afterimage_record::{Filter, Mark, PathFilter};
+use anyhow::{Context, Result, bail};
+
+use crate::input::Loaded;
+
+/// What of a path is kept.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Leaving parts of the path out (times stay what they are)")]
+pub(crate) struct FilterArguments {
+    /// Keep the blocks of this function only; may be repeated
+    #[arg(long, value_name = "FUNCTION")]
+    include: Vec<String>,
+    /// Leave the blocks of this function out; may be repeated
+    #[arg(long, value_name = "FUNCTION")]
+    exclude: Vec<String>,
+    /// Keep what is executed between two times, both included
+    #[arg(long, value_name = "T1..T2")]
+    window: Option<String>,
+    /// Keep nothing before the K-th call of a function, or execution of an instruction
+    #[arg(long, value_name = "PLACE#K")]
+    start: Option<String>,
+    /// Keep nothing after the K-th call of a function, or execution of an instruction
+    #[arg(long, value_name = "PLACE#K")]
+    stop: Option<String>,
+}
+
+impl FilterArguments {
+    /// The first option that was given, if any.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--include", !self.include.is_empty()),
+            ("--exclude", !self.exclude.is_empty()),
+            ("--window", self.window.is_some()),
+            ("--start", self.start.is_some()),
+            ("--stop", self.stop.is_some()),
+        ];
+        let mut given = given.into_iter().filter(|option| option.1);
+        given.next().map(|option| option.0)
+    }
+
+    /// The filter.
+    pub(crate) fn filter(&self, loaded: &Loaded) -> Result<PathFilter> {
+        if self.given().is_none() {
+            return Ok(PathFilter::default());
+        }
+        let source = loaded.source_map();
+        let names = loaded.names(&source);
+        let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
+        let functions = |list: &[String], option: &str| -> Result<Vec<FuncId>> {
+            list.iter()
+                .map(|name| {
+                    let function = names.find(name);
+                    function.with_context(|| format!("{option} {name}"))
+                })
+                .collect()
+        };
+        let mark = |text: &Option<String>, option: &str| -> Result<Option<Mark>> {
+            let Some(text) = text else { return Ok(None) };
+            let mark = mark(&loaded.program, &resolver, text);
+            mark.map(Some).with_context(|| format!("{option} {text}"))
+        };
+        let keep = Filter {
+            include: functions(&self.include, "--include")?,
+            exclude: functions(&self.exclude, "--exclude")?,
+            window: self.window.as_deref().map(window).transpose()?,
+            start: mark(&self.start, "--start")?,
+            stop: mark(&self.stop, "--stop")?,
+        };
+        Ok(PathFilter {
+            keep,
+            left_out: self.words(),
+        })
+    }
+
+    /// What is left out, in words.
+    fn words(&self) -> String {
+        let mut words = Vec::new();
+        if !self.include.is_empty() {
+            words.push(format!("all but {}", self.include.join(", ")));
+        }
+        if !self.exclude.is_empty() {
+            words.push(self.exclude.join(", "));
+        }
+        if let Some(window) = &self.window {
+            words.push(format!("what is outside {window}"));
+        }
+        if let Some(start) = &self.start {
+            words.push(format!("what came before {start}"));
+        }
+        if let Some(stop) = &self.stop {
+            words.push(format!("what came after {stop}"));
+        }
+        words.join("; ")
+    }
+}
+
+/// `T1..T2`.
+fn window(text: &str) -> Result<(u64, u64)> {
+    let time = |text: &str| text.strip_prefix("t=").unwrap_or(text).parse::<u64>();
+    let Some((Ok(from), Ok(to))) = text.split_once("..").map(|(a, b)| (time(a), time(b))) else {
+        bail!(
+            "--window {text}: write two times, such as 1000..2000; they count executed blocks from 1"
+        );
+    };
+    if from == 0 || to < from {
+        bail!("--window {text}: times count from 1, and the second is not before the first");
+    }
+    Ok((from, to))
+}
+
+/// `PLACE#K`.
+fn mark(program: &Program, resolver: &Resolver<'_>, text: &str) -> Result<Mark> {
+    let resolved = resolver.location(text)?;
+    let number = match resolved.occurrence {
+        None => 1,
+        Some(Occurrence::Kth(number)) => number,
+        Some(Occurrence::Last) => {
+            bail!("which is the last is known only afterwards; write a number")
+        }
+    };
+    let (function, op) = match resolved.place {
+        Place::Function(function) => (function, None),
+        Place::Operator(function, op) => (function, Some(op)),
+        Place::Line(..) => bail!(
+            "a line may begin in several blocks; write a function, or an instruction as function+0x2a or @0x1f3"
+        ),
+    };
+    let Some(defined) = program.function(function) else {
+        bail!("it is imported, and has no blocks; name a function that the program defines");
+    };
+    let block = match op {
+        None => Some(defined.cfg.graph.root()),
+        Some(op) => defined.block_of(op),
+    };
+    let Some(block) = block else {
+        bail!("the instruction cannot be reached");
+    };
+    Ok(Mark {
+        function,
+        block,
+        number,
+    })
+}
