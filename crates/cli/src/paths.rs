@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use afterimage_ids::FuncId;
 use afterimage_present::{
-    PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,
-    traces_text,
+    PathNames, PathsJson, PresentError, TraceForm, Whole, found_text, hot_text, paths_json,
+    trace_counts_text, traces_text,
 };
 use afterimage_program::OperatorIndex;
 use afterimage_query::paths::{
@@ -141,26 +141,22 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
     let text = arguments.format == Format::Text;
     let top = arguments.top.or(text.then_some(TEXT_ROWS));
     let style = arguments.color.style(arguments.output.as_deref());
-    let output = |report: &dyn Fn(&mut dyn Write) -> Result<()>| {
-        write(arguments.output.as_deref(), false, |out| report(out))
+    let output = |report: &dyn Fn(&mut dyn Write) -> Result<(), PresentError>| {
+        write(arguments.output.as_deref(), false, |out| Ok(report(out)?))
     };
     if let Some(pattern) = wanted {
         let most = top.unwrap_or(JSON_OCCURRENCES);
         let found = occurrences(&path, pattern, most)?;
-        return output(&|out| {
-            Ok(match text {
-                true => found_text(out, &found, shown, style)?,
-                false => paths_json(out, PathsJson::Found(&found), shown)?,
-            })
+        return output(&|out| match text {
+            true => found_text(out, &found, shown, style),
+            false => paths_json(out, PathsJson::Found(&found), shown),
         });
     }
     if arguments.hot {
         let hot = hot(file, loaded, &source, &path, function, top)?;
-        return output(&|out| {
-            Ok(match text {
-                true => hot_text(out, &hot, shown, style)?,
-                false => paths_json(out, PathsJson::Hot(&hot), shown)?,
-            })
+        return output(&|out| match text {
+            true => hot_text(out, &hot, shown, style),
+            false => paths_json(out, PathsJson::Hot(&hot), shown),
         });
     }
     if let Some(function) = function {
@@ -174,11 +170,9 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
             true => Whole::All,
             false => Whole::Beginning,
         };
-        return output(&|out| {
-            Ok(match text {
-                true => traces_text(out, &traces, shown, form, whole, top, style)?,
-                false => paths_json(out, PathsJson::Traces(&traces, top), shown)?,
-            })
+        return output(&|out| match text {
+            true => traces_text(out, &traces, shown, form, whole, top, style),
+            false => paths_json(out, PathsJson::Traces(&traces, top), shown),
         });
     }
     let order = match arguments.sort {
@@ -188,11 +182,9 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
         Some(Order::Program) => CountOrder::Program,
     };
     let counts = TraceCounts::of(&path, order, top)?;
-    output(&|out| {
-        Ok(match text {
-            true => trace_counts_text(out, &counts, shown, style)?,
-            false => paths_json(out, PathsJson::Counts(&counts), shown)?,
-        })
+    output(&|out| match text {
+        true => trace_counts_text(out, &counts, shown, style),
+        false => paths_json(out, PathsJson::Counts(&counts), shown),
     })
 }
 

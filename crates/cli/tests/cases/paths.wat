@@ -217,10 +217,10 @@
 ;; $ afterimage cfg run.aft --function main --dynamic
 ;; | main, call 1 of 1, begun at t=1: 17 blocks in 7 steps
 ;; |
-;; | times  timestamps  node
-;; |     1  {1}         0
-;; |     5  {2:6}       1.2.3
-;; |     1  {7}         4
+;; | times  node   timestamps
+;; |     1  0      {1}
+;; |     5  1.2.3  {2:6}
+;; |     1  4      {7}
 ;; |
 ;; | times  from  to
 ;; |     1     0  1
@@ -229,10 +229,10 @@
 ;; $ afterimage cfg run.aft --function f --dynamic --call 5
 ;; | f, call 5 of 5, begun at t=88: 17 blocks in 5 steps
 ;; |
-;; | times  timestamps  node
-;; |     1  {1}         0
-;; |     3  {2:4}       1.2.3.4.8
-;; |     1  {5}         9
+;; | times  node       timestamps
+;; |     1  0          {1}
+;; |     3  1.2.3.4.8  {2:4}
+;; |     1  9          {5}
 ;; |
 ;; | times  from  to
 ;; |     1     0  1
@@ -243,14 +243,14 @@
 ;; $ afterimage cfg run.aft --function f --dynamic --trace 1 --nodes blocks
 ;; | f, path trace 1 of 2, taken by 3 calls: 17 blocks
 ;; |
-;; | times  timestamps  node
-;; |     1  {1}         0
-;; |     3  {2:12:5}    1
-;; |     3  {3:13:5}    2
-;; |     3  {4:14:5}    3
-;; |     3  {5:15:5}    4
-;; |     3  {6:16:5}    8
-;; |     1  {17}        9
+;; | times  node  timestamps
+;; |     1  0     {1}
+;; |     3  1     {2:12:5}
+;; |     3  2     {3:13:5}
+;; |     3  3     {4:14:5}
+;; |     3  4     {5:15:5}
+;; |     3  8     {6:16:5}
+;; |     1  9     {17}
 ;; |
 ;; | times  from  to
 ;; |     1     0  1

@@ -107,7 +107,8 @@ struct Counts<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     functions: Option<u64>,
     calls: u64,
-    traces: u64,
+    /// `None`: something of the function was left out.
+    traces: Option<u64>,
     blocks: u64,
     open: u64,
     /// Of one function only.
@@ -126,7 +127,7 @@ fn counts_json(
         function: None,
         functions: Some(counts.functions),
         calls: counts.calls,
-        traces: counts.paths,
+        traces: Some(counts.paths),
         blocks: counts.blocks,
         open: counts.unfinished,
         sequences: None,
@@ -192,7 +193,7 @@ fn traces_json(
         function: Some(function(names, compacted.function)),
         functions: None,
         calls: traces.calls,
-        traces: traces.len() as u64,
+        traces: Some(traces.len() as u64),
         blocks: traces.blocks,
         open: traces.unfinished,
         sequences: Some(compacted.traces.len()),

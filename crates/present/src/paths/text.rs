@@ -42,7 +42,7 @@ pub fn trace_counts_text(
     for row in &counts.rows {
         table.row([
             grouped(row.calls),
-            grouped(row.paths),
+            row.paths.map_or("-".to_owned(), grouped),
             grouped(row.blocks),
             percent(row.blocks, counts.blocks),
             names.name(row.function),

@@ -29,7 +29,7 @@ pub struct TraceCounts {
     pub functions: u64,
     /// The sums.
     pub calls: u64,
-    /// Of all functions.
+    /// Of all functions of which nothing was left out.
     pub paths: u64,
     /// Of all functions.
     pub blocks: u64,
@@ -53,14 +53,14 @@ impl TraceCounts {
             rows: Vec::new(),
             functions: rows.len() as u64,
             calls: sum(|row| row.calls),
-            paths: sum(|row| row.paths),
+            paths: sum(|row| row.paths.unwrap_or(0)),
             blocks: sum(|row| row.blocks),
             unfinished: sum(|row| row.unfinished),
         };
         let key: Option<fn(&PathCounts) -> u64> = match order {
             CountOrder::Calls => Some(|row| row.calls),
             CountOrder::Blocks => Some(|row| row.blocks),
-            CountOrder::Paths => Some(|row| row.paths),
+            CountOrder::Paths => Some(|row| row.paths.unwrap_or(0)),
             CountOrder::Program => None,
         };
         if let Some(key) = key {

@@ -18,8 +18,8 @@ pub struct PathCounts {
     pub calls: u64,
     /// How many of them never returned.
     pub unfinished: u64,
-    /// How many unique path traces they took.
-    pub paths: u64,
+    /// How many unique path traces they took; `None` if blocks of the function were left out of the path.
+    pub paths: Option<u64>,
     /// How many blocks they executed themselves.
     pub blocks: u64,
 }
@@ -31,14 +31,10 @@ pub struct PathCounts {
 /// [`super::collect`] compares them.
 ///
 /// # Errors
-/// If a segment cannot be read, or something was left out of the path.
+/// If a segment cannot be read.
 pub fn count_paths<S: Segments>(
     path: &WholePath<S>,
 ) -> Result<Vec<PathCounts>, CollectError<S::Error>> {
-    let mut nodes = path.nodes().values();
-    if let Some(node) = nodes.find(|node| node.left_out > 0) {
-        return Err(CollectError::LeftOut(node.function));
-    }
     let points = Points::random();
     let of_nodes: PrimaryMap<_, _> = path
         .nodes()
@@ -97,7 +93,9 @@ pub fn count_paths<S: Segments>(
         }
         for &(node, count) in &summary.node_counts {
             let node = &path.nodes()[node];
-            entry(&mut found, node.function).blocks += count * node.length();
+            let found = entry(&mut found, node.function);
+            found.blocks += count * node.length();
+            found.left_out |= node.left_out > 0;
         }
     }
     for (function, trace) in open {
@@ -109,7 +107,7 @@ pub fn count_paths<S: Segments>(
         function,
         calls: found.calls,
         unfinished: found.unfinished,
-        paths: found.traces.len() as u64,
+        paths: Some(found.traces.len() as u64).filter(|_| !found.left_out),
         blocks: found.blocks,
     });
     let mut counts: Vec<_> = counts.collect();
@@ -123,6 +121,7 @@ struct Found {
     calls: u64,
     unfinished: u64,
     blocks: u64,
+    left_out: bool,
     traces: FxHashSet<Fingerprint>,
 }
 
