@@ -116,7 +116,13 @@ fn call(
         "last" => count,
         which => match which.parse() {
             Ok(number) if (1..=count).contains(&number) => number,
-            Ok(_) => bail!("{name} was called {count} times, so there is no call {which}"),
+            Ok(_) => bail!(
+                "{name} was called {}, so there is no call {which}",
+                match count {
+                    1 => "once".to_owned(),
+                    count => format!("{count} times"),
+                }
+            ),
             Err(_) => bail!("--call {which}: give a number from 1 on, or last"),
         },
     };

@@ -27,6 +27,13 @@ pub enum PresentError {
     NoGraph(u32),
 }
 
+/// Strings take everything; only what is shown in them can fail.
+impl From<std::fmt::Error> for PresentError {
+    fn from(error: std::fmt::Error) -> Self {
+        PresentError::Io(io::Error::other(error))
+    }
+}
+
 impl From<serde_json::Error> for PresentError {
     fn from(error: serde_json::Error) -> Self {
         PresentError::Io(error.into())

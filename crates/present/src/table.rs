@@ -145,6 +145,16 @@ impl Paint {
 }
 
 impl Style {
+    /// As much of a line from its beginning as a terminal has room for.
+    pub(crate) fn cut(self, line: &str) -> std::borrow::Cow<'_, str> {
+        match self.width {
+            Some(room) if room > LEAST_CELL && width(line) > room => {
+                shortened(line, room, 0).into()
+            }
+            _ => line.into(),
+        }
+    }
+
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
         let code = match paint {
             _ if !self.color => return text.to_owned(),

@@ -1,6 +1,7 @@
 //! A trace for a person who debugs.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use afterimage_ids::{BlockId, FuncId};
@@ -215,26 +216,27 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         let name = self.functions.name(function);
         let (time, columns) = (self.time, self.place);
         let shown = shown_place(self.scene, place);
+        let mut line = String::new();
         write!(
-            out,
+            line,
             "{at:>time$}  {depth:>5}  {:<8}  {shown:<columns$}  {:indent$}{name}",
             Short(block),
             "",
         )?;
         // Source text once for as long as control stays on its line.
-        let line = place.position.map(|position| (function, position.line));
-        if line != self.shown
+        let arrived = place.position.map(|position| (function, position.line));
+        if arrived != self.shown
             && let Some(position) = place.position
             && let Some(text) = self
                 .texts
                 .line(self.scene.places.file(position), position.line)
         {
             let used = indent + width(name);
-            write!(out, "{:1$}  ", "", FUNCTION.saturating_sub(used))?;
-            write!(out, "{}", plain(text.trim()))?;
+            write!(line, "{:1$}  ", "", FUNCTION.saturating_sub(used))?;
+            line.push_str(&plain(text.trim()));
         }
-        self.shown = line;
-        writeln!(out)?;
+        self.shown = arrived;
+        writeln!(out, "{}", self.scene.style.cut(&line))?;
         Ok(())
     }
 
@@ -255,19 +257,20 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         let name = self.functions.name(function);
         let (time, columns) = (self.time, self.place);
         let padding = FUNCTION.saturating_sub(indent + width(name));
+        let mut line = String::new();
         write!(
-            out,
+            line,
             "{:>time$}  {:>5}  {shown:<columns$}  {:indent$}{name}{:padding$}  ",
             row.first.start, row.depth, "", ""
         )?;
         for (at, block) in blocks.iter().enumerate() {
             let dot = if at > 0 { "." } else { "" };
-            write!(out, "{dot}{}", block.as_u32())?;
+            write!(line, "{dot}{}", block.as_u32())?;
         }
         if row.times > 1 {
-            write!(out, " ×{}", grouped(row.times))?;
+            write!(line, " ×{}", grouped(row.times))?;
         }
-        writeln!(out)?;
+        writeln!(out, "{}", self.scene.style.cut(&line))?;
         Ok(())
     }
 

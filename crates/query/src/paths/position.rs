@@ -65,7 +65,7 @@ pub enum PositionError<E: Error + 'static> {
         happened: &'static str,
     },
     /// It was not there so often.
-    #[error("{what} was {happened} {count} times, so there is no #{number}")]
+    #[error("{what} was {happened} {}, so there is no #{number}", times(*count))]
     Fewer {
         /// The place.
         what: String,
@@ -251,6 +251,13 @@ impl<'a, S: Segments> Positions<'a, S> {
         // What the last block did not come to any more would have been the last.
         let number = number(which, marks.count() - unreached, "reached", what)?;
         Ok(marks.select(number)?.unwrap_or(0))
+    }
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
     }
 }
 

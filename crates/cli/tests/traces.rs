@@ -1,0 +1,319 @@
+//! What `trace` and `calls` say against each other, against the profile, and against the whole trace, read line by line.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::Sandbox;
+use serde_json::Value;
+use wat::{GenerateDwarf, Parser};
+
+/// Calls, recursion, calls through a table, tail calls, loops, a caught exception; it ends in a trap or not.
+const PROGRAM: &str = r#"(module
+  (tag $e (param i32))
+  (table funcref (elem $fib $twice))
+  (type $t (func (param i32) (result i32)))
+  (func $fib (param $n i32) (result i32)
+    (if (i32.lt_u (local.get $n) (i32.const 2))
+      (then (return (local.get $n))))
+    (i32.add
+      (call $fib (i32.sub (local.get $n) (i32.const 1)))
+      (call $fib (i32.sub (local.get $n) (i32.const 2)))))
+  (func $twice (param $n i32) (result i32)
+    (return_call $fib (i32.shl (local.get $n) (i32.const 1))))
+  (func $spin (param $n i32)
+    (loop $again
+      (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+      (if (i32.and (local.get $n) (i32.const 1))
+        (then nop)
+        (else (call $throws (local.get $n))))
+      (br_if $again (local.get $n))))
+  (func $throws (param $n i32)
+    (block $caught (result i32)
+      (try_table (catch $e $caught)
+        (if (i32.and (local.get $n) (i32.const 2))
+          (then (throw $e (local.get $n)))))
+      (i32.const 0))
+    drop)
+  (func $main (export "main") (local $i i32)
+    (local.set $i (i32.const 4))
+    (loop $again
+      (drop (call_indirect (type $t) (local.get $i) (i32.and (local.get $i) (i32.const 1))))
+      (call $spin (i32.add (local.get $i) (i32.const 5)))
+      (br_if $again (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+    END))"#;
+
+fn recorded(sandbox: &Sandbox, end: &str) {
+    let text = PROGRAM.replace("END", end);
+    let mut parser = Parser::new();
+    parser.generate_dwarf(GenerateDwarf::Lines);
+    let module = parser.parse_str(Some("program.wat".as_ref()), &text);
+    sandbox.write("program.wasm", module.unwrap());
+    sandbox.run("record --invoke main -o run.aft program.wasm");
+}
+
+/// The lines of a trace, without the first.
+fn entries(sandbox: &Sandbox, options: &str) -> Vec<Value> {
+    let ran = sandbox.ok(&format!("trace run.aft --format json {options}"));
+    let lines = ran.stdout.lines().skip(1);
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn number(value: &Value, field: &str) -> u64 {
+    value[field].as_u64().unwrap()
+}
+
+#[test]
+fn stretches_are_parts_of_the_whole_trace() {
+    for end in ["", "unreachable"] {
+        let sandbox = Sandbox::new();
+        recorded(&sandbox, end);
+        let whole = entries(&sandbox, "");
+        let length = whole.len();
+        assert!(length > 250, "{length}");
+        for (at, entry) in whole.iter().enumerate() {
+            assert_eq!(number(entry, "t"), at as u64 + 1);
+        }
+        let reversed: Vec<_> = whole.iter().rev().cloned().collect();
+        assert_eq!(entries(&sandbox, "--reverse"), reversed);
+        assert_eq!(entries(&sandbox, "--from 17 --to 101"), whole[16..101]);
+        assert_eq!(
+            entries(&sandbox, "--from 17 --to 101 --reverse"),
+            reversed[length - 101..length - 16]
+        );
+        assert_eq!(entries(&sandbox, "--last 33"), whole[length - 33..]);
+        assert_eq!(
+            entries(&sandbox, "--to -3 --last 9"),
+            whole[length - 11..length - 2]
+        );
+        assert_eq!(entries(&sandbox, "--from 50%"), whole[length / 2 - 1..]);
+        for function in ["fib", "twice", "spin", "throws", "main"] {
+            let own: Vec<_> = whole
+                .iter()
+                .filter(|entry| entry["name"] == function)
+                .cloned()
+                .collect();
+            let only = format!("--function {function}");
+            assert_eq!(entries(&sandbox, &only), own);
+            let last = entries(&sandbox, &format!("{only} --last 5"));
+            assert_eq!(last, own[own.len().saturating_sub(5)..]);
+            let some = entries(&sandbox, &format!("{only} --limit 3 --reverse"));
+            let reversed: Vec<_> = own.iter().rev().take(3).cloned().collect();
+            assert_eq!(some, reversed);
+        }
+
+        // Every block stands in a path.
+        let mut blocks = Vec::new();
+        for path in entries(&sandbox, "--level path") {
+            assert_eq!(number(&path, "t"), blocks.len() as u64 + 1);
+            for block in path["path"].as_array().unwrap() {
+                blocks.push((
+                    path["function"].clone(),
+                    block.clone(),
+                    path["depth"].clone(),
+                ));
+            }
+        }
+        let expected = whole.iter().map(|entry| {
+            let field = |name: &str| entry[name].clone();
+            (field("function"), field("block"), field("depth"))
+        });
+        assert_eq!(blocks, expected.collect::<Vec<_>>());
+
+        binary(&sandbox, &whole);
+        calls(&sandbox, &whole);
+        profile(&sandbox, &whole);
+    }
+}
+
+fn binary(sandbox: &Sandbox, whole: &[Value]) {
+    sandbox.ok("trace run.aft --format bin --from 7 --to 200 -o trace.bin");
+    let bytes = sandbox.read("trace.bin");
+    let (head, records) = bytes.split_at(32);
+    assert_eq!(&head[..12], b"AFTRACE1\x01\0\0\0");
+    assert_eq!(head[12..16], [0xff; 4]);
+    assert_eq!(head[16..24], 7u64.to_le_bytes());
+    assert_eq!(head[24..32], 200u64.to_le_bytes());
+    let word = |bytes: &[u8]| u64::from(u32::from_le_bytes(bytes.try_into().unwrap()));
+    assert_eq!(records.len(), 16 * 194);
+    for (record, entry) in records.chunks(16).zip(&whole[6..]) {
+        assert_eq!(record[..8], number(entry, "t").to_le_bytes());
+        assert_eq!(word(&record[8..12]), number(entry, "function"));
+        assert_eq!(word(&record[12..]), number(entry, "block"));
+    }
+    sandbox.ok("trace run.aft --format bin --reverse --limit 50 -o reverse.bin");
+    let reverse = sandbox.read("reverse.bin");
+    assert_eq!(reverse.len(), 32 + 16 * 50);
+    for (record, entry) in reverse[32..].chunks(16).zip(whole.iter().rev()) {
+        assert_eq!(record[..8], number(entry, "t").to_le_bytes());
+        assert_eq!(word(&record[12..]), number(entry, "block"));
+    }
+}
+
+/// A root has no predecessor, so that every execution of block 0 begins an activation, which lasts as long as nothing
+/// as deep begins and nothing less deep is executed.
+fn calls(sandbox: &Sandbox, whole: &[Value]) {
+    let mut expected = Vec::new();
+    for (at, entry) in whole.iter().enumerate() {
+        if number(entry, "block") > 0 {
+            continue;
+        }
+        let depth = number(entry, "depth");
+        let inside = whole[at + 1..].iter().take_while(|later| {
+            let (deep, begins) = (number(later, "depth"), number(later, "block") == 0);
+            deep > depth || deep == depth && !begins
+        });
+        expected.push((
+            number(entry, "t"),
+            number(entry, "function"),
+            depth,
+            1 + inside.count() as u64,
+        ));
+    }
+    let found = |options: &str| -> Vec<_> {
+        let calls = entries(sandbox, options);
+        let fields = calls.iter().map(|call| {
+            let field = |name| number(call, name);
+            (
+                field("t"),
+                field("function"),
+                field("depth"),
+                field("blocks"),
+            )
+        });
+        fields.collect()
+    };
+    assert_eq!(found("--level call"), expected);
+    let shallow: Vec<_> = expected.iter().copied().filter(|call| call.2 < 2).collect();
+    assert_eq!(found("--level call --depth 2"), shallow);
+    let fib: Vec<_> = expected
+        .iter()
+        .copied()
+        .filter(|call| call.1 == 0)
+        .collect();
+    assert_eq!(found("--level call --function fib"), fib);
+    assert_eq!(
+        found("--level call --function fib --last 4"),
+        fib[fib.len() - 4..]
+    );
+    let from = number(&whole[whole.len() / 3], "t");
+    let later: Vec<_> = expected
+        .iter()
+        .copied()
+        .filter(|call| call.0 >= from)
+        .collect();
+    assert_eq!(found(&format!("--level call --from {from}")), later);
+
+    // The k-th call.
+    for (at, call) in fib.iter().enumerate().step_by(7) {
+        let one = sandbox.ok(&format!(
+            "calls run.aft --function fib --call {} --format json",
+            at + 1
+        ));
+        let one: Value = serde_json::from_str(&one.stdout).unwrap();
+        let stack = one["stack"].as_array().unwrap();
+        assert_eq!(stack.len() as u64, call.2 + 1);
+        assert_eq!(
+            (number(&stack[0], "t"), number(&stack[0], "blocks")),
+            (call.0, call.3)
+        );
+        let entry = entries(sandbox, &format!("--from fib#{} --limit 1", at + 1));
+        assert_eq!(number(&entry[0], "t"), call.0);
+    }
+}
+
+fn rows(sandbox: &Sandbox, by: &str) -> Vec<Value> {
+    let ran = sandbox.ok(&format!("profile run.aft --by {by} --format json"));
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    document["rows"].as_array().unwrap().clone()
+}
+
+fn profile(sandbox: &Sandbox, whole: &[Value]) {
+    let mut blocks = BTreeMap::<(u64, u64), u64>::new();
+    for entry in whole {
+        *blocks
+            .entry((number(entry, "function"), number(entry, "block")))
+            .or_default() += 1;
+    }
+    for row in rows(sandbox, "block") {
+        let key = (number(&row["function"], "index"), number(&row, "block"));
+        assert_eq!(
+            blocks.get(&key).copied().unwrap_or(0),
+            number(&row, "count")
+        );
+    }
+
+    let graph = sandbox.ok("calls run.aft --format json");
+    let graph: Value = serde_json::from_str(&graph.stdout).unwrap();
+    let functions = graph["functions"].as_array().unwrap();
+    let mut called = BTreeMap::new();
+    for function in functions {
+        called.insert(
+            number(function, "index"),
+            (number(function, "calls"), number(function, "own")),
+        );
+    }
+    for row in rows(sandbox, "function") {
+        let index = number(&row["function"], "index");
+        let (calls, own) = called.get(&index).copied().unwrap_or((0, 0));
+        assert_eq!(
+            (calls, own),
+            (number(&row, "entries"), number(&row, "blocks"))
+        );
+        let edges = graph["edges"].as_array().unwrap().iter();
+        let callers = edges.filter(|edge| number(edge, "callee") == index);
+        assert_eq!(
+            callers.map(|edge| number(edge, "calls")).sum::<u64>(),
+            calls
+        );
+    }
+
+    // As many arrivals at a line can be found as the profile counts, and no more.
+    let mut lines = 0;
+    for row in rows(sandbox, "line") {
+        let (line, count) = (number(&row["source"], "line"), number(&row, "count"));
+        let place = format!("program.wat:{line}");
+        if count == 0 {
+            sandbox.refused(
+                &format!("trace run.aft --from {place}"),
+                125,
+                &["never reached"],
+            );
+            continue;
+        }
+        lines += 1;
+        let ks = [1, count.div_ceil(2), count];
+        let times = ks.map(|k| {
+            number(
+                &entries(sandbox, &format!("--from {place}#{k} --limit 1"))[0],
+                "t",
+            )
+        });
+        assert!(times.is_sorted(), "{place}: {times:?}");
+        assert!(count < 3 || times[0] < times[2], "{place}: {times:?}");
+        let last = entries(sandbox, &format!("--from {place}#last --limit 1"));
+        assert_eq!(number(&last[0], "t"), times[2]);
+        let beyond = format!("trace run.aft --from {place}#{}", count + 1);
+        sandbox.refused(
+            &beyond,
+            125,
+            &["was reached ", &format!("no #{}", count + 1)],
+        );
+    }
+    assert!(lines > 10, "{lines}");
+}
+
+#[test]
+fn a_reader_that_leaves_ends_it_quietly() {
+    let sandbox = Sandbox::new();
+    recorded(&sandbox, "");
+    let ran = sandbox.shell("$AFTERIMAGE trace run.aft --limit all --format json | head -n 2");
+    assert_eq!(ran.stdout.lines().count(), 2);
+    assert!(
+        !ran.stderr.contains("error") && !ran.stderr.contains("panicked"),
+        "{}",
+        ran.stderr
+    );
+}
