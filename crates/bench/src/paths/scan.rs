@@ -70,3 +70,40 @@ impl Scan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_blocks_are_told_from_those_of_callees_and_of_recursion() {
+        let enter = |function: u32| ENTER + function;
+        // 7 executes 1, calls 8 and itself, and executes 2; then it is called again and never returns.
+        let words = [
+            enter(7),
+            1,
+            enter(8),
+            100,
+            LEAVE,
+            enter(7),
+            1,
+            2,
+            LEAVE,
+            2,
+            LEAVE,
+            enter(8),
+            enter(7),
+            1,
+            enter(8),
+            100,
+        ];
+        let mut scan = Scan::new(FuncId::from_u32(7));
+        for chunk in words.chunks(3) {
+            scan.read(chunk);
+        }
+        scan.finish();
+        let mut found: Vec<_> = scan.found.into_iter().collect();
+        found.sort();
+        assert_eq!(found, [(vec![1], 1), (vec![1, 2], 2)]);
+    }
+}

@@ -11,8 +11,8 @@ use afterimage_placement::PlanOptions;
 use afterimage_program::Program;
 use afterimage_query::paths::{RecordedPath, recorded_path};
 use afterimage_record::{
-    BuiltPaths, Cache, Command, Interrupt, PathFilter, Progress, RecordedRun, RecordOptions, build_paths, count, record,
-    trace_paths,
+    BuiltPaths, Cache, Command, Interrupt, PathFilter, Progress, RecordOptions, RecordedRun,
+    build_paths, count, record, trace_paths,
 };
 use afterimage_trace::{TraceFile, TraceWriter};
 use afterimage_wpp::Segments;

@@ -132,3 +132,50 @@ impl Sink for Tape {
         self.keep(Told::Leave);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(blocks: &[BlockId]) -> ExecutedPath<'_> {
+        ExecutedPath {
+            function: FuncId::from_u32(3),
+            blocks,
+            loops: &[],
+            header: false,
+            next: None,
+            calls: false,
+        }
+    }
+
+    /// One path of one block and one of two, executed in turn, five times in all.
+    fn five(tape: &mut Tape) {
+        let blocks = [BlockId::from_u32(1), BlockId::from_u32(2)];
+        tape.enter(FuncId::from_u32(3));
+        let short = tape.define(path(&blocks[..1]));
+        tape.path(short);
+        let long = tape.define(path(&blocks));
+        for node in [long, short, long, short] {
+            tape.path(node);
+        }
+        tape.leave();
+    }
+
+    #[test]
+    fn what_is_played_is_what_was_told_up_to_the_room_and_the_blocks() {
+        let mut whole = Tape::new(5);
+        five(&mut whole);
+        assert!(whole.is_whole());
+        let mut copy = Tape::new(10);
+        assert_eq!(whole.play(u64::MAX, &mut copy), 7);
+        assert!(whole.executed().eq(copy.executed()));
+        let mut start = Tape::new(10);
+        assert_eq!(whole.play(4, &mut start), 4);
+        assert_eq!(start.executed().count(), 3);
+
+        let mut short = Tape::new(4);
+        five(&mut short);
+        assert!(!short.is_whole());
+        assert!(short.executed().eq(whole.executed().take(4)));
+    }
+}

@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn tokens_are_read_from_the_top_of_each_word() {
-        let mut reader = WordReader::new(&[0b1_101_01, 1, 0b1_0011]);
+        let mut reader = WordReader::new(&[0b11_0101, 1, 0b1_0011]);
         assert_eq!((reader.peek(3), reader.peek(5)), (0b101, 0b10101));
         assert!(reader.take(3) && !reader.take(3));
         // Zeros follow where the word ends.
