@@ -17,8 +17,10 @@ const OF_PROGRAMS: [&str; 4] = [
     "instrument FILE -o out.wasm",
 ];
 /// Every command that takes a recording.
-const OF_RECORDINGS: [&str; 4] = [
+const OF_RECORDINGS: [&str; 6] = [
     "profile FILE",
+    "trace FILE",
+    "calls FILE",
     "info FILE",
     "verify FILE",
     "cfg FILE --function 0",
