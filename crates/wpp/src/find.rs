@@ -121,7 +121,7 @@ impl<S: Segments> WholePath<S> {
         let mut automaton = Automaton::new(pattern);
         let mut stack = Vec::new();
         let mut found = Found::default();
-        let mut times = Vec::new();
+        let mut cursor = self.cursor();
         for (segment, summary) in self.segments().summaries().iter().enumerate() {
             if !self.concerns(summary, pattern) {
                 stack.truncate(summary.kept as usize);
@@ -129,6 +129,7 @@ impl<S: Segments> WholePath<S> {
                 continue;
             }
             let measured = self.open(segment)?;
+            let (left, mut times) = (most - found.first.len(), Vec::new());
             let search = Search::new(&measured, self.nodes(), pattern);
             let mut counting = Counting::new(&search, &mut automaton);
             for (item, root) in measured.segment.root.iter().enumerate() {
@@ -140,9 +141,9 @@ impl<S: Segments> WholePath<S> {
                             *last = result.state;
                         }
                         found.count += result.count;
-                        if result.count > 0 && times.len() < most {
+                        if result.count > 0 && times.len() < left {
                             let before = measured.segment.before + measured.root_starts[item];
-                            list(&mut counting, symbol, state, before, most, &mut times);
+                            list(&mut counting, symbol, state, before, left, &mut times);
                         }
                     }
                     Root::Enter(function) => {
@@ -154,10 +155,10 @@ impl<S: Segments> WholePath<S> {
                     }
                 }
             }
-        }
-        let mut cursor = self.cursor();
-        for last in times {
-            found.first.push(beginning(&mut cursor, pattern, last)?);
+            // Now, while the segment is open.
+            for last in times {
+                found.first.push(beginning(&mut cursor, pattern, last)?);
+            }
         }
         Ok(found)
     }
