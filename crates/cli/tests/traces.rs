@@ -123,6 +123,7 @@ fn stretches_are_parts_of_the_whole_trace() {
         assert_eq!(blocks, expected.collect::<Vec<_>>());
 
         binary(&sandbox, &whole);
+        binary_levels(&sandbox);
         calls(&sandbox, &whole);
         profile(&sandbox, &whole);
     }
@@ -150,6 +151,40 @@ fn binary(sandbox: &Sandbox, whole: &[Value]) {
         assert_eq!(record[..8], number(entry, "t").to_le_bytes());
         assert_eq!(word(&record[12..]), number(entry, "block"));
     }
+}
+
+/// Records of paths and calls hold what the lines of JSON do.
+fn binary_levels(sandbox: &Sandbox) {
+    let mut expected = Vec::new();
+    let paths = entries(sandbox, "--level path");
+    for path in &paths {
+        let blocks = path["path"].as_array().unwrap();
+        expected.extend(number(path, "t").to_le_bytes());
+        expected.extend((number(path, "function") as u32).to_le_bytes());
+        expected.extend((blocks.len() as u32).to_le_bytes());
+        for block in blocks {
+            expected.extend((block.as_u64().unwrap() as u32).to_le_bytes());
+        }
+    }
+    sandbox.ok("trace run.aft --format bin --level path -o paths.bin");
+    let bytes = sandbox.read("paths.bin");
+    assert_eq!(bytes[8], 2);
+    assert!(bytes[32..] == expected);
+
+    let mut expected = Vec::new();
+    for call in entries(sandbox, "--level call --function fib --reverse") {
+        expected.extend(number(&call, "t").to_le_bytes());
+        expected.extend(call["end"].as_u64().unwrap_or(0).to_le_bytes());
+        expected.extend((number(&call, "function") as u32).to_le_bytes());
+        expected.extend((number(&call, "depth") as u32).to_le_bytes());
+    }
+    let options = "--level call --function fib --reverse";
+    sandbox.ok(&format!(
+        "trace run.aft --format bin {options} -o calls.bin"
+    ));
+    let bytes = sandbox.read("calls.bin");
+    assert_eq!(bytes[8..16], [3, 1, 0, 0, 0, 0, 0, 0]);
+    assert!(bytes[32..] == expected && !expected.is_empty());
 }
 
 /// A root has no predecessor, so that every execution of block 0 begins an activation, which lasts as long as nothing
