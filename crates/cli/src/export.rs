@@ -26,7 +26,7 @@ Formats:
 
 Examples:
   afterimage export app.aft --format perfetto -o app.json
-  afterimage export app.aft --format perfetto --from 'parse#3' --to 'parse#4' --min 1 -o parse.json
+  afterimage export app.aft --format perfetto --from 'parse#3' --min 1 -o parse.json
   afterimage export app.aft --format collapsed | inferno-flamegraph > app.svg
   afterimage export app.aft --format dot --min 2% | dot -Tsvg > app.svg")]
 pub(crate) struct Arguments {
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = DEPTH)]
     depth: usize,
     /// Merge calls (perfetto, firefox) or contexts (collapsed, dot) with fewer blocks, or with a smaller share of all
-    /// [default: so that about 200,000 calls are left; 0.001% for collapsed, 0.5% for dot]
+    /// [default: so that at most 150,000 calls are left; 0.001% for collapsed, 0.5% for dot]
     #[arg(long, value_name = "BLOCKS|SHARE%", value_parser = least)]
     min: Option<Least>,
     /// The recording
@@ -65,7 +65,7 @@ enum Format {
 /// Levels of calls that are told apart: more than tools show, and enough for programs that do not recurse without end.
 const DEPTH: usize = 256;
 /// Calls that a timeline shows if nothing else is asked for: 100 bytes each, so that tools can open it.
-const CALLS: u64 = 200_000;
+const CALLS: u64 = 150_000;
 /// Calls that a timeline may have: tools open no more, and some formats need all of them in memory.
 const MOST_CALLS: u64 = 20_000_000;
 
