@@ -82,7 +82,7 @@ impl FilterArguments {
     fn words(&self) -> String {
         let mut words = Vec::new();
         if !self.include.is_empty() {
-            words.push(format!("all but {}", self.include.join(", ")));
+            words.push(format!("all functions but {}", self.include.join(", ")));
         }
         if !self.exclude.is_empty() {
             words.push(self.exclude.join(", "));

@@ -76,8 +76,8 @@ pub(super) struct FilterSink<F> {
     entered: usize,
     /// What each of these that the grammar knows has done last of what is kept, from the host on.
     last: Vec<Option<NodeId>>,
-    /// Blocks left out in the innermost activation that the grammar knows.
-    gap: u64,
+    /// Blocks left out in the host and each open activation, with those of its callees, since the grammar was told.
+    left_out: Vec<u64>,
     /// Gaps by the path that is around them and the binary logarithm of their lengths: others are sums, so that there are few.
     gaps: HashMap<(Option<NodeId>, u32), NodeId>,
     time: u64,
@@ -111,7 +111,7 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
             open: Vec::new(),
             entered: 0,
             last: vec![None],
-            gap: 0,
+            left_out: vec![0],
             gaps: HashMap::new(),
             time: 0,
         }
@@ -119,13 +119,17 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
 
     /// The nodes, when the run is over.
     pub(super) fn finish(mut self) -> Nodes {
+        // What activations that are open to the end have left out belongs to the innermost one that is known.
+        while self.open.len() > self.entered {
+            self.leave();
+        }
         self.flush();
         self.grammar.finish()
     }
 
-    /// Tells the grammar what was left out since it was told something.
+    /// Tells the grammar what was left out in the innermost activation that it knows.
     fn flush(&mut self) {
-        let mut rest = std::mem::take(&mut self.gap);
+        let mut rest = std::mem::take(&mut self.left_out[self.entered]);
         while rest > 0 {
             let log = rest.ilog2();
             rest -= 1 << log;
@@ -208,15 +212,18 @@ impl<F: FnMut(Segment, &[NodeContext])> Sink for FilterSink<F> {
         let kept = self.is_time(&known) && known.wanted;
         self.time += known.length;
         if !kept {
-            self.gap += known.length;
+            if let Some(left_out) = self.left_out.last_mut() {
+                *left_out += known.length;
+            }
             return;
         }
         self.flush();
-        for &function in &self.open[self.entered..] {
+        while let Some(&function) = self.open.get(self.entered) {
             self.grammar.enter(function);
             self.last.push(None);
+            self.entered += 1;
+            self.flush();
         }
-        self.entered = self.open.len();
         if let Some(last) = self.last.last_mut() {
             *last = Some(node);
         }
@@ -227,6 +234,7 @@ impl<F: FnMut(Segment, &[NodeContext])> Sink for FilterSink<F> {
 
     fn enter(&mut self, function: FuncId) {
         self.open.push(function);
+        self.left_out.push(0);
     }
 
     fn leave(&mut self) {
@@ -237,5 +245,9 @@ impl<F: FnMut(Segment, &[NodeContext])> Sink for FilterSink<F> {
             self.entered -= 1;
         }
         self.open.pop();
+        let within = self.left_out.pop().unwrap_or(0);
+        if let Some(left_out) = self.left_out.last_mut() {
+            *left_out += within;
+        }
     }
 }

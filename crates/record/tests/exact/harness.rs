@@ -7,9 +7,9 @@ use afterimage_ids::{BlockId, Counts, EntityRef, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, OperatorIndex, Program};
-use afterimage_query::paths::recorded_path;
+use afterimage_query::paths::{RecordedPath, recorded_path};
 use afterimage_record::{
-    Cache, Command, Interrupt, PathFilter, Progress, RecordError, RecordOptions, Recorded,
+    Cache, Command, Filter, Interrupt, PathFilter, Progress, RecordError, RecordOptions, Recorded,
     RecordedRun, build_paths, check, check_blocks, count, record, trace_paths,
 };
 use afterimage_rewrite::{Options, rewrite};
@@ -300,22 +300,61 @@ impl Recording {
         assert_eq!(traced.time, blocks.count() as u64);
     }
 
-    /// The path in the file, compacted from what the live run wrote if it did, is the one that was observed, in
-    /// both directions.
-    fn same_stored_path(&self, truth: &[Observed]) {
+    /// A path of the recording, from a copy of its file.
+    fn stored_path(&self, filter: &PathFilter) -> RecordedPath {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().join("a.aft");
         std::fs::write(&at, &self.whole).expect("a copy");
         let out = TraceWriter::append(&at).expect("a writer");
         let (cache, progress) = (Cache::none(), progress());
         let run = self.run(&cache, &progress);
-        build_paths(&run, None, &PathFilter::default(), &out)
+        build_paths(&run, None, filter, &out)
             .unwrap_or_else(|error| panic!("stored path: {error}, {}", self.ending()));
         out.commit().expect("a commit");
         let path = recorded_path(&open(&at), &self.program);
         let path = path.expect("a sound path").expect("a path");
         path.check().expect("sound segments");
+        path
+    }
 
+    /// What a filter keeps is what was observed then; what it leaves out is what it should.
+    fn same_filtered_path(&self, truth: &[(FuncId, BlockId)]) {
+        let third = truth.len() as u64 / 3;
+        let function = truth.get(truth.len() / 2).map(|at| at.0);
+        let keep = Filter {
+            exclude: Vec::from_iter(function),
+            window: Some((third + 1, 2 * third + 1)),
+            ..Filter::default()
+        };
+        let filter = PathFilter {
+            keep: keep.clone(),
+            left_out: "some of it".to_owned(),
+        };
+        let path = self.stored_path(&filter);
+        assert_eq!(path.length(), truth.len() as u64, "times stay");
+        let mut cursor = path.cursor();
+        let mut visit = cursor.seek(1).expect("a position");
+        let mut kept = vec![false; truth.len()];
+        while let Some(at) = visit {
+            let node = &path.nodes()[at.node];
+            for (i, &block) in (at.start as usize - 1..).zip(&node.blocks) {
+                assert_eq!((node.function, block), truth[i], "t={}", i + 1);
+                assert_ne!(Some(node.function), function);
+                kept[i] = true;
+            }
+            visit = cursor.next().expect("a step");
+        }
+        for (i, at) in truth.iter().enumerate() {
+            let time = i as u64 + 1;
+            let inside = time > third && time <= 2 * third + 1 && Some(at.0) != function;
+            assert!(kept[i] || !inside, "t={time} is left out");
+        }
+    }
+
+    /// The path in the file, compacted from what the live run wrote if it did, is the one that was observed, in
+    /// both directions.
+    fn same_stored_path(&self, truth: &[Observed]) {
+        let path = self.stored_path(&PathFilter::default());
         let mut functions = Vec::new();
         let mut blocks = Vec::new();
         let mut entries = std::collections::BTreeMap::new();
