@@ -27,9 +27,7 @@ mod trace;
 
 pub use annotate::{Annotation, annotate};
 pub use callgrind::callgrind;
-pub use calls::{
-    CallReport, call_json, call_text, calls_json, calls_text, function_calls_text,
-};
+pub use calls::{CallReport, call_json, call_text, calls_json, calls_text, function_calls_text};
 pub use collapsed::collapsed;
 pub use context_dot::context_dot;
 pub use csv::csv;
@@ -51,6 +49,6 @@ pub use table::Style;
 pub use text::text;
 pub use timeline::TimelineHead;
 pub use trace::{
-    CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text, trace_binary,
-    trace_json, trace_text,
+    CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text,
+    trace_binary, trace_json, trace_text,
 };

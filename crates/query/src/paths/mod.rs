@@ -18,11 +18,11 @@ mod verify;
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
 pub use contexts::{Context, ContextLimits, ContextTree, Rest};
 pub use file::{FileSegments, PathFileError, RecordedPath, recorded_path};
-pub use verify::{PathFinding, PathReport, PathRule, verify_path};
 pub use places::{BlockPlace, Places};
 pub use position::{PositionError, Positions};
 pub use timeline::{CallLengths, Merging, Timeline, TimelineEvent, TimelineLimits};
 pub use trace::{TraceError, Unit, Visits, Window, last};
+pub use verify::{PathFinding, PathReport, PathRule, verify_path};
 
 pub use afterimage_wpp::twpp::{DynamicCfg, PathCounts, Series};
 pub use afterimage_wpp::{Part, Pattern};
