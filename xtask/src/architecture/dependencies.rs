@@ -57,7 +57,7 @@ const RULES: &[Rule] = &[
         &[IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE],
     ),
     pure(QUERY, &[IDS, PROGRAM, WPP, TRACE]),
-    pure(PRESENT, &[IDS, PROGRAM, QUERY]),
+    pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),
     pure(BASELINES, &[]),
     with_engine(
         "afterimage",

@@ -180,7 +180,7 @@ fn coded<R>(
         let told: Box<Told<'_>> = Box::new(told);
         let grammar = GrammarSink::new(Limits::default(), told);
         let sink = match filter.keeps_all() {
-            true => SegmentSink::All(grammar),
+            true => SegmentSink::All(Box::new(grammar)),
             false => SegmentSink::Some(Box::new(FilterSink::new(filter.clone(), grammar))),
         };
         let nodes = paths(sink).map(|(sink, result)| (sink.finish(), result));
@@ -198,7 +198,7 @@ type Told<'a> = dyn FnMut(Segment, &[NodeContext]) + Send + 'a;
 
 /// A grammar, of everything or of what a filter keeps.
 enum SegmentSink<'a> {
-    All(GrammarSink<Box<Told<'a>>>),
+    All(Box<GrammarSink<Box<Told<'a>>>>),
     Some(Box<FilterSink<Box<Told<'a>>>>),
 }
 

@@ -120,7 +120,7 @@ fn read(input: &mut &[u8]) -> Result<Piece, ()> {
             ))
         })
         .collect::<Result<_, ()>>()?;
-    if input.len() % 8 != 0 {
+    if !input.len().is_multiple_of(8) {
         return Err(());
     }
     let words = input.chunks_exact(8);

@@ -7,14 +7,15 @@ use afterimage_ids::{BlockId, Counts, EntityRef, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_placement::{Mode, PlanOptions, block_counts, plan};
 use afterimage_program::{BlockKind, OperatorIndex, Program};
-use afterimage_query::paths::{RecordedPath, recorded_path};
 use afterimage_record::{
     Cache, Command, Filter, Interrupt, PathFilter, Progress, RecordError, RecordOptions, Recorded,
     RecordedRun, build_paths, check, check_blocks, count, record, trace_paths,
 };
 use afterimage_rewrite::{Options, rewrite};
 use afterimage_testkit::naive_trace::{Observation, Observed, Observer, Stop, instrument};
-use afterimage_trace::{Ending, Event, Standing, TraceFile, TraceWriter};
+use afterimage_trace::{Ending, Event, Kind, Standing, TraceFile, TraceWriter};
+use afterimage_wpp::codec::{Limits, decode};
+use afterimage_wpp::{Directory, DirectoryLimits, InMemory, WholePath};
 
 use crate::play::play;
 
@@ -126,6 +127,34 @@ pub fn try_record(
 /// Reads a file whole, so that its folder can go.
 fn open(path: &Path) -> TraceFile {
     TraceFile::from_bytes(std::fs::read(path).expect("a recording")).expect("a sound recording")
+}
+
+/// The path in a file.
+fn read_path(file: &TraceFile, program: &Program) -> WholePath<InMemory> {
+    let functions = (program.imports.len() + program.functions.len()) as u32;
+    let bytes = file.last_whole(Kind::PATH_INDEX, u64::MAX);
+    let limits = DirectoryLimits {
+        nodes: 1 << 20,
+        blocks: 1 << 24,
+        functions,
+        open: 1 << 20,
+    };
+    let bytes = bytes.expect("a sound index").expect("an index");
+    let directory = Directory::decode(&bytes, &limits).expect("a directory");
+    let contexts = directory.contexts();
+    let limits = Limits {
+        symbols: 1 << 24,
+        nodes: directory.nodes.len() as u32,
+        functions,
+        open: 1 << 20,
+    };
+    let mut chunks = file.last(Kind::PATHS).expect("segments");
+    let mut segments = Vec::new();
+    while segments.len() < directory.summaries.len() && chunks.advance().expect("a sound chunk") {
+        let segment = decode(chunks.bytes(), contexts.contexts(), &limits);
+        segments.push(segment.expect("a segment"));
+    }
+    WholePath::new(InMemory::from_iter(segments), Arc::new(directory.nodes)).expect("a path")
 }
 
 /// Records a run and checks it.
@@ -301,7 +330,7 @@ impl Recording {
     }
 
     /// A path of the recording, from a copy of its file.
-    fn stored_path(&self, filter: &PathFilter) -> RecordedPath {
+    fn stored_path(&self, filter: &PathFilter) -> WholePath<InMemory> {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path().join("a.aft");
         std::fs::write(&at, &self.whole).expect("a copy");
@@ -311,8 +340,7 @@ impl Recording {
         build_paths(&run, None, filter, &out)
             .unwrap_or_else(|error| panic!("stored path: {error}, {}", self.ending()));
         out.commit().expect("a commit");
-        let path = recorded_path(&open(&at), &self.program);
-        let path = path.expect("a sound path").expect("a path");
+        let path = read_path(&open(&at), &self.program);
         path.check().expect("sound segments");
         path
     }
@@ -392,6 +420,7 @@ impl Recording {
         }
         backward.reverse();
         assert!(backward == blocks, "stored path backwards");
+        self.same_filtered_path(&blocks);
         for function in &self.program.functions {
             let calls = path
                 .activations(function.id)
