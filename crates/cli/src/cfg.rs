@@ -26,7 +26,7 @@ Examples:
   afterimage cfg app.wasm --function main
   afterimage cfg app.wasm --function 12 --format dot | dot -Tsvg > graph.svg
   afterimage cfg app.aft --function main --dynamic
-  afterimage cfg app.aft --function f --dynamic --call 3 --format dot | dot -Tsvg > call.svg")]
+  afterimage cfg app.aft --function f --dynamic --call 3 --format dot")]
 pub(crate) struct Arguments {
     /// The function, by index, name or demangled name
     #[arg(long, value_name = "F")]

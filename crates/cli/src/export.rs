@@ -26,7 +26,7 @@ Formats:
 
 Examples:
   afterimage export app.aft --format perfetto -o app.json
-  afterimage export app.aft --format perfetto --from 'parse#3' --min 1 -o parse.json
+  afterimage export app.aft --format perfetto --from 'parse#3' -o parse.json
   afterimage export app.aft --format collapsed | inferno-flamegraph > app.svg
   afterimage export app.aft --format dot --min 2% | dot -Tsvg > app.svg")]
 pub(crate) struct Arguments {
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Where it ends; this block belongs to it [default: end]
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     to: Option<String>,
-    /// Merge what is in more than N calls
+    /// Merge calls that are more than N deep
     #[arg(long, value_name = "N", default_value_t = DEPTH)]
     depth: usize,
     /// Merge calls (perfetto, firefox) or contexts (collapsed, dot) with fewer blocks, or with a smaller share of all

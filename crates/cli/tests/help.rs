@@ -4,10 +4,12 @@ mod common;
 
 use common::Sandbox;
 
-const COMMANDS: [&str; 7] = [
+const COMMANDS: [&str; 9] = [
     "",
     "record",
     "profile",
+    "build",
+    "export",
     "info",
     "verify",
     "cfg",
