@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::{Location, Names};
@@ -60,17 +61,26 @@ where
     S::Error: Send + Sync,
 {
     let mut written = 0;
+    // Stretches that were left out one after the other are one line.
+    let mut gap: Option<Range<u64>> = None;
     while let Some(visit) = visits.next_visit().map_err(unreadable)? {
         let depth = visits.depth();
         let node = &scene.path.nodes()[visit.node];
         let part = visits.window().part(visit);
         if node.left_out > 0 {
-            if limit == Some(written) {
-                return Ok(Some(visit.start + part.start));
-            }
-            lines.left_out(out, visit.start + part.start, part.end - part.start)?;
-            written += 1;
+            let stretch = visit.start + part.start..visit.start + part.end;
+            gap = Some(match gap.take() {
+                None => stretch,
+                Some(gap) => gap.start.min(stretch.start)..gap.end.max(stretch.end),
+            });
             continue;
+        }
+        if let Some(gap) = gap.take() {
+            if limit == Some(written) {
+                return Ok(Some(gap.start));
+            }
+            lines.left_out(out, &gap)?;
+            written += 1;
         }
         let mut line = |at: u64| -> Result<bool, PresentError> {
             if limit == Some(written) {
@@ -94,6 +104,11 @@ where
                 }
             }
         }
+    }
+    match gap {
+        Some(gap) if limit == Some(written) => return Ok(Some(gap.start)),
+        Some(gap) => lines.left_out(out, &gap)?,
+        None => {}
     }
     Ok(None)
 }
@@ -249,7 +264,8 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         left_out: u64,
     ) -> Result<(), PresentError> {
         let Some(&first) = blocks.first() else {
-            self.left_out(out, row.first.start.min(row.last.start), left_out)?;
+            let start = row.first.start.min(row.last.start);
+            self.left_out(out, &(start..start + left_out * row.times))?;
             return Ok(());
         };
         let shown = shown_place(self.scene, self.scene.place(function, first)?);
@@ -274,10 +290,13 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         Ok(())
     }
 
-    fn left_out(&self, out: &mut dyn Write, at: u64, blocks: u64) -> io::Result<()> {
-        let time = self.time;
-        let blocks = grouped(blocks);
-        writeln!(out, "{at:>time$}  … {blocks} blocks were left out")
+    fn left_out(&self, out: &mut dyn Write, gap: &Range<u64>) -> io::Result<()> {
+        let (time, at) = (self.time, gap.start);
+        let blocks = match gap.end - gap.start {
+            1 => "1 block was".to_owned(),
+            many => format!("{} blocks were", grouped(many)),
+        };
+        writeln!(out, "{at:>time$}  … {blocks} left out")
     }
 }
 
