@@ -4,6 +4,7 @@
 
 mod contexts;
 mod damage;
+mod gaps;
 mod mutations;
 mod walk;
 

@@ -86,7 +86,7 @@ impl<'n, 'a> Flow<'n, 'a> {
             match root {
                 Root::Run(symbol) => self.run(span_of(symbol, &spans), &mut at),
                 Root::Enter(function) => {
-                    self.run(Some(Span::of_call(function, Outcome::ANY)), &mut at);
+                    self.run(Some(Span::of_call(function, Outcome::UNKNOWN)), &mut at);
                     // The call is under way.
                     if let Some(Open {
                         last: Some(last), ..
@@ -194,6 +194,7 @@ impl<'n, 'a> Flow<'n, 'a> {
             last.since,
             last.node.map(|node| (node, self.nodes.ends[node])),
         ) {
+            (Some(outcome), _) if outcome.unknown => return false,
             (Some(outcome), _) => match outcome.tail {
                 Some(callee) if self.nodes.may_reach(callee, function) => return false,
                 Some(callee) if !self.nodes.may_be_import(callee) => Some(callee),
@@ -314,7 +315,7 @@ impl<'n, 'a> Flow<'n, 'a> {
                 PathRule::Entry,
                 format!("an activation of {function} executes nothing"),
             );
-            return Outcome::ANY;
+            return Outcome::UNKNOWN;
         };
         self.begin(function, &whole, at);
         self.finish(function, whole.last, at)
@@ -356,14 +357,14 @@ impl<'n, 'a> Flow<'n, 'a> {
     /// How an activation ended whose last was this.
     fn finish(&mut self, function: FuncId, last: Last, at: &mut At<'_>) -> Outcome {
         let Some(node) = last.node else {
-            return Outcome::ANY;
+            return Outcome::UNKNOWN;
         };
         let leaves = |vertex: Option<afterimage_ids::BlockId>| {
             let landing = vertex.map(|vertex| self.nodes.landings.of(function, vertex));
             landing.map_or((false, false), |landing| (landing.returns, landing.throws))
         };
         let (returns, throws) = match self.nodes.ends[node] {
-            NodeEnd::Unknown => (true, true),
+            NodeEnd::Unknown => return Outcome::UNKNOWN,
             NodeEnd::Ends(outcome) => return outcome,
             NodeEnd::Cut => (false, false),
             NodeEnd::Goes(vertex) => leaves(Some(vertex)),
@@ -373,7 +374,7 @@ impl<'n, 'a> Flow<'n, 'a> {
                 throws,
             } => {
                 let Some(outcome) = self.came_to(last.since, callee, at) else {
-                    return Outcome::ANY;
+                    return Outcome::UNKNOWN;
                 };
                 let returned = outcome.returns && returns.is_none();
                 let (caught, passed) = leaves(throws.filter(|_| outcome.throws));
@@ -386,12 +387,13 @@ impl<'n, 'a> Flow<'n, 'a> {
                 PathRule::Return,
                 format!("an activation of {function} ends after {node}, which goes on"),
             );
-            return Outcome::ANY;
+            return Outcome::UNKNOWN;
         }
         Outcome {
             returns,
             throws,
             tail: None,
+            unknown: false,
         }
     }
 
@@ -447,7 +449,7 @@ impl<'n, 'a> Flow<'n, 'a> {
                     PathRule::Entry,
                     format!("an activation of {function} executes nothing"),
                 );
-                Outcome::ANY
+                Outcome::UNKNOWN
             }
         };
         if let Some(top) = self.open.last_mut() {

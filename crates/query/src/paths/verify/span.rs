@@ -12,6 +12,8 @@ pub(super) struct Outcome {
     pub throws: bool,
     /// It has called somebody in its place.
     pub tail: Option<Callee>,
+    /// It may have called anybody in its place: its end is not known.
+    pub unknown: bool,
 }
 
 impl Outcome {
@@ -19,12 +21,21 @@ impl Outcome {
         returns: true,
         throws: false,
         tail: None,
+        unknown: false,
     };
-    /// What a call of an import, or one of which nothing is known, can come to.
+    /// The end was left out, or something is wrong with it and has been reported.
+    pub const UNKNOWN: Self = Self {
+        returns: true,
+        throws: true,
+        tail: None,
+        unknown: true,
+    };
+    /// What a call of an import can come to.
     pub const ANY: Self = Self {
         returns: true,
         throws: true,
         tail: None,
+        unknown: false,
     };
 
     pub fn tail(callee: Callee) -> Self {
@@ -32,6 +43,7 @@ impl Outcome {
             returns: false,
             throws: false,
             tail: Some(callee),
+            unknown: false,
         }
     }
 }
