@@ -31,6 +31,9 @@ enum Command {
     Paths(Arguments),
     /// What splitting an edge costs on this engine: run time under several charges
     Calibrate(Arguments),
+    /// What a part of the benchmark of paths runs as a process of its own
+    #[command(hide = true)]
+    Memory(paths::memory::Arguments),
 }
 
 /// What to measure.
@@ -58,5 +61,6 @@ fn main() -> Result<()> {
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Paths(arguments) => paths::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
+        Command::Memory(arguments) => paths::memory::run(&arguments),
     }
 }

@@ -5,7 +5,7 @@ mod access;
 mod branches;
 mod columns;
 mod extraction;
-mod memory;
+pub(crate) mod memory;
 mod papers;
 mod prefix;
 mod random;
@@ -39,6 +39,7 @@ pub(crate) struct Row {
     /// Blocks executed; calls end blocks.
     blocks: u64,
     recording: recording::Recording,
+    memory: memory::Memory,
     speed: speed::Speed,
     access: access::Access,
     sizes: sizes::Sizes,
@@ -95,6 +96,7 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
         .collect::<Result<_>>()?;
     stage.done("compiled");
     let recording = recording::measure(&subject, &plain, &prepared, arguments.runs)?;
+    let memory = memory::measure(&arguments.corpus, entry, subject.folder.path())?;
     stage.done("runs timed");
     let speed = speed::measure(&subject, &prepared[0], arguments.runs)?;
     stage.done("compaction timed");
@@ -113,6 +115,7 @@ fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {
         name: entry.name.clone(),
         blocks: subject.built.time,
         recording,
+        memory,
         speed,
         access,
         sizes,

@@ -1,15 +1,106 @@
-//! The most memory that the process took.
+//! The most memory that recording and compacting take, in a process that does nothing else.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use afterimage_program::Program;
+use afterimage_record::Cache;
+use afterimage_trace::{TraceFile, TraceWriter};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::subject::{Settings, build, make_recording};
+use crate::corpus::{Entry, entries};
+
+/// The most resident memory, in MiB, the guest's included.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct Memory {
+    /// Of a recording without the path.
+    pub without: f64,
+    /// Of a recording with it.
+    pub recording: f64,
+    /// Of compacting what that wrote.
+    pub compaction: f64,
+}
+
+/// What the process that is measured is told.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[arg(long)]
+    corpus: PathBuf,
+    #[arg(long)]
+    name: String,
+    /// Where the compiled modules are and the recordings go
+    #[arg(long)]
+    folder: PathBuf,
+}
+
+/// Measures in a process of its own. The folder has a cache with the compiled modules, so that compiling does not count.
+pub(crate) fn measure(corpus: &Path, entry: &Entry, folder: &Path) -> Result<Memory> {
+    let output = Command::new(std::env::current_exe()?)
+        .arg("memory")
+        .arg("--corpus")
+        .arg(corpus)
+        .args(["--name", &entry.name])
+        .arg("--folder")
+        .arg(folder)
+        .output()?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    serde_json::from_slice(&output.stdout).context("the memory's measure is not what was asked for")
+}
+
+/// Records and compacts, and prints how much memory that took.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let all = entries(&crate::Arguments {
+        corpus: arguments.corpus.clone(),
+        only: vec![arguments.name.clone()],
+        skip: Vec::new(),
+        runs: 1,
+        out: None,
+    })?;
+    let entry = all.first().context("no such program")?;
+    let bytes = entry.module(&arguments.corpus)?;
+    let program = Program::parse(&bytes)?;
+    let command = entry.command(&arguments.corpus);
+    let at = arguments.folder.join("memory.aft");
+    let cache = Cache::in_folder(&arguments.folder.join("cache"));
+    let record = |paths| {
+        forget_peak();
+        let settings = Settings {
+            cache: &cache,
+            paths,
+            deterministic: false,
+        };
+        make_recording(&bytes, &program, &command, &at, settings)?;
+        Ok::<_, anyhow::Error>(peak_mib())
+    };
+    let (without, recording) = (record(false)?, record(true)?);
+    forget_peak();
+    let file = TraceFile::open(&at)?;
+    let out = TraceWriter::append(&at)?;
+    build(&file, &bytes, &program, &out)?;
+    out.commit()?;
+    let memory = Memory {
+        without,
+        recording,
+        compaction: peak_mib(),
+    };
+    println!("{}", serde_json::to_string(&memory)?);
+    Ok(())
+}
 
 /// Forgets how much memory the process took at most, so that [`peak_mib`] is of what comes after.
-pub(crate) fn forget_peak() {
-    // Where this is not possible, the peak is that of the whole benchmark, which is no less.
+fn forget_peak() {
+    // Where this is not possible, the peak is of what came before, too, and no less.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most resident memory since [`forget_peak`], in MiB; not a number where the system does not tell.
-pub(crate) fn peak_mib() -> f64 {
+/// The most resident memory since [`forget_peak`], in MiB; 0 where the system does not tell.
+fn peak_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-    kib.map_or(f64::NAN, |kib| kib / 1024.0)
+    kib.unwrap_or_default() / 1024.0
 }

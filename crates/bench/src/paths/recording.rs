@@ -11,7 +11,6 @@ use serde::Serialize;
 
 pub(crate) use self::report::{branches, report};
 use self::runs::{keep_words, record_run, write_live, written};
-use super::memory::{forget_peak, peak_mib};
 use super::scheme::{BRANCHES, Prepared, SCHEMES};
 use super::subject::Subject;
 use crate::statistics::Sample;
@@ -22,7 +21,6 @@ pub(crate) struct Recording {
     plain_seconds: Sample,
     plain_wall_seconds: Sample,
     plain_compile_seconds: f64,
-    plain_peak_mib: f64,
     pub schemes: Vec<Written>,
     /// Time that passes with the consumer writing the words to a file, as a ratio to the plain program's.
     pub kept_wall: Sample,
@@ -30,12 +28,10 @@ pub(crate) struct Recording {
     pub recorded_cpu: Sample,
     /// Time that passes from the module to the finished recording, as a ratio to that of a recording without the path.
     recorded_wall: Sample,
-    pub recorded_peak_mib: f64,
     /// Time that passes with the consumer making a complete path in a file, as a ratio to the plain program's.
     pub live_wall: Sample,
     /// The guest's processor time of the same runs, as a ratio.
     live_cpu: Sample,
-    pub live_peak_mib: f64,
 }
 
 /// One of the ways of writing a path.
@@ -90,24 +86,17 @@ pub(crate) fn measure(
     let (mut base, mut kept, mut live) = (Times::default(), Times::default(), Times::default());
     let (mut log, mut recorded) = (Times::default(), Times::default());
     let mut times: Vec<Times> = prepared.iter().map(|_| Times::default()).collect();
-    let (mut plain_peak, mut recorded_peak, mut live_peak) = (f64::NAN, f64::NAN, f64::NAN);
     for round in 0..=runs {
-        forget_peak();
         base.add(round, || Ok(plain.run(command)?.cpu_seconds))?;
-        plain_peak = plain_peak.max(peak_mib());
         for (scheme, times) in prepared.iter().zip(&mut times) {
             times.add(round, || Ok(scheme.run(command, |_| {})?.cpu_seconds))?;
         }
         log.add(round, || record_run(subject, false))?;
-        forget_peak();
         recorded.add(round, || record_run(subject, true))?;
-        recorded_peak = recorded_peak.max(peak_mib());
         kept.add(round, || keep_words(subject, &prepared[0]))?;
         // Once is enough: it takes long, and varies little.
         if round == 1 {
-            forget_peak();
             live.add(round, || write_live(subject, &prepared[0]))?;
-            live_peak = live_peak.max(peak_mib());
         }
     }
     let mut schemes = Vec::new();
@@ -126,15 +115,12 @@ pub(crate) fn measure(
     }
     Ok(Recording {
         plain_compile_seconds: plain.compile_seconds,
-        plain_peak_mib: plain_peak,
         schemes,
         kept_wall: Sample::ratios(&kept.wall, &base.wall),
         recorded_cpu: Sample::ratios(&recorded.cpu, &base.cpu),
         recorded_wall: Sample::ratios(&recorded.wall, &log.wall),
-        recorded_peak_mib: recorded_peak,
         live_wall: Sample::ratios(&live.wall, &base.wall),
         live_cpu: Sample::ratios(&live.cpu, &base.cpu),
-        live_peak_mib: live_peak,
         plain_seconds: Sample::of(base.cpu),
         plain_wall_seconds: Sample::of(base.wall),
     })

@@ -71,18 +71,7 @@ impl Subject {
 
         let start = Instant::now();
         let out = TraceWriter::append(&at)?;
-        let built = build_paths(
-            &RecordedRun {
-                file: &recorded,
-                bytes: &bytes,
-                program: &program,
-                cache: &Cache::none(),
-                progress: &quiet(),
-            },
-            None,
-            &PathFilter::default(),
-            &out,
-        )?;
+        let built = build(&recorded, &bytes, &program, &out)?;
         out.commit()?;
         drop(out);
         let build_seconds = start.elapsed().as_secs_f64();
@@ -143,6 +132,23 @@ impl Subject {
         )?;
         Ok(traced.sink)
     }
+}
+
+/// Adds the path to a recording.
+pub(crate) fn build(
+    file: &TraceFile,
+    bytes: &[u8],
+    program: &Program,
+    out: &TraceWriter,
+) -> Result<BuiltPaths> {
+    let run = RecordedRun {
+        file,
+        bytes,
+        program,
+        cache: &Cache::none(),
+        progress: &quiet(),
+    };
+    Ok(build_paths(&run, None, &PathFilter::default(), out)?)
 }
 
 fn quiet() -> Progress {

@@ -73,17 +73,17 @@ pub(crate) fn report(rows: &[Row]) -> String {
             row.recording.schemes[i].regenerate
         }));
     }
-    rest.push(Column::fact("plain MiB", 0, |row: &Row| {
-        row.recording.plain_peak_mib
+    rest.push(Column::fact("record MiB", 0, |row: &Row| {
+        row.memory.without
     }));
-    rest.push(Column::cost("record MiB", 0, |row: &Row| {
-        row.recording.recorded_peak_mib
+    rest.push(Column::cost("with path MiB", 0, |row: &Row| {
+        row.memory.recording
     }));
-    rest.push(Column::cost("complete file MiB", 0, |row: &Row| {
-        row.recording.live_peak_mib
+    rest.push(Column::cost("compaction MiB", 0, |row: &Row| {
+        row.memory.compaction
     }));
     out += &table(
-        "Recording: compile time as a ratio to the plain program, bits written per executed block, millions of blocks a second that are regenerated from them, and the most memory of the process, with the benchmark's own",
+        "Recording: compile time as a ratio to the plain program, bits written per executed block, millions of blocks a second that are regenerated from them, and the most memory of a process that records without the path, with it, and that compacts it, the guest's included",
         rows,
         name,
         &rest,
