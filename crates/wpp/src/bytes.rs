@@ -47,7 +47,9 @@ pub(crate) fn get_below(
 /// Takes bytes whose number stands before them.
 pub(crate) fn part<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     let length = usize::try_from(get(input)?).map_err(|_| CodecError::Truncated)?;
-    let (part, rest) = input.split_at_checked(length).ok_or(CodecError::Truncated)?;
+    let (part, rest) = input
+        .split_at_checked(length)
+        .ok_or(CodecError::Truncated)?;
     *input = rest;
     Ok(part)
 }

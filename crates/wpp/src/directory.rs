@@ -34,9 +34,9 @@ impl Contexts {
     pub fn push(&mut self, function: FuncId, continuation: Continuation) {
         // 0 stands for the end of an activation.
         let fresh = self.points.len() as u32 + 1;
-        let next = continuation
-            .next
-            .map_or(0, |next| *self.points.entry((function, next)).or_insert(fresh));
+        let next = continuation.next.map_or(0, |next| {
+            *self.points.entry((function, next)).or_insert(fresh)
+        });
         self.contexts.push(NodeContext {
             next,
             calls: continuation.calls,
