@@ -187,6 +187,7 @@ fn kinds_and_tags() {
         Kind::COUNTS,
         Kind::PATHS,
         Kind::PATH_INDEX,
+        Kind::PATH_WORDS,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

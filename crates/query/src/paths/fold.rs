@@ -104,6 +104,7 @@ mod tests {
         assert_eq!(folded(&[1, 2, 3, 2, 3, 2, 3, 6]), "1.(2.3)*3.6");
         // A loop in a loop.
         assert_eq!(folded(&[0, 1, 2, 2, 3, 1, 2, 2, 3, 4]), "0.(1.(2)*2.3)*2.4");
-        assert_eq!(folded(&[1, 2, 2, 1, 2, 2, 2]), "1.(2)*2.1.(2)*3");
+        // From left to right: what was folded stays so.
+        assert_eq!(folded(&[1, 2, 2, 1, 2, 2, 2]), "(1.(2)*2)*2.2");
     }
 }
