@@ -11,6 +11,8 @@ const PROGRAM: &str = "pulldown-cmark";
 
 /// The function whose source is shown.
 const FUNCTION: &str = "pulldown_cmark_escape::escape_html_scalar";
+/// The call from which the demonstration shows the path.
+const CALL: &str = "pulldown_cmark::parse::Parser::new_ext#7";
 
 /// Builds the tool and the program, records one run of it, and shows the functions and the source lines where it spent its
 /// executions. Every command is printed as it can be typed in the workspace's root.
@@ -59,11 +61,18 @@ pub fn run() -> Result<ExitCode> {
         &tool,
         &["profile", "--annotate", "--function", FUNCTION, &recording],
     )?;
+    show(
+        &tool,
+        &[
+            "trace", "--level", "call", "--depth", "3", "--from", CALL, "--limit", "10", &recording,
+        ],
+    )?;
     let tool = short(&tool);
     let tool = tool.display();
     eprintln!(
         "\nGo on from here:\n  \
          {tool} profile --by line --top 20 {recording}\n  \
+         {tool} trace --last 30 {recording}\n  \
          {tool} profile --format callgrind -o callgrind.out {recording}\n  \
          {tool} verify {recording}\n  \
          {tool} --help"
