@@ -65,15 +65,24 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 /// The path of a recording, built if it is not there yet.
 pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<RecordedPath> {
-    if let Some(path) = path_of(at, file, loaded)? {
-        return Ok(path);
+    let found = match path_of(at, file, loaded)? {
+        Some(path) => Some(path),
+        None => {
+            add_path(at, file, loaded, &PathFilter::default())?;
+            path_of(at, &input::recording(at)?, loaded)?
+        }
+    };
+    let Some(path) = found else {
+        bail!("{}: the path that was built is not there", at.display());
+    };
+    let left_out = &path.segments().directory().left_out;
+    if !left_out.is_empty() {
+        say(format_args!(
+            "the path in {} lacks {left_out}: what follows counts and numbers only what is there; exact counts of all: afterimage profile",
+            at.display()
+        ));
     }
-    add_path(at, file, loaded, &PathFilter::default())?;
-    let file = input::recording(at)?;
-    match path_of(at, &file, loaded)? {
-        Some(path) => Ok(path),
-        None => bail!("{}: the path that was built is not there", at.display()),
-    }
+    Ok(path)
 }
 
 /// Compacts the path that a live run wrote.
@@ -106,7 +115,9 @@ fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded, filter: &PathFilter) -
             at.display()
         )
     })?;
-    let bar = Bar::start("following the path", end.map(|end| end.events));
+    let words = file.last_begun(Kind::PATH_WORDS);
+    let steps = words.map(|words| words.chunks() as u64);
+    let bar = Bar::start("following the path", steps.or(end.map(|end| end.events)));
     let counts = file.counts().with_context(name)?;
     let built = build_paths(
         &RecordedRun {
@@ -123,9 +134,19 @@ fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded, filter: &PathFilter) -
     let built = built.with_context(name)?;
     out.commit().with_context(name)?;
     drop(bar);
+    let lacks = match filter.left_out.is_empty() {
+        true => String::new(),
+        false => format!(", without {}", filter.left_out),
+    };
     say(format_args!(
-        "path of {} executed blocks in {} bytes",
+        "path of {} executed blocks in {} bytes{lacks}",
         built.time, built.stored
     ));
+    if built.kept == 0 && built.time > 0 {
+        say(format_args!(
+            "nothing of it was kept: the run has {0} blocks, from t=1 to t={0}, and no mark or function was met",
+            built.time
+        ));
+    }
     Ok(())
 }

@@ -56,6 +56,8 @@ struct Document {
     events: Option<u64>,
     host_calls: Option<u64>,
     lenses: Vec<&'static str>,
+    #[serde(skip)]
+    path_words: bool,
     /// The whole path of the run, if it was built.
     path: Option<PathRow>,
     length: u64,
@@ -171,6 +173,7 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
         events: end.as_ref().map(|e| e.events),
         host_calls: end.as_ref().map(|e| e.host_call_counts.iter().sum()),
         lenses: lenses.collect(),
+        path_words: file.last_begun(Kind::PATH_WORDS).is_some(),
         path,
         length: file.length(),
         ignored_bytes: file.ignored_bytes(),
@@ -240,7 +243,11 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
         Some(ending) => writeln!(out, "ending    {}", harmless(ending))?,
         None => writeln!(
             out,
-            "ending    unknown: the recording was cut off; record the program again to profile it"
+            "ending    unknown: the recording was cut off; {}",
+            match d.path_words {
+                true => "its path can be followed up to there: afterimage trace",
+                false => "record the program again to profile it",
+            }
         )?,
     }
     for frame in &d.frames {

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::build;
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
-use crate::output::{Color, say, write};
+use crate::output::{Color, write};
 
 /// Show which paths the run took: each function's unique path traces, hot paths, where a path occurs
 ///
@@ -130,10 +130,6 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
         bail!("{} is imported: it has no paths", names.function(function));
     }
     let path = build::path(&arguments.file, file, loaded)?;
-    let left_out = &path.segments().directory().left_out;
-    if !left_out.is_empty() {
-        say(format_args!("left out when the path was built: {left_out}"));
-    }
     let shown = PathNames {
         names: &names,
         files: source.files(),

@@ -6,13 +6,13 @@ mod open;
 
 use std::collections::BTreeMap;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, NodeId, PrimaryMap};
 use thiserror::Error;
 
 use self::contexts::Contexts;
 use self::open::Open;
 use crate::measures::Measured;
-use crate::{Kind, PathError, Root, Segments, Symbol, WholePath};
+use crate::{Kind, Node, PathError, Root, Segments, Symbol, WholePath};
 
 /// How many functions that call themselves are followed in one pass over a grammar.
 const LANES: usize = 16;
@@ -111,7 +111,8 @@ impl<S: Segments> WholePath<S> {
             let measured = self.open(segment)?;
             let before = open.clone();
             let mut own = BTreeMap::new();
-            count(&measured, &mut open, &mut own).ok_or(CallGraphError::Uncountable)?;
+            count(&measured, self.nodes(), &mut open, &mut own)
+                .ok_or(CallGraphError::Uncountable)?;
             // An activation inside of another one of its function is at the end of calls that were made in the segment, or before it
             // and are open.
             let recursive = components::recursive(own.keys().copied().chain(before.calls()));
@@ -150,8 +151,16 @@ fn edge(sums: &mut BTreeMap<Key, CallEdge>, (caller, callee): Key) -> &mut CallE
     })
 }
 
+/// The blocks of a terminal, which executes so many. What was left out is nobody's own.
+fn own_blocks(nodes: &PrimaryMap<NodeId, Node>, symbol: Symbol, width: u64) -> u64 {
+    match symbol.as_node() {
+        Some(node) if nodes[node].left_out > 0 => 0,
+        _ => width,
+    }
+}
+
 /// How many blocks each rule executes, those in activations that begin in it not included.
-fn own_lengths(measured: &Measured) -> Vec<u64> {
+fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64> {
     let grammar = &measured.segment.grammar;
     let mut own = Vec::with_capacity(grammar.rules.len());
     for (id, rule) in grammar.rules.iter() {
@@ -160,7 +169,7 @@ fn own_lengths(measured: &Measured) -> Vec<u64> {
         let mut before = 0;
         for symbol in &measured.symbols[first..first + rule.len as usize] {
             sum += match symbol.symbol.as_rule() {
-                None => symbol.end - before,
+                None => own_blocks(nodes, symbol.symbol, symbol.end - before),
                 Some(child) => match measured.rules[child].rule.kind {
                     Kind::Call(_) => 0,
                     _ => own[child.as_u32() as usize],
@@ -177,10 +186,15 @@ fn own_lengths(measured: &Measured) -> Vec<u64> {
 }
 
 /// Adds the calls that are made in a segment, and the time of those that end in it. `None` if they cannot be counted.
-fn count(measured: &Measured, open: &mut Open, sums: &mut BTreeMap<Key, CallEdge>) -> Option<()> {
-    let own = own_lengths(measured);
+fn count(
+    measured: &Measured,
+    nodes: &PrimaryMap<NodeId, Node>,
+    open: &mut Open,
+    sums: &mut BTreeMap<Key, CallEdge>,
+) -> Option<()> {
+    let own = own_lengths(measured, nodes);
     let own_of = |symbol: Symbol, width: u64| match symbol.as_rule() {
-        None => width,
+        None => own_blocks(nodes, symbol, width),
         Some(rule) => match measured.rules[rule].rule.kind {
             Kind::Call(_) => 0,
             _ => own[rule.as_u32() as usize],

@@ -37,6 +37,8 @@ pub struct BuiltPaths {
     pub bits: u64,
     /// How many bytes the segments have.
     pub stored: u64,
+    /// How many different paths were kept.
+    pub kept: u64,
 }
 
 /// Adds the whole path of a recorded execution to a file: by compacting what was written during the live run, if that is there, and by
@@ -76,7 +78,13 @@ pub fn build_paths(
         },
     };
     out.whole(Kind::PATH_INDEX, &directory.encode())?;
-    Ok(BuiltPaths { time, bits, stored })
+    let kept = directory.nodes.values().filter(|node| node.left_out == 0);
+    Ok(BuiltPaths {
+        time,
+        bits,
+        stored,
+        kept: kept.count() as u64,
+    })
 }
 
 /// What a live run wrote of its path, if it holds all that there is to know. Where the run ended in the middle of code, what that kept in a
@@ -103,7 +111,9 @@ fn compact<S: Sink>(
     let program = run.program;
     let mut regenerator = Regenerator::new(program, plan);
     let mut bits = 0;
-    while let Some(piece) = words.next()? {
+    for done in 0.. {
+        (run.progress)(done);
+        let Some(piece) = words.next()? else { break };
         for function in piece.calls {
             regenerator.host_call(function);
         }

@@ -94,7 +94,7 @@ pub fn count_paths<S: Segments>(
         for &(node, count) in &summary.node_counts {
             let node = &path.nodes()[node];
             let found = entry(&mut found, node.function);
-            found.blocks += count * node.length();
+            found.blocks += count * node.blocks.len() as u64;
             found.left_out |= node.left_out > 0;
         }
     }
