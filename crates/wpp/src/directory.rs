@@ -4,7 +4,7 @@ use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::bytes;
+use crate::codec::varint;
 use crate::codec::{
     CodecError, Limits, NodeContext, NodeLimits, decode_nodes, decode_summary, encode_nodes,
     encode_summary,
@@ -90,18 +90,18 @@ impl Directory {
     /// Its bytes. Linear.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
-        bytes::put(&mut out, self.bits);
+        varint::put(&mut out, self.bits);
         let part = |out: &mut Vec<u8>, part: &[u8]| {
-            bytes::put(out, part.len() as u64);
+            varint::put(out, part.len() as u64);
             out.extend_from_slice(part);
         };
         part(&mut out, self.left_out.as_bytes());
         part(&mut out, &encode_nodes(&self.nodes));
         for continuation in &self.continuations {
             let next = continuation.next.map_or(0, |next| next.index() as u64 + 1);
-            bytes::put(&mut out, next << 1 | u64::from(continuation.calls));
+            varint::put(&mut out, next << 1 | u64::from(continuation.calls));
         }
-        bytes::put(&mut out, self.summaries.len() as u64);
+        varint::put(&mut out, self.summaries.len() as u64);
         for summary in &self.summaries {
             part(&mut out, &encode_summary(summary));
         }
@@ -114,21 +114,21 @@ impl Directory {
     /// If they are none.
     pub fn decode(encoded: &[u8], limits: &DirectoryLimits) -> Result<Self, CodecError> {
         let input = &mut &*encoded;
-        if bytes::get(input)? != u64::from(VERSION) {
+        if varint::get(input)? != u64::from(VERSION) {
             return Err(CodecError::Malformed("a directory of another version"));
         }
-        let bits = bytes::get(input)?;
-        let left_out = String::from_utf8(bytes::part(input)?.to_vec())
+        let bits = varint::get(input)?;
+        let left_out = String::from_utf8(varint::part(input)?.to_vec())
             .map_err(|_| CodecError::Malformed("text that is not UTF-8"))?;
         let node_limits = NodeLimits {
             nodes: limits.nodes,
             blocks: limits.blocks,
             functions: limits.functions,
         };
-        let nodes = decode_nodes(bytes::part(input)?, &node_limits)?;
+        let nodes = decode_nodes(varint::part(input)?, &node_limits)?;
         let mut continuations = Vec::with_capacity(nodes.len());
         for _ in 0..nodes.len() {
-            let word = bytes::get_below(input, 1 << 33, "blocks")?;
+            let word = varint::get_below(input, 1 << 33, "blocks")?;
             continuations.push(Continuation {
                 next: (word >> 1)
                     .checked_sub(1)
@@ -143,9 +143,9 @@ impl Directory {
             open: limits.open,
         };
         // A summary takes a byte at least.
-        let count = bytes::get_below(input, input.len() as u64 + 1, "segments")?;
+        let count = varint::get_below(input, input.len() as u64 + 1, "segments")?;
         let summaries = (0..count)
-            .map(|_| decode_summary(bytes::part(input)?, &segment_limits))
+            .map(|_| decode_summary(varint::part(input)?, &segment_limits))
             .collect::<Result<_, _>>()?;
         if !input.is_empty() {
             return Err(CodecError::Trailing);

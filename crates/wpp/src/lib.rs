@@ -46,7 +46,6 @@
 //! ```
 
 mod builder;
-mod bytes;
 mod call_graph;
 pub mod codec;
 mod consing;

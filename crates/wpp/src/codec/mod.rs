@@ -51,7 +51,7 @@ mod predictor;
 mod step;
 mod successors;
 mod summary;
-mod varint;
+pub(crate) mod varint;
 mod walk;
 
 use afterimage_ids::FuncId;

@@ -3,7 +3,7 @@
 use super::CodecError;
 
 /// Appends a number.
-pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -12,7 +12,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Takes a number.
-pub(super) fn get(input: &mut &[u8]) -> Result<u64, CodecError> {
+pub(crate) fn get(input: &mut &[u8]) -> Result<u64, CodecError> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let next = byte(input)?;
@@ -33,7 +33,7 @@ pub(super) fn get(input: &mut &[u8]) -> Result<u64, CodecError> {
 }
 
 /// Takes a number that must be below a bound.
-pub(super) fn get_below(
+pub(crate) fn get_below(
     input: &mut &[u8],
     bound: u64,
     what: &'static str,
@@ -47,14 +47,14 @@ pub(super) fn get_below(
 }
 
 /// Takes a byte.
-pub(super) fn byte(input: &mut &[u8]) -> Result<u8, CodecError> {
+pub(crate) fn byte(input: &mut &[u8]) -> Result<u8, CodecError> {
     let (&first, rest) = input.split_first().ok_or(CodecError::Truncated)?;
     *input = rest;
     Ok(first)
 }
 
 /// Takes the version, which must be this.
-pub(super) fn version(input: &mut &[u8], known: u8) -> Result<(), CodecError> {
+pub(crate) fn version(input: &mut &[u8], known: u8) -> Result<(), CodecError> {
     match byte(input)? {
         version if version == known => Ok(()),
         version => Err(CodecError::Version(version)),
@@ -62,11 +62,21 @@ pub(super) fn version(input: &mut &[u8], known: u8) -> Result<(), CodecError> {
 }
 
 /// Takes the rest, whose length stands before it.
-pub(super) fn rest<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
+pub(crate) fn rest<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
     let length = get(input)?;
     match (input.len() as u64).cmp(&length) {
         std::cmp::Ordering::Less => Err(CodecError::Truncated),
         std::cmp::Ordering::Greater => Err(CodecError::Trailing),
         std::cmp::Ordering::Equal => Ok(std::mem::take(input)),
     }
+}
+
+/// Takes bytes whose number stands before them.
+pub(crate) fn part<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], CodecError> {
+    let length = usize::try_from(get(input)?).map_err(|_| CodecError::Truncated)?;
+    let (part, rest) = input
+        .split_at_checked(length)
+        .ok_or(CodecError::Truncated)?;
+    *input = rest;
+    Ok(part)
 }
