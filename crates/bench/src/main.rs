@@ -8,6 +8,7 @@ mod corpus;
 mod machine;
 mod paths;
 mod profile;
+mod publish;
 mod statistics;
 mod table;
 

@@ -31,6 +31,7 @@ use self::tape::Tape;
 use crate::Arguments;
 use crate::corpus::{Entry, entries};
 use crate::machine::Machine;
+use crate::publish::publish;
 
 /// What was measured of one program.
 #[derive(Debug, Serialize)]
@@ -71,18 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         rows,
     };
     let text = report(&results);
-    println!("{text}");
-    if let Some(folder) = &arguments.out {
-        std::fs::create_dir_all(folder)?;
-        let stem = folder.join(format!("{}-paths", results.machine.date));
-        std::fs::write(stem.with_extension("md"), &text)?;
-        std::fs::write(
-            stem.with_extension("json"),
-            serde_json::to_string_pretty(&results)? + "\n",
-        )?;
-        eprintln!("written to {}.md and .json", stem.display());
-    }
-    Ok(())
+    publish(arguments, &results.machine.date, "paths", &text, &results)
 }
 
 fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {

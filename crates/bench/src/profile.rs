@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::Arguments;
 use crate::corpus::{Entry, entries};
 use crate::machine::Machine;
+use crate::publish::publish;
 use crate::statistics::{Sample, geometric};
 use crate::table::Table;
 
@@ -94,18 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         rows,
     };
     let text = report(&results);
-    println!("{text}");
-    if let Some(folder) = &arguments.out {
-        std::fs::create_dir_all(folder)?;
-        let stem = folder.join(format!("{}-profile", results.machine.date));
-        std::fs::write(stem.with_extension("md"), &text)?;
-        std::fs::write(
-            stem.with_extension("json"),
-            serde_json::to_string_pretty(&results)? + "\n",
-        )?;
-        eprintln!("written to {}.md and .json", stem.display());
-    }
-    Ok(())
+    publish(arguments, &results.machine.date, "profile", &text, &results)
 }
 
 /// A recording of the program, its counts by every mode, and what these took.
