@@ -89,9 +89,9 @@ pub enum RecordError {
     /// The recorded bits do not make a path of the program.
     #[error("the path that was written cannot be followed: {0}")]
     Regenerate(#[from] afterimage_paths::RegenerateError),
-    /// Whoever takes the path from the guest has stopped, and says why itself.
+    /// The path could not be taken from the guest.
     #[error(transparent)]
-    ConsumerGone(#[from] crate::paths::ConsumerGone),
+    HandOver(#[from] crate::paths::HandOverError),
     /// A counter of its own in a block shows something else than the counts of edges say.
     #[error(
         "function {function}, block {block}: its own counter shows {measured}, but {derived} follows from the other counters"

@@ -351,14 +351,13 @@ impl Writer<'_, '_> {
                 }
                 // Is there room for so many bits below the mark?
                 self.put(&Instruction::LocalGet(self.path));
-                self.put(&Instruction::I64Const((1u64 << (64 - width)) as i64));
-                self.put(&Instruction::I64GeU);
+                self.put(&Instruction::I64Const(i64::from(64 - width)));
+                self.put(&Instruction::I64ShrU);
+                self.put(&Instruction::I64Const(0));
+                self.put(&Instruction::I64Ne);
                 self.map.unlikely.push(self.out.len() as u32);
                 self.put(&Instruction::If(BlockType::Empty));
-                self.put(&Instruction::LocalGet(self.path));
-                self.put(&Instruction::Call(places.flush));
-                self.put(&Instruction::I64Const(1));
-                self.put(&Instruction::LocalSet(self.path));
+                self.full_word(places.cursor);
                 self.put(&Instruction::End);
                 self.put(&Instruction::LocalGet(self.path));
                 self.put(&Instruction::I64Const(i64::from(width)));
@@ -381,6 +380,27 @@ impl Writer<'_, '_> {
                 let set = Instruction::LocalSet(self.path);
                 self.put(if in_memory { &save } else { &set });
             }
+        }
+    }
+
+    /// Puts the accumulator into the ring and empties it.
+    fn full_word(&mut self, cursor: u32) {
+        let layout = self.context.layout;
+        let word = self.slot(layout.buffer());
+        for instruction in [
+            Instruction::GlobalGet(cursor),
+            Instruction::LocalGet(self.path),
+            Instruction::I64Store(word),
+            Instruction::GlobalGet(cursor),
+            Instruction::I32Const(8),
+            Instruction::I32Add,
+            Instruction::I32Const(16 * layout.half as i32 - 1),
+            Instruction::I32And,
+            Instruction::GlobalSet(cursor),
+            Instruction::I64Const(1),
+            Instruction::LocalSet(self.path),
+        ] {
+            self.put(&instruction);
         }
     }
 

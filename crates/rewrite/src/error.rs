@@ -19,6 +19,13 @@ pub enum RewriteError {
     /// The module's own exports use a name that the probes need.
     #[error("the module exports {0:?}, a name that the probes need: rename that export")]
     NameTaken(String),
+    /// The halves of the path's ring cannot have this size.
+    #[error(
+        "halves of {0} words: the size must be a power of two, from {min} to {max}",
+        min = crate::paths::SMALLEST_HALF,
+        max = crate::paths::LARGEST_HALF
+    )]
+    HalfSize(u32),
     /// A value type that the encoder does not know.
     #[error("blocks with values of type {0} cannot be written")]
     Type(wasmparser::ValType),

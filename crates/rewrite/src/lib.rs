@@ -20,4 +20,4 @@ pub use layout::{
 };
 pub use map::{OffsetMap, Place};
 pub use module::{Armed, External, Options, Probes, Rewritten, rewrite};
-pub use paths::{CURSOR_EXPORT, LIMIT_EXPORT, PENDING_EXPORT, PathProbes, SWAP_EXPORT, TracePlan};
+pub use paths::{CURSOR_EXPORT, PENDING_EXPORT, PathProbes, SMALLEST_HALF, TracePlan};

@@ -103,6 +103,9 @@ pub fn rewrite<'a>(
         Probes::Paths(probes) => Some(probes),
         _ => None,
     };
+    if let Some(probes) = &path_probes {
+        probes.check()?;
+    }
     let facts = Facts::read(bytes, program)?;
     if facts
         .export_names
@@ -132,9 +135,8 @@ pub fn rewrite<'a>(
     } else {
         0
     };
-    let path_places = path_probes.map(|_| PathPlaces::new(program, &mut types));
-    let flushes = usize::from(path_places.is_some());
-    ((program.functions.len() + wrappers + flushes) as u32).encode(&mut code);
+    let path_places = path_probes.map(|_| PathPlaces::new(program));
+    ((program.functions.len() + wrappers) as u32).encode(&mut code);
     let mut context = Context {
         program,
         bytes,
@@ -218,9 +220,6 @@ pub fn rewrite<'a>(
             i as u32,
         );
         body.encode(&mut code);
-    }
-    if let Some(places) = &path_places {
-        places.flush_body(program.memories).encode(&mut code);
     }
 
     let hints = branch_hints(program, &bodies);
@@ -364,7 +363,6 @@ struct Assembler<'a> {
 struct Added {
     types: bool,
     functions: bool,
-    tables: bool,
     memory: bool,
     globals: bool,
     exports: bool,
@@ -374,7 +372,6 @@ struct Added {
 
 const TYPE: u8 = 1;
 const FUNCTION: u8 = 3;
-const TABLE: u8 = 4;
 const MEMORY: u8 = 5;
 const GLOBAL: u8 = 6;
 const EXPORT: u8 = 7;
@@ -386,7 +383,7 @@ const CUSTOM: u8 = 0;
 
 /// Sections in the order in which they stand in a module.
 const ORDER: [u8; 13] = [
-    TYPE, 2, FUNCTION, TABLE, MEMORY, 13, GLOBAL, EXPORT, START, 9, DATA_COUNT, CODE, DATA,
+    TYPE, 2, FUNCTION, 4, MEMORY, 13, GLOBAL, EXPORT, START, 9, DATA_COUNT, CODE, DATA,
 ];
 
 fn rank(id: u8) -> usize {
@@ -453,17 +450,16 @@ impl<'a> Assembler<'a> {
     /// Sections that the original lacks, but that something is added to, if they stand before `id`.
     fn add_missing_before(&mut self, id: u8) {
         let rank_of = rank(id);
-        for missing in [TYPE, FUNCTION, TABLE, MEMORY, GLOBAL, EXPORT, CODE, DATA] {
+        for missing in [TYPE, FUNCTION, MEMORY, GLOBAL, EXPORT, CODE, DATA] {
             if rank(missing) < rank_of {
                 // An empty section of the original: nothing but a count of zero.
                 let wanted = match missing {
                     TYPE => !self.done.types && !self.types.added().is_empty(),
-                    FUNCTION => !self.done.functions && self.adds_functions(),
-                    TABLE => !self.done.tables && self.path_places.is_some(),
+                    FUNCTION => !self.done.functions && self.options.external.is_some(),
                     GLOBAL => !self.done.globals && self.path_places.is_some(),
                     MEMORY => !self.done.memory,
                     EXPORT => !self.done.exports,
-                    CODE => !self.done.code && self.adds_functions(),
+                    CODE => !self.done.code && self.options.external.is_some(),
                     _ => !self.done.data,
                 };
                 if wanted {
@@ -475,7 +471,7 @@ impl<'a> Assembler<'a> {
 
     fn add_or_copy(&mut self, id: u8, contents: &[u8], start: usize) -> Result<(), RewriteError> {
         match id {
-            TYPE | FUNCTION | TABLE | MEMORY | GLOBAL | EXPORT | CODE | DATA => {
+            TYPE | FUNCTION | MEMORY | GLOBAL | EXPORT | CODE | DATA => {
                 let mut reader = wasmparser::BinaryReader::new(contents, start);
                 let count = reader.read_var_u32()?;
                 let entries = &contents[reader.original_position() - start..];
@@ -523,22 +519,11 @@ impl<'a> Assembler<'a> {
                         self.type_of(*callee).encode(&mut added);
                     }
                 }
-                if let Some(places) = &self.path_places {
-                    more += 1;
-                    places.flush_type.encode(&mut added);
-                }
-            }
-            TABLE => {
-                self.done.tables = true;
-                if self.path_places.is_some() {
-                    more = 1;
-                    paths::table_type().encode(&mut added);
-                }
             }
             GLOBAL => {
                 self.done.globals = true;
                 if self.path_places.is_some() {
-                    more = paths::globals(&self.layout, &mut added);
+                    more = paths::globals(&mut added);
                 }
             }
             MEMORY => {
@@ -578,10 +563,6 @@ impl<'a> Assembler<'a> {
         contents.extend_from_slice(entries);
         contents.extend_from_slice(&added);
         self.section(id, &contents);
-    }
-
-    fn adds_functions(&self) -> bool {
-        self.options.external.is_some() || self.path_places.is_some()
     }
 
     fn type_of(&self, id: FuncId) -> u32 {
@@ -631,9 +612,9 @@ impl<'a> Assembler<'a> {
         MEMORY_EXPORT.encode(&mut contents);
         contents.push(2);
         self.program.memories.encode(&mut contents);
-        for (name, kind, index) in of_paths {
+        for (name, index) in of_paths {
             name.encode(&mut contents);
-            contents.push(*kind);
+            contents.push(3);
             index.encode(&mut contents);
         }
         if let Some(start) = start {

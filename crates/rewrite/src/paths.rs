@@ -1,5 +1,4 @@
-//! What the probes of a path need of the module: an accumulator, a function that puts full words into the buffer, and a way to ask the
-//! host for an empty half of it.
+//! What the probes of a path need of the module: an accumulator, and the place of the next full word.
 
 use afterimage_ids::{EntityRef, FuncId};
 pub(crate) use afterimage_paths::Step as PathStep;
@@ -7,14 +6,10 @@ use afterimage_paths::witness::WitnessPlan;
 use afterimage_paths::{PathPlan, Spot};
 use afterimage_placement::Site;
 use afterimage_program::{Function, Program};
-use wasm_encoder::{
-    BlockType, ConstExpr, Encode, GlobalType, Instruction, MemArg, RefType, TableType, ValType,
-};
+use wasm_encoder::{ConstExpr, Encode, GlobalType, ValType};
 
 use crate::RewriteError;
 use crate::actions::{Actions, Step};
-use crate::layout::Layout;
-use crate::types::TypePool;
 
 /// One of the ways to write a path down.
 #[derive(Clone, Copy, Debug)]
@@ -35,115 +30,73 @@ impl<'a> TracePlan<'a> {
 }
 
 /// The path's probes.
+///
+/// Full words go into a ring of two halves in the probes' memory. Nothing tests whether a half is full: the host protects the
+/// beginning of the half that it is reading, the guest's first store there faults, and goes on when the host is
+/// done. (A call in its place, even one that is never made, costs the loops around it their registers.)
 #[derive(Clone, Copy, Debug)]
 pub struct PathProbes<'a> {
     /// What to write and where.
     pub plan: TracePlan<'a>,
     /// Functions that keep nothing in a local: the run ends inside one of them, which would lose it.
     pub in_memory: &'a [FuncId],
-    /// How many words each half of the buffer has; at least 1.
+    /// How many words each half of the ring has: a power of two from [`SMALLEST_HALF`] on.
     pub half: u32,
 }
 
-/// The name of the global with the bits that are in no word of the buffer yet: an `i64`, 1 if there are none.
-pub const PENDING_EXPORT: &str = "afterimage.pending";
-/// The name of the global with the address of the next word: an `i32`.
-pub const CURSOR_EXPORT: &str = "afterimage.cursor";
-/// The name of the global with the address at which the half ends: an `i32`.
-pub const LIMIT_EXPORT: &str = "afterimage.limit";
-/// The name of the table whose only slot holds the host's function that exchanges the halves: it takes nothing and returns
-/// nothing, and sets cursor and limit.
-pub const SWAP_EXPORT: &str = "afterimage.swap";
+/// The fewest words that a half of the ring may have: one page of a memory, which the host can protect everywhere.
+pub const SMALLEST_HALF: u32 = 8192;
+/// The most: the ring's size in bytes is an `i32`.
+pub(crate) const LARGEST_HALF: u32 = 1 << 26;
 
-pub(crate) const EXPORTS: [&str; 4] = [PENDING_EXPORT, CURSOR_EXPORT, LIMIT_EXPORT, SWAP_EXPORT];
+/// The name of the global with the bits that are in no word of the ring yet: an `i64`, 1 if there are none.
+pub const PENDING_EXPORT: &str = "afterimage.pending";
+/// The name of the global with the place of the next word: an `i32`, in bytes from the ring's beginning.
+pub const CURSOR_EXPORT: &str = "afterimage.cursor";
+
+pub(crate) const EXPORTS: [&str; 2] = [PENDING_EXPORT, CURSOR_EXPORT];
 
 /// Indices of what is added to the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathPlaces {
-    /// The global with the bits that are in no word yet. Cursor and limit follow.
+    /// The global with the bits that are in no word yet.
     pub pending: u32,
-    /// The function that puts a word into the buffer.
-    pub flush: u32,
-    /// Its type.
-    pub flush_type: u32,
-    swap_type: u32,
-    table: u32,
+    /// The global with the next word's place.
+    pub cursor: u32,
 }
 
 impl PathPlaces {
-    pub(crate) fn new(program: &Program, types: &mut TypePool) -> Self {
+    pub(crate) fn new(program: &Program) -> Self {
+        let pending = program.globals.len() as u32;
         Self {
-            pending: program.globals.len() as u32,
-            flush: (program.imports.len() + program.functions.len()) as u32,
-            flush_type: types.function_type(&[wasmparser::ValType::I64], &[]),
-            swap_type: types.function_type(&[], &[]),
-            table: program.tables,
+            pending,
+            cursor: pending + 1,
         }
     }
 
-    /// Names, kinds and indices of what the host needs.
-    pub(crate) fn exports(&self) -> [(&'static str, u8, u32); 4] {
-        const TABLE: u8 = 1;
-        const GLOBAL: u8 = 3;
-        [
-            (PENDING_EXPORT, GLOBAL, self.pending),
-            (CURSOR_EXPORT, GLOBAL, self.pending + 1),
-            (LIMIT_EXPORT, GLOBAL, self.pending + 2),
-            (SWAP_EXPORT, TABLE, self.table),
-        ]
-    }
-
-    /// Puts its argument into the buffer, and asks for another half when this one is full.
-    pub(crate) fn flush_body(&self, memory: u32) -> wasm_encoder::Function {
-        let (cursor, limit) = (self.pending + 1, self.pending + 2);
-        let mut body = wasm_encoder::Function::new([(1, ValType::I32)]);
-        let word = MemArg {
-            offset: 0,
-            align: 3,
-            memory_index: memory,
-        };
-        for instruction in [
-            Instruction::GlobalGet(cursor),
-            Instruction::LocalTee(1),
-            Instruction::LocalGet(0),
-            Instruction::I64Store(word),
-            Instruction::LocalGet(1),
-            Instruction::I32Const(8),
-            Instruction::I32Add,
-            Instruction::LocalTee(1),
-            Instruction::GlobalSet(cursor),
-            Instruction::LocalGet(1),
-            Instruction::GlobalGet(limit),
-            Instruction::I32Eq,
-            Instruction::If(BlockType::Empty),
-            Instruction::I32Const(0),
-            Instruction::CallIndirect {
-                type_index: self.swap_type,
-                table_index: self.table,
-            },
-            Instruction::End,
-            Instruction::End,
-        ] {
-            body.instruction(&instruction);
-        }
-        body
+    /// Names and indices of the globals that the host needs.
+    pub(crate) fn exports(&self) -> [(&'static str, u32); 2] {
+        [(PENDING_EXPORT, self.pending), (CURSOR_EXPORT, self.cursor)]
     }
 }
 
-/// The table with the host's function.
-pub(crate) fn table_type() -> TableType {
-    TableType {
-        element_type: RefType::FUNCREF,
-        table64: false,
-        minimum: 1,
-        maximum: Some(1),
-        shared: false,
+impl PathProbes<'_> {
+    pub(crate) fn check(&self) -> Result<(), RewriteError> {
+        let sizes = SMALLEST_HALF..=LARGEST_HALF;
+        if self.half.is_power_of_two() && sizes.contains(&self.half) {
+            Ok(())
+        } else {
+            Err(RewriteError::HalfSize(self.half))
+        }
     }
 }
 
 /// The globals, and how many they are.
-pub(crate) fn globals(layout: &Layout, out: &mut Vec<u8>) -> u32 {
-    let mut global = |val_type, value: ConstExpr| {
+pub(crate) fn globals(out: &mut Vec<u8>) -> u32 {
+    for (val_type, value) in [
+        (ValType::I64, ConstExpr::i64_const(1)),
+        (ValType::I32, ConstExpr::i32_const(0)),
+    ] {
         GlobalType {
             val_type,
             mutable: true,
@@ -151,15 +104,8 @@ pub(crate) fn globals(layout: &Layout, out: &mut Vec<u8>) -> u32 {
         }
         .encode(out);
         value.encode(out);
-    };
-    let buffer = layout.buffer() as i32;
-    global(ValType::I64, ConstExpr::i64_const(1));
-    global(ValType::I32, ConstExpr::i32_const(buffer));
-    global(
-        ValType::I32,
-        ConstExpr::i32_const(buffer + 8 * layout.half as i32),
-    );
-    3
+    }
+    2
 }
 
 /// Adds the probes of the `i`-th defined function. Returns how many.

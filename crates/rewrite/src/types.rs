@@ -62,11 +62,6 @@ impl TypePool {
         })
     }
 
-    /// The index of a function type.
-    pub(crate) fn function_type(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
-        self.intern(params, results)
-    }
-
     /// Parameters and results of a block type of the module.
     pub(crate) fn signature(&self, ty: wasmparser::BlockType) -> (Vec<ValType>, Vec<ValType>) {
         match ty {

@@ -1,13 +1,16 @@
-//! The buffer between the guest and the consumer: two halves of the probes' memory.
+//! The ring between the guest and the consumer: two halves of the probes' memory.
 //!
 //! The guest writes one half while the consumer reads the other in place. A half belongs to exactly one of them at a
 //! time: it goes to the consumer as a [`FullHalf`], and comes back when that is dropped. A guest that is faster
-//! waits.
+//! waits. It does not ask whether its half is full: the other half's beginning is read-only, so that its first store there faults,
+//! and the fault's handler exchanges the halves ([`Producer::fault`]).
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use afterimage_ids::FuncId;
+
+use super::guard::Ring;
 
 /// What the consumer is told, in the order in which it happened.
 pub(crate) enum Message {
@@ -27,11 +30,16 @@ struct Reading {
 }
 
 impl Reading {
-    fn wait(&self, until: impl Fn(&[bool; 2]) -> bool) -> std::sync::MutexGuard<'_, [bool; 2]> {
+    fn wait(&self, until: impl Fn(&[bool; 2]) -> bool) -> MutexGuard<'_, [bool; 2]> {
         let halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
         self.changed
             .wait_while(halves, |halves| !until(halves))
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, half: usize, reading: bool) {
+        self.halves.lock().unwrap_or_else(PoisonError::into_inner)[half] = reading;
+        self.changed.notify_all();
     }
 }
 
@@ -43,7 +51,7 @@ pub(crate) struct FullHalf {
     reading: Arc<Reading>,
 }
 
-// SAFETY: the half is written by nobody until it is dropped, and the memory outlives it: see `Producer::new`.
+// SAFETY: the half is written by nobody until it is dropped, and the memory outlives it: see `Producer::place`.
 #[allow(unsafe_code)]
 unsafe impl Send for FullHalf {}
 
@@ -51,7 +59,7 @@ impl FullHalf {
     /// The words, in the order in which they were written.
     pub(crate) fn words(&self) -> &[u64] {
         // SAFETY: the range lies in the guest's memory, which exists until this half is dropped; it is aligned, because
-        // the buffer begins at a page of memory; nobody writes to it meanwhile.
+        // the ring begins at a page of memory; nobody writes to it meanwhile.
         #[allow(unsafe_code)]
         unsafe {
             std::slice::from_raw_parts(self.start, self.words)
@@ -61,102 +69,167 @@ impl FullHalf {
 
 impl Drop for FullHalf {
     fn drop(&mut self) {
-        let mut halves = self
-            .reading
-            .halves
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        halves[self.half] = false;
-        self.reading.changed.notify_all();
+        self.reading.set(self.half, false);
     }
 }
 
-/// The guest's side.
-pub(crate) struct Producer {
+/// The guest's side. Clones are of the same guest.
+#[derive(Clone)]
+pub(crate) struct Producer(Arc<Shared>);
+
+struct Shared {
     messages: Sender<Message>,
     reading: Arc<Reading>,
-    /// The first half's address in this process, set when the memory is there.
-    buffer: *const u64,
     /// How many words a half has.
     half_words: usize,
-    /// Which half the guest writes to.
-    current: usize,
+    state: Mutex<State>,
 }
 
-// SAFETY: the pointer is used by `FullHalf` alone, whose rules do not depend on the thread.
-#[allow(unsafe_code)]
-unsafe impl Send for Producer {}
+/// What changes on the guest's side. Only the guest's thread, in the guest or in the host, uses it.
+#[derive(Default)]
+struct State {
+    /// Set when the memory is there.
+    ring: Option<Ring>,
+    /// Which half the guest writes to.
+    current: usize,
+    /// Why the halves could not be exchanged.
+    failed: Option<HandOverError>,
+}
 
 /// Waits, when it is dropped, until no half is being read any more. It must be dropped before the memory is.
-pub(crate) struct Quiet(Arc<Reading>);
+pub(crate) struct Quiet(Producer);
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        drop(self.0.wait(|halves| *halves == [false, false]));
+        drop(self.0.0.reading.wait(|halves| *halves == [false, false]));
+        self.0.state().ring = None;
     }
 }
 
-/// The consumer is gone: it has failed, and says why itself.
+/// Why the guest cannot go on.
 #[derive(Debug, thiserror::Error)]
-#[error("the recorder of the path has stopped")]
-pub struct ConsumerGone;
+pub enum HandOverError {
+    /// The consumer is gone: it has failed, and says why itself.
+    #[error("the recorder of the path has stopped")]
+    ConsumerGone,
+    /// The system does not let us protect memory.
+    #[error("the memory between the program and the recorder of its path cannot be protected: {0}")]
+    Protect(#[from] std::io::Error),
+}
 
 impl Producer {
-    /// A producer and what it sends. The buffer's place is told later, by [`Producer::place`].
+    /// A producer and what it sends. The ring's place is told later, by [`Producer::place`].
     pub(crate) fn new(half_words: u32) -> (Self, Receiver<Message>) {
         let (messages, receiver) = channel();
-        let producer = Self {
+        let shared = Shared {
             messages,
             reading: Arc::default(),
-            buffer: std::ptr::null(),
             half_words: half_words as usize,
-            current: 0,
+            state: Mutex::default(),
         };
-        (producer, receiver)
+        (Self(Arc::new(shared)), receiver)
     }
 
-    /// The buffer begins here, and has two halves. The memory must not be freed or moved before the guard is dropped.
-    pub(crate) fn place(&mut self, buffer: *const u64) -> Quiet {
-        self.buffer = buffer;
-        Quiet(self.reading.clone())
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The ring is here. Its memory must not be freed, moved, or accessed otherwise than by the guest before the answer is
+    /// dropped.
+    pub(crate) fn place(&self, ring: Ring) -> Result<Quiet, HandOverError> {
+        ring.exchange(1, 0)?;
+        self.state().ring = Some(ring);
+        Ok(Quiet(self.clone()))
     }
 
     /// Tells of a call by the host.
-    pub(crate) fn host_call(&self, function: FuncId) -> Result<(), ConsumerGone> {
-        self.messages
+    pub(crate) fn host_call(&self, function: FuncId) -> Result<(), HandOverError> {
+        self.0
+            .messages
             .send(Message::HostCall(function))
-            .map_err(|_| ConsumerGone)
+            .map_err(|_| HandOverError::ConsumerGone)
     }
 
-    /// The half that the guest writes to has so many words: hands it over and waits for the other one. The answer is which
-    /// half the guest may write to now.
-    pub(crate) fn swap(&mut self, words: usize) -> Result<usize, ConsumerGone> {
-        self.hand_over(words)?;
-        let other = 1 - self.current;
-        drop(self.reading.wait(|halves| !halves[other]));
-        self.current = other;
-        Ok(other)
-    }
-
-    /// The run has ended.
-    pub(crate) fn finish(&mut self, words: usize, last: u64) -> Result<(), ConsumerGone> {
-        self.hand_over(words)?;
-        self.messages
-            .send(Message::Last(last))
-            .map_err(|_| ConsumerGone)
-    }
-
-    fn hand_over(&mut self, words: usize) -> Result<(), ConsumerGone> {
-        debug_assert!(words <= self.half_words);
-        self.reading.wait(|_| true)[self.current] = true;
-        let half = FullHalf {
-            start: self.buffer.wrapping_add(self.current * self.half_words),
-            words: words.min(self.half_words),
-            half: self.current,
-            reading: self.reading.clone(),
+    /// A store to this address faults. If that is because the guest's half is full, exchanges the halves, so that the guest may
+    /// do the store again. Otherwise, or if they cannot be exchanged, the answer is `false`.
+    ///
+    /// This is called by the handler of a signal, on the guest's thread. It allocates and takes locks all the same, which a handler may
+    /// not do if it interrupts a thread that does so, too: it is only the code of the guest, which does neither,
+    /// that it interrupts if the address is the ring's. Other addresses are answered without waiting for anybody: the lock is
+    /// tried, and it is held by this thread or by none.
+    pub(crate) fn fault(&self, address: usize) -> bool {
+        let Ok(mut state) = self.0.state.try_lock() else {
+            return false;
         };
-        self.messages
+        let is_end = state
+            .ring
+            .as_ref()
+            .is_some_and(|ring| ring.begins(1 - state.current, address));
+        if !is_end {
+            return false;
+        }
+        match self.exchange(&mut state) {
+            Ok(()) => true,
+            Err(error) => {
+                state.failed = Some(error);
+                false
+            }
+        }
+    }
+
+    /// The host wants to write at this word of the ring: exchanges the halves if that is the other half's beginning.
+    pub(crate) fn reach(&self, word: usize) -> Result<(), HandOverError> {
+        let mut state = self.state();
+        if word / self.0.half_words == state.current {
+            return Ok(());
+        }
+        self.exchange(&mut state)
+    }
+
+    /// The run has ended with this word to be written next, and these bits in none.
+    pub(crate) fn finish(&self, word: usize, last: u64) -> Result<(), HandOverError> {
+        let mut state = self.state();
+        if let Some(error) = state.failed.take() {
+            return Err(error);
+        }
+        let words = if word / self.0.half_words == state.current {
+            word % self.0.half_words
+        } else {
+            self.0.half_words
+        };
+        self.hand_over(&state, words)?;
+        self.0
+            .messages
+            .send(Message::Last(last))
+            .map_err(|_| HandOverError::ConsumerGone)
+    }
+
+    /// Hands the guest's half over, and waits for the other one.
+    fn exchange(&self, state: &mut State) -> Result<(), HandOverError> {
+        self.hand_over(state, self.0.half_words)?;
+        let other = 1 - state.current;
+        drop(self.0.reading.wait(|halves| !halves[other]));
+        if let Some(ring) = &state.ring {
+            ring.exchange(state.current, other)?;
+        }
+        state.current = other;
+        Ok(())
+    }
+
+    fn hand_over(&self, state: &State, words: usize) -> Result<(), HandOverError> {
+        let Some(ring) = &state.ring else {
+            return Ok(());
+        };
+        self.0.reading.set(state.current, true);
+        let half = FullHalf {
+            start: ring.half(state.current),
+            words,
+            half: state.current,
+            reading: self.0.reading.clone(),
+        };
+        self.0
+            .messages
             .send(Message::Words(half))
-            .map_err(|_| ConsumerGone)
+            .map_err(|_| HandOverError::ConsumerGone)
     }
 }

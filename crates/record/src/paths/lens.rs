@@ -88,7 +88,7 @@ pub fn trace_paths<S: Sink + Send>(
         mut regenerator,
         mut sink,
         bits,
-    } = consumed.ok_or(RecordError::ConsumerGone(super::ConsumerGone))?;
+    } = consumed.ok_or(RecordError::HandOver(super::HandOverError::ConsumerGone))?;
     let open = open_frames(program, &job.index, &repeated.outcome, &standing)?;
     regenerator.finish(&finish(&repeated.outcome, &open), &mut sink)?;
     Ok(Traced {

@@ -4,12 +4,13 @@ mod buffer;
 mod build;
 mod filter;
 mod grammar;
+mod guard;
 mod lens;
 mod probes;
 mod regenerate;
 mod words;
 
-pub use buffer::ConsumerGone;
+pub use buffer::HandOverError;
 pub(crate) use buffer::{Message, Producer};
 pub use build::{BuiltPaths, PathFilter, build_paths};
 pub use filter::{Filter, Mark};

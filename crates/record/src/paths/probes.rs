@@ -2,13 +2,13 @@
 
 use afterimage_ids::FuncId;
 use afterimage_paths::EntryIds;
-use afterimage_rewrite::{
-    CURSOR_EXPORT, LIMIT_EXPORT, Layout, MEMORY_EXPORT, PENDING_EXPORT, SWAP_EXPORT,
-};
-use wasmtime::{AsContextMut, Func, Global, Instance, Memory, Ref, Store, StoreContextMut, Val};
+use afterimage_rewrite::{CURSOR_EXPORT, Layout, MEMORY_EXPORT, PENDING_EXPORT};
+use wasmtime::unix::StoreExt;
+use wasmtime::{AsContextMut, Global, Instance, Memory, Store, StoreContextMut, Val};
 
 use super::Producer;
 use super::buffer::Quiet;
+use super::guard::Ring;
 use crate::RecordError;
 
 /// What the host has of the path's probes.
@@ -24,9 +24,9 @@ struct Places {
     memory: Memory,
     pending: Global,
     cursor: Global,
-    limit: Global,
-    buffer: u32,
-    half: u32,
+    /// The ring's address in the memory, and its size in bytes.
+    ring: u32,
+    size: u32,
 }
 
 /// A store's data that may hold a [`PathHost`].
@@ -55,34 +55,28 @@ impl PathHost {
         }
         let memory = instance.get_memory(&mut *store, MEMORY_EXPORT);
         let mut global = |name| instance.get_global(&mut *store, name);
-        let (pending, cursor, limit) = (
-            global(PENDING_EXPORT),
-            global(CURSOR_EXPORT),
-            global(LIMIT_EXPORT),
-        );
-        let table = instance.get_table(&mut *store, SWAP_EXPORT);
-        let (Some(memory), Some(pending), Some(cursor), Some(limit), Some(table)) =
-            (memory, pending, cursor, limit, table)
-        else {
+        let (pending, cursor) = (global(PENDING_EXPORT), global(CURSOR_EXPORT));
+        let (Some(memory), Some(pending), Some(cursor)) = (memory, pending, cursor) else {
             return Err(RecordError::NoCounters);
         };
-        let swap = Func::wrap(&mut *store, |mut caller: wasmtime::Caller<'_, T>| {
-            swap(&mut caller.as_context_mut())
-        });
-        table
-            .set(&mut *store, 0, Ref::Func(Some(swap)))
-            .map_err(|e| RecordError::Instantiate(e.to_string()))?;
-        let base = memory.data(&*store)[layout.buffer() as usize..].as_ptr();
+        let start = memory.data_mut(&mut *store)[layout.buffer() as usize..].as_mut_ptr();
         let paths = store.data_mut().paths().ok_or(RecordError::NoCounters)?;
         paths.places = Some(Places {
             memory,
             pending,
             cursor,
-            limit,
-            buffer: layout.buffer() as u32,
-            half: 8 * layout.half,
+            ring: layout.buffer() as u32,
+            size: 16 * layout.half,
         });
-        Ok(Some(paths.producer.place(base.cast())))
+        let producer = paths.producer.clone();
+        let quiet = producer.place(Ring::new(start, layout.half))?;
+        // SAFETY: what a handler may do, and why this one does nothing else, stands at `Producer::fault`; the address in a signal
+        // of a fault is valid.
+        #[allow(unsafe_code)]
+        unsafe {
+            store.set_signal_handler(move |_, info, _| producer.fault((*info).si_addr().addr()));
+        }
+        Ok(Some(quiet))
     }
 
     /// Tells of a call by the host.
@@ -100,12 +94,12 @@ impl PathHost {
         let Some(places) = store.data_mut().paths().and_then(|p| p.places) else {
             return Ok(());
         };
-        let words = written(&places, &mut store.as_context_mut());
+        let word = i32_of(&places.cursor, &mut store.as_context_mut()) as usize / 8;
         let Val::I64(pending) = places.pending.get(&mut *store) else {
             return Err(RecordError::NoCounters);
         };
         let paths = store.data_mut().paths().ok_or(RecordError::NoCounters)?;
-        Ok(paths.producer.finish(words, pending as u64)?)
+        Ok(paths.producer.finish(word, pending as u64)?)
     }
 }
 
@@ -126,41 +120,20 @@ pub(crate) fn say_number<T: HasPaths>(
     let mut pending = pending as u64;
     if pending >= 1 << (64 - width) {
         let cursor = i32_of(&places.cursor, &mut store);
+        if let Some(paths) = store.data_mut().paths() {
+            let reached = paths.producer.reach(cursor as usize / 8);
+            reached.map_err(RecordError::from)?;
+        }
+        let at = (places.ring + cursor) as usize;
         places
             .memory
-            .write(&mut store, cursor as usize, &pending.to_le_bytes())?;
-        let cursor = cursor + 8;
-        places.cursor.set(&mut store, Val::I32(cursor as i32))?;
-        if cursor == i32_of(&places.limit, &mut store) {
-            swap(&mut store)?;
-        }
+            .write(&mut store, at, &pending.to_le_bytes())?;
+        let next = (cursor + 8) % places.size;
+        places.cursor.set(&mut store, Val::I32(next as i32))?;
         pending = 1;
     }
     pending = pending << width | u64::from(number);
     places.pending.set(&mut store, Val::I64(pending as i64))
-}
-
-/// The half is full: goes on in the other one.
-fn swap<T: HasPaths>(store: &mut StoreContextMut<'_, T>) -> wasmtime::Result<()> {
-    let Some(places) = store.data_mut().paths().and_then(|p| p.places) else {
-        return Ok(());
-    };
-    let words = written(&places, store);
-    let Some(paths) = store.data_mut().paths() else {
-        return Ok(());
-    };
-    let half = paths.producer.swap(words).map_err(RecordError::from)?;
-    let start = places.buffer + places.half * half as u32;
-    places.cursor.set(&mut *store, Val::I32(start as i32))?;
-    places
-        .limit
-        .set(&mut *store, Val::I32((start + places.half) as i32))
-}
-
-/// How many words of the current half are written.
-fn written<T>(places: &Places, store: &mut StoreContextMut<'_, T>) -> usize {
-    let left = i32_of(&places.limit, store) - i32_of(&places.cursor, store);
-    (places.half - left) as usize / 8
 }
 
 fn i32_of<T>(global: &Global, store: &mut StoreContextMut<'_, T>) -> u32 {

@@ -1,0 +1,67 @@
+//! The ring's memory, and its protection.
+
+use std::ffi::c_void;
+use std::io;
+
+use rustix::mm::{MprotectFlags, mprotect};
+
+/// How much of a half is protected, in bytes: the guest writes words one after the other, so that the first one would do. It is
+/// a multiple of the page size of all systems.
+const GUARD: usize = 65536;
+
+/// The memory of two halves. It was mapped for the guest alone, and stays so until this is dropped.
+pub(crate) struct Ring {
+    start: *mut u8,
+    half_bytes: usize,
+}
+
+// SAFETY: nothing is done with the pointer that depends on the thread.
+#[allow(unsafe_code)]
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Two halves of so many words each, from here on.
+    pub(super) fn new(start: *mut u8, half_words: u32) -> Self {
+        Self {
+            start,
+            half_bytes: 8 * half_words as usize,
+        }
+    }
+
+    /// Where a half begins.
+    pub(super) fn half(&self, half: usize) -> *const u64 {
+        self.start.wrapping_add(half * self.half_bytes).cast()
+    }
+
+    /// Whether the address is in the protected part of a half.
+    pub(super) fn begins(&self, half: usize, address: usize) -> bool {
+        let first = self.half(half).addr();
+        (first..first + GUARD).contains(&address)
+    }
+
+    /// Makes one half read-only and the other writable.
+    pub(super) fn exchange(&self, read: usize, write: usize) -> io::Result<()> {
+        self.protect(read, MprotectFlags::READ)?;
+        self.protect(write, MprotectFlags::READ | MprotectFlags::WRITE)
+    }
+
+    fn protect(&self, half: usize, flags: MprotectFlags) -> io::Result<()> {
+        let start: *mut c_void = self.half(half).cast_mut().cast();
+        // SAFETY: a half is at least as large as its protected part, begins at a multiple of its size in memory that was mapped
+        // to be read and written, and whoever would write to it meanwhile is ready for a fault.
+        #[allow(unsafe_code)]
+        unsafe {
+            mprotect(start, GUARD, flags)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // Whoever has the memory next may write to it. If that fails, it faults as a bug would.
+        for half in [0, 1] {
+            let _ = self.protect(half, MprotectFlags::READ | MprotectFlags::WRITE);
+        }
+    }
+}
