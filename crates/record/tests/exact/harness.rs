@@ -125,12 +125,12 @@ pub fn try_record(
 }
 
 /// Reads a file whole, so that its folder can go.
-fn open(path: &Path) -> TraceFile {
+pub fn open(path: &Path) -> TraceFile {
     TraceFile::from_bytes(std::fs::read(path).expect("a recording")).expect("a sound recording")
 }
 
 /// The path in a file.
-fn read_path(file: &TraceFile, program: &Program) -> WholePath<InMemory> {
+pub fn read_path(file: &TraceFile, program: &Program) -> WholePath<InMemory> {
     let functions = (program.imports.len() + program.functions.len()) as u32;
     let bytes = file.last_whole(Kind::PATH_INDEX, u64::MAX);
     let limits = DirectoryLimits {

@@ -11,4 +11,5 @@ mod asynchronous;
 mod endings;
 mod generated;
 mod imports;
+mod long;
 mod wasi;

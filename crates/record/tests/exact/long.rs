@@ -1,0 +1,188 @@
+//! Runs that fill the ring between guest and consumer several times.
+
+use std::time::Duration;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
+use afterimage_paths::{ExecutedPath, Sink};
+use afterimage_placement::{Mode, PlanOptions, block_counts};
+use afterimage_record::{
+    Cache, Interrupt, PathFilter, RecordOptions, RecordedRun, build_paths, count, trace_paths,
+};
+use afterimage_trace::TraceWriter;
+
+use crate::harness::{Recording, invoke, open, progress, quiet, read_path, try_record, wat};
+
+/// Counts blocks, mixes the sequence of all of them into one number, and takes a nap now and then.
+#[derive(Default)]
+struct Mixed {
+    nodes: Vec<(FuncId, Vec<BlockId>)>,
+    counts: Vec<Vec<u64>>,
+    sequence: u64,
+    paths: u64,
+    nap: Option<(u64, Duration)>,
+}
+
+impl Mixed {
+    fn block(&mut self, function: FuncId, block: BlockId) {
+        let (f, b) = (function.index(), block.index());
+        if self.counts.len() <= f {
+            self.counts.resize(f + 1, Vec::new());
+        }
+        if self.counts[f].len() <= b {
+            self.counts[f].resize(b + 1, 0);
+        }
+        self.counts[f][b] += 1;
+        let mixed = self.sequence ^ (f as u64) << 32 ^ b as u64;
+        self.sequence = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    fn visit(&mut self, node: usize) {
+        let (function, blocks) = std::mem::take(&mut self.nodes[node]);
+        for &block in &blocks {
+            self.block(function, block);
+        }
+        self.nodes[node] = (function, blocks);
+    }
+}
+
+impl Sink for Mixed {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        self.nodes.push((path.function, path.blocks.to_vec()));
+        NodeId::new(self.nodes.len() - 1)
+    }
+
+    fn path(&mut self, node: NodeId) {
+        self.visit(node.index());
+        self.paths += 1;
+        if let Some((every, time)) = self.nap
+            && self.paths.is_multiple_of(every)
+        {
+            std::thread::sleep(time);
+        }
+    }
+
+    fn enter(&mut self, _: FuncId) {}
+
+    fn leave(&mut self) {}
+}
+
+/// Re-executed with a quick consumer and with a slow one, and written live and compacted afterwards: one sequence, with the
+/// profile's counts.
+fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -> Mixed {
+    let live = RecordOptions {
+        paths: true,
+        ..quiet()
+    };
+    let record = |options| try_record(bytes, command, options, &Interrupt::default());
+    let recording = record(&quiet()).unwrap_or_else(|error| panic!("{error}"));
+    let Recording { program, file, .. } = &recording;
+    let (cache, progress) = (Cache::none(), progress());
+    let run = RecordedRun {
+        file,
+        bytes,
+        program,
+        cache: &cache,
+        progress: &progress,
+    };
+    let slow = Mixed {
+        nap: Some((1 << 19, Duration::from_millis(2))),
+        ..Mixed::default()
+    };
+    let traced = trace_paths(&run, None, Mixed::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert!(traced.bits > 64 * least_words, "{} bits", traced.bits);
+    let quick = traced.sink;
+    let slow = trace_paths(&run, None, slow).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(slow.sink.sequence, quick.sequence);
+
+    let plan = PlanOptions::new(Mode::Quick);
+    let counts = count(file, bytes, program, &plan, &cache, &progress);
+    let counts = counts.unwrap_or_else(|error| panic!("{error}")).counts;
+    let expected = block_counts(program, &counts).expect("counts of the program");
+    for (function, expected) in program.functions.iter().zip(expected) {
+        let found = quick.counts.get(function.id.index());
+        for (block, expected) in function.cfg.blocks.keys().zip(expected) {
+            let found = found.and_then(|f| f.get(block.index()));
+            let found = found.copied().unwrap_or(0);
+            assert_eq!(found, expected, "{:?}, {block:?}", function.id);
+        }
+    }
+
+    let recording = record(&live).unwrap_or_else(|error| panic!("{error}"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("a.aft");
+    std::fs::write(&at, &recording.whole).expect("a copy");
+    let out = TraceWriter::append(&at).expect("a writer");
+    let run = RecordedRun {
+        file: &recording.file,
+        ..run
+    };
+    build_paths(&run, None, &PathFilter::default(), &out).unwrap_or_else(|e| panic!("{e}"));
+    out.commit().expect("a commit");
+    let path = read_path(&open(&at), program);
+    let mut stored = Mixed::default();
+    let mut cursor = path.cursor();
+    let mut visit = cursor.seek(1).expect("a position");
+    while let Some(at) = visit {
+        let node = &path.nodes()[at.node];
+        for &block in &node.blocks {
+            stored.block(node.function, block);
+        }
+        visit = cursor.next().expect("a step");
+    }
+    assert_eq!(stored.sequence, quick.sequence);
+    quick
+}
+
+/// Words in the ring's two halves.
+const RING: u64 = 1 << 18;
+
+#[test]
+fn guests_that_wander() {
+    const ROUNDS: u64 = 24_000_000;
+    let text = r#"(module
+      (func (export "wander") (param $rounds i32) (result i32) (local $state i64) (local $odd i32)
+        (local.set $state (i64.const 88172645463325252))
+        (loop $again
+          (local.set $state (i64.xor (local.get $state) (i64.shl (local.get $state) (i64.const 13))))
+          (local.set $state (i64.xor (local.get $state) (i64.shr_u (local.get $state) (i64.const 7))))
+          (local.set $state (i64.xor (local.get $state) (i64.shl (local.get $state) (i64.const 17))))
+          (if (i32.wrap_i64 (i64.and (local.get $state) (i64.const 1)))
+            (then (local.set $odd (i32.add (local.get $odd) (i32.const 1)))))
+          (br_if $again (local.tee $rounds (i32.sub (local.get $rounds) (i32.const 1)))))
+        (local.get $odd)))"#;
+    let command = invoke("wander", &[&ROUNDS.to_string()]);
+    let mixed = agree(&wat(text), &command, 2 * RING);
+    let mut state = 88_172_645_463_325_252u64;
+    let mut odd = 0;
+    for _ in 0..ROUNDS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        odd += state & 1;
+    }
+    let counts = &mixed.counts[0];
+    assert!(counts.contains(&odd), "{odd} rounds were odd");
+}
+
+/// Nearly all words are full when an import says its number, which a table with a thousand functions makes ten bits wide: so it is the
+/// host that comes upon the end of a half.
+#[test]
+fn hosts_that_write_the_last_word_of_a_half() {
+    let others: String = (0..1022)
+        .map(|i| format!("(func $f{i} (result i32) (i32.const {i}))"))
+        .collect();
+    let elements: String = (0..1022).map(|i| format!(" $f{i}")).collect();
+    let text = format!(
+        r#"(module
+          (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
+          (memory (export "memory") 1)
+          (table funcref (elem $yield{elements}))
+          {others}
+          (func (export "call") (param $rounds i32)
+            (loop $again
+              (drop (call_indirect (result i32) (i32.const 0)))
+              (br_if $again (local.tee $rounds (i32.sub (local.get $rounds) (i32.const 1)))))))"#
+    );
+    let mixed = agree(&wat(&text), &invoke("call", &["2600000"]), RING);
+    assert!(mixed.paths >= 2_600_000);
+}
