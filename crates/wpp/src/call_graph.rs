@@ -164,20 +164,20 @@ fn own_lengths(measured: &Measured, nodes: &PrimaryMap<NodeId, Node>) -> Vec<u64
     let grammar = &measured.segment.grammar;
     let mut own = Vec::with_capacity(grammar.rules.len());
     for (id, rule) in grammar.rules.iter() {
-        let first = rule.start as usize;
         let mut sum = 0;
         let mut before = 0;
-        for symbol in &measured.symbols[first..first + rule.len as usize] {
-            sum += match symbol.symbol.as_rule() {
-                None => own_blocks(nodes, symbol.symbol, symbol.end - before),
-                Some(child) => match measured.rules[child].rule.kind {
+        for (at, &symbol) in grammar.symbols_of(id).iter().enumerate() {
+            let end = measured.layout.end(id, at);
+            sum += match symbol.as_rule() {
+                None => own_blocks(nodes, symbol, end - before),
+                Some(child) => match grammar.rules[child].kind {
                     Kind::Call(_) => 0,
                     _ => own[child.as_u32() as usize],
                 },
             };
-            before = symbol.end;
+            before = end;
         }
-        own.push(match grammar.rules[id].kind {
+        own.push(match rule.kind {
             Kind::Repeat(times) => sum * times,
             _ => sum,
         });
@@ -192,15 +192,16 @@ fn count(
     open: &mut Open,
     sums: &mut BTreeMap<Key, CallEdge>,
 ) -> Option<()> {
+    let grammar = &measured.segment.grammar;
     let own = own_lengths(measured, nodes);
     let own_of = |symbol: Symbol, width: u64| match symbol.as_rule() {
         None => own_blocks(nodes, symbol, width),
-        Some(rule) => match measured.rules[rule].rule.kind {
+        Some(rule) => match grammar.rules[rule].kind {
             Kind::Call(_) => 0,
             _ => own[rule.as_u32() as usize],
         },
     };
-    let mut contexts = Contexts::<1>::new(measured.rules.len());
+    let mut contexts = Contexts::<1>::new(measured.calls.len());
     for (item, root) in measured.segment.root.iter().enumerate() {
         match *root {
             Root::Run(symbol) => {
@@ -225,18 +226,20 @@ fn count(
             }
         }
     }
-    for (id, rule) in measured.rules.iter().rev() {
+    for (id, rule) in measured.segment.grammar.rules.iter().rev() {
         if !measured.calls[id] || contexts.is_empty(id) {
             continue;
         }
-        if let Kind::Call(function) = rule.rule.kind {
+        if let Kind::Call(function) = rule.kind {
             let mut all: u64 = 0;
             for (caller, [times]) in contexts.of(id) {
                 let edge = edge(sums, (caller, function));
                 edge.calls = edge.calls.checked_add(times)?;
                 edge.own += times * own[id.as_u32() as usize];
                 // Too much where the function is active already: that is put right afterwards.
-                edge.inclusive = edge.inclusive.wrapping_add(times.wrapping_mul(rule.length));
+                edge.inclusive = edge
+                    .inclusive
+                    .wrapping_add(times.wrapping_mul(measured.layout.length(id)));
                 all = all.checked_add(times)?;
             }
             contexts.hand_down(measured, id, Some((function, [all])))?;
@@ -255,7 +258,7 @@ fn count_outermost(
     mut open: Open,
     sums: &mut BTreeMap<Key, CallEdge>,
 ) {
-    let mut contexts = Contexts::<LANES>::new(measured.rules.len());
+    let mut contexts = Contexts::<LANES>::new(measured.calls.len());
     for (item, root) in measured.segment.root.iter().enumerate() {
         match *root {
             Root::Run(symbol) => {
@@ -277,16 +280,17 @@ fn count_outermost(
             Root::Leave => open.leave(measured.segment.before + measured.root_starts[item]),
         }
     }
-    for (id, rule) in measured.rules.iter().rev() {
+    for (id, rule) in measured.segment.grammar.rules.iter().rev() {
         if !measured.calls[id] || contexts.is_empty(id) {
             continue;
         }
-        let called = if let Kind::Call(function) = rule.rule.kind {
+        let called = if let Kind::Call(function) = rule.kind {
             let lane = lanes.iter().position(|&lane| lane == function);
             let mut all = [0; LANES];
             for (caller, times) in contexts.of(id) {
                 if let Some(lane) = lane.filter(|&lane| times[lane] > 0) {
-                    edge(sums, (caller, function)).inclusive += times[lane] * rule.length;
+                    edge(sums, (caller, function)).inclusive +=
+                        times[lane] * measured.layout.length(id);
                 }
                 for (all, times) in all.iter_mut().zip(times) {
                     *all += times;

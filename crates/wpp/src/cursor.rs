@@ -76,7 +76,13 @@ impl<S: Segments> Cursor<'_, S> {
             return Ok(None);
         }
         match &mut self.at {
-            At::On(place) if place.contains(time) => place.seek(time),
+            At::On(place) => {
+                if !place.contains(time) {
+                    let segment = self.path.segment_of(time);
+                    place.restart(self.path.open(segment)?, segment);
+                }
+                place.seek(time);
+            }
             _ => self.at = At::On(Place::at(self.path, time)?),
         }
         Ok(self.visit())
@@ -220,9 +226,9 @@ impl Place {
     #[inline]
     fn visit(&self) -> Option<Visit> {
         Some(Visit {
-            node: self.symbol()?.as_node()?,
+            node: self.word.as_node()?,
             start: self.time(),
-            length: self.width(),
+            length: self.width,
         })
     }
 

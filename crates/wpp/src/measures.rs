@@ -2,6 +2,7 @@
 
 mod check;
 mod error;
+mod layout;
 
 use std::sync::Arc;
 
@@ -10,30 +11,16 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 pub use self::error::CheckError;
+pub(crate) use self::layout::{Body, Layout, Word};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 
-/// A symbol of a rule. What a search needs stands together.
-#[derive(Clone, Copy)]
-pub(crate) struct MeasuredSymbol {
-    pub(crate) symbol: Symbol,
-    /// How many blocks the rule's symbols execute up to this one.
-    pub(crate) end: u64,
-}
-
-/// A rule, and how many blocks it executes.
-#[derive(Clone, Copy)]
-pub(crate) struct MeasuredRule {
-    pub(crate) rule: Rule,
-    pub(crate) length: u64,
-}
-
-/// A sound segment, and what it takes to find a position in it: two words for each symbol and four for each rule.
+/// A sound segment, and what it takes to find a position in it.
 pub(crate) struct Measured {
     pub(crate) segment: Arc<Segment>,
-    /// The symbols of all rules, as in the grammar.
-    pub(crate) symbols: Vec<MeasuredSymbol>,
-    /// The rules.
-    pub(crate) rules: PrimaryMap<RuleId, MeasuredRule>,
+    /// The rules, as they are searched.
+    pub(crate) layout: Layout,
+    /// The symbols of the root's items, if they are some, and at the end none.
+    pub(crate) words: Vec<Word>,
     /// Which rules are activations or contain some.
     pub(crate) calls: PrimaryMap<RuleId, bool>,
     /// How many blocks of the segment are executed before each item of the root, and in all.
@@ -53,18 +40,17 @@ impl Measured {
         let rules = check::rules(&segment.grammar, nodes)?;
         let root = check::root(&segment, nodes, &rules)?;
         check::counts(&segment)?;
-        let mut calls = PrimaryMap::with_capacity(rules.rules.len());
-        for (id, rule) in segment.grammar.rules.iter() {
-            let within = |symbol: &Symbol| symbol.as_rule().is_some_and(|child| calls[child]);
-            let any = matches!(rule.kind, Kind::Call(_))
-                || segment.grammar.symbols_of(id).iter().any(within);
-            calls.push(any);
-        }
+        let mut words = Vec::with_capacity(segment.root.len() + 1);
+        words.extend(segment.root.iter().map(|item| match *item {
+            Root::Run(symbol) => rules.layout.word(symbol),
+            Root::Enter(_) | Root::Leave => Word::NONE,
+        }));
+        words.push(Word::NONE);
         Ok(Self {
             segment,
-            symbols: rules.symbols,
-            rules: rules.rules,
-            calls,
+            layout: rules.layout,
+            words,
+            calls: rules.calls,
             root_starts: root.starts,
             depths: root.depths,
             functions: root.functions,
@@ -75,12 +61,12 @@ impl Measured {
 impl Measured {
     /// About how much memory it takes.
     pub(crate) fn bytes(&self) -> usize {
-        const SYMBOL: usize = size_of::<MeasuredSymbol>() + size_of::<Symbol>();
-        const RULE: usize = size_of::<MeasuredRule>() + size_of::<Rule>() + 1;
-        const ITEM: usize = size_of::<Root>() + 8 + 4 + size_of::<Option<FuncId>>();
+        const RULE: usize = size_of::<Rule>() + 1;
+        const ITEM: usize = size_of::<Root>() + 4 + 8 + 4 + size_of::<Option<FuncId>>();
         const COUNT: usize = size_of::<(NodeId, u64)>();
         let segment = &self.segment;
-        segment.grammar.symbols.len() * SYMBOL
+        self.layout.bytes()
+            + segment.grammar.symbols.len() * size_of::<Symbol>()
             + segment.grammar.rules.len() * RULE
             + segment.root.len() * ITEM
             + (segment.node_counts.len() + segment.call_counts.len()) * COUNT

@@ -1,6 +1,7 @@
 //! Rank and select: which one it is, and where the k-th is.
 
 mod error;
+mod sums;
 mod tally;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +12,12 @@ use rustc_hash::FxBuildHasher;
 
 pub use self::error::TargetError;
 use self::tally::Tally;
+use crate::measures::Measured;
+use crate::whole_path::Recent;
 use crate::{PathError, Segments, Summary, WholePath};
 
-/// For how many segments the counts are kept.
-const KEPT: usize = 8;
+/// The counts may take this fraction of the room that open segments may take.
+const SHARE: usize = 4;
 
 /// One of the [`Occurrences`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,8 +46,8 @@ pub struct Occurrences<'a, S> {
     target: Target,
     /// How many there are before each segment, and in all.
     before: Vec<u64>,
-    /// The counts of segments, the last used first.
-    cache: Mutex<Vec<(usize, Arc<Tally>)>>,
+    /// The counts of segments.
+    cache: Mutex<Recent<Tally>>,
 }
 
 impl<S: Segments> WholePath<S> {
@@ -94,7 +97,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
             path,
             target,
             before,
-            cache: Mutex::default(),
+            cache: Mutex::new(Recent::new(path.room() / SHARE)),
         })
     }
 
@@ -120,7 +123,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
             return Ok(before);
         }
         let measured = self.path.open(segment)?;
-        let tally = self.tally(segment)?;
+        let tally = self.tally(segment, &measured);
         let offset = time - measured.segment.before - 1;
         Ok(before + tally.rank(&measured, &self.target, offset))
     }
@@ -135,7 +138,7 @@ impl<'a, S: Segments> Occurrences<'a, S> {
         }
         let segment = self.before.partition_point(|&before| before < number) - 1;
         let measured = self.path.open(segment)?;
-        let tally = self.tally(segment)?;
+        let tally = self.tally(segment, &measured);
         let offset = tally.select(&measured, &self.target, number - self.before[segment] - 1);
         let time = measured.segment.before + offset + 1;
         Ok(Some(Occurrence { number, time }))
@@ -160,16 +163,15 @@ impl<'a, S: Segments> Occurrences<'a, S> {
     }
 
     /// How many there are in each rule of a segment.
-    fn tally(&self, segment: usize) -> Result<Arc<Tally>, PathError<S::Error>> {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = cache.iter().position(|(other, _)| *other == segment) {
-            cache[..=at].rotate_right(1);
-            return Ok(Arc::clone(&cache[0].1));
+    fn tally(&self, segment: usize, measured: &Measured) -> Arc<Tally> {
+        let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tally) = cache().get(segment) {
+            return tally;
         }
-        let tally = Arc::new(Tally::new(&*self.path.open(segment)?, &self.target));
-        cache.truncate(KEPT - 1);
-        cache.insert(0, (segment, Arc::clone(&tally)));
-        Ok(tally)
+        let count = self.before[segment + 1] - self.before[segment];
+        let tally = Arc::new(Tally::new(measured, &self.target, count));
+        cache().insert(segment, &tally, tally.bytes());
+        tally
     }
 }
 

@@ -1,6 +1,7 @@
 //! The whole path of a run, from its segments.
 
 mod error;
+mod recent;
 mod segments;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +11,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 pub use self::error::PathError;
+pub(crate) use self::recent::Recent;
 pub use self::segments::{InMemory, Segments, Summary};
 use crate::measures::Measured;
 use crate::{Activation, Node};
@@ -22,9 +24,11 @@ const ROOM: usize = 256 << 20;
 pub struct WholePath<S> {
     segments: S,
     nodes: Arc<PrimaryMap<NodeId, Node>>,
+    /// How many blocks are executed up to the end of each segment.
+    ends: Vec<u64>,
     room: usize,
-    /// The open segments, the last used first.
-    cache: Mutex<Vec<(usize, Arc<Measured>)>>,
+    /// The open segments.
+    cache: Mutex<Recent<Measured>>,
     /// Of segments that were asked for it, the activations that begin in them and are open at their ends.
     begun: Mutex<HashMap<usize, Arc<[Activation]>, FxBuildHasher>>,
 }
@@ -39,6 +43,7 @@ impl<S: Segments> WholePath<S> {
         nodes: Arc<PrimaryMap<NodeId, Node>>,
     ) -> Result<Self, PathError<S::Error>> {
         let (mut length, mut open) = (0, 0);
+        let mut ends = Vec::with_capacity(segments.summaries().len());
         for (segment, summary) in segments.summaries().iter().enumerate() {
             if summary.before != length || summary.open != open || summary.kept > open {
                 return Err(PathError::Follow { segment });
@@ -46,6 +51,7 @@ impl<S: Segments> WholePath<S> {
             length = length
                 .checked_add(summary.length)
                 .ok_or(PathError::Follow { segment })?;
+            ends.push(length);
             open = summary
                 .kept
                 .checked_add(summary.begun)
@@ -54,8 +60,9 @@ impl<S: Segments> WholePath<S> {
         Ok(Self {
             segments,
             nodes,
+            ends,
             room: ROOM,
-            cache: Mutex::default(),
+            cache: Mutex::new(Recent::new(ROOM)),
             begun: Mutex::default(),
         })
     }
@@ -65,15 +72,14 @@ impl<S: Segments> WholePath<S> {
     pub fn with_room(self, bytes: usize) -> Self {
         Self {
             room: bytes,
-            cache: Mutex::default(),
+            cache: Mutex::new(Recent::new(bytes)),
             ..self
         }
     }
 
     /// How many blocks were executed.
     pub fn length(&self) -> u64 {
-        let last = self.segments.summaries().last();
-        last.map_or(0, |last| last.before + last.length)
+        self.ends.last().copied().unwrap_or(0)
     }
 
     /// The nodes.
@@ -105,29 +111,22 @@ impl<S: Segments> WholePath<S> {
 
     /// The segment that contains block T, which must be from 1 to the length.
     pub(crate) fn segment_of(&self, time: u64) -> usize {
-        let summaries = self.segments.summaries();
-        summaries.partition_point(|summary| summary.before + summary.length < time)
+        self.ends.partition_point(|&end| end < time)
+    }
+
+    /// How much memory open segments may take, in bytes.
+    pub(crate) fn room(&self) -> usize {
+        self.room
     }
 
     /// Opens a segment.
     pub(crate) fn open(&self, segment: usize) -> Result<Arc<Measured>, PathError<S::Error>> {
-        {
-            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(at) = cache.iter().position(|(other, _)| *other == segment) {
-                cache[..=at].rotate_right(1);
-                return Ok(Arc::clone(&cache[0].1));
-            }
+        let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(measured) = cache().get(segment) {
+            return Ok(measured);
         }
         let measured = Arc::new(self.measure(segment)?);
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.insert(0, (segment, Arc::clone(&measured)));
-        let mut bytes = 0;
-        let kept = cache.iter().take_while(|(_, measured)| {
-            bytes += measured.bytes();
-            bytes <= self.room
-        });
-        let kept = kept.count().max(1);
-        cache.truncate(kept);
+        cache().insert(segment, &measured, measured.bytes());
         Ok(measured)
     }
 

@@ -81,7 +81,7 @@ impl<const L: usize> Contexts<L> {
         rule: RuleId,
         called: Option<(FuncId, [u64; L])>,
     ) -> Option<()> {
-        let times = match measured.rules[rule].rule.kind {
+        let times = match measured.segment.grammar.rules[rule].kind {
             Kind::Repeat(times) => times,
             _ => 1,
         };

@@ -4,7 +4,8 @@ use afterimage_ids::FuncId;
 
 use super::place::Place;
 use super::stack::leave_of;
-use crate::{Kind, PathError, Root, Segments, Symbol, WholePath};
+use crate::measures::Word;
+use crate::{Kind, PathError, Root, Segments, WholePath};
 
 /// An activation begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,12 +113,11 @@ impl<S: Segments> Calls<'_, S> {
                 }
                 Next::End => {
                     self.next = Next::Past;
-                    let end = place.start + place.width();
+                    let end = place.start + place.width;
                     called(place).map(|function| place.leave(function, end))
                 }
                 Next::Past => {
-                    place.start += place.width();
-                    let end = place.start;
+                    let end = place.start + place.width;
                     if place.sibling() {
                         self.next = Next::Look;
                         None
@@ -191,8 +191,23 @@ fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
         depth,
         time: place.time(),
     };
-    match place.symbol() {
-        _ if depth > limit => (Next::Past, None),
+    if depth > limit {
+        return (Next::Past, None);
+    }
+    match place.word.as_rule() {
+        Some(_) if depth == limit => (Next::Past, None),
+        Some(rule) => {
+            let body = place.measured.layout.body(rule);
+            match body.kind() {
+                Kind::Call(function) => (Next::Inside, Some(enter(function))),
+                _ if body.calls() => {
+                    place.descend(rule);
+                    (Next::Look, None)
+                }
+                _ => (Next::Past, None),
+            }
+        }
+        None if place.word != Word::NONE => (Next::Past, None),
         None => match place.measured.segment.root.get(place.item) {
             Some(&Root::Enter(function)) if depth < limit => (Next::Inside, Some(enter(function))),
             Some(&Root::Leave) => {
@@ -208,27 +223,17 @@ fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
             }
             _ => (Next::Past, None),
         },
-        Some(_) if depth == limit => (Next::Past, None),
-        Some(symbol) => match symbol.as_rule() {
-            Some(rule) if place.measured.calls[rule] => match called(place) {
-                Some(function) => (Next::Inside, Some(enter(function))),
-                None => {
-                    place.descend(rule);
-                    (Next::Look, None)
-                }
-            },
-            _ => (Next::Past, None),
-        },
     }
 }
 
 /// Goes into the activation whose beginning has been announced.
 fn enter(place: &mut Place, limit: usize) -> Next {
-    let Some(rule) = place.symbol().and_then(Symbol::as_rule) else {
+    let Some(rule) = place.word.as_rule() else {
         // An item of the root.
         return Next::Past;
     };
-    if place.depth() + 1 >= limit || place.measured.rules[rule].rule.len == 0 {
+    let body = place.measured.layout.body(rule);
+    if place.depth() + 1 >= limit || body.first == body.end {
         return Next::End;
     }
     place.descend(rule);
@@ -237,8 +242,7 @@ fn enter(place: &mut Place, limit: usize) -> Next {
 
 /// The function, if the symbol is an activation.
 fn called(place: &Place) -> Option<FuncId> {
-    let rule = place.symbol()?.as_rule()?;
-    match place.measured.rules[rule].rule.kind {
+    match place.measured.layout.body(place.word.as_rule()?).kind() {
         Kind::Call(function) => Some(function),
         _ => None,
     }

@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use afterimage_ids::{FuncId, RuleId};
+use afterimage_ids::FuncId;
 
-use crate::measures::Measured;
-use crate::{Kind, Root, Rule, Symbol};
+use crate::Kind;
+use crate::measures::{Body, Measured, Word};
 
 /// A rule on the way down, and which of its symbols the way goes through.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
-    pub(super) rule: RuleId,
-    /// The positions of the rule's first symbol, the one in question, and the next rule's first.
-    first: u32,
+    body: Body,
+    /// The place of the symbol.
     at: u32,
-    end: u32,
     /// The function, if the rule is an activation.
     pub(super) call: Option<FuncId>,
     /// Which of its repetitions it is, from 0, and how many there are: 1 for all rules but repetitions.
@@ -22,10 +20,11 @@ pub(super) struct Frame {
     rounds: u64,
     /// How many blocks of the segment are executed before the rule begins.
     pub(super) base: u64,
+    /// How many blocks the rule executes in all.
+    pub(super) length: u64,
 }
 
 /// A symbol of a segment: an occurrence of it, not one that stands for all.
-#[derive(Clone)]
 pub(crate) struct Place {
     pub(super) measured: Arc<Measured>,
     /// Which segment it is.
@@ -36,53 +35,57 @@ pub(crate) struct Place {
     pub(super) frames: Vec<Frame>,
     /// How many of these are activations.
     pub(super) calls: usize,
+    /// The symbol; none for an item of the root that is none, and at the end.
+    pub(super) word: Word,
     /// How many blocks of the segment are executed before the symbol.
     pub(super) start: u64,
+    /// How many blocks the symbol executes.
+    pub(super) width: u64,
+}
+
+impl Clone for Place {
+    fn clone(&self) -> Self {
+        Self {
+            measured: Arc::clone(&self.measured),
+            frames: self.frames.clone(),
+            ..*self
+        }
+    }
 }
 
 impl Place {
     /// The first item of the root.
     pub(super) fn first(measured: Arc<Measured>, segment: usize) -> Self {
-        Self {
+        let mut place = Self {
             measured,
             segment,
             item: 0,
             frames: Vec::new(),
             calls: 0,
+            word: Word::NONE,
             start: 0,
-        }
+            width: 0,
+        };
+        place.go_to_item(0);
+        place
     }
 
-    /// The symbol; `None` for an item of the root that is none, and at the end.
-    #[inline]
-    pub(super) fn symbol(&self) -> Option<Symbol> {
-        match self.frames.last() {
-            Some(frame) => Some(self.measured.symbols[frame.at as usize].symbol),
-            None => match self.measured.segment.root.get(self.item) {
-                Some(&Root::Run(symbol)) => Some(symbol),
-                _ => None,
-            },
-        }
+    /// The first item of the root of another segment.
+    pub(super) fn restart(&mut self, measured: Arc<Measured>, segment: usize) {
+        self.measured = measured;
+        self.segment = segment;
+        self.frames.clear();
+        self.calls = 0;
+        self.go_to_item(0);
     }
 
-    /// How many blocks the symbol executes.
-    #[inline]
-    pub(super) fn width(&self) -> u64 {
-        match self.frames.last() {
-            Some(frame) => {
-                let symbols = &self.measured.symbols;
-                let end = symbols[frame.at as usize].end;
-                if frame.at == frame.first {
-                    end
-                } else {
-                    end - symbols[frame.at as usize - 1].end
-                }
-            }
-            None => match self.measured.root_starts.get(self.item + 1) {
-                Some(end) => end - self.measured.root_starts[self.item],
-                None => 0,
-            },
-        }
+    /// An item of the root, or its end. There must be no frames.
+    pub(super) fn go_to_item(&mut self, item: usize) {
+        let starts = &self.measured.root_starts;
+        self.item = item;
+        self.word = self.measured.words[item];
+        self.start = starts[item];
+        self.width = starts.get(item + 1).map_or(0, |end| end - starts[item]);
     }
 
     /// How many activations are open.
@@ -91,26 +94,40 @@ impl Place {
         self.measured.depths[self.item] as usize + self.calls
     }
 
-    /// The first symbol of this one's rule, which must have symbols.
+    /// The symbol's rule, which begins and ends with it; it is before the rule's first symbol then.
     #[inline]
-    pub(super) fn descend(&mut self, rule: RuleId) {
-        let Rule { kind, start, len } = self.measured.rules[rule].rule;
-        let (call, rounds) = match kind {
+    fn push(&mut self, rule: u32) -> Body {
+        let body = self.measured.layout.body(rule);
+        let (call, rounds) = match body.kind() {
             Kind::Sequence => (None, 1),
             Kind::Repeat(times) => (None, times),
             Kind::Call(function) => (Some(function), 1),
         };
         self.calls += usize::from(call.is_some());
         self.frames.push(Frame {
-            rule,
-            first: start,
-            at: start,
-            end: start + len,
+            body,
+            at: body.first,
             call,
             round: 0,
             rounds,
             base: self.start,
+            length: self.width,
         });
+        body
+    }
+
+    /// The first symbol of this one's rule, which must have symbols.
+    #[inline]
+    pub(super) fn descend(&mut self, rule: u32) {
+        let body = self.push(rule);
+        self.look(body, body.first);
+    }
+
+    /// Reads the symbol of a rule at a place.
+    #[inline]
+    fn look(&mut self, body: Body, at: u32) {
+        self.word = self.measured.layout.at(at);
+        self.width = self.measured.layout.width_at(at, body.is_wide());
     }
 
     /// The symbol whose rule this one is in, which begins earlier or with it.
@@ -118,22 +135,30 @@ impl Place {
     pub(super) fn ascend(&mut self) -> Option<Frame> {
         let frame = self.frames.pop()?;
         self.calls -= usize::from(frame.call.is_some());
+        self.word = Word::rule(frame.body.first);
         self.start = frame.base;
+        self.width = frame.length;
         Some(frame)
     }
 
-    /// The next symbol of the same rule, if there is one. Must be called after the symbol's width was added to the start.
+    /// The next symbol of the same rule, if there is one.
     #[inline]
     pub(super) fn sibling(&mut self) -> bool {
         match self.frames.last_mut() {
-            Some(frame) if frame.at + 1 < frame.end => frame.at += 1,
+            Some(frame) if frame.at + 1 < frame.body.end => {
+                frame.at += 1;
+                let (body, at) = (frame.body, frame.at);
+                self.start += self.width;
+                self.look(body, at);
+            }
             Some(frame) if frame.round + 1 < frame.rounds => {
+                // It is the rule's only symbol.
                 frame.round += 1;
-                frame.at = frame.first;
+                self.start += self.width;
             }
             Some(_) => return false,
             None if self.item < self.measured.segment.root.len() => {
-                self.item += 1;
+                self.go_to_item(self.item + 1);
                 return self.item < self.measured.segment.root.len();
             }
             None => return false,
@@ -142,15 +167,13 @@ impl Place {
     }
 
     /// The next node, if there is one in the segment.
+    #[inline]
     pub(super) fn step(&mut self) -> bool {
         loop {
-            self.start += self.width();
             while !self.sibling() {
-                let after = self.start;
                 if self.ascend().is_none() {
                     return false;
                 }
-                self.start = after;
             }
             if self.sink() {
                 return true;
@@ -161,35 +184,44 @@ impl Place {
     /// Goes down to the first node, as long as the symbols take time. Whether it has arrived.
     #[inline]
     pub(super) fn sink(&mut self) -> bool {
-        while let Some(symbol) = self.symbol() {
-            let Some(rule) = symbol.as_rule() else {
-                return true;
-            };
-            if self.measured.rules[rule].length == 0 {
+        while let Some(rule) = self.word.as_rule() {
+            if self.width == 0 {
                 return false;
             }
             self.descend(rule);
         }
-        false
+        self.word != Word::NONE
+    }
+
+    /// The symbol before of the same rule, if there is one.
+    #[inline]
+    fn sibling_before(&mut self) -> bool {
+        match self.frames.last_mut() {
+            Some(frame) if frame.at > frame.body.first => {
+                frame.at -= 1;
+                let (body, at) = (frame.body, frame.at);
+                self.look(body, at);
+                self.start -= self.width;
+            }
+            Some(frame) if frame.round > 0 => {
+                frame.round -= 1;
+                self.start -= self.width;
+            }
+            None if self.item > 0 => self.go_to_item(self.item - 1),
+            _ => return false,
+        }
+        true
     }
 
     /// The node before, if there is one in the segment.
+    #[inline]
     pub(super) fn step_back(&mut self) -> bool {
         loop {
-            match self.frames.last_mut() {
-                Some(frame) if frame.at > frame.first => frame.at -= 1,
-                Some(frame) if frame.round > 0 => {
-                    frame.round -= 1;
-                    frame.at = frame.end - 1;
+            while !self.sibling_before() {
+                if self.ascend().is_none() {
+                    return false;
                 }
-                Some(_) => {
-                    self.ascend();
-                    continue;
-                }
-                None if self.item > 0 => self.item -= 1,
-                None => return false,
             }
-            self.start -= self.width();
             if self.sink_back() {
                 return true;
             }
@@ -197,72 +229,63 @@ impl Place {
     }
 
     /// Goes down to the last node, as long as the symbols take time. Whether it has arrived.
+    #[inline]
     fn sink_back(&mut self) -> bool {
-        while let Some(symbol) = self.symbol() {
-            let Some(rule) = symbol.as_rule() else {
-                return true;
-            };
-            let length = self.measured.rules[rule].length;
-            if length == 0 {
+        while let Some(rule) = self.word.as_rule() {
+            if self.width == 0 {
                 return false;
             }
-            self.descend(rule);
-            self.start += length;
+            let end = self.start + self.width;
+            let body = self.push(rule);
             if let Some(frame) = self.frames.last_mut() {
-                frame.at = frame.end - 1;
+                frame.at = body.end - 1;
                 frame.round = frame.rounds - 1;
             }
-            self.start -= self.width();
+            self.look(body, body.end - 1);
+            self.start = end - self.width;
         }
-        false
+        self.word != Word::NONE
     }
 
     /// The node that is executed after so many blocks of the segment, fewer than its length. What the way there has in
     /// common with the way to the present place is not searched again.
     pub(super) fn locate(&mut self, offset: u64) {
         while let Some(frame) = self.frames.last() {
-            if frame.base <= offset && offset - frame.base < self.measured.rules[frame.rule].length
-            {
+            if frame.base <= offset && offset - frame.base < frame.length {
                 break;
             }
             self.ascend();
         }
         if self.frames.is_empty() {
             let starts = &self.measured.root_starts;
-            self.item = starts.partition_point(|&start| start <= offset) - 1;
-            self.start = starts[self.item];
-            self.descend_once();
+            self.go_to_item(starts.partition_point(|&start| start <= offset) - 1);
+        } else {
+            self.search(offset);
         }
-        while let Some(frame) = self.frames.last_mut() {
-            let symbols = &self.measured.symbols;
-            let within = offset - frame.base;
-            self.start = frame.base;
-            if frame.rounds > 1 {
-                let round = symbols[frame.first as usize].end;
-                frame.round = within / round;
-                self.start += frame.round * round;
-            } else {
-                let own = &symbols[frame.first as usize..frame.end as usize];
-                let before = own.partition_point(|symbol| symbol.end <= within);
-                frame.at = frame.first + before as u32;
-                if before > 0 {
-                    self.start += own[before - 1].end;
-                }
-            }
-            if !self.descend_once() {
-                break;
-            }
+        while let Some(rule) = self.word.as_rule() {
+            self.push(rule);
+            self.search(offset);
         }
     }
 
-    /// Goes to the first symbol of the symbol's rule, if it is one.
-    fn descend_once(&mut self) -> bool {
-        match self.symbol().and_then(Symbol::as_rule) {
-            Some(rule) => {
-                self.descend(rule);
-                true
-            }
-            None => false,
+    /// Goes to the symbol of the innermost rule that contains what is executed after so many blocks of the segment.
+    #[inline]
+    fn search(&mut self, offset: u64) {
+        let layout = &self.measured.layout;
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
+        let (body, within) = (frame.body, offset - frame.base);
+        self.start = frame.base;
+        if frame.rounds > 1 {
+            let round = layout.end_at(body.first, body.is_wide());
+            frame.round = within / round;
+            self.start += frame.round * round;
+        } else {
+            frame.at = layout.find(body, within);
+            self.start += layout.end_at(frame.at - 1, body.is_wide());
         }
+        let at = frame.at;
+        self.look(body, at);
     }
 }

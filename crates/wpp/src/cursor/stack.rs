@@ -47,7 +47,7 @@ impl Place {
         path: &WholePath<S>,
     ) -> Result<Option<u64>, PathError<S::Error>> {
         if let Some(frame) = self.frames.iter().rev().find(|frame| frame.call.is_some()) {
-            let end = frame.base + self.measured.rules[frame.rule].length;
+            let end = frame.base + frame.length;
             return Ok(Some(self.measured.segment.before + end));
         }
         let depth = self.measured.depths[self.item];
@@ -75,8 +75,7 @@ pub(super) fn leave_of<S: Segments>(
             let mut depths = measured.depths[from..].iter();
             if let Some(after) = depths.position(|&open| open < depth) {
                 let mut place = Place::first(measured, segment);
-                place.item = from + after - 1;
-                place.start = place.measured.root_starts[place.item];
+                place.go_to_item(from + after - 1);
                 return Ok(Some(place));
             }
         }

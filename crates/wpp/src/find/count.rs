@@ -57,7 +57,7 @@ impl<'a> Search<'a> {
     /// How many blocks a symbol executes.
     pub(super) fn length(&self, symbol: Symbol) -> u64 {
         match symbol.as_rule() {
-            Some(rule) => self.measured.rules[rule].length,
+            Some(rule) => self.measured.layout.length(rule),
             None => {
                 let node = symbol.as_node().and_then(|node| self.nodes.get(node));
                 node.map_or(0, Node::length)

@@ -119,10 +119,9 @@ impl Tally {
             return offset;
         };
         while let Some(id) = symbol.as_rule() {
-            let Rule { kind, start, len } = measured.rules[id].rule;
-            let own = start as usize..(start + len) as usize;
-            let symbols = &measured.symbols[own.clone()];
-            let part = |at: usize| self.part(marking, symbols[at].symbol);
+            let Rule { kind, start, .. } = measured.segment.grammar.rules[id];
+            let symbols = measured.segment.grammar.symbols_of(id);
+            let part = |at: usize| self.part(marking, symbols[at]);
             match kind {
                 Kind::Repeat(_) => {
                     let once = part(0);
@@ -131,10 +130,10 @@ impl Tally {
                         before = once.ends.map(|ends| ends.1).or(before);
                         let round = once.after(before, marking);
                         others -= first;
-                        offset += (1 + others / round) * symbols[0].end;
+                        offset += (1 + others / round) * measured.layout.end(id, 0);
                         others %= round;
                     }
-                    symbol = symbols[0].symbol;
+                    symbol = symbols[0];
                     continue;
                 }
                 Kind::Call(_) => before = None,
@@ -144,7 +143,7 @@ impl Tally {
             let entry = (0..symbols.len()).find(|&at| part(at).ends.is_some());
             let joined = entry.map_or(0, |at| part(at).after(before, marking) - part(at).count);
             let up_to = |at: usize| {
-                self.counts[own.start + at]
+                self.counts[start as usize + at]
                     + if Some(at) >= entry && entry.is_some() {
                         joined
                     } else {
@@ -154,11 +153,11 @@ impl Tally {
             let at = partition_point(symbols.len(), |at| up_to(at) <= others);
             if at > 0 {
                 others -= up_to(at - 1);
-                offset += symbols[at - 1].end;
+                offset += measured.layout.end(id, at - 1);
                 let last = (0..at).rev().find_map(|at| part(at).ends);
                 before = last.map(|ends| ends.1).or(before);
             }
-            symbol = symbols[at].symbol;
+            symbol = symbols[at];
         }
         let Some(node) = symbol.as_node() else {
             return offset;

@@ -2,13 +2,16 @@
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
-use super::{CheckError, MeasuredRule, MeasuredSymbol, tally};
+use super::{CheckError, Layout, tally};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 
 /// What is found of the rules.
 pub(super) struct Rules {
-    pub(super) symbols: Vec<MeasuredSymbol>,
-    pub(super) rules: PrimaryMap<RuleId, MeasuredRule>,
+    pub(super) layout: Layout,
+    /// How many blocks each rule executes.
+    lengths: PrimaryMap<RuleId, u64>,
+    /// Which rules are activations or contain some.
+    pub(super) calls: PrimaryMap<RuleId, bool>,
     /// The function whose activation executes a rule; `None` if it stands for whole activations only.
     owners: PrimaryMap<RuleId, Option<FuncId>>,
 }
@@ -37,27 +40,32 @@ pub(super) fn rules(
     grammar: &Grammar,
     nodes: &PrimaryMap<NodeId, Node>,
 ) -> Result<Rules, CheckError> {
-    let mut symbols = Vec::with_capacity(grammar.symbols.len());
-    let mut rules: PrimaryMap<RuleId, MeasuredRule> =
-        PrimaryMap::with_capacity(grammar.rules.len());
+    let mut layout =
+        Layout::with_capacity(&grammar.rules, grammar.symbols.len()).ok_or(CheckError::TooLarge)?;
+    let mut lengths = PrimaryMap::with_capacity(grammar.rules.len());
+    let mut calls = PrimaryMap::with_capacity(grammar.rules.len());
     let mut owners = PrimaryMap::with_capacity(grammar.rules.len());
+    let mut ends = Vec::new();
+    let mut start = 0;
     for (id, &rule) in grammar.rules.iter() {
-        layout(grammar, id, rule, symbols.len())?;
+        start = symbols(grammar, id, rule, start)?;
         let mut length: u64 = 0;
         let mut owner = None;
+        let mut any_calls = matches!(rule.kind, Kind::Call(_));
+        ends.clear();
         for &symbol in grammar.symbols_of(id) {
             let (more, of) = match symbol.as_rule() {
                 Some(names) if names >= id => {
                     return Err(CheckError::Forward { rule: id, names });
                 }
-                Some(child) => (rules[child].length, owners[child]),
+                Some(child) => {
+                    any_calls |= calls[child];
+                    (lengths[child], owners[child])
+                }
                 None => terminal(symbol, nodes)?,
             };
             length = length.checked_add(more).ok_or(CheckError::LongRule(id))?;
-            symbols.push(MeasuredSymbol {
-                symbol,
-                end: length,
-            });
+            ends.push(length);
             owner = same(id, owner, of)?;
         }
         let (length, owner) = match rule.kind {
@@ -71,15 +79,19 @@ pub(super) fn rules(
                 (length, None)
             }
         };
-        rules.push(MeasuredRule { rule, length });
+        layout.push(rule.kind, grammar.symbols_of(id), &ends, any_calls);
+        lengths.push(length);
+        calls.push(any_calls);
         owners.push(owner);
     }
-    if symbols.len() < grammar.symbols.len() {
+    if start < grammar.symbols.len() {
         return Err(CheckError::LeftOver);
     }
+    layout.shrink();
     Ok(Rules {
-        symbols,
-        rules,
+        layout,
+        lengths,
+        calls,
         owners,
     })
 }
@@ -99,8 +111,8 @@ pub(super) fn root(
         match *root {
             Root::Run(symbol) => {
                 let (more, of) = match symbol.as_rule() {
-                    Some(rule) => match rules.rules.get(rule) {
-                        Some(child) => (child.length, rules.owners[rule]),
+                    Some(rule) => match rules.lengths.get(rule) {
+                        Some(&length) => (length, rules.owners[rule]),
                         None => return Err(CheckError::UnknownRule(rule)),
                     },
                     None => terminal(symbol, nodes)?,
@@ -148,8 +160,8 @@ pub(super) fn counts(segment: &Segment) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// The symbols of a rule stand behind those of the rules before, and are as many as its kind demands.
-fn layout(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<(), CheckError> {
+/// The symbols of a rule stand behind those of the rules before, and are as many as its kind demands. Where they end.
+fn symbols(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<usize, CheckError> {
     if rule.start as usize != start {
         return Err(CheckError::Gap(id));
     }
@@ -160,7 +172,7 @@ fn layout(grammar: &Grammar, id: RuleId, rule: Rule, start: usize) -> Result<(),
         Kind::Sequence if rule.len < 2 => Err(CheckError::ShortSequence(id)),
         Kind::Repeat(_) if rule.len != 1 => Err(CheckError::RepeatedSymbols(id)),
         Kind::Repeat(times) if times < 2 => Err(CheckError::FewTimes(id)),
-        _ => Ok(()),
+        _ => Ok(start + rule.len as usize),
     }
 }
 

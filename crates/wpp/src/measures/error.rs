@@ -79,6 +79,9 @@ pub enum CheckError {
         /// How long it is.
         found: u64,
     },
+    /// There are about 2^30 rules and symbols, or more.
+    #[error("it has more rules and symbols than can be searched")]
+    TooLarge,
     /// The run is too long at the segment's end.
     #[error("it ends after more blocks than can be counted")]
     End,

@@ -154,22 +154,25 @@ fn find(measured: &Measured, function: FuncId, mut others: u64) -> Option<Begin>
             if let Kind::Repeat(_) = rule.kind {
                 let child = grammar.symbols[own.start].as_rule()?;
                 let round = total(child);
-                offset += others / round * measured.symbols[own.start].end;
+                offset += others / round * measured.layout.end(id, 0);
                 others %= round;
                 id = child;
                 continue;
             }
             let mut before = 0;
-            let child = measured.symbols[own].iter().find_map(|symbol| {
-                let child = symbol.symbol.as_rule();
-                let weight = child.map_or(0, total);
-                if others < weight {
-                    return child;
-                }
-                others -= weight;
-                before = symbol.end;
-                None
-            });
+            let child = grammar.symbols[own]
+                .iter()
+                .enumerate()
+                .find_map(|(at, symbol)| {
+                    let child = symbol.as_rule();
+                    let weight = child.map_or(0, total);
+                    if others < weight {
+                        return child;
+                    }
+                    others -= weight;
+                    before = measured.layout.end(id, at);
+                    None
+                });
             offset += before;
             id = child?;
         }

@@ -1,0 +1,72 @@
+//! What is kept of segments: what was used last, as long as there is room.
+
+use std::sync::Arc;
+
+/// Something of each of some segments, those that were used last.
+pub(crate) struct Recent<T> {
+    kept: Vec<Option<Kept<T>>>,
+    /// How many bytes all of them have.
+    bytes: usize,
+    /// How many they may have. One is kept in any case.
+    room: usize,
+    /// How many uses there were.
+    uses: u64,
+}
+
+struct Kept<T> {
+    what: Arc<T>,
+    bytes: usize,
+    /// The last use.
+    used: u64,
+}
+
+impl<T> Recent<T> {
+    /// Nothing.
+    pub(crate) fn new(room: usize) -> Self {
+        Self {
+            kept: Vec::new(),
+            bytes: 0,
+            room,
+            uses: 0,
+        }
+    }
+
+    /// What is kept of a segment. O(1).
+    pub(crate) fn get(&mut self, segment: usize) -> Option<Arc<T>> {
+        let kept = self.kept.get_mut(segment)?.as_mut()?;
+        self.uses += 1;
+        kept.used = self.uses;
+        Some(Arc::clone(&kept.what))
+    }
+
+    /// Keeps something of a segment of which nothing is kept. Linear in the number of segments for each one that must go.
+    pub(crate) fn insert(&mut self, segment: usize, what: &Arc<T>, bytes: usize) {
+        while self.bytes.saturating_add(bytes) > self.room && self.drop_one() {}
+        if segment >= self.kept.len() {
+            self.kept.resize_with(segment + 1, || None);
+        }
+        self.uses += 1;
+        let kept = Kept {
+            what: Arc::clone(what),
+            bytes,
+            used: self.uses,
+        };
+        if let Some(before) = self.kept[segment].replace(kept) {
+            self.bytes -= before.bytes;
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Lets the one go that was not used for longest. Whether there was one.
+    fn drop_one(&mut self) -> bool {
+        let kept = self.kept.iter_mut().filter(|kept| kept.is_some());
+        let oldest = kept.min_by_key(|kept| kept.as_ref().map(|kept| kept.used));
+        match oldest.and_then(Option::take) {
+            Some(kept) => {
+                self.bytes -= kept.bytes;
+                true
+            }
+            None => false,
+        }
+    }
+}
