@@ -1,15 +1,17 @@
 //! What is computed of a segment when it is opened: lengths, counts, and whether it is sound.
 
+mod call_rules;
 mod check;
 mod error;
 mod layout;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+pub(crate) use self::call_rules::{CallRule, CallRules, occurrences};
 pub use self::error::CheckError;
 pub(crate) use self::layout::{Body, Layout, Word};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
@@ -29,6 +31,8 @@ pub(crate) struct Measured {
     pub(crate) depths: Vec<u32>,
     /// The function of the innermost activation before each item of the root, and at the end.
     pub(crate) functions: Vec<Option<FuncId>>,
+    /// The rules that stand for activations, once they were asked for.
+    call_rules: OnceLock<CallRules>,
 }
 
 impl Measured {
@@ -54,18 +58,27 @@ impl Measured {
             root_starts: root.starts,
             depths: root.depths,
             functions: root.functions,
+            call_rules: OnceLock::new(),
         })
     }
 }
 
 impl Measured {
+    /// The rules that stand for activations, and how often each occurs. Linear in the grammar the first time.
+    pub(crate) fn call_rules(&self) -> &CallRules {
+        self.call_rules.get_or_init(|| CallRules::new(self))
+    }
+
     /// About how much memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         const RULE: usize = size_of::<Rule>() + 1;
         const ITEM: usize = size_of::<Root>() + 4 + 8 + 4 + size_of::<Option<FuncId>>();
         const COUNT: usize = size_of::<(NodeId, u64)>();
         let segment = &self.segment;
+        let kinds = segment.grammar.rules.values().map(|rule| rule.kind);
+        let activations = kinds.filter(|kind| matches!(kind, Kind::Call(_)));
         self.layout.bytes()
+            + activations.count() * CallRules::RULE
             + segment.grammar.symbols.len() * size_of::<Symbol>()
             + segment.grammar.rules.len() * RULE
             + segment.root.len() * ITEM

@@ -162,8 +162,9 @@ fn figure_7_as_a_file() {
     let main = reader.entry(function(MAIN)).unwrap();
     assert_eq!((f.calls, f.paths, main.calls, main.paths), (5, 2, 1, 1));
     assert!(f.offset < main.offset, "f is called more often than main");
-    let alone = reader.function(function(F)).unwrap();
-    assert_eq!(alone.as_ref(), twpp.function(function(F)));
+    let alone = reader.function(function(F)).unwrap().unwrap();
+    let alone = alone.check().unwrap().into_owned();
+    assert_eq!(Some(&alone), twpp.function(function(F)));
     assert_eq!(reader.twpp(1 << 20).unwrap(), twpp);
 }
 

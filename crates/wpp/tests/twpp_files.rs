@@ -3,7 +3,9 @@
 mod twpp_support;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_wpp::twpp::{Event, FileError, LzwEncoder, Part, Reader, Twpp, write};
+use afterimage_wpp::twpp::{
+    DirectoryEntry, Event, FileError, LzwEncoder, Part, Reader, Twpp, write,
+};
 use proptest::prelude::*;
 use twpp_support::{NaiveCall, collect, naive_calls, naive_dynamic_blocks, naive_paths, run};
 
@@ -51,12 +53,37 @@ fn put_checksum(bytes: &mut [u8], at: usize, (begin, length): (usize, usize)) {
     }
 }
 
+/// Reads a function in every way: no panic, and a trace is one or is not, whichever way it is read.
+fn read_function(reader: &Reader<'_>, entry: &DirectoryEntry) {
+    let Ok(stored) = reader.function(entry.function) else {
+        return;
+    };
+    let stored = stored.expect("the directory has it");
+    assert_eq!(stored.function(), entry.function);
+    assert_eq!(stored.calls(), entry.calls);
+    assert_eq!(stored.paths().len(), entry.paths as usize);
+    let alone: Result<Vec<_>, _> = (0..stored.paths().len())
+        .map(|k| stored.parts(k).map(|(trace, _)| trace.len()))
+        .collect();
+    match stored.check() {
+        Ok(all) => {
+            let lengths = (0..all.paths.len()).map(|k| all.parts(k).0.len());
+            assert_eq!(alone, Ok(lengths.collect()));
+        }
+        Err(FileError::Malformed(part, what)) => {
+            assert_eq!(part, Part::Function(entry.function));
+            assert!(alone.is_err() || what == "it executes more blocks than a run can");
+        }
+        Err(error) => panic!("a block whose checksum is right is refused: {error}"),
+    }
+}
+
 /// Reads everything there is to read: no panic, and what is accepted is a run.
 fn read_all(bytes: &[u8]) -> Result<Twpp, FileError> {
     let reader = Reader::open(bytes)?;
     let _ = reader.sizes();
     for entry in reader.entries() {
-        let _ = reader.function(entry.function);
+        read_function(&reader, &entry);
     }
     let twpp = reader.twpp(LIMIT)?;
     let stages = twpp.stages();
@@ -113,8 +140,12 @@ proptest! {
             let own = entry.offset as usize..(entry.offset + entry.length) as usize;
             alone[own.clone()].copy_from_slice(&bytes[own]);
             let reader = Reader::open(&alone).unwrap();
-            let read = reader.function(f.function).unwrap();
-            prop_assert_eq!(read.as_ref(), Some(f));
+            let read = reader.function(f.function).unwrap().unwrap();
+            for k in 0..f.paths.len() {
+                let (trace, dictionary) = read.parts(k).unwrap();
+                prop_assert_eq!((&trace.into_owned(), dictionary), f.parts(k));
+            }
+            prop_assert_eq!(&read.check().unwrap().into_owned(), f);
             for (k, path) in f.paths.iter().enumerate() {
                 prop_assert!(path.calls > 0);
                 let trace: Vec<_> = f.expand(k).unwrap().blocks().collect();

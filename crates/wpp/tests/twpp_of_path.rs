@@ -159,6 +159,55 @@ proptest! {
     }
 }
 
+/// Long calls that share long stretches, in loops and out of them, with other calls between or without.
+#[test]
+fn traces_of_long_calls_are_told_apart() {
+    let mut run = Run {
+        nodes: afterimage_ids::PrimaryMap::new(),
+        shapes: Vec::new(),
+        events: Vec::new(),
+    };
+    for number in 0..6 {
+        run.nodes.push(Node {
+            function: FuncId::from_u32(u32::from(number == 5)),
+            blocks: (0..=number).map(BlockId::from_u32).collect(),
+            left_out: 0,
+        });
+        run.shapes.push(afterimage_wpp::Shape {
+            length: u64::from(number) + 1,
+            ..Default::default()
+        });
+    }
+    let node = |number| oracle::Event::Node(afterimage_ids::NodeId::from_u32(number), 1);
+    let enter = |function| oracle::Event::Enter(FuncId::from_u32(function));
+    let mut state = 1u32;
+    let stretch: Vec<u32> = (0..300)
+        .map(|_| {
+            state = state.wrapping_mul(1_103_515_245).wrapping_add(12345);
+            (state >> 16) % 5
+        })
+        .collect();
+    for call in 0..24usize {
+        run.events.push(enter(0));
+        for round in 0..2 + call % 3 {
+            for (at, &number) in stretch.iter().enumerate() {
+                run.events.push(node(number));
+                // The same traces with and without calls, and others that differ in one place.
+                if (call + round) % 2 == 0 && at % (7 + call % 2) == 0 {
+                    run.events.extend([enter(1), node(5), oracle::Event::Leave]);
+                }
+                if call % 4 == 3 && round == 1 && at == 150 {
+                    run.events.push(node(number));
+                }
+            }
+        }
+        run.events.push(oracle::Event::Leave);
+    }
+    for limit in [64, 500, 2000, usize::MAX] {
+        check(&run, limit);
+    }
+}
+
 /// Segments that remember which of them were loaded.
 struct Watched {
     segments: InMemory,

@@ -8,13 +8,13 @@ use afterimage_baselines::{Grammar, Sequitur, ZstdSize};
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_record::{GrammarSink, Nodes};
-use afterimage_wpp::twpp::{self, Collector, EventError, Reader, Twpp};
+use afterimage_wpp::twpp::{self, Collector, EventError, Twpp};
 use afterimage_wpp::{Directory, InMemory, Limits, Segment, WholePath, codec};
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 pub(crate) use self::report::report;
-use super::extraction::sample;
+use super::extraction::{sample, stored_traces};
 use super::raw::BlockNumbers;
 use super::subject::Subject;
 use super::tape::Tape;
@@ -105,9 +105,7 @@ pub(crate) fn measure(subject: &Subject, tape: &Tape) -> Result<Prefix> {
         process += start.elapsed().as_secs_f64();
         ensure!(own.size().symbols > 0, "{function} is not in the grammar");
         let start = Instant::now();
-        Reader::open(&file)?
-            .function(function)?
-            .context("a function that was called is not in the file")?;
+        stored_traces(&file, function)?;
         theirs += start.elapsed().as_secs_f64();
     }
     let milliseconds = |seconds: f64| seconds * 1e3 / functions.len() as f64;

@@ -14,6 +14,8 @@ use super::wpp::{FunctionPaths, UniquePath, Wpp};
 
 /// No run has more calls and executed blocks than this: a thousand years at 36 million a second. Sizes in words then fit 64 bits.
 pub(super) const MOST_BLOCKS: u64 = 1 << 60;
+/// What is wrong if there are more.
+const TOO_MANY: &str = "it executes more blocks than a run can";
 
 /// A timestamped whole program path (Zhang and Gupta 2001, Figure 7).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,13 +26,13 @@ pub struct Twpp {
     pub calls: CallGraph,
 }
 
-/// All path traces of a function, compacted.
+/// All path traces of a function, compacted. `B` holds the bytes of a timestamped trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FunctionTraces {
+pub struct FunctionTraces<B = Box<[u8]>> {
     /// The function.
     pub function: FuncId,
     /// Sequences of dynamic basic blocks, each once, timestamped.
-    pub traces: Vec<TimestampedTrace>,
+    pub traces: Vec<TimestampedTrace<B>>,
     /// What dynamic basic blocks stand for, each dictionary once.
     pub dictionaries: Vec<Dictionary>,
     /// The unique path traces, numbered as in [`super::Call::path`].
@@ -125,12 +127,14 @@ impl FunctionTraces {
             dictionaries: dictionaries.finish(),
         }
     }
+}
 
+impl<B: AsRef<[u8]>> FunctionTraces<B> {
     /// The sequence of dynamic basic blocks of a unique path trace, and what they stand for.
     ///
     /// # Panics
     /// If there is no such path.
-    pub fn parts(&self, path: usize) -> (&TimestampedTrace, &Dictionary) {
+    pub fn parts(&self, path: usize) -> (&TimestampedTrace<B>, &Dictionary) {
         let path = &self.paths[path];
         (
             &self.traces[path.trace as usize],
@@ -169,28 +173,58 @@ impl FunctionTraces {
         trace.packed().map(of).sum()
     }
 
-    /// How many blocks all calls executed, and one more for each call; what is wrong if these are not the path traces of a run, which happens only in a
-    /// damaged file.
+    /// How many blocks all calls executed, and one more for each call; what is wrong if no run can execute so many, which
+    /// happens only in a damaged file. No path trace has more blocks than this, then, and no sum over them overflows.
     pub(super) fn executed(&self) -> Result<u64, &'static str> {
-        let too_many = "it executes more blocks than a run can";
         let mut sum = 0u64;
         for (k, path) in self.paths.iter().enumerate() {
-            if path.calls == 0 || path.unfinished > path.calls {
-                return Err("a path trace has no call, or fewer than never returned");
-            }
             // No product or sum overflows if this one does not.
-            let (trace, dictionary) = self.parts(k);
-            let longest = dictionary.chains().map(<[_]>::len).max().unwrap_or(1);
-            trace
-                .len()
-                .checked_mul(longest as u64)
+            self.most_blocks(k)
                 .filter(|&n| n <= MOST_BLOCKS)
-                .ok_or(too_many)?;
+                .ok_or(TOO_MANY)?;
             let executed = (self.blocks(k) + 1).checked_mul(path.calls);
             let next = executed.and_then(|n| sum.checked_add(n));
-            sum = next.filter(|&n| n <= MOST_BLOCKS).ok_or(too_many)?;
+            sum = next.filter(|&n| n <= MOST_BLOCKS).ok_or(TOO_MANY)?;
         }
         Ok(sum)
+    }
+
+    /// What is wrong if [`Self::executed`] finds something wrong. Looks at the series only if the lengths of the traces do not show
+    /// already that there cannot be too many blocks.
+    pub(super) fn check_executed(&self) -> Result<(), &'static str> {
+        let most = self
+            .paths
+            .iter()
+            .enumerate()
+            .try_fold(0u64, |sum, (k, path)| {
+                let most = self.most_blocks(k)?.checked_add(1)?;
+                sum.checked_add(most.checked_mul(path.calls)?)
+            });
+        match most {
+            Some(most) if most <= MOST_BLOCKS => Ok(()),
+            _ => self.executed().map(drop),
+        }
+    }
+
+    /// No fewer blocks than a path trace has, by its steps and the longest chain.
+    fn most_blocks(&self, path: usize) -> Option<u64> {
+        let (trace, dictionary) = self.parts(path);
+        let longest = dictionary.chains().map(<[_]>::len).max().unwrap_or(1);
+        trace.len().checked_mul(longest as u64)
+    }
+
+    /// The same traces in memory of their own.
+    pub fn into_owned(self) -> FunctionTraces
+    where
+        B: Into<Box<[u8]>>,
+    {
+        let traces = self.traces.into_iter();
+        FunctionTraces {
+            function: self.function,
+            traces: traces.map(TimestampedTrace::into_owned).collect(),
+            dictionaries: self.dictionaries,
+            paths: self.paths,
+        }
     }
 
     /// How many calls there were.

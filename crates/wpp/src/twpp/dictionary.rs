@@ -28,6 +28,14 @@ impl Dictionary {
         }
     }
 
+    /// A dictionary of chains that ascend by first block, one after the other, and where each ends.
+    pub(super) fn from_ascending(blocks: &[BlockId], ends: &[u32]) -> Self {
+        Self {
+            blocks: blocks.into(),
+            ends: ends.into(),
+        }
+    }
+
     /// The chains, ascending by first block.
     pub fn chains(&self) -> impl ExactSizeIterator<Item = &[BlockId]> {
         (0..self.ends.len()).map(|k| self.chain(k))

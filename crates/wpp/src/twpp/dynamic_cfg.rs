@@ -41,7 +41,7 @@ pub struct DynamicEdge {
     pub count: u64,
 }
 
-impl FunctionTraces {
+impl<B: AsRef<[u8]>> FunctionTraces<B> {
     /// The dynamic control-flow graph of the calls that took a unique path trace. O(steps log blocks).
     ///
     /// # Errors
@@ -61,7 +61,10 @@ impl DynamicCfg {
     ///
     /// # Errors
     /// If the trace is from a damaged file and is none.
-    pub fn of(trace: &TimestampedTrace, dictionary: &Dictionary) -> Result<Self, BadTrace> {
+    pub fn of<B: AsRef<[u8]>>(
+        trace: &TimestampedTrace<B>,
+        dictionary: &Dictionary,
+    ) -> Result<Self, BadTrace> {
         let blocks: Vec<_> = trace.blocks().collect();
         let place = |block| blocks.binary_search_by_key(&block, |&(b, _)| b);
         let mut counts: BTreeMap<(usize, usize), u64> = BTreeMap::new();

@@ -49,7 +49,7 @@ pub use dictionary::Dictionary;
 pub use dynamic_cfg::{DynamicCfg, DynamicEdge, DynamicNode};
 pub use event::{Event, EventError, Outside};
 pub use events::Events;
-pub use file::{DirectoryEntry, FileError, FileSizes, Part, Reader, write};
+pub use file::{DirectoryEntry, FileError, FileSizes, Part, Reader, StoredTraces, write};
 pub use lzw::{LzwDecoder, LzwEncoder, LzwError};
 pub use of_path::{
     CallPath, CollectError, PathCounts, call_path, collect, count_paths, function_paths,

@@ -5,6 +5,7 @@ mod counts;
 mod fingerprint;
 mod function;
 mod open;
+mod own_traces;
 mod walk;
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};

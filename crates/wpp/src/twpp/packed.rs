@@ -36,6 +36,17 @@ pub(super) fn take(bytes: &mut &[u8], after: u64) -> Option<Entry> {
     Some(Entry { first, last, step }).filter(within)
 }
 
+/// How many timestamps the entries stand for, if they are proper to the end, and the last one. O(bytes).
+pub(super) fn measure(mut bytes: &[u8]) -> Option<(u64, u64)> {
+    let (mut count, mut after) = (0u64, 0u64);
+    while !bytes.is_empty() {
+        let entry = take(&mut bytes, after)?;
+        after = entry.last;
+        count = count.saturating_add(entry.count());
+    }
+    Some((count, after))
+}
+
 /// One integer, and whether it is its entry's last.
 fn part(bytes: &mut &[u8]) -> Option<(u64, bool)> {
     varint::take(bytes).map(|word| (word >> 1, word & 1 == 1))

@@ -10,10 +10,11 @@ use super::varint;
 /// A path trace as a mapping of blocks to the timestamps 1, 2, 3, … at which they execute: the paper's compacted TWPP form.
 ///
 /// Held as it stands in a file: how many steps and blocks, then per block, ascending, its distance from the block before, how
-/// many bytes its entries take, and these. Two path traces are equal if and only if their forms are.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TimestampedTrace {
-    bytes: Box<[u8]>,
+/// many bytes its entries take, and these. Two path traces are equal if and only if their forms are. `B` holds the bytes: a trace
+/// that was read from a file may borrow them from there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TimestampedTrace<B = Box<[u8]>> {
+    bytes: B,
 }
 
 /// Bytes that are no timestamped path trace.
@@ -37,32 +38,28 @@ impl TimestampedTrace {
             bytes: bytes.into(),
         }
     }
+}
 
+impl<B: AsRef<[u8]>> TimestampedTrace<B> {
     /// Takes over bytes from a file. O(bytes).
     ///
     /// Makes sure that blocks and their timestamps ascend and that there are as many timestamps as steps, the
     /// last of which is the number of steps. That no two blocks share a timestamp shows only in expanding: [`Self::expand`].
-    pub(super) fn from_file(bytes: &[u8]) -> Result<Self, BadTrace> {
-        let trace = Self {
-            bytes: bytes.into(),
-        };
-        let mut rest = &trace.bytes[..];
+    pub(super) fn from_file(bytes: B) -> Result<Self, BadTrace> {
+        let trace = Self { bytes };
+        let mut rest = trace.as_bytes();
         let steps = varint::take(&mut rest).ok_or(BadTrace("it has no length"))?;
         let blocks = varint::take(&mut rest).ok_or(BadTrace("it has no number of blocks"))?;
         let (mut id, mut total, mut latest) = (None, 0u64, 0);
         for _ in 0..blocks {
             id = Some(take_block(&mut rest, id).ok_or(BadTrace("its blocks do not ascend"))?);
-            let mut series = take_series(&mut rest).ok_or(BadTrace("a series is cut off"))?;
+            let series = take_series(&mut rest).ok_or(BadTrace("a series is cut off"))?;
             if series.is_empty() {
                 return Err(BadTrace("a block has no timestamps"));
             }
-            let mut after = 0;
-            while !series.is_empty() {
-                let entry = packed::take(&mut series, after);
-                let entry = entry.ok_or(BadTrace("a series is malformed"))?;
-                after = entry.last;
-                total = total.saturating_add(entry.count());
-            }
+            let measured = packed::measure(series);
+            let (count, after) = measured.ok_or(BadTrace("a series is malformed"))?;
+            total = total.saturating_add(count);
             latest = latest.max(after);
         }
         if !rest.is_empty() {
@@ -76,7 +73,7 @@ impl TimestampedTrace {
 
     /// How many steps the trace has: the last timestamp.
     pub fn len(&self) -> u64 {
-        varint::take(&mut &self.bytes[..]).unwrap_or(0)
+        varint::take(&mut self.as_bytes()).unwrap_or(0)
     }
 
     /// Whether nothing executes.
@@ -125,12 +122,22 @@ impl TimestampedTrace {
 
     /// As it stands in a file.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
+        self.bytes.as_ref()
+    }
+
+    /// The same trace in memory of its own.
+    pub fn into_owned(self) -> TimestampedTrace
+    where
+        B: Into<Box<[u8]>>,
+    {
+        TimestampedTrace {
+            bytes: self.bytes.into(),
+        }
     }
 
     /// The blocks and their entries, still packed.
     pub(super) fn packed(&self) -> PackedBlocks<'_> {
-        let mut rest = &self.bytes[..];
+        let mut rest = self.as_bytes();
         let _steps = varint::take(&mut rest);
         let blocks = varint::take(&mut rest).unwrap_or(0);
         PackedBlocks {
@@ -213,6 +220,10 @@ mod tests {
     use super::*;
     use crate::twpp::{CompactPath, Dictionary, DynamicCfg, FunctionTraces};
 
+    fn of_bytes(bytes: &[u8]) -> Result<TimestampedTrace, BadTrace> {
+        TimestampedTrace::from_file(bytes.into())
+    }
+
     /// A trace of `steps` steps with these blocks, each as its distance and its packed entries.
     fn trace(steps: u8, blocks: &[(u8, &[u8])]) -> Result<TimestampedTrace, BadTrace> {
         let mut bytes = vec![steps, blocks.len() as u8];
@@ -220,7 +231,7 @@ mod tests {
             bytes.extend([*distance, entries.len() as u8]);
             bytes.extend_from_slice(entries);
         }
-        TimestampedTrace::from_file(&bytes)
+        of_bytes(&bytes)
     }
 
     /// A singleton at this distance from the timestamp before.
@@ -258,16 +269,16 @@ mod tests {
         assert_eq!(trace(3, &[(0, &[single(1)]), (0, &[single(3)])]), numbers);
         assert_eq!(trace(2, &[(0, &[single(1)]), (0, &[single(3)])]), numbers);
         assert_eq!(trace(1, &[(0, &[])]), of("a block has no timestamps"));
-        let cut = TimestampedTrace::from_file(&[1, 1, 0, 2, 3]);
+        let cut = of_bytes(&[1, 1, 0, 2, 3]);
         assert_eq!(cut, of("a series is cut off"));
-        let long = TimestampedTrace::from_file(&[1, 1, 0, 1, 3, 0]);
+        let long = of_bytes(&[1, 1, 0, 1, 3, 0]);
         assert_eq!(long, of("something follows its last block"));
         let reserved = [1, 1, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 3];
         let ascend = of("its blocks do not ascend");
-        assert_eq!(TimestampedTrace::from_file(&reserved), ascend);
-        assert_eq!(TimestampedTrace::from_file(&[]), of("it has no length"));
+        assert_eq!(of_bytes(&reserved), ascend);
+        assert_eq!(of_bytes(&[]), of("it has no length"));
         let no_number = of("it has no number of blocks");
-        assert_eq!(TimestampedTrace::from_file(&[1]), no_number);
+        assert_eq!(of_bytes(&[1]), no_number);
     }
 
     /// Block 0 at 1 and 3, block 1 at 1: as many timestamps as steps, and nobody at 2.

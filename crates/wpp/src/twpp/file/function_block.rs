@@ -1,10 +1,11 @@
 //! The block of a function in a file: its traces, its dictionaries and which path trace is which of both.
 
-use afterimage_ids::{BlockId, FuncId};
+use afterimage_ids::FuncId;
 
+use super::stored_traces::StoredTraces;
 use crate::twpp::compact::{CompactPath, FunctionTraces};
 use crate::twpp::dictionary::Dictionary;
-use crate::twpp::timestamped::{TimestampedTrace, block_of, put_block, take_block};
+use crate::twpp::timestamped::{block_of, put_block, take_block};
 use crate::twpp::varint;
 
 /// How many bytes the parts of a function's block take.
@@ -73,8 +74,9 @@ pub(super) fn lengths(bytes: &[u8]) -> Option<Lengths> {
     })
 }
 
-/// Reads the block of a function: what is wrong with it if it is malformed. O(bytes).
-pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<FunctionTraces, &'static str> {
+/// Reads the block of a function, but for the timestamps: what is wrong with it if it is malformed. O(traces + bytes of dictionaries
+/// and path traces).
+pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<StoredTraces<'_>, &'static str> {
     let lengths = lengths(bytes).ok_or("its parts are longer than it is")?;
     let mut rest = bytes;
     let _both = (varint::take(&mut rest), varint::take(&mut rest));
@@ -85,6 +87,7 @@ pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<FunctionTraces, &'s
     let paths = read_paths(rest).ok_or("its path traces are malformed")?;
     let (mut used_traces, mut used_dictionaries) =
         (vec![false; traces.len()], vec![false; dictionaries.len()]);
+    let mut calls = 0u64;
     for path in &paths {
         let trace = used_traces.get_mut(path.trace as usize);
         let dictionary = used_dictionaries.get_mut(path.dictionary as usize);
@@ -92,12 +95,18 @@ pub(super) fn read(function: FuncId, bytes: &[u8]) -> Result<FunctionTraces, &'s
             return Err("it names a trace or dictionary that it has not");
         };
         (*trace, *dictionary) = (true, true);
+        if path.calls == 0 || path.unfinished > path.calls {
+            return Err("a path trace has no call, or fewer than never returned");
+        }
+        let sum = calls.checked_add(path.calls);
+        calls = sum.ok_or("it has more calls than can be counted")?;
     }
     if used_traces.contains(&false) || used_dictionaries.contains(&false) {
         return Err("it has a trace or dictionary that it does not name");
     }
-    Ok(FunctionTraces {
+    Ok(StoredTraces {
         function,
+        calls,
         traces,
         dictionaries,
         paths,
@@ -110,13 +119,19 @@ fn split<'a>(bytes: &mut &'a [u8], length: u64) -> Option<&'a [u8]> {
     Some(part)
 }
 
-fn read_traces(mut rest: &[u8]) -> Result<Vec<TimestampedTrace>, &'static str> {
+/// How many things to make room for if a file says that there are so many, of which each has at least a number of bytes.
+fn room(count: u64, bytes: &[u8], each: usize) -> usize {
+    count.min((bytes.len() / each) as u64) as usize
+}
+
+fn read_traces(mut rest: &[u8]) -> Result<Vec<&[u8]>, &'static str> {
     let short = "its traces are cut off";
-    let mut traces = Vec::new();
-    for _ in 0..varint::take(&mut rest).ok_or(short)? {
+    let count = varint::take(&mut rest).ok_or(short)?;
+    // A length, and how many steps and blocks it has.
+    let mut traces = Vec::with_capacity(room(count, rest, 3));
+    for _ in 0..count {
         let length = varint::take(&mut rest).ok_or(short)?;
-        let bytes = split(&mut rest, length).ok_or(short)?;
-        traces.push(TimestampedTrace::from_file(bytes).map_err(|e| e.0)?);
+        traces.push(split(&mut rest, length).ok_or(short)?);
     }
     rest.is_empty()
         .then_some(traces)
@@ -124,28 +139,31 @@ fn read_traces(mut rest: &[u8]) -> Result<Vec<TimestampedTrace>, &'static str> {
 }
 
 fn read_dictionaries(mut rest: &[u8]) -> Option<Vec<Dictionary>> {
-    let mut dictionaries = Vec::new();
-    for _ in 0..varint::take(&mut rest)? {
-        let mut chains = Vec::new();
+    let count = varint::take(&mut rest)?;
+    let mut dictionaries = Vec::with_capacity(room(count, rest, 1));
+    let (mut blocks, mut ends) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        blocks.clear();
+        ends.clear();
         let mut last = None;
         for _ in 0..varint::take(&mut rest)? {
             let first = take_block(&mut rest, last)?;
             last = Some(first);
-            let others = varint::take(&mut rest).filter(|&n| n > 0)?;
-            let mut chain: Vec<BlockId> = vec![first];
-            for _ in 0..others {
-                chain.push(block_of(varint::take(&mut rest)?)?);
+            blocks.push(first);
+            for _ in 0..varint::take(&mut rest).filter(|&n| n > 0)? {
+                blocks.push(block_of(varint::take(&mut rest)?)?);
             }
-            chains.push(chain);
+            ends.push(u32::try_from(blocks.len()).ok()?);
         }
-        dictionaries.push(Dictionary::new(chains));
+        dictionaries.push(Dictionary::from_ascending(&blocks, &ends));
     }
     rest.is_empty().then_some(dictionaries)
 }
 
 fn read_paths(mut rest: &[u8]) -> Option<Vec<CompactPath>> {
-    let mut paths = Vec::new();
-    for _ in 0..varint::take(&mut rest)? {
+    let count = varint::take(&mut rest)?;
+    let mut paths = Vec::with_capacity(room(count, rest, 4));
+    for _ in 0..count {
         paths.push(CompactPath {
             trace: u32::try_from(varint::take(&mut rest)?).ok()?,
             dictionary: u32::try_from(varint::take(&mut rest)?).ok()?,

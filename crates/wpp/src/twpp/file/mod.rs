@@ -8,9 +8,11 @@ mod error;
 mod function_block;
 mod layout;
 mod reader;
+mod stored_traces;
 mod write;
 
 pub use error::{FileError, Part};
 pub use layout::DirectoryEntry;
 pub use reader::{FileSizes, Reader};
+pub use stored_traces::StoredTraces;
 pub use write::write;

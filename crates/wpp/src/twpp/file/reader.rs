@@ -6,8 +6,9 @@ use super::consistency;
 use super::error::{FileError, Part};
 use super::function_block;
 use super::layout::{DirectoryEntry, ENTRY, HEADER, Header, MAGIC, VERSION, u32_at};
+use super::stored_traces::StoredTraces;
 use crate::twpp::call_graph::CallGraph;
-use crate::twpp::compact::{FunctionTraces, Twpp};
+use crate::twpp::compact::Twpp;
 use crate::twpp::lzw::LzwDecoder;
 use crate::twpp::plain_calls::{self, CallsError};
 
@@ -93,11 +94,12 @@ impl<'a> Reader<'a> {
         DirectoryEntry::from_bytes(&self.directory[found.ok()?])
     }
 
-    /// The path traces of a function, if it was called. Looks at the directory and the function's block only. O(its bytes).
+    /// The path traces of a function, if it was called. Looks at the directory and the function's block only. Linear in the block, but of the
+    /// timestamps only the checksum is read: [`StoredTraces`] checks them when they are asked for.
     ///
     /// # Errors
     /// If the function's block is damaged.
-    pub fn function(&self, function: FuncId) -> Result<Option<FunctionTraces>, FileError> {
+    pub fn function(&self, function: FuncId) -> Result<Option<StoredTraces<'a>>, FileError> {
         self.entry(function).map(|e| self.read(&e)).transpose()
     }
 
@@ -127,9 +129,11 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// If a part is damaged, if the call graph takes more memory, or if the parts contradict each other.
     pub fn twpp(&self, limit: usize) -> Result<Twpp, FileError> {
-        let functions = self.entries().map(|entry| self.read(&entry));
+        let functions = self
+            .entries()
+            .map(|entry| Ok(self.read(&entry)?.check()?.into_owned()));
         let twpp = Twpp {
-            functions: functions.collect::<Result<_, _>>()?,
+            functions: functions.collect::<Result<_, FileError>>()?,
             calls: self.calls(limit)?,
         };
         consistency::check(&twpp).map_err(|what| FileError::Malformed(Part::Calls, what))?;
@@ -164,7 +168,7 @@ impl<'a> Reader<'a> {
         self.header.plain_length
     }
 
-    fn read(&self, entry: &DirectoryEntry) -> Result<FunctionTraces, FileError> {
+    fn read(&self, entry: &DirectoryEntry) -> Result<StoredTraces<'a>, FileError> {
         let part = Part::Function(entry.function);
         let block = self.part(part, entry.offset, entry.length)?;
         if crc32fast::hash(block) != entry.checksum {
@@ -172,8 +176,7 @@ impl<'a> Reader<'a> {
         }
         let malformed = |what| FileError::Malformed(part, what);
         let traces = function_block::read(entry.function, block).map_err(malformed)?;
-        traces.executed().map_err(malformed)?;
-        if traces.calls() != entry.calls || traces.paths.len() as u64 != u64::from(entry.paths) {
+        if traces.calls != entry.calls || traces.paths.len() as u64 != u64::from(entry.paths) {
             return Err(malformed("its calls are not those of the directory"));
         }
         Ok(traces)

@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::CollectError;
 use super::fingerprint::{Fingerprint, Points};
-use super::function::occurrences;
+use crate::measures::occurrences;
 use crate::{Kind, Root, Segments, Symbol, WholePath};
 
 /// The calls of a function, in numbers.

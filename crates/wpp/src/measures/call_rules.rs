@@ -1,0 +1,80 @@
+//! Which rules of a segment stand for the activations of a function.
+
+use afterimage_ids::{FuncId, RuleId};
+
+use super::Measured;
+use crate::{Kind, Root, Symbol};
+
+/// The rules of a segment that stand for activations and occur in it, by function.
+pub(crate) struct CallRules {
+    /// Ascending by function and rule.
+    rules: Box<[(FuncId, CallRule)]>,
+}
+
+/// A rule that stands for activations.
+#[derive(Clone, Copy)]
+pub(crate) struct CallRule {
+    pub(crate) rule: RuleId,
+    /// How many activations: at least one.
+    pub(crate) times: u64,
+}
+
+impl CallRules {
+    /// How many bytes a rule takes.
+    pub(crate) const RULE: usize = size_of::<(FuncId, CallRule)>();
+
+    /// Linear in the grammar, but for the sorting.
+    pub(super) fn new(measured: &Measured) -> Self {
+        let times = occurrences(measured);
+        let rules = measured.segment.grammar.rules.iter().zip(times);
+        let mut rules: Box<[_]> = rules
+            .filter_map(|((rule, &of), times)| match of.kind {
+                Kind::Call(function) if times > 0 => Some((function, CallRule { rule, times })),
+                _ => None,
+            })
+            .collect();
+        rules.sort_unstable_by_key(|&(function, CallRule { rule, .. })| (function, rule));
+        Self { rules }
+    }
+
+    /// The rules that stand for activations of a function, ascending. O(log rules).
+    pub(crate) fn of(&self, function: FuncId) -> impl Iterator<Item = CallRule> {
+        let begin = self.rules.partition_point(|&(other, _)| other < function);
+        let rules = self.rules[begin..].iter();
+        rules
+            .take_while(move |&&(other, _)| other == function)
+            .map(|&(_, rule)| rule)
+    }
+}
+
+/// How often each rule occurs in a segment. Linear in the grammar.
+///
+/// What is counted of calls fits, since the segment's counts were verified; what else there is may saturate, and is never asked for.
+pub(crate) fn occurrences(measured: &Measured) -> Vec<u64> {
+    let segment = &measured.segment;
+    let mut counts = vec![0u64; segment.grammar.rules.len()];
+    let add = |counts: &mut Vec<u64>, symbol: Symbol, times: u64| {
+        if let Some(rule) = symbol.as_rule() {
+            let count = &mut counts[rule.as_u32() as usize];
+            *count = count.saturating_add(times);
+        }
+    };
+    for item in &segment.root {
+        if let Root::Run(symbol) = *item {
+            add(&mut counts, symbol, 1);
+        }
+    }
+    for (id, rule) in segment.grammar.rules.iter().rev() {
+        let mut times = counts[id.as_u32() as usize];
+        if times == 0 || !measured.calls[id] {
+            continue;
+        }
+        if let Kind::Repeat(rounds) = rule.kind {
+            times = times.saturating_mul(rounds);
+        }
+        for &symbol in segment.grammar.symbols_of(id) {
+            add(&mut counts, symbol, times);
+        }
+    }
+    counts
+}

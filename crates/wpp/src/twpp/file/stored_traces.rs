@@ -1,0 +1,78 @@
+//! One function's path traces as they stand in a file.
+
+use afterimage_ids::FuncId;
+
+use super::error::{FileError, Part};
+use crate::twpp::compact::{CompactPath, FunctionTraces};
+use crate::twpp::dictionary::Dictionary;
+use crate::twpp::timestamped::TimestampedTrace;
+
+/// All path traces of a function in a file: what the paper extracts (Zhang and Gupta 2001, Table 4).
+///
+/// The timestamps stay in the file, in the form in which [`TimestampedTrace`] works with them. A trace is checked when it is asked for, in one
+/// pass over its timestamps, or all together by [`Self::check`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredTraces<'a> {
+    pub(super) function: FuncId,
+    pub(super) calls: u64,
+    /// The bytes of the traces, not looked at.
+    pub(super) traces: Vec<&'a [u8]>,
+    pub(super) dictionaries: Vec<Dictionary>,
+    pub(super) paths: Vec<CompactPath>,
+}
+
+impl<'a> StoredTraces<'a> {
+    /// The function.
+    pub fn function(&self) -> FuncId {
+        self.function
+    }
+
+    /// How many calls there were.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// The unique path traces.
+    pub fn paths(&self) -> &[CompactPath] {
+        &self.paths
+    }
+
+    /// The sequence of dynamic basic blocks of a unique path trace, timestamped, and what they stand for. O(its bytes).
+    ///
+    /// # Errors
+    /// If the trace is damaged.
+    ///
+    /// # Panics
+    /// If there is no such path.
+    pub fn parts(
+        &self,
+        path: usize,
+    ) -> Result<(TimestampedTrace<&'a [u8]>, &Dictionary), FileError> {
+        let path = &self.paths[path];
+        let trace = TimestampedTrace::from_file(self.traces[path.trace as usize]);
+        let trace = trace.map_err(|error| self.malformed(error.0))?;
+        Ok((trace, &self.dictionaries[path.dictionary as usize]))
+    }
+
+    /// All of them, every timestamp checked. O(bytes).
+    ///
+    /// # Errors
+    /// If a trace is damaged, or all together execute more blocks than a run can.
+    pub fn check(self) -> Result<FunctionTraces<&'a [u8]>, FileError> {
+        let malformed = |what| FileError::Malformed(Part::Function(self.function), what);
+        let traces = self.traces.into_iter().map(TimestampedTrace::from_file);
+        let traces = traces.collect::<Result<_, _>>();
+        let checked = FunctionTraces {
+            function: self.function,
+            traces: traces.map_err(|error| malformed(error.0))?,
+            dictionaries: self.dictionaries,
+            paths: self.paths,
+        };
+        checked.check_executed().map_err(malformed)?;
+        Ok(checked)
+    }
+
+    fn malformed(&self, what: &'static str) -> FileError {
+        FileError::Malformed(Part::Function(self.function), what)
+    }
+}

@@ -1,0 +1,209 @@
+//! What the calls of a function execute themselves, as sequences that are found once however often they occur.
+
+use std::hash::BuildHasher;
+
+use afterimage_ids::{NodeId, PrimaryMap, RuleId};
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+
+use super::{Stop, whole};
+use crate::twpp::event::EventError;
+use crate::{Grammar, Kind, Node, Symbol};
+
+/// Longer stretches of a sequence are sequences themselves. So short ones are equal if their nodes are, whichever rules they come from,
+/// and long ones are not copied into all that contain them.
+const STRETCH: usize = 16;
+
+/// The own parts of grammars: calls are left out of the rules, and what remains is kept once for all segments.
+///
+/// Equal sequences execute the same. Different ones may, too, where grammars divide long traces in different ways.
+#[derive(Default)]
+pub(super) struct OwnTraces {
+    sequences: Vec<Repeated>,
+    /// The symbols of all sequences. A rule's number is that of a sequence here.
+    symbols: Vec<Symbol>,
+    table: HashTable<u32>,
+    /// Where the remains of each rule of the segment are in `remains`, if it was looked at in this segment.
+    rules: Vec<Remains>,
+    remains: Vec<Symbol>,
+    segment: u32,
+    /// For looking at rules: what was found of those that are under way, one after the other.
+    found: Vec<Symbol>,
+    frames: Vec<Frame>,
+}
+
+/// One of the sequences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sequence(u32);
+
+/// Symbols, so many times over.
+#[derive(Clone, Copy)]
+struct Repeated {
+    start: usize,
+    end: usize,
+    times: u64,
+}
+
+/// What remains of a rule without calls.
+#[derive(Clone, Copy, Default)]
+struct Remains {
+    /// In which segment it was found, from 1.
+    segment: u32,
+    start: u32,
+    len: u32,
+}
+
+/// A rule that is being looked at.
+struct Frame {
+    rule: RuleId,
+    /// The next symbol, and the end, in the grammar's symbols.
+    next: u32,
+    end: u32,
+    /// Where what was found of it begins.
+    found: usize,
+}
+
+impl OwnTraces {
+    /// The rules that come are of another segment, which has so many.
+    pub(super) fn begin_segment(&mut self, rules: usize) {
+        self.segment += 1;
+        self.remains.clear();
+        if rules > self.rules.len() {
+            self.rules = vec![Remains::default(); rules];
+        }
+    }
+
+    /// What a rule that stands for a call executes itself. Linear in the rules that it consists of, but for those that were looked at
+    /// before in the segment.
+    pub(super) fn of_call(
+        &mut self,
+        grammar: &Grammar,
+        call: RuleId,
+        nodes: &PrimaryMap<NodeId, Node>,
+    ) -> Result<Sequence, Stop> {
+        self.enter(grammar, call);
+        while let Some(frame) = self.frames.last_mut() {
+            if frame.next == frame.end {
+                let Frame { rule, found, .. } = *frame;
+                self.frames.pop();
+                if self.frames.is_empty() {
+                    break;
+                }
+                self.leave(grammar, rule, found)?;
+                continue;
+            }
+            let symbol = grammar.symbols[frame.next as usize];
+            frame.next += 1;
+            let Some(child) = symbol.as_rule() else {
+                if let Some(node) = symbol.as_node() {
+                    whole(&nodes[node])?;
+                }
+                self.found.push(symbol);
+                continue;
+            };
+            if let Kind::Call(_) = grammar.rules[child].kind {
+                continue;
+            }
+            let known = self.rules[child.as_u32() as usize];
+            if known.segment == self.segment {
+                let remains = known.start as usize..(known.start + known.len) as usize;
+                self.found.extend_from_slice(&self.remains[remains]);
+            } else {
+                self.enter(grammar, child);
+            }
+        }
+        let sequence = self.sequence(0, 1);
+        self.found.clear();
+        sequence
+    }
+
+    /// Tells of the nodes of a sequence, in order.
+    pub(super) fn expand(&self, sequence: Sequence, mut node: impl FnMut(NodeId)) {
+        // What is left of each sequence that is under way, and how many more times it comes.
+        let mut open = vec![(self.sequences[sequence.0 as usize], sequence)];
+        while let Some((left, of)) = open.last_mut() {
+            if left.start == left.end {
+                left.times -= 1;
+                left.start = self.sequences[of.0 as usize].start;
+                if left.times == 0 {
+                    open.pop();
+                }
+                continue;
+            }
+            let symbol = self.symbols[left.start];
+            left.start += 1;
+            match symbol.as_rule() {
+                Some(inner) => {
+                    let inner = Sequence(inner.as_u32());
+                    open.push((self.sequences[inner.0 as usize], inner));
+                }
+                None => symbol.as_node().into_iter().for_each(&mut node),
+            }
+        }
+    }
+
+    fn enter(&mut self, grammar: &Grammar, id: RuleId) {
+        let rule = &grammar.rules[id];
+        self.frames.push(Frame {
+            rule: id,
+            next: rule.start,
+            end: rule.start + rule.len,
+            found: self.found.len(),
+        });
+    }
+
+    /// A rule was looked at. What was found of it becomes part of what is found of the one that it was met in.
+    fn leave(&mut self, grammar: &Grammar, rule: RuleId, found: usize) -> Result<(), Stop> {
+        let times = match grammar.rules[rule].kind {
+            Kind::Repeat(times) if self.found.len() > found => times,
+            _ => 1,
+        };
+        if times > 1 || self.found.len() - found > STRETCH {
+            let sequence = self.sequence(found, times)?;
+            self.found.truncate(found);
+            self.found.push(Symbol::rule(RuleId::from_u32(sequence.0)));
+        }
+        let remains = &self.found[found..];
+        // At most a stretch for each rule of the segment.
+        self.rules[rule.as_u32() as usize] = Remains {
+            segment: self.segment,
+            start: self.remains.len() as u32,
+            len: remains.len() as u32,
+        };
+        self.remains.extend_from_slice(remains);
+        Ok(())
+    }
+
+    /// The sequence of what was found last, so many times over.
+    fn sequence(&mut self, found: usize, times: u64) -> Result<Sequence, Stop> {
+        let Self {
+            sequences, symbols, ..
+        } = self;
+        let hash = |of: &[Symbol], times: u64| FxBuildHasher.hash_one((of, times));
+        let wanted = &self.found[found..];
+        let own = |&k: &u32| {
+            let of = sequences[k as usize];
+            (&symbols[of.start..of.end], of.times)
+        };
+        let key = hash(wanted, times);
+        if let Some(&known) = self.table.find(key, |k| own(k) == (wanted, times)) {
+            return Ok(Sequence(known));
+        }
+        let number = u32::try_from(sequences.len()).ok();
+        let number = number.filter(|&n| n < Symbol::LIMIT);
+        let number = number.ok_or(EventError::TooMany)?;
+        let rehash = |k: &u32| {
+            let (of, times) = own(k);
+            hash(of, times)
+        };
+        self.table.insert_unique(key, number, rehash);
+        let start = symbols.len();
+        symbols.extend_from_slice(wanted);
+        sequences.push(Repeated {
+            start,
+            end: symbols.len(),
+            times,
+        });
+        Ok(Sequence(number))
+    }
+}
