@@ -5,6 +5,8 @@
 //! start, calls, or leaves the function. With the start known, the sum of the values of the edges that a path takes
 //! tells it from all others, and is less than the number of paths that begin there.
 
+mod shorter;
+
 use std::collections::BTreeMap;
 
 use afterimage_graph::{DepthFirst, LoopForest};
@@ -24,6 +26,9 @@ pub struct Cuts {
     pub rare: f64,
     /// Where a loop is left, paths end, unless only one goes on from there.
     pub loop_exits: bool,
+    /// A vertex is a start if that makes the numbers of paths that come through it a bit shorter, and it is reached in
+    /// one of so many of them at most: 0 for none.
+    pub shorter: f64,
 }
 
 impl Default for Cuts {
@@ -32,9 +37,13 @@ impl Default for Cuts {
             through: 64,
             rare: 16.0,
             loop_exits: true,
+            shorter: 2.0,
         }
     }
 }
+
+/// How often starts are added that make numbers shorter: each of them changes the numbers of all paths through it.
+const ROUNDS: usize = 3;
 
 /// The path numbers of one function.
 #[derive(Clone, Debug, Default)]
@@ -70,8 +79,103 @@ impl Numbering {
             start[target] |= matches!(edge.kind, EdgeKind::CallReturn | EdgeKind::Catch(_))
                 || matches!(cfg.blocks[edge.to].kind, BlockKind::Dispatch(_));
         }
+        let counter = Counter {
+            cfg,
+            weights,
+            cuts,
+            search: &search,
+            loops: &loops,
+        };
+        let mut counted = counter.count(&mut start);
+        for _ in 0..ROUNDS {
+            let more = shorter::starts(
+                cfg,
+                weights,
+                &position,
+                &start,
+                &counted.paths,
+                cuts.shorter,
+            );
+            if more.is_empty() {
+                break;
+            }
+            for v in more {
+                start[v.index()] = true;
+            }
+            counted = counter.count(&mut start);
+        }
+        let Counted {
+            paths,
+            mut values,
+            tail_calls,
+        } = counted;
+        ticks[graph.root().index()] |= tail_calls;
+        values.sort_unstable();
+        let starts = graph
+            .vertices()
+            .filter(|v| start[v.index()] && *v != graph.exit() && search.is_reached(*v))
+            .map(|v| {
+                let width = width_of(paths[v.index()]).max(u8::from(ticks[v.index()]));
+                (v, width)
+            })
+            .collect();
+        Self { starts, values }
+    }
+
+    /// How many bits tell apart the paths that begin at a vertex; `None` if none begins there.
+    pub fn start(&self, v: BlockId) -> Option<u8> {
+        self.starts.get(&v).copied()
+    }
+
+    /// The vertices where paths begin, ascending, and how many bits tell their paths apart.
+    pub fn starts(&self) -> impl Iterator<Item = (BlockId, u8)> + '_ {
+        self.starts.iter().map(|(&v, &width)| (v, width))
+    }
+
+    /// What taking an edge adds to a path's number.
+    pub fn value(&self, edge: EdgeId) -> u32 {
+        match self.values.binary_search_by_key(&edge, |v| v.0) {
+            Ok(i) => self.values[i].1,
+            Err(_) => 0,
+        }
+    }
+
+    /// The edges that add something, ascending, and what.
+    pub fn values(&self) -> &[(EdgeId, u32)] {
+        &self.values
+    }
+}
+
+/// What it takes to count paths.
+struct Counter<'a> {
+    cfg: &'a Cfg,
+    weights: &'a Weights,
+    cuts: Cuts,
+    search: &'a DepthFirst,
+    loops: &'a LoopForest,
+}
+
+/// The paths from starts to ends.
+struct Counted {
+    /// By vertex: how many lead from there to an end.
+    paths: Vec<u64>,
+    /// What edges add to numbers.
+    values: Vec<(EdgeId, u32)>,
+    tail_calls: bool,
+}
+
+impl Counter<'_> {
+    /// Counts the paths from each vertex to the next starts. Vertices where paths are to be cut become starts.
+    fn count(&self, start: &mut [bool]) -> Counted {
+        let Self {
+            cfg,
+            weights,
+            cuts,
+            search,
+            loops,
+        } = *self;
+        let graph = &cfg.graph;
         let mut tail_calls = false;
-        // How many paths lead from each vertex to an end.
         let mut paths = vec![1u64; graph.vertex_count()];
         let mut values = Vec::new();
         let mut order: Vec<EdgeId> = Vec::new();
@@ -117,39 +221,10 @@ impl Numbering {
                 start[v.index()] = true;
             }
         }
-        ticks[graph.root().index()] |= tail_calls;
-        values.sort_unstable();
-        let starts = graph
-            .vertices()
-            .filter(|v| start[v.index()] && *v != graph.exit() && search.is_reached(*v))
-            .map(|v| {
-                let width = width_of(paths[v.index()]).max(u8::from(ticks[v.index()]));
-                (v, width)
-            })
-            .collect();
-        Self { starts, values }
-    }
-
-    /// How many bits tell apart the paths that begin at a vertex; `None` if none begins there.
-    pub fn start(&self, v: BlockId) -> Option<u8> {
-        self.starts.get(&v).copied()
-    }
-
-    /// The vertices where paths begin, ascending, and how many bits tell their paths apart.
-    pub fn starts(&self) -> impl Iterator<Item = (BlockId, u8)> + '_ {
-        self.starts.iter().map(|(&v, &width)| (v, width))
-    }
-
-    /// What taking an edge adds to a path's number.
-    pub fn value(&self, edge: EdgeId) -> u32 {
-        match self.values.binary_search_by_key(&edge, |v| v.0) {
-            Ok(i) => self.values[i].1,
-            Err(_) => 0,
+        Counted {
+            paths,
+            values,
+            tail_calls,
         }
-    }
-
-    /// The edges that add something, ascending, and what.
-    pub fn values(&self) -> &[(EdgeId, u32)] {
-        &self.values
     }
 }
