@@ -93,7 +93,7 @@ pub(crate) fn measure(
         }
         log.add(round, || record_run(subject, false))?;
         recorded.add(round, || record_run(subject, true))?;
-        kept.add(round, || keep_words(subject, &prepared[0]))?;
+        kept.add(round, || keep_words(subject, &prepared[0], round))?;
         // Once is enough: it takes long, and varies little.
         if round == 1 {
             live.add(round, || write_live(subject, &prepared[0]))?;

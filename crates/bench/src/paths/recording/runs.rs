@@ -28,21 +28,19 @@ pub(super) fn record_run(subject: &Subject, paths: bool) -> Result<f64> {
     )
 }
 
-/// Runs with a consumer that writes the words as they are; the guest's processor time.
-pub(super) fn keep_words(subject: &Subject, scheme: &Prepared) -> Result<f64> {
-    let mut file = BufWriter::new(File::create(subject.folder.path().join("words"))?);
+/// Runs with a consumer that writes the words as they are into a new file; the guest's processor time.
+pub(super) fn keep_words(subject: &Subject, scheme: &Prepared, round: usize) -> Result<f64> {
+    let mut file = File::create_new(subject.folder.path().join(format!("words{round}")))?;
     let mut result = Ok(());
+    let mut bytes = Vec::new();
     let execution = scheme.run(&subject.command, |words| {
-        let mut write = || {
-            words
-                .iter()
-                .try_for_each(|w| file.write_all(&w.to_le_bytes()))
-        };
+        bytes.clear();
+        bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         if result.is_ok() {
-            result = write();
+            result = file.write_all(&bytes);
         }
     })?;
-    result.and_then(|()| file.flush())?;
+    result?;
     Ok(execution.cpu_seconds)
 }
 
