@@ -27,18 +27,32 @@ pub(crate) fn nearest<'a>(
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// How many characters have to be inserted, removed or replaced (Levenshtein
-/// 1966), ignoring case.
+/// How many characters have to be inserted, removed or replaced, or neighbours exchanged that are not changed otherwise (Damerau 1964: "optimal
+/// string alignment"), ignoring case.
 fn edit_distance(a: &[char], b: &str) -> usize {
     let same = |x: char, y: char| x.to_lowercase().eq(y.to_lowercase());
+    // The rows of the last two characters of b, and that of this one.
+    let mut older: Vec<usize> = Vec::new();
+    let mut old: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=a.len()).collect();
+    let mut before = None;
     for (j, y) in b.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], j + 1);
+        std::mem::swap(&mut older, &mut old);
+        std::mem::swap(&mut old, &mut row);
+        row.clear();
+        row.push(j + 1);
         for (i, &x) in a.iter().enumerate() {
-            let replaced = diagonal + usize::from(!same(x, y));
-            diagonal = row[i + 1];
-            row[i + 1] = replaced.min(diagonal + 1).min(row[i] + 1);
+            let replaced = old[i] + usize::from(!same(x, y));
+            let mut least = replaced.min(old[i + 1] + 1).min(row[i] + 1);
+            if let (Some(z), Some(w)) = (before, i.checked_sub(1).map(|i| a[i]))
+                && same(x, z)
+                && same(w, y)
+            {
+                least = least.min(older[i - 1] + 1);
+            }
+            row.push(least);
         }
+        before = Some(y);
     }
     row[a.len()]
 }
@@ -58,6 +72,11 @@ mod tests {
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("abc", ""), 3);
         assert_eq!(distance("Main", "main"), 0);
+        // Neighbours exchanged: Damerau's, not Levenshtein's.
+        assert_eq!(distance("mian", "main"), 1);
+        assert_eq!(distance("ab", "ba"), 1);
+        assert_eq!(distance("abcd", "badc"), 2);
+        assert_eq!(distance("ca", "abc"), 3);
     }
 
     #[test]
@@ -65,5 +84,10 @@ mod tests {
         let names = ["compresses", "compress", "decompress", "zzz", "comprez"];
         assert_eq!(nearest("compres", names), ["compress", "comprez"]);
         assert!(nearest("qqqqqq", names).is_empty());
+        assert_eq!(
+            nearest("mian", ["mean", "main", "min"]),
+            ["mean", "main", "min"]
+        );
+        assert_eq!(nearest("fi", ["if", "xy"]), ["if"]);
     }
 }
