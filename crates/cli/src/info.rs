@@ -203,8 +203,11 @@ fn path(file: &TraceFile, loaded: &Loaded) -> Result<Option<PathRow>> {
 }
 
 fn path_text(out: &mut dyn Write, path: &PathRow) -> Result<()> {
-    let each =
-        |bits: Option<f64>| bits.map_or(String::new(), |bits| format!(", {bits:.3} bits each"));
+    let each = |bits: Option<f64>| {
+        bits.map_or(String::new(), |bits| {
+            format!(", {} bits each", significant(bits))
+        })
+    };
     writeln!(
         out,
         "path      {} in {}: {}{}; {} recorded{}",
@@ -308,20 +311,22 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
     }
     if sizes {
         writeln!(out)?;
+        let names = d.sections.iter().map(|s| match &s.name {
+            None => harmless(&s.kind),
+            Some(name) => harmless(&format!("{} {name}", s.kind)),
+        });
+        let names: Vec<String> = names.collect();
+        let widths = names.iter().map(|name| name.chars().count());
+        let width = widths.max().unwrap_or(0).max(12);
         writeln!(
             out,
-            "{:<12} {:>14} {:>14} {:>8}",
+            "{:<width$} {:>14} {:>14} {:>8}",
             "section", "stored", "unpacked", "chunks"
         )?;
-        for s in &d.sections {
-            let name = s
-                .name
-                .as_ref()
-                .map_or_else(|| s.kind.clone(), |n| format!("{} {n}", s.kind));
-            let name = harmless(&name);
+        for (s, name) in d.sections.iter().zip(&names) {
             writeln!(
                 out,
-                "{name:<12} {:>14} {:>14} {:>8}",
+                "{name:<width$} {:>14} {:>14} {:>8}",
                 s.stored_bytes, s.raw_bytes, s.chunks
             )?;
         }
@@ -332,6 +337,13 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
         "A recording holds what the guest read: files, variables, standard input. Mind that before sharing it."
     )?;
     Ok(())
+}
+
+/// A number with three decimals, or with as many as show its first two digits.
+fn significant(number: f64) -> String {
+    let decimals = (3..20).find(|&decimals| number * 10f64.powi(decimals) >= 10.0);
+    let decimals = decimals.filter(|_| number > 0.0).unwrap_or(3);
+    format!("{number:.0$}", decimals as usize)
 }
 
 /// A word as a shell would take it, if it needs that.
@@ -385,7 +397,13 @@ fn date(unix: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{date, quoted};
+    use super::{date, quoted, significant};
+
+    #[test]
+    fn small_numbers_keep_two_digits() {
+        let all = [0.0, 1.0, 0.161_4, 0.000_199_7, 2e-9].map(significant);
+        assert_eq!(all, ["0.000", "1.000", "0.161", "0.00020", "0.0000000020"]);
+    }
 
     #[test]
     fn dates_are_those_of_the_calendar() {

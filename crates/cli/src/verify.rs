@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use afterimage_placement::block_counts;
 use afterimage_query::paths::{PathReport, verify_path};
 use afterimage_record::{Cache, RecordError, check};
+use afterimage_trace::Rule;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
@@ -83,7 +84,10 @@ impl From<&PathReport> for PathRow {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = input::recording(&arguments.file)?;
     let report = file.verify();
-    let mut findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    // Where a recording was cut off, the log and the words of the path have no last chunk, and half a chunk may follow.
+    let torn = |rule| !report.ended && matches!(rule, Rule::Complete | Rule::Tail);
+    let found = report.findings.iter().filter(|found| !torn(found.rule));
+    let mut findings: Vec<String> = found.map(ToString::to_string).collect();
     let (mut repeats, mut obstacle, mut path) = (None, None, None);
     if findings.is_empty() {
         let loaded = input::recorded_program(&arguments.file, &file)?;
@@ -196,10 +200,20 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
         path_text(out, path)?;
     }
     match (d.ended, d.repeats) {
-        (false, _) => writeln!(
-            out,
-            "the recording was cut off: how the run ended is not in it, so it cannot be repeated"
-        )?,
+        (false, _) => {
+            let reaches = match &d.path {
+                Some(path) => format!(
+                    "{} and its path after {}",
+                    counted(d.events, "event"),
+                    counted(path.blocks, "executed block")
+                ),
+                None => counted(d.events, "event"),
+            };
+            writeln!(
+                out,
+                "the recording was cut off: its log ends after {reaches}; how the run ended is not in it, so it cannot be repeated"
+            )?;
+        }
         (true, Some(true)) => writeln!(
             out,
             "re-executed: the same calls, the same results, the same ending"
@@ -213,8 +227,9 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
     if d.ignored_bytes > 0 {
         writeln!(
             out,
-            "{} bytes behind the last complete state are ignored",
-            d.ignored_bytes
+            "{} behind the last complete state {} ignored",
+            counted(d.ignored_bytes, "byte"),
+            if d.ignored_bytes == 1 { "is" } else { "are" }
         )?;
     }
     Ok(())

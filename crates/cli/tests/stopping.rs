@@ -228,7 +228,11 @@ fn a_killed_recording_says_what_is_there() {
         "{info:?}"
     );
     let verify = sandbox.ok("verify spin.aft");
-    assert!(verify.stdout.contains("cut off"), "{verify:?}");
+    assert!(
+        verify.stdout.contains("cut off, and sound as far"),
+        "{verify:?}"
+    );
+    assert!(verify.stdout.contains("its log ends after"), "{verify:?}");
     let json = sandbox.ok("info spin.aft --format json");
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert!(
