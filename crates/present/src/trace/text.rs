@@ -113,12 +113,29 @@ where
     Ok(None)
 }
 
-/// A path that is executed some times in a row, and the first and last execution.
+/// A path that is executed some times in a row, and the first and last execution; or stretches that were left out one after the other.
 struct Row {
     first: Visit,
     last: Visit,
     depth: usize,
     times: u64,
+}
+
+impl Row {
+    fn new(visit: Visit, depth: usize) -> Self {
+        Self {
+            first: visit,
+            last: visit,
+            depth,
+            times: 1,
+        }
+    }
+
+    /// From the first block to behind the last.
+    fn range(&self) -> Range<u64> {
+        let start = self.first.start.min(self.last.start);
+        start..self.first.last().max(self.last.last()) + 1
+    }
 }
 
 fn paths<S: Segments>(
@@ -139,7 +156,9 @@ where
         if let (Some(row), Some(visit)) = (&mut row, next) {
             let neighbours =
                 row.last.last() + 1 == visit.start || visit.last() + 1 == row.last.start;
-            if row.depth == depth && row.first.node == visit.node && neighbours {
+            let same = row.depth == depth && row.first.node == visit.node;
+            let left_out = |visit: Visit| scene.path.nodes()[visit.node].left_out > 0;
+            if neighbours && (same || left_out(row.first) && left_out(visit)) {
                 row.times += 1;
                 row.last = visit;
                 continue;
@@ -147,7 +166,7 @@ where
         }
         if let Some(row) = row.take() {
             let node = &scene.path.nodes()[row.first.node];
-            lines.path(out, &row, node.function, &node.blocks, node.left_out)?;
+            lines.path(out, &row, node.function, &node.blocks)?;
             written += 1;
         }
         match next {
@@ -157,12 +176,7 @@ where
                 return Ok(Some(if reverse { visit.last() } else { visit.start }));
             }
             Some(visit) => {
-                row = Some(Row {
-                    first: visit,
-                    last: visit,
-                    depth,
-                    times: 1,
-                });
+                row = Some(Row::new(visit, depth));
             }
         }
     }
@@ -261,11 +275,9 @@ impl<'s, 'a, S> Lines<'s, 'a, S> {
         row: &Row,
         function: FuncId,
         blocks: &[BlockId],
-        left_out: u64,
     ) -> Result<(), PresentError> {
         let Some(&first) = blocks.first() else {
-            let start = row.first.start.min(row.last.start);
-            self.left_out(out, &(start..start + left_out * row.times))?;
+            self.left_out(out, &row.range())?;
             return Ok(());
         };
         let shown = shown_place(self.scene, self.scene.place(function, first)?);
