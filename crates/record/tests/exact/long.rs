@@ -5,6 +5,7 @@ use std::time::Duration;
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
 use afterimage_placement::{Mode, PlanOptions, block_counts};
+use afterimage_program::BlockKind;
 use afterimage_record::{
     Cache, Interrupt, PathFilter, RecordOptions, RecordedRun, build_paths, count, trace_paths,
 };
@@ -37,11 +38,10 @@ impl Mixed {
     }
 
     fn visit(&mut self, node: usize) {
-        let (function, blocks) = std::mem::take(&mut self.nodes[node]);
-        for &block in &blocks {
-            self.block(function, block);
+        let function = self.nodes[node].0;
+        for i in 0..self.nodes[node].1.len() {
+            self.block(function, self.nodes[node].1[i]);
         }
-        self.nodes[node] = (function, blocks);
     }
 }
 
@@ -73,7 +73,8 @@ fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -
         paths: true,
         ..quiet()
     };
-    let record = |options| try_record(bytes, command, options, &Interrupt::default());
+    let interrupt = Interrupt::default();
+    let record = |options: &RecordOptions| try_record(bytes, command, options, &interrupt);
     let recording = record(&quiet()).unwrap_or_else(|error| panic!("{error}"));
     let Recording { program, file, .. } = &recording;
     let (cache, progress) = (Cache::none(), progress());
@@ -100,7 +101,11 @@ fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -
     let expected = block_counts(program, &counts).expect("counts of the program");
     for (function, expected) in program.functions.iter().zip(expected) {
         let found = quick.counts.get(function.id.index());
-        for (block, expected) in function.cfg.blocks.keys().zip(expected) {
+        for ((block, data), expected) in function.cfg.blocks.iter().zip(expected) {
+            // Others are no code.
+            if data.kind != BlockKind::Code {
+                continue;
+            }
             let found = found.and_then(|f| f.get(block.index()));
             let found = found.copied().unwrap_or(0);
             assert_eq!(found, expected, "{:?}, {block:?}", function.id);
