@@ -19,6 +19,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::build;
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
+use crate::lens::numbering;
 use crate::output::{Color, write};
 
 /// Show which paths the run took: each function's unique path traces, hot paths, where a path occurs
@@ -35,7 +36,9 @@ Examples:
   afterimage paths app.aft --function main --form twpp   … as timestamps of dynamic basic blocks
   afterimage paths app.aft --hot                         the hot paths of the program
   afterimage paths app.aft --find 2.3.4 --function main  where main executes 2, 3, 4
-  afterimage paths app.aft --find 'main:2.3>f:0.1'       … calls f after 3, which begins with 0, 1")]
+  afterimage paths app.aft --find 'main:2.3>f:0.1'       … calls f after 3, which begins with 0, 1
+  afterimage paths app.aft --find 'f:8.9<main:4'         where f ends with 8, 9 and main goes on with 4
+  afterimage paths app.aft --find 'main:3>f:0.9<main:4'  … there and back")]
 pub(crate) struct Arguments {
     /// Only this function, by index, name or demangled name: its path traces, hot paths, or blocks to be found
     #[arg(long, value_name = "F")]
@@ -43,7 +46,7 @@ pub(crate) struct Arguments {
     /// Hot paths: acyclic stretches (Ball and Larus), with counts, shares and source lines
     #[arg(long, conflicts_with = "find")]
     hot: bool,
-    /// Where these blocks are executed one after the other, whatever is called between them
+    /// Where these blocks are executed one after the other, whatever is called between them; `>` is a call, `<` a return
     #[arg(long, value_name = "2.3.4")]
     find: Option<String>,
     /// How the path traces of a function are written [default: blocks]
@@ -142,7 +145,7 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
     };
     if let Some(pattern) = wanted {
         let most = top.unwrap_or(JSON_OCCURRENCES);
-        let found = occurrences(&path, pattern, most)?;
+        let found = occurrences(&path, pattern, most, &numbering(&path), &names)?;
         return output(&|out| match text {
             true => found_text(out, &found, shown, style),
             false => paths_json(out, PathsJson::Found(&found), shown),

@@ -11,7 +11,10 @@ use crate::codec::{
 };
 use crate::{Node, Summary};
 
-const VERSION: u8 = 1;
+/// Nothing was left out.
+const WHOLE: u64 = 1;
+/// With a table of what was left out.
+const PARTIAL: u64 = 2;
 
 /// Where an activation goes on after a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +53,7 @@ impl Contexts {
 }
 
 /// The directory of a stored path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directory {
     /// The nodes.
     pub nodes: PrimaryMap<NodeId, Node>,
@@ -62,6 +65,36 @@ pub struct Directory {
     pub bits: u64,
     /// What was left out on purpose, as the user asked for it; empty for nothing.
     pub left_out: String,
+    /// The functions of which something was left out, by ascending index. `None` if something was, but not whose it was is known.
+    pub partial: Option<Vec<Partial>>,
+}
+
+/// A function of which a filter left something out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partial {
+    /// The function.
+    pub function: FuncId,
+    /// How many of its blocks were left out.
+    pub blocks: u64,
+    /// How many of its activations are not there at all.
+    pub calls: u64,
+    /// Which of all activations those that are there are: (k, n) says that the k-th of those that are there is the n-th of all, the one behind it
+    /// the one behind that, up to the next pair. Both ascend, from 1. `None` if there would be too many pairs.
+    pub numbers: Option<Vec<(u64, u64)>>,
+}
+
+impl Default for Directory {
+    /// That of nothing, which is whole.
+    fn default() -> Self {
+        Self {
+            nodes: PrimaryMap::new(),
+            continuations: Vec::new(),
+            summaries: Vec::new(),
+            bits: 0,
+            left_out: String::new(),
+            partial: Some(Vec::new()),
+        }
+    }
 }
 
 /// How large a directory may be.
@@ -89,13 +122,20 @@ impl Directory {
 
     /// Its bytes. Linear.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+        let mut out = Vec::new();
+        let partial = self.partial.as_deref();
+        let partial = partial.filter(|partial| !partial.is_empty() || !self.left_out.is_empty());
+        varint::put(&mut out, if partial.is_some() { PARTIAL } else { WHOLE });
         varint::put(&mut out, self.bits);
         let part = |out: &mut Vec<u8>, part: &[u8]| {
             varint::put(out, part.len() as u64);
             out.extend_from_slice(part);
         };
         part(&mut out, self.left_out.as_bytes());
+        if let Some(partial) = partial {
+            varint::put(&mut out, partial.len() as u64);
+            partial.iter().for_each(|partial| partial.encode(&mut out));
+        }
         part(&mut out, &encode_nodes(&self.nodes));
         for continuation in &self.continuations {
             let next = continuation.next.map_or(0, |next| next.index() as u64 + 1);
@@ -114,12 +154,18 @@ impl Directory {
     /// If they are none.
     pub fn decode(encoded: &[u8], limits: &DirectoryLimits) -> Result<Self, CodecError> {
         let input = &mut &*encoded;
-        if varint::get(input)? != u64::from(VERSION) {
+        let version = varint::get(input)?;
+        if ![WHOLE, PARTIAL].contains(&version) {
             return Err(CodecError::Malformed("a directory of another version"));
         }
         let bits = varint::get(input)?;
         let left_out = String::from_utf8(varint::part(input)?.to_vec())
             .map_err(|_| CodecError::Malformed("text that is not UTF-8"))?;
+        let partial = match version {
+            PARTIAL => Some(partial(input, limits)?),
+            _ if left_out.is_empty() => Some(Vec::new()),
+            _ => None,
+        };
         let node_limits = NodeLimits {
             nodes: limits.nodes,
             blocks: limits.blocks,
@@ -156,6 +202,70 @@ impl Directory {
             summaries,
             bits,
             left_out,
+            partial,
         })
     }
+}
+
+impl Partial {
+    fn encode(&self, out: &mut Vec<u8>) {
+        varint::put(out, u64::from(self.function.as_u32()));
+        varint::put(out, self.blocks);
+        varint::put(out, self.calls);
+        let Some(numbers) = &self.numbers else {
+            varint::put(out, 0);
+            return;
+        };
+        varint::put(out, numbers.len() as u64 + 1);
+        let (mut kept, mut all) = (0, 0);
+        for &(k, n) in numbers {
+            varint::put(out, k - kept);
+            varint::put(out, n - all);
+            (kept, all) = (k, n);
+        }
+    }
+
+    fn decode(input: &mut &[u8], limits: &DirectoryLimits) -> Result<Self, CodecError> {
+        let function = varint::get_below(input, u64::from(limits.functions), "functions")?;
+        let (blocks, calls) = (varint::get(input)?, varint::get(input)?);
+        // A pair takes two bytes at least.
+        let pairs = varint::get_below(input, input.len() as u64 / 2 + 2, "numbers")?;
+        let (mut kept, mut all) = (0u64, 0u64);
+        let next = |input: &mut &[u8], last: u64| {
+            let more = varint::get(input)?;
+            let next = last.checked_add(more).filter(|_| more > 0);
+            next.ok_or(CodecError::Malformed("numbers that do not ascend"))
+        };
+        let mut pair = || {
+            kept = next(input, kept)?;
+            all = next(input, all)?;
+            Ok((kept, all))
+        };
+        let numbers = match pairs {
+            0 => None,
+            pairs => Some((1..pairs).map(|_| pair()).collect::<Result<_, _>>()?),
+        };
+        Ok(Self {
+            function: FuncId::from_u32(function as u32),
+            blocks,
+            calls,
+            numbers,
+        })
+    }
+}
+
+fn partial(input: &mut &[u8], limits: &DirectoryLimits) -> Result<Vec<Partial>, CodecError> {
+    let count = varint::get_below(input, u64::from(limits.functions) + 1, "functions")?;
+    let mut all: Vec<Partial> = Vec::new();
+    for _ in 0..count {
+        let partial = Partial::decode(input, limits)?;
+        if all
+            .last()
+            .is_some_and(|last| last.function >= partial.function)
+        {
+            return Err(CodecError::Malformed("functions that do not ascend"));
+        }
+        all.push(partial);
+    }
+    Ok(all)
 }

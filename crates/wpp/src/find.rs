@@ -14,7 +14,8 @@ use self::list::list;
 use crate::{PathError, Root, Segments, Summary, WholePath};
 
 /// What is looked for: an activation of a function executes some blocks one after the other, then, without executing any other, calls
-/// the next part's function, which begins with the next part's blocks, and so on.
+/// the next part's function, which begins with the next part's blocks; or it ends, and its caller, without calling anybody else, goes on with
+/// them; and so on.
 ///
 /// What an activation's callees execute does not stand between its blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,17 @@ pub struct Part {
     pub function: FuncId,
     /// The blocks, at least one.
     pub blocks: Vec<BlockId>,
+    /// How it follows the part before; the first follows none.
+    pub link: Link,
+}
+
+/// How a part of a pattern follows the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// By a call: its activation begins.
+    Call,
+    /// By a return, or an exception: the activation before ends, and this one is its caller's.
+    Return,
 }
 
 /// Parts that are no pattern.
@@ -38,7 +50,7 @@ pub enum PatternError {
     #[error("a pattern has parts, and each of these blocks")]
     Empty,
     /// There are too many parts.
-    #[error("a pattern of more than {} calls", Pattern::MOST_PARTS - 1)]
+    #[error("a pattern of more than {} calls and returns", Pattern::MOST_PARTS - 1)]
     Calls,
 }
 
@@ -60,7 +72,7 @@ impl Pattern {
         Ok(Self { parts })
     }
 
-    /// The parts, the caller before the callee.
+    /// The parts, in the order of time.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
@@ -97,34 +109,35 @@ pub enum FindError<E> {
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<E>),
-    /// Blocks of a function of the pattern were left out by a filter when the path was built.
-    #[error("blocks of {0} were left out when the path was built")]
-    LeftOut(FuncId),
 }
 
 impl<S: Segments> WholePath<S> {
     /// Counts all occurrences of a pattern, which may overlap, and says when the first `most` are.
     ///
-    /// An automaton reads the blocks (Knuth, Morris and Pratt 1977, and for callees their first blocks), with a state for each open activation. Where
+    /// An automaton reads the blocks (Knuth, Morris and Pratt 1977, and for what follows calls and returns how far it is), with a state for each open
+    /// activation. Where
     /// a rule leads it from a state, and how many occurrences end there, is computed once for each rule and state that come together, so
     /// that the run is not expanded. In practice few states come to a rule, and time is linear in the grammars; at most it is the grammar's size
     /// times the pattern's length. An occurrence that is listed takes a look at the symbols of each rule on the way down to it. Segments in which the
     /// pattern's functions are neither called nor executed are not opened.
     ///
+    /// What a filter left out executes nothing here: whoever asks makes sure that nothing of the pattern's functions was.
+    ///
     /// # Errors
-    /// If a segment cannot be read, or something of the pattern's functions was left out of the path.
+    /// If a segment cannot be read.
     pub fn find(&self, pattern: &Pattern, most: usize) -> Result<Found, FindError<S::Error>> {
-        let mut nodes = self.nodes().values();
-        if let Some(node) = nodes.find(|node| node.left_out > 0 && pattern.names(node.function)) {
-            return Err(FindError::LeftOut(node.function));
-        }
         let mut automaton = Automaton::new(pattern);
         let mut stack = Vec::new();
         let mut found = Found::default();
         let mut cursor = self.cursor();
         for (segment, summary) in self.segments().summaries().iter().enumerate() {
-            if !self.concerns(summary, pattern) {
+            if !self.concerns(summary, pattern)
+                && let Some(top) = automaton.ended(&stack, summary.kept as usize)
+            {
                 stack.truncate(summary.kept as usize);
+                if let Some(last) = stack.last_mut() {
+                    *last = top;
+                }
                 stack.resize(stack.len() + summary.begun as usize, Automaton::NOTHING);
                 continue;
             }
@@ -151,7 +164,9 @@ impl<S: Segments> WholePath<S> {
                         stack.push(counting.automaton.enter(caller, function));
                     }
                     Root::Leave => {
-                        stack.pop();
+                        if let (Some(callee), Some(last)) = (stack.pop(), stack.last_mut()) {
+                            *last = counting.automaton.leave(*last, callee);
+                        }
                     }
                 }
             }

@@ -5,7 +5,7 @@ mod oracle;
 use std::sync::Arc;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_wpp::{Found, InMemory, Match, Part, Pattern, PatternError, WholePath};
+use afterimage_wpp::{Found, InMemory, Link, Match, Part, Pattern, PatternError, WholePath};
 use oracle::{Event, Run, runs};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -22,6 +22,9 @@ struct Activation {
     function: FuncId,
     entered: u64,
     own: Vec<Own>,
+    /// Who called it, and which of its events that was.
+    caller: Option<(usize, usize)>,
+    ended: bool,
 }
 
 fn activations(run: &Run) -> Vec<Activation> {
@@ -30,14 +33,17 @@ fn activations(run: &Run) -> Vec<Activation> {
         match event {
             Event::Enter(function) => {
                 let number = all.len();
-                if let Some(&caller) = stack.last() {
+                let caller = stack.last().map(|&caller| {
                     all[caller].own.push(Own::Call(number));
-                }
+                    (caller, all[caller].own.len() - 1)
+                });
                 stack.push(number);
                 all.push(Activation {
                     function,
                     entered: time + 1,
                     own: Vec::new(),
+                    caller,
+                    ended: false,
                 });
             }
             Event::Node(node, _) => {
@@ -47,49 +53,61 @@ fn activations(run: &Run) -> Vec<Activation> {
                     own.push(Own::Block(block, time));
                 }
             }
-            Event::Leave => {
-                stack.pop();
-            }
+            Event::Leave => all[stack.pop().unwrap()].ended = true,
         }
     }
     all
 }
 
-/// The times at which the parts from one on are complete, if they begin with these events of an activation.
-fn ends(all: &[Activation], parts: &[Part], number: usize, own: &[Own]) -> Vec<u64> {
+/// Where the caller of an activation goes on when that has ended, if it then executes something before it calls anybody else.
+fn goes_on(all: &[Activation], activation: usize) -> Option<(usize, usize)> {
+    let (caller, call) = all[activation].caller.filter(|_| all[activation].ended)?;
+    let next = all[caller].own.get(call + 1);
+    matches!(next, Some(Own::Block(..))).then_some((caller, call + 1))
+}
+
+/// The times at which the parts from one on are complete, if they begin with an event of an activation.
+fn ends(all: &[Activation], parts: &[Part], activation: usize, from: usize) -> Vec<u64> {
+    let own = &all[activation].own[from..];
     let blocks = own.iter().enumerate().filter_map(|(at, own)| match *own {
         Own::Block(block, time) => Some((at, block, time)),
         Own::Call(_) => None,
     });
-    let part = &parts[number].blocks;
-    let first: Vec<_> = blocks.take(part.len()).collect();
-    if !first.iter().map(|block| &block.1).eq(part) {
+    let (part, rest) = parts.split_first().unwrap();
+    let first: Vec<_> = blocks.take(part.blocks.len()).collect();
+    if all[activation].function != part.function
+        || !first.iter().map(|block| &block.1).eq(&part.blocks)
+    {
         return Vec::new();
     }
-    let (at, _, time) = first[part.len() - 1];
-    if number + 1 == parts.len() {
-        return vec![time];
+    let (at, _, time) = first[part.blocks.len() - 1];
+    let behind = &own[at + 1..];
+    match rest.first().map(|next| next.link) {
+        None => vec![time],
+        Some(Link::Call) => {
+            let calls = behind.iter().map_while(|own| match *own {
+                Own::Call(callee) => Some(callee),
+                Own::Block(..) => None,
+            });
+            calls
+                .flat_map(|callee| ends(all, rest, callee, 0))
+                .collect()
+        }
+        Some(Link::Return) if behind.iter().any(|own| matches!(own, Own::Block(..))) => Vec::new(),
+        Some(Link::Return) => match goes_on(all, activation) {
+            Some((caller, next)) => ends(all, rest, caller, next),
+            None => Vec::new(),
+        },
     }
-    let calls = own[at + 1..].iter().map_while(|own| match *own {
-        Own::Call(callee) => Some(&all[callee]),
-        Own::Block(..) => None,
-    });
-    calls
-        .filter(|callee| callee.function == parts[number + 1].function)
-        .flat_map(|callee| ends(all, parts, number + 1, &callee.own))
-        .collect()
 }
 
 fn naive(run: &Run, parts: &[Part]) -> Vec<Match> {
     let all = activations(run);
     let mut found = Vec::new();
-    for activation in &all {
-        if activation.function != parts[0].function {
-            continue;
-        }
+    for (number, activation) in all.iter().enumerate() {
         for (at, own) in activation.own.iter().enumerate() {
             if let Own::Block(_, first) = *own {
-                let ends = ends(&all, parts, 0, &activation.own[at..]);
+                let ends = ends(&all, parts, number, at);
                 found.extend(ends.into_iter().map(|last| Match {
                     last,
                     first,
@@ -102,21 +120,26 @@ fn naive(run: &Run, parts: &[Part]) -> Vec<Match> {
     found
 }
 
-/// A pattern that mostly occurs: cut out of an activation.
+/// A pattern that mostly occurs: cut out of a run.
 fn pattern(run: &Run, at: &Index, lengths: &[usize], calls: usize) -> Option<Vec<Part>> {
     let all = activations(run);
-    let mut activation = all.get(at.index(all.len().max(1)))?;
-    let mut from = at.index(activation.own.len().max(1));
+    let mut activation = at.index(all.len().max(1));
+    let mut from = at.index(all.get(activation)?.own.len().max(1));
+    let mut link = Link::Call;
     let mut parts = Vec::new();
     for &length in lengths {
-        let (mut blocks, mut callee) = (Vec::new(), None);
+        let own = &all[activation];
+        let (mut blocks, mut next, mut goes_on_itself) = (Vec::new(), None, false);
         let later = parts.len() < calls;
-        for own in &activation.own[from.min(activation.own.len())..] {
-            match *own {
+        for event in own.own.get(from..).unwrap_or_default() {
+            match *event {
                 Own::Block(block, _) if blocks.len() < length => blocks.push(block),
-                Own::Block(..) => break,
+                Own::Block(..) => {
+                    goes_on_itself = true;
+                    break;
+                }
                 Own::Call(called) if later && !blocks.is_empty() => {
-                    callee = Some(&all[called]);
+                    next = Some((called, 0, Link::Call));
                     break;
                 }
                 Own::Call(_) => {}
@@ -125,12 +148,17 @@ fn pattern(run: &Run, at: &Index, lengths: &[usize], calls: usize) -> Option<Vec
         if blocks.is_empty() {
             break;
         }
+        if later && next.is_none() && !goes_on_itself {
+            let caller = goes_on(&all, activation);
+            next = caller.map(|(caller, at)| (caller, at, Link::Return));
+        }
         parts.push(Part {
-            function: activation.function,
+            function: own.function,
             blocks,
+            link,
         });
-        let Some(callee) = callee else { break };
-        (activation, from) = (callee, 0);
+        let Some(next) = next else { break };
+        (activation, from, link) = next;
     }
     Some(parts).filter(|parts| !parts.is_empty())
 }
@@ -162,11 +190,11 @@ proptest! {
     #[test]
     fn blocks_at_random(run in runs(300), blocks in prop::collection::vec(0u32..4, 1..5), function in 0u32..2, limit in 1usize..300) {
         let blocks = blocks.into_iter().map(BlockId::from_u32).collect();
-        check(&run, vec![Part { function: FuncId::from_u32(function), blocks }], limit);
+        check(&run, vec![Part { function: FuncId::from_u32(function), blocks, link: Link::Call }], limit);
     }
 
     #[test]
-    fn across_calls(run in runs(300), at: Index, lengths in prop::collection::vec(1usize..4, 2..4), limit in 1usize..300) {
+    fn across_calls_and_returns(run in runs(300), at: Index, lengths in prop::collection::vec(1usize..4, 2..6), limit in 1usize..300) {
         if let Some(parts) = pattern(&run, &at, &lengths, lengths.len() - 1) {
             prop_assert!(check(&run, parts, limit) > 0);
         }
@@ -178,6 +206,7 @@ fn a_pattern_has_blocks_and_not_too_many_parts() {
     let part = |blocks: &[u32]| Part {
         function: FuncId::from_u32(0),
         blocks: blocks.iter().copied().map(BlockId::from_u32).collect(),
+        link: Link::Call,
     };
     assert_eq!(Pattern::new(vec![]), Err(PatternError::Empty));
     assert_eq!(

@@ -3,7 +3,8 @@
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::codec::{self, encode_nodes, encode_summary};
 use afterimage_wpp::{
-    Continuation, Directory, DirectoryLimits, Grammar, Kind, Node, Root, Rule, Segment, Symbol,
+    Continuation, Directory, DirectoryLimits, Grammar, Kind, Node, Partial, Root, Rule, Segment,
+    Symbol,
 };
 
 const DOC: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FORMAT.md"));
@@ -57,7 +58,7 @@ fn example() -> (Directory, Segment) {
         continuations: vec![goes_on; 2],
         summaries: vec![segment.summary()],
         bits: 3,
-        left_out: String::new(),
+        ..Directory::default()
     };
     (directory, segment)
 }
@@ -110,7 +111,7 @@ fn the_example_is_read_back() {
     };
     assert_eq!(
         codec::decode(&encoded, contexts.contexts(), &limits),
-        codec::canonical(&segment)
+        codec::canonical(&segment, contexts.contexts())
     );
 }
 
@@ -132,4 +133,59 @@ fn continuations_are_the_documented_numbers() {
         },
     ];
     assert_eq!(bytes(&directory), [0, 7]);
+}
+
+#[test]
+fn what_was_left_out_is_read_as_it_was_written() {
+    let (whole, _) = example();
+    let of = |function, numbers| Partial {
+        function: FuncId::from_u32(function),
+        blocks: 1 << 40,
+        calls: 3,
+        numbers,
+    };
+    let directory = Directory {
+        left_out: "all but f".to_owned(),
+        partial: Some(vec![
+            of(0, Some(vec![(1, 4), (7, 300)])),
+            of(1, None),
+            of(2, Some(vec![])),
+        ]),
+        ..whole.clone()
+    };
+    let limits = DirectoryLimits {
+        nodes: 10,
+        blocks: 100,
+        functions: 3,
+        open: 10,
+    };
+    let bytes = directory.encode();
+    assert_eq!(Directory::decode(&bytes, &limits), Ok(directory.clone()));
+    for end in 0..bytes.len() {
+        assert!(Directory::decode(&bytes[..end], &limits).is_err(), "{end}");
+    }
+    let fewer = DirectoryLimits {
+        functions: 2,
+        ..limits
+    };
+    assert!(Directory::decode(&bytes, &fewer).is_err());
+    // Numbers that do not ascend, functions that do not.
+    for partial in [
+        vec![of(0, Some(vec![(1, 1), (1, 2)]))],
+        vec![of(1, None), of(1, None)],
+    ] {
+        let wrong = Directory {
+            partial: Some(partial),
+            ..directory.clone()
+        };
+        assert!(Directory::decode(&wrong.encode(), &limits).is_err());
+    }
+    // Nothing left out, and something of which no more is known.
+    assert_eq!(whole.encode()[0], 1);
+    let unknown = Directory {
+        partial: None,
+        ..directory
+    };
+    assert_eq!(unknown.encode()[0], 1);
+    assert_eq!(Directory::decode(&unknown.encode(), &limits), Ok(unknown));
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_query::paths::{HotPaths, Occurrences, Series, TraceCounts, Traces};
+use afterimage_query::paths::{HotPaths, Link, Occurrences, Series, TraceCounts, Traces};
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
@@ -293,6 +293,9 @@ struct FoundTotals<'a> {
 struct PartObject<'a> {
     function: FunctionObject<'a>,
     blocks: Vec<u32>,
+    /// It follows a return, not a call; absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    returned: bool,
 }
 
 #[derive(Serialize)]
@@ -314,6 +317,7 @@ fn found_json(
             .map(|part| PartObject {
                 function: function(names, part.function),
                 blocks: numbers(&part.blocks),
+                returned: part.link == Link::Return,
             })
             .collect(),
         count: found.count,

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use afterimage_ids::FuncId;
 use afterimage_query::Line;
-use afterimage_query::paths::{HotPaths, Occurrences, TraceCounts, Traces};
+use afterimage_query::paths::{HotPaths, Link, Occurrences, TraceCounts, Traces};
 
 use super::PathNames;
 use super::form::{SHOWN, TraceForm, Whole, dots, lines};
@@ -228,11 +228,18 @@ pub fn found_text(
             dots(&part.blocks[..part.blocks.len().min(SHOWN)])
         )
     };
-    let pattern: Vec<_> = parts.iter().map(text).collect();
+    let mut pattern = String::new();
+    for (number, part) in parts.iter().enumerate() {
+        pattern.push_str(match (number, part.link) {
+            (0, _) => "",
+            (_, Link::Call) => ">",
+            (_, Link::Return) => "<",
+        });
+        pattern.push_str(&text(part));
+    }
     writeln!(
         out,
-        "{} occurs {} in {} of {}",
-        pattern.join(">"),
+        "{pattern} occurs {} in {} of {}",
         counted(found.count, "time"),
         counted(found.calls, "call"),
         names.name(first_of(found)),

@@ -12,6 +12,60 @@ use crate::lines::{Arrival, arrivals};
 use crate::walk::positions;
 use crate::{Line, ProfileError, Source, Stop};
 
+/// Where somebody arrives at a line in a function, as long as no exception leads there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineArrivals {
+    /// The function.
+    pub function: FuncId,
+    /// In which blocks, and how often in each.
+    pub inside: Vec<(BlockId, u64)>,
+    /// Where an activation begins.
+    pub entry: bool,
+    /// Between two blocks, executed one after the other.
+    pub over: Vec<(BlockId, BlockId)>,
+}
+
+/// Where somebody arrives at a line in a function. `None` if which blocks are executed does not tell that alone: where exceptions arrive, and
+/// where two edges join the same blocks. Linear in the function's body.
+///
+/// # Errors
+/// If the module's bytes are not those of the program.
+pub fn line_arrivals(
+    program: &Program,
+    module: &[u8],
+    source: &dyn Source,
+    function: &Function,
+    line: Line,
+) -> Result<Option<LineArrivals>, ProfileError> {
+    let (mut body, mut operators) = (Vec::new(), Vec::new());
+    decode(program, module, function, &mut body)?;
+    positions(&body, source, &mut operators);
+    let found = arrivals(function, &operators);
+    let here = found.iter().filter(|(other, _)| *other == line);
+    let places = Places::new(function, here.map(|(_, arrival)| *arrival));
+    let is_code = |&block: &BlockId| places.cfg.blocks[block].kind == BlockKind::Code;
+    let told = places.over.iter().all(|pair @ (from, to)| {
+        let is_caught = places.throws(*from) && places.caught(*to) == Some(false);
+        is_code(from) && is_code(to) && !places.not_over.contains(pair) && !is_caught
+    });
+    if !told {
+        return Ok(None);
+    }
+    let inside = places.inside.iter();
+    let mut inside: Vec<_> = inside
+        .map(|(&block, ops)| (block, ops.len() as u64))
+        .collect();
+    inside.sort_unstable();
+    let mut over: Vec<_> = places.over.iter().copied().collect();
+    over.sort_unstable();
+    Ok(Some(LineArrivals {
+        function: function.id,
+        inside,
+        entry: places.entry,
+        over,
+    }))
+}
+
 /// Where somebody arrives at a line in a function.
 struct Places<'a> {
     cfg: &'a Cfg,

@@ -4,22 +4,27 @@
 //! 2.3.4              blocks that an activation of a function executes one after the other,
 //!                    whatever it calls between them
 //! main:2.3           … of this function
-//! main:2.3>f:1.2     after block 3, main calls f, which begins with its blocks 1 and 2
+//! main:2.3>f:0.1     after block 3, main calls f, which begins with its blocks 0 and 1
+//! f:8.9<main:4       after block 9, f returns to main, which goes on with its block 4; that it
+//!                    ends with an exception, which main catches, counts as well
+//! main:3>f:0.9<main:4  … all of it
 //! ```
 //! Blocks have the numbers that `afterimage cfg` shows.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId};
 use afterimage_program::{BlockEnd, BlockKind, Callee, Function, NameError, Names, Program};
 use afterimage_wpp::{
-    FindError, Match, Part, Pattern, PatternError, Segments, TargetError, WholePath,
+    FindError, Link, Match, Part, Pattern, PatternError, Segments, TargetError, WholePath,
 };
+
+use super::Numbering;
 
 /// Why a text is no pattern of a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternTextError {
     /// It is not written as a pattern is.
     #[error(
-        "\"{0}\" is no sequence of blocks: write numbers with dots between them, as in 2.3.4, main:2.3, or main:2.3>f:0.1"
+        "\"{0}\" is no sequence of blocks: write numbers with dots between them, as in 2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return"
     )]
     Form(String),
     /// Blocks are those of a function.
@@ -78,6 +83,37 @@ pub enum PatternTextError {
         /// How the block ends.
         end: String,
     },
+    /// The block ends no call.
+    #[error(
+        "block {block} of {function} does not end a call of it{}",
+        ending(ends)
+    )]
+    NoEnd {
+        /// The function's name.
+        function: String,
+        /// The block.
+        block: u32,
+        /// Which blocks do.
+        ends: Vec<u32>,
+    },
+    /// Who was called returns to who called.
+    #[error("{callee} is called by {caller} there, so it does not return to {function}")]
+    NotCaller {
+        /// Who returns.
+        callee: String,
+        /// Who called it.
+        caller: String,
+        /// Where it is said to return to.
+        function: String,
+    },
+    /// The block is behind no call.
+    #[error("no call in {function} goes on with its block {block}, so nobody returns there")]
+    NotBehind {
+        /// The function's name.
+        function: String,
+        /// The block.
+        block: u32,
+    },
     /// A call begins with the function's first block.
     #[error("{function} begins with block {root}, so no call begins with block {block}")]
     NotFirst {
@@ -103,6 +139,16 @@ fn followed(next: &[u32]) -> String {
     }
 }
 
+fn ending(ends: &[u32]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<_> = ends.iter().take(SHOWN).map(u32::to_string).collect();
+    match (shown.is_empty(), ends.len() > SHOWN) {
+        (true, _) => ", and none does".to_owned(),
+        (false, false) => format!("; those that may are {}", shown.join(", ")),
+        (false, true) => format!("; those that may are {}, …", shown.join(", ")),
+    }
+}
+
 /// Reads a pattern, and makes sure that the program's graphs allow it. `function`: whose blocks the first part has, unless it says so.
 ///
 /// # Errors
@@ -114,7 +160,9 @@ pub fn pattern(
     names: &Names,
 ) -> Result<Pattern, PatternTextError> {
     let mut parts: Vec<Part> = Vec::new();
-    for (name, blocks) in pieces(text)? {
+    // The parts that the activations that are known to be open were in last, the innermost last.
+    let mut open: Vec<usize> = Vec::new();
+    for (link, name, blocks) in pieces(text)? {
         let own = match name {
             Some(name) => names.find(name)?,
             None if parts.is_empty() => {
@@ -126,26 +174,36 @@ pub fn pattern(
         let defined = program.function(own);
         let defined = defined.ok_or_else(|| PatternTextError::Imported(name()))?;
         let blocks = blocks_of(defined, blocks, &name)?;
-        if let Some(caller) = parts.last() {
-            check_call(program, names, caller, own, &blocks)?;
+        match (open.last(), link) {
+            (None, _) => {}
+            (Some(&caller), Link::Call) => {
+                check_call(program, names, &parts[caller], own, &blocks)?;
+            }
+            (Some(_), Link::Return) => {
+                let callee = open.pop().map(|callee| &parts[callee]);
+                let caller = open.pop().map(|caller| &parts[caller]);
+                check_return(program, names, callee, caller, defined, &blocks)?;
+            }
         }
+        open.push(parts.len());
         parts.push(Part {
             function: own,
             blocks,
+            link,
         });
     }
     Ok(Pattern::new(parts)?)
 }
 
-/// A function's name, if there is one, and its blocks.
-type Piece<'t> = (Option<&'t str>, &'t str);
+/// How a part follows the one before, its function's name, if there is one, and its blocks.
+type Piece<'t> = (Link, Option<&'t str>, &'t str);
 
-/// Cuts a text where a part ends. Names may hold `>`, `:` and dots too, so what counts is that blocks come before a `>` or the end.
+/// Cuts a text where a part ends. Names may hold `<`, `>`, `:` and dots too, so what counts is that blocks come before a `<`, a `>` or the end.
 fn pieces(text: &str) -> Result<Vec<Piece<'_>>, PatternTextError> {
     let wrong = || PatternTextError::Form(text.to_owned());
     let mut pieces = Vec::new();
-    let mut from = 0;
-    let ends = text.match_indices('>').map(|(at, _)| at);
+    let (mut from, mut link) = (0, Link::Call);
+    let ends = text.match_indices(['<', '>']).map(|(at, _)| at);
     for end in ends.chain([text.len()]) {
         let part = text.get(from..end).unwrap_or_default();
         let (name, blocks) = match part.rsplit_once(':') {
@@ -154,8 +212,12 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, PatternTextError> {
         };
         let number = |block: &str| !block.is_empty() && block.bytes().all(|b| b.is_ascii_digit());
         if blocks.split('.').all(number) && name != Some("") {
-            pieces.push((name, blocks));
+            pieces.push((link, name, blocks));
             from = end + 1;
+            link = match text.as_bytes().get(end) {
+                Some(b'<') => Link::Return,
+                _ => Link::Call,
+            };
         }
     }
     if from <= text.len() {
@@ -192,15 +254,7 @@ fn blocks_of(
             });
         }
         if let Some(&from) = blocks.last() {
-            let next = successors(function, from);
-            if !next.contains(&block) {
-                return Err(PatternTextError::NoEdge {
-                    function: name(),
-                    from: from.as_u32(),
-                    to: block.as_u32(),
-                    next: next.iter().map(|next| next.as_u32()).collect(),
-                });
-            }
+            check_edge(function, from, block, name)?;
         }
         blocks.push(block);
     }
@@ -281,6 +335,99 @@ fn check_call(
     })
 }
 
+/// Makes sure that a part can be what follows the end of the one before, which `caller`, if that is known, called.
+fn check_return(
+    program: &Program,
+    names: &Names,
+    callee: Option<&Part>,
+    caller: Option<&Part>,
+    function: &Function,
+    blocks: &[BlockId],
+) -> Result<(), PatternTextError> {
+    let name = |function| names.function(function).to_owned();
+    if let Some(callee) = callee
+        && let (Some(code), Some(&last)) = (program.function(callee.function), callee.blocks.last())
+        && !ends(code, last)
+    {
+        let code_blocks = code.cfg.blocks.iter();
+        let ending =
+            code_blocks.filter(|(id, block)| block.kind == BlockKind::Code && ends(code, *id));
+        return Err(PatternTextError::NoEnd {
+            function: name(callee.function),
+            block: last.as_u32(),
+            ends: ending.map(|(id, _)| id.as_u32()).collect(),
+        });
+    }
+    let Some(&first) = blocks.first() else {
+        return Ok(());
+    };
+    let Some(caller) = caller else {
+        let mut calls = function.cfg.blocks.iter();
+        let behind = calls.any(|(id, block)| {
+            matches!(block.end, BlockEnd::Call(_)) && successors(function, id).contains(&first)
+        });
+        return match behind {
+            true => Ok(()),
+            false => Err(PatternTextError::NotBehind {
+                function: name(function.id),
+                block: first.as_u32(),
+            }),
+        };
+    };
+    if caller.function != function.id {
+        return Err(PatternTextError::NotCaller {
+            callee: callee.map_or_else(String::new, |callee| name(callee.function)),
+            caller: name(caller.function),
+            function: name(function.id),
+        });
+    }
+    check_edge(
+        function,
+        *caller.blocks.last().unwrap_or(&first),
+        first,
+        || name(function.id),
+    )
+}
+
+/// Makes sure that a block can follow another.
+fn check_edge(
+    function: &Function,
+    from: BlockId,
+    to: BlockId,
+    name: impl Fn() -> String,
+) -> Result<(), PatternTextError> {
+    let next = successors(function, from);
+    if next.contains(&to) {
+        return Ok(());
+    }
+    Err(PatternTextError::NoEdge {
+        function: name(),
+        from: from.as_u32(),
+        to: to.as_u32(),
+        next: next.iter().map(|next| next.as_u32()).collect(),
+    })
+}
+
+/// Whether an activation may end with a block: it returns, calls a tail or throws, or lets through what somebody else throws.
+fn ends(function: &Function, block: BlockId) -> bool {
+    let cfg = &function.cfg;
+    let (mut seen, mut next) = (vec![block], vec![block]);
+    while let Some(at) = next.pop() {
+        for &edge in cfg.graph.out_edges(at) {
+            let to = cfg.edges[edge].to;
+            match cfg.blocks[to].kind {
+                BlockKind::Exit => return true,
+                BlockKind::Dispatch(_) if !seen.contains(&to) => {
+                    seen.push(to);
+                    next.push(to);
+                }
+                BlockKind::Dispatch(_) | BlockKind::Code => {}
+            }
+        }
+    }
+    false
+}
+
 fn tail_calls(function: &Function) -> bool {
     let mut blocks = function.cfg.blocks.values();
     blocks.any(|block| matches!(block.end, BlockEnd::TailCall(_)))
@@ -317,17 +464,30 @@ pub enum OccurrencesError<E> {
     /// The calls.
     #[error(transparent)]
     Calls(#[from] TargetError),
+    /// Something of a function of the pattern was left out of the path.
+    #[error(
+        "blocks of {0} were left out when the path was built; build the whole path with `afterimage build --lens paths --again`"
+    )]
+    LeftOut(String),
 }
 
-/// Counts the occurrences of a pattern and lists the first `most`. As [`WholePath::find`].
+/// Counts the occurrences of a pattern and lists the first `most`. As [`WholePath::find`]. `numbering` tells of which functions something
+/// was left out.
 ///
 /// # Errors
-/// If the path cannot be read.
+/// If the path cannot be read, or lacks blocks of the pattern's functions.
 pub fn occurrences<S: Segments>(
     path: &WholePath<S>,
     pattern: Pattern,
     most: usize,
+    numbering: &Numbering,
+    names: &Names,
 ) -> Result<Occurrences, OccurrencesError<S::Error>> {
+    let mut functions = pattern.parts().iter().map(|part| part.function);
+    if let Some(function) = functions.find(|&function| numbering.lacks(function)) {
+        let name = names.function(function).to_owned();
+        return Err(OccurrencesError::LeftOut(name));
+    }
     let found = path.find(&pattern, most)?;
     let calls = path.activations(pattern.parts()[0].function)?;
     let first = found.first.into_iter().map(|at| {
@@ -348,18 +508,28 @@ mod tests {
 
     #[test]
     fn pieces_end_where_blocks_do() {
+        let (call, back) = (Link::Call, Link::Return);
         let of = |text| pieces(text).unwrap();
-        assert_eq!(of("2.3.4"), [(None, "2.3.4")]);
+        assert_eq!(of("2.3.4"), [(call, None, "2.3.4")]);
         assert_eq!(
-            of("main:2>f:1.2"),
-            [(Some("main"), "2"), (Some("f"), "1.2")]
+            of("main:2>f:1.2<main:3>g:0"),
+            [
+                (call, Some("main"), "2"),
+                (call, Some("f"), "1.2"),
+                (back, Some("main"), "3"),
+                (call, Some("g"), "0"),
+            ]
         );
         assert_eq!(
-            of("a<b>::c:2>std::x:0"),
-            [(Some("a<b>::c"), "2"), (Some("std::x"), "0")]
+            of("a<b>::c:2<<d as e>::x:0>std::x:0"),
+            [
+                (call, Some("a<b>::c"), "2"),
+                (back, Some("<d as e>::x"), "0"),
+                (call, Some("std::x"), "0"),
+            ]
         );
         for wrong in [
-            "", "2.", ".2", "2>", ">2", ":2", "f", "2.x", "main:", "2..3", "2 3",
+            "", "2.", ".2", "2>", ">2", ":2", "f", "2.x", "main:", "2..3", "2 3", "2<", "<2",
         ] {
             let error = PatternTextError::Form(wrong.to_owned());
             assert_eq!(pieces(wrong), Err(error), "{wrong}");

@@ -8,6 +8,7 @@ mod find;
 mod fold;
 mod grammar;
 mod hot;
+mod numbering;
 mod places;
 mod position;
 mod timeline;
@@ -15,9 +16,11 @@ mod trace;
 mod traces;
 mod verify;
 
+pub use arrivals::{LineArrivals, line_arrivals};
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
 pub use contexts::{Context, ContextLimits, ContextTree, Rest};
 pub use file::{FileSegments, PathFileError, RecordedPath, recorded_path};
+pub use numbering::{NumberError, Numbering};
 pub use places::{BlockPlace, Places};
 pub use position::{PositionError, Positions};
 pub use timeline::{CallLengths, Merging, Timeline, TimelineEvent, TimelineLimits};
@@ -25,7 +28,7 @@ pub use trace::{TraceError, Unit, Visits, Window, last};
 pub use verify::{PathFinding, PathReport, PathRule, verify_path};
 
 pub use afterimage_wpp::twpp::{DynamicCfg, PathCounts, Series};
-pub use afterimage_wpp::{Part, Pattern};
+pub use afterimage_wpp::{Link, Part, Pattern};
 pub use find::{Occurrence, Occurrences, OccurrencesError, PatternTextError, occurrences, pattern};
 pub use fold::{Fold, Folded, fold};
 pub use hot::{Code, HotError, HotPath, HotPaths};

@@ -9,9 +9,7 @@ use afterimage_ids::{
 use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, EdgeKind, Program};
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{CountsLens, End, Ending, Frame, Kind, Standing, TraceFile, TraceWriter};
-use afterimage_wpp::{
-    Builder, Continuation, Directory, Limits, Node, Segment, Shape, Summary, codec,
-};
+use afterimage_wpp::{Builder, Continuation, Directory, Limits, Node, Segment, Shape, codec};
 
 /// What happens in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,9 +116,10 @@ impl Parts {
         let mut before = 0;
         self.places.clear();
         let mut summaries = Vec::new();
+        let contexts = self.directory.contexts();
         for segment in &mut self.segments {
             // What a reader makes of it has the right counts.
-            *segment = codec::canonical(segment).unwrap();
+            *segment = codec::canonical(segment, contexts.contexts()).unwrap();
             segment.before = before;
             let length =
                 |&(node, count): &(NodeId, u64)| self.directory.nodes[node].length() * count;
@@ -419,9 +418,7 @@ impl Walk<'_> {
             directory: Directory {
                 nodes: self.nodes,
                 continuations: self.continuations,
-                summaries: Vec::<Summary>::new(),
-                bits: 0,
-                left_out: String::new(),
+                ..Directory::default()
             },
             segments: Vec::new(),
             places: Vec::new(),

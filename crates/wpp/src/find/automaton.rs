@@ -4,23 +4,22 @@ use afterimage_ids::{BlockId, FuncId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::Pattern;
+use super::{Link, Pattern};
 
 /// The number of a state of an activation.
 pub(super) type State = u32;
 
 /// How far an activation is in the pattern's parts.
 ///
-/// The first part may begin anywhere; the others are executed from the activation's beginning, if the caller was ready for
-/// them when it called.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// The first part may begin anywhere. The others begin where a call or a return leads, if the activation before was ready for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Progress {
     /// How many blocks of the first part the latest blocks are: the longest prefix.
     latest: u32,
-    /// How many blocks it has executed, while it may be in a later part; 0 otherwise.
-    executed: u32,
-    /// The later parts of which its blocks are the first so many, as bits.
-    later: u64,
+    /// With which blocks of the other parts, and all before them in their parts, the latest blocks end: ascending, numbered through the pattern.
+    others: Vec<u32>,
+    /// The parts that may begin with the next block, as bits.
+    waiting: u64,
 }
 
 /// Reads the blocks of activations. States are numbered when they come up.
@@ -28,6 +27,10 @@ pub(super) struct Automaton<'a> {
     pattern: &'a Pattern,
     /// Knuth, Morris and Pratt's failure function of the first part: for each of its prefixes the longest proper one with which it ends.
     failure: Vec<u32>,
+    /// The number of each part's first block.
+    starts: Vec<u32>,
+    /// The parts that begin with their activations, as bits.
+    calls: u64,
     states: Vec<Progress>,
     numbers: HashMap<Progress, State, FxBuildHasher>,
 }
@@ -37,9 +40,18 @@ impl<'a> Automaton<'a> {
     pub(super) const NOTHING: State = 0;
 
     pub(super) fn new(pattern: &'a Pattern) -> Self {
+        let starts = pattern.parts.iter().scan(0, |next, part| {
+            let start = *next;
+            *next += part.blocks.len() as u32;
+            Some(start)
+        });
         let mut automaton = Self {
             pattern,
             failure: failure(&pattern.parts[0].blocks),
+            starts: starts.collect(),
+            calls: pattern.parts.iter().rev().fold(0, |bits, part| {
+                bits << 1 | u64::from(part.link == Link::Call)
+            }),
             states: Vec::new(),
             numbers: HashMap::default(),
         };
@@ -48,34 +60,78 @@ impl<'a> Automaton<'a> {
     }
 
     fn number(&mut self, progress: Progress) -> State {
-        *self.numbers.entry(progress).or_insert_with(|| {
-            self.states.push(progress);
-            self.states.len() as State - 1
-        })
+        if let Some(&state) = self.numbers.get(&progress) {
+            return state;
+        }
+        let state = self.states.len() as State;
+        self.states.push(progress.clone());
+        self.numbers.insert(progress, state);
+        state
+    }
+
+    /// The parts that may follow an activation's blocks in this way, as bits.
+    fn next(&self, state: State, link: Link) -> u64 {
+        let parts = self.pattern.parts.iter().enumerate().skip(1);
+        let next = parts.filter(|&(number, part)| {
+            part.link == link && self.ready(&self.states[state as usize], number - 1)
+        });
+        next.fold(0, |bits, (number, _)| bits | 1 << number)
+    }
+
+    /// The state of an activation of which some parts may follow.
+    fn waiting(&mut self, state: State, waiting: u64) -> State {
+        let progress = &self.states[state as usize];
+        if progress.waiting == waiting {
+            return state;
+        }
+        let progress = Progress {
+            waiting,
+            ..progress.clone()
+        };
+        self.number(progress)
     }
 
     /// The state of an activation that begins.
     pub(super) fn enter(&mut self, caller: State, function: FuncId) -> State {
-        let caller = self.states[caller as usize];
-        let mut later = 0;
-        for (number, part) in self.pattern.parts.iter().enumerate().skip(1) {
-            if part.function == function && self.ready(caller, number - 1) {
-                later |= 1 << number;
+        let mut next = self.next(caller, Link::Call);
+        for (number, part) in self.pattern.parts.iter().enumerate() {
+            if part.function != function {
+                next &= !(1 << number);
             }
         }
-        self.number(Progress {
-            later,
-            ..Progress::default()
-        })
+        self.waiting(Self::NOTHING, next)
+    }
+
+    /// The state of a caller behind a call.
+    pub(super) fn leave(&mut self, caller: State, callee: State) -> State {
+        let next = self.next(callee, Link::Return);
+        let own = self.states[caller as usize].waiting & self.calls;
+        self.waiting(caller, own | next)
+    }
+
+    /// The state of an activation behind calls of functions that are not in the pattern.
+    pub(super) fn pass(&mut self, state: State) -> State {
+        self.waiting(state, self.states[state as usize].waiting & self.calls)
+    }
+
+    /// The state of the innermost of so many activations when those in it have ended, if all that it can have done besides is to call others, and that
+    /// changes nothing.
+    pub(super) fn ended(&mut self, stack: &[State], kept: usize) -> Option<State> {
+        let mut top = stack.last().copied().unwrap_or(Self::NOTHING);
+        for at in (kept..stack.len()).rev() {
+            let caller = at.checked_sub(1).map_or(Self::NOTHING, |at| stack[at]);
+            top = self.leave(caller, top);
+        }
+        let returns = !self.calls;
+        Some(top).filter(|&top| kept == 0 || self.states[top as usize].waiting & returns == 0)
     }
 
     /// Whether a part is complete.
-    fn ready(&self, progress: Progress, part: usize) -> bool {
-        let length = self.pattern.parts[part].blocks.len();
-        if part == 0 {
-            progress.latest as usize == length
-        } else {
-            progress.later >> part & 1 == 1 && progress.executed as usize == length
+    fn ready(&self, progress: &Progress, part: usize) -> bool {
+        let length = self.pattern.parts[part].blocks.len() as u32;
+        match part {
+            0 => progress.latest == length,
+            _ => progress.others.contains(&(self.starts[part] + length - 1)),
         }
     }
 
@@ -87,11 +143,11 @@ impl<'a> Automaton<'a> {
         blocks: &[BlockId],
         mut complete: impl FnMut(usize),
     ) -> State {
-        let mut progress = self.states[state as usize];
+        let mut progress = self.states[state as usize].clone();
         let last = self.pattern.parts.len() - 1;
         for (position, &block) in blocks.iter().enumerate() {
             self.step(&mut progress, function, block);
-            if self.ready(progress, last) {
+            if self.ready(&progress, last) {
                 complete(position);
             }
         }
@@ -108,18 +164,21 @@ impl<'a> Automaton<'a> {
             }
             progress.latest = (latest + usize::from(first[latest] == block)) as u32;
         }
-        let (mut rest, at) = (progress.later, progress.executed as usize);
-        while rest != 0 {
-            let part = rest.trailing_zeros();
-            rest &= rest - 1;
-            if parts[part as usize].blocks.get(at) != Some(&block) {
-                progress.later &= !(1 << part);
-            }
+        let (waiting, before) = (progress.waiting, std::mem::take(&mut progress.others));
+        progress.waiting = 0;
+        if waiting == 0 && before.is_empty() {
+            return;
         }
-        progress.executed = match progress.later {
-            0 => 0,
-            _ => progress.executed + 1,
-        };
+        for (number, part) in parts.iter().enumerate().skip(1) {
+            let (start, blocks) = (self.starts[number], &part.blocks);
+            if waiting >> number & 1 == 1 && part.function == function && blocks[0] == block {
+                progress.others.push(start);
+            }
+            let end = start + blocks.len() as u32 - 1;
+            let own = before.iter().filter(|&&at| (start..end).contains(&at));
+            let goes_on = own.filter(|&&at| blocks[(at - start) as usize + 1] == block);
+            progress.others.extend(goes_on.map(|at| at + 1));
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Where an occurrence begins, given its end.
 
-use super::{Match, Pattern};
+use super::{Link, Match, Pattern};
 use crate::{Cursor, PathError, Segments};
 
-/// Goes back from the last block: within an activation its callees are stepped over, from its first block to the caller.
+/// Goes back from the last block: within an activation its callees are stepped over, from its first block to the caller, from where it was
+/// returned to into the callee.
 pub(super) fn beginning<S: Segments>(
     cursor: &mut Cursor<'_, S>,
     pattern: &Pattern,
@@ -17,7 +18,10 @@ pub(super) fn beginning<S: Segments>(
             first = previous(cursor, first, depth)?;
         }
         if number > 0 {
-            depth = depth.saturating_sub(1);
+            depth = match part.link {
+                Link::Call => depth.saturating_sub(1),
+                Link::Return => depth + 1,
+            };
             first = previous(cursor, first, depth)?;
         }
     }

@@ -156,10 +156,12 @@ impl<'s, 'a, 'p> Counting<'s, 'a, 'p> {
 
     /// The outcome, if it is known or obvious; otherwise the frame in which to find it.
     fn at_once(&mut self, symbol: Symbol, state: State) -> Result<Outcome, Frame> {
-        let nothing = Outcome { state, count: 0 };
         if !self.search.concerns(symbol) {
-            return Ok(nothing);
+            // An activation of the pattern's functions executes none of its blocks there.
+            let state = self.automaton.pass(state);
+            return Ok(Outcome { state, count: 0 });
         }
+        let nothing = Outcome { state, count: 0 };
         let Some(id) = symbol.as_rule() else {
             return Ok(match symbol.as_node() {
                 Some(node) => self.node(symbol, node, state),
@@ -203,11 +205,14 @@ impl<'s, 'a, 'p> Counting<'s, 'a, 'p> {
         outcome
     }
 
-    /// A call leaves its caller as it was.
-    fn seen_from_outside(&self, symbol: Symbol, state: State, inside: Outcome) -> Outcome {
+    /// A call leaves its caller as it was, but for what may follow.
+    fn seen_from_outside(&mut self, symbol: Symbol, state: State, inside: Outcome) -> Outcome {
         let rule = symbol.as_rule().map(|rule| self.search.rule(rule).kind);
         match rule {
-            Some(Kind::Call(_)) => Outcome { state, ..inside },
+            Some(Kind::Call(_)) => Outcome {
+                state: self.automaton.leave(state, inside.state),
+                ..inside
+            },
             _ => inside,
         }
     }
