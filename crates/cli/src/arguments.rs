@@ -4,8 +4,34 @@ use std::env::VarError;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use afterimage_query::location::number;
 use afterimage_record::Command;
 use anyhow::{Result, anyhow, bail};
+
+/// Which call of a function, as `--call` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    Kth(u64),
+    Last,
+}
+
+impl std::str::FromStr for Which {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match (text, number(text)) {
+            ("last", _) => Ok(Self::Last),
+            (_, Some(number)) if number > 0 => Ok(Self::Kth(number)),
+            _ => Err("give a number from 1 on, or last"),
+        }
+    }
+}
+
+/// A number of entries, from 1.
+pub(crate) fn entries(text: &str) -> Result<u64, &'static str> {
+    let entries = number(text).filter(|&entries| entries > 0);
+    entries.ok_or("give a number from 1 on")
+}
 
 /// What a guest is run with.
 #[derive(Clone, Debug, clap::Args)]

@@ -21,7 +21,8 @@ use crate::progress::Bar;
 Examples:
   afterimage build --lens paths app.aft
   afterimage build --lens paths --exclude memcpy app.aft
-  afterimage build --lens paths --start 'parse#3' --stop 'parse#4' app.aft")]
+  afterimage build --lens paths --start 'parse#3' --stop 'parse#4' app.aft
+  afterimage build --lens paths --start app.c:42#1000 app.aft")]
 pub(crate) struct Arguments {
     /// What to add
     #[arg(long)]
@@ -78,7 +79,7 @@ pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Recor
     let left_out = &path.segments().directory().left_out;
     if !left_out.is_empty() {
         say(format_args!(
-            "the path in {} lacks {left_out}: what follows counts and numbers only what is there; exact counts of all: afterimage profile",
+            "the path in {} lacks {left_out}: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile",
             at.display()
         ));
     }

@@ -8,10 +8,11 @@ use afterimage_present::{
 };
 use afterimage_program::{Names, SourceMap};
 use afterimage_query::paths::{Places, kth_call};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 
+use crate::arguments::Which;
 use crate::exit::Exit;
-use crate::lens::{Traced, traced};
+use crate::lens::{Traced, numbering, traced, which_call};
 use crate::output::{Color, SourceFiles, write};
 
 /// Show who called whom, exactly, and single calls
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     function: Option<String>,
     /// Its K-th call, from 1, or the last: who called, from where, when, for how long
     #[arg(long, value_name = "K|last", requires = "function")]
-    call: Option<String>,
+    call: Option<Which>,
     /// Only the first N rows of each table of text
     #[arg(long, value_name = "N", default_value_t = 25)]
     top: usize,
@@ -66,7 +67,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let names = traced.loaded.names(&source);
     let function = arguments.function.as_deref();
     let function = function.map(|text| traced.function(&names, text));
-    match (function.transpose()?, &arguments.call) {
+    match (function.transpose()?, arguments.call) {
         (Some(function), Some(which)) => call(arguments, traced, function, which, &names, &source),
         (function, _) => graph(arguments, traced, function, &names),
     }
@@ -105,28 +106,15 @@ fn call(
     arguments: &Arguments,
     traced: &Traced,
     function: FuncId,
-    which: &str,
+    which: Which,
     names: &Names,
     source: &SourceMap<'_>,
 ) -> Result<()> {
     let name = names.function(function);
-    let count = traced.path.activations(function)?.count();
-    let number = match which {
-        _ if count == 0 => bail!("{name} was never called"),
-        "last" => count,
-        which => match which.parse() {
-            Ok(number) if (1..=count).contains(&number) => number,
-            Ok(_) => bail!(
-                "{name} was called {}, so there is no call {which}",
-                match count {
-                    1 => "once".to_owned(),
-                    count => format!("{count} times"),
-                }
-            ),
-            Err(_) => bail!("--call {which}: give a number from 1 on, or last"),
-        },
-    };
-    let calls = kth_call(&traced.path, function, number)?;
+    let (kept, _) = which_call(&traced.path, function, name, which)?;
+    let calls = kth_call(&traced.path, function, kept)?;
+    let number = numbering(&traced.path).of_kept(function, kept);
+    let number = number.unwrap_or(kept);
     let out = arguments.output.as_deref();
     let places = Places::new(&traced.loaded.program, &traced.loaded.bytes, source);
     let scene = Scene {

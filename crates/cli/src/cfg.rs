@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use afterimage_placement::{Mode, PlanOptions, Probe, Site, plan};
 use afterimage_present::{Whole, dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
 use afterimage_program::{BlockKind, Function, dump};
-use afterimage_query::paths::{DynamicGraph, GraphNodes};
+use afterimage_query::paths::{DynamicGraph, GraphNodes, Whose};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Serialize;
 
+use crate::arguments::Which;
 use crate::build;
 use crate::exit::Exit;
 use crate::input::{self, Kind, Loaded};
+use crate::lens::{numbering, which_call};
 use crate::output::{Color, harmless, write};
 use crate::record::counted;
 
@@ -26,7 +28,8 @@ Examples:
   afterimage cfg app.wasm --function main
   afterimage cfg app.wasm --function 12 --format dot | dot -Tsvg > graph.svg
   afterimage cfg app.aft --function main --dynamic
-  afterimage cfg app.aft --function f --dynamic --call 3 --format dot")]
+  afterimage cfg app.aft --function f --dynamic --call 3 --format dot
+  afterimage cfg app.aft --function f --dynamic --call last")]
 pub(crate) struct Arguments {
     /// The function, by index, name or demangled name
     #[arg(long, value_name = "F")]
@@ -37,9 +40,14 @@ pub(crate) struct Arguments {
     /// What a call executed and when, from a recording
     #[arg(long, conflicts_with = "counters")]
     dynamic: bool,
-    /// Which call, from 1, in the order in which they begin [default: 1]
-    #[arg(long, value_name = "K", requires = "dynamic", conflicts_with = "trace")]
-    call: Option<u64>,
+    /// Which call, from 1, in the order in which they begin, or the last [default: 1]
+    #[arg(
+        long,
+        value_name = "K|last",
+        requires = "dynamic",
+        conflicts_with = "trace"
+    )]
+    call: Option<Which>,
     /// Instead of a call: which unique path trace, as `afterimage paths` numbers them
     #[arg(long, value_name = "I", requires = "dynamic")]
     trace: Option<usize>,
@@ -232,7 +240,19 @@ fn dynamic(arguments: &Arguments, loaded: &Loaded, function: &Function, name: &s
     };
     let graph = match arguments.trace {
         Some(trace) => DynamicGraph::of_trace(&path, function.id, trace, nodes),
-        None => DynamicGraph::of_call(&path, function.id, arguments.call.unwrap_or(1), nodes),
+        None => {
+            let which = arguments.call.unwrap_or(Which::Kth(1));
+            let call = which_call(&path, function.id, name, which);
+            let (kept, calls) = call.with_context(|| at.display().to_string())?;
+            let graph = DynamicGraph::of_call(&path, function.id, kept, nodes);
+            graph.map(|mut graph| {
+                if let Whose::Call { number, of, .. } = &mut graph.whose {
+                    *number = numbering(&path).of_kept(function.id, kept).unwrap_or(kept);
+                    *of = calls;
+                }
+                graph
+            })
+        }
     };
     let graph = graph.with_context(|| format!("{}: {name}", at.display()))?;
     let whole = match arguments.whole {

@@ -1,10 +1,13 @@
 //! Options that leave parts of a path out.
 
+use std::collections::BTreeSet;
+
 use afterimage_ids::FuncId;
-use afterimage_program::Program;
+use afterimage_program::SourceMap;
 use afterimage_query::Resolver;
-use afterimage_query::location::{Occurrence, Place};
-use afterimage_record::{Filter, Mark, PathFilter};
+use afterimage_query::location::{Form, Occurrence, Place, form, number, split_occurrence};
+use afterimage_query::paths::line_arrivals;
+use afterimage_record::{Filter, Mark, MarkedCode, PathFilter};
 use anyhow::{Context, Result, bail};
 
 use crate::input::Loaded;
@@ -22,10 +25,10 @@ pub(crate) struct FilterArguments {
     /// Keep what is executed between two times, both included
     #[arg(long, value_name = "T1..T2")]
     window: Option<String>,
-    /// Keep nothing before the K-th call of a function, or execution of an instruction
+    /// Keep nothing before the K-th call of a function, arrival at a line, or execution of an instruction
     #[arg(long, value_name = "PLACE#K")]
     start: Option<String>,
-    /// Keep nothing after the K-th call of a function, or execution of an instruction
+    /// Keep nothing after the K-th call of a function, arrival at a line, or execution of an instruction
     #[arg(long, value_name = "PLACE#K")]
     stop: Option<String>,
 }
@@ -62,7 +65,7 @@ impl FilterArguments {
         };
         let mark = |text: &Option<String>, option: &str| -> Result<Option<Mark>> {
             let Some(text) = text else { return Ok(None) };
-            let mark = mark(&loaded.program, &resolver, text);
+            let mark = mark(loaded, &source, &resolver, text);
             mark.map(Some).with_context(|| format!("{option} {text}"))
         };
         let keep = Filter {
@@ -102,8 +105,9 @@ impl FilterArguments {
 
 /// `T1..T2`.
 fn window(text: &str) -> Result<(u64, u64)> {
-    let time = |text: &str| text.strip_prefix("t=").unwrap_or(text).parse::<u64>();
-    let Some((Ok(from), Ok(to))) = text.split_once("..").map(|(a, b)| (time(a), time(b))) else {
+    let time = |text: &str| number(text.strip_prefix("t=").unwrap_or(text));
+    let Some((Some(from), Some(to))) = text.split_once("..").map(|(a, b)| (time(a), time(b)))
+    else {
         bail!(
             "--window {text}: write two times, such as 1000..2000; they count executed blocks from 1"
         );
@@ -115,21 +119,50 @@ fn window(text: &str) -> Result<(u64, u64)> {
 }
 
 /// `PLACE#K`.
-fn mark(program: &Program, resolver: &Resolver<'_>, text: &str) -> Result<Mark> {
+fn mark(
+    loaded: &Loaded,
+    source: &SourceMap<'_>,
+    resolver: &Resolver<'_>,
+    text: &str,
+) -> Result<Mark> {
+    let program = &loaded.program;
     let resolved = resolver.location(text)?;
     let number = match resolved.occurrence {
         None => 1,
         Some(Occurrence::Kth(number)) => number,
-        Some(Occurrence::Last) => {
-            bail!("which is the last is known only afterwards; write a number")
-        }
+        Some(Occurrence::Last) => bail!(
+            "which is the last is known only when the run is over; write a number (afterimage profile counts calls and lines)"
+        ),
     };
     let (function, op) = match resolved.place {
         Place::Function(function) => (function, None),
         Place::Operator(function, op) => (function, Some(op)),
-        Place::Line(..) => bail!(
-            "a line may begin in several blocks; write a function, or an instruction as function+0x2a or @0x1f3"
-        ),
+        Place::Line(line, operators) => {
+            let place = split_occurrence(text).map_or(text, |split| split.0);
+            if let Form::Line {
+                column: Some(_), ..
+            } = form(place)
+            {
+                bail!("arrivals are counted by line: leave the column out");
+            }
+            let functions: BTreeSet<FuncId> = operators.iter().map(|(id, _)| *id).collect();
+            let mut places = Vec::new();
+            for function in functions.into_iter().filter_map(|id| program.function(id)) {
+                let found = line_arrivals(program, &loaded.bytes, source, function, line)?;
+                let Some(found) = found else {
+                    bail!(
+                        "which blocks are executed does not tell the arrivals there; write a function, or an instruction as function+0x2a or @0x1f3"
+                    );
+                };
+                places.push(MarkedCode {
+                    function: found.function,
+                    inside: found.inside,
+                    entry: found.entry,
+                    over: found.over,
+                });
+            }
+            return Ok(Mark { places, number });
+        }
     };
     let Some(defined) = program.function(function) else {
         bail!("it is imported, and has no blocks; name a function that the program defines");
@@ -141,9 +174,5 @@ fn mark(program: &Program, resolver: &Resolver<'_>, text: &str) -> Result<Mark> 
     let Some(block) = block else {
         bail!("the instruction cannot be reached");
     };
-    Ok(Mark {
-        function,
-        block,
-        number,
-    })
+    Ok(Mark::block(function, block, number))
 }

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use afterimage_ids::FuncId;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_query::paths::{FileSegments, Positions, RecordedPath};
+use afterimage_query::paths::{FileSegments, NumberError, Numbering, Positions, RecordedPath};
 use afterimage_query::{Stop, stops};
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Result, bail};
 
+use crate::arguments::Which;
 use crate::build;
 use crate::input::{self, Loaded};
 
@@ -51,6 +52,7 @@ impl Traced {
     ) -> Positions<'a, FileSegments> {
         let Loaded { program, bytes, .. } = &self.loaded;
         Positions::new(&self.path, program, bytes, names, source, &self.stops)
+            .numbered(numbering(&self.path))
     }
 
     /// A function that the module defines, by what a user calls it.
@@ -63,5 +65,30 @@ impl Traced {
             );
         }
         Ok(function)
+    }
+}
+
+/// Which calls of the whole run those of the path are.
+pub(crate) fn numbering(path: &RecordedPath) -> Numbering {
+    Numbering::of(path.segments().directory())
+}
+
+/// Which of a function's calls in the path is the one that a user asks for: its number there, and how many there were in the run.
+pub(crate) fn which_call(
+    path: &RecordedPath,
+    function: FuncId,
+    name: &str,
+    which: Which,
+) -> Result<(u64, u64)> {
+    let numbering = numbering(path);
+    let count = path.activations(function)?.count();
+    let kept = match which {
+        Which::Kth(number) => numbering.kept(function, number, count),
+        Which::Last => numbering.last(function, count),
+    };
+    match kept {
+        Ok(kept) => Ok((kept, numbering.calls(function, count).unwrap_or(count))),
+        Err(NumberError::Never) => bail!("{name} was never called"),
+        Err(error) => bail!("{name}: {error}"),
     }
 }

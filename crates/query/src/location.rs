@@ -123,7 +123,7 @@ pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), Resolv
     if which == "last" {
         return Ok((place, Some(Occurrence::Last)));
     }
-    match decimal(which) {
+    match number(which) {
         Some(0) => Err(ResolveError::Zeroth(text.to_owned())),
         Some(k) => Ok((place, Some(Occurrence::Kth(k)))),
         None => Ok((text, None)),
@@ -132,7 +132,7 @@ pub fn split_occurrence(text: &str) -> Result<(&str, Option<Occurrence>), Resolv
 
 /// Reads the form of a place, without `#K`.
 pub fn form(text: &str) -> Form<'_> {
-    if let Some(offset) = text.strip_prefix('@').and_then(number) {
+    if let Some(offset) = text.strip_prefix('@').and_then(offset) {
         return Form::Offset(OrigOffset(offset));
     }
     if let Some((rest, last)) = text
@@ -163,7 +163,7 @@ pub fn form(text: &str) -> Form<'_> {
     let within = text
         .rsplit_once('+')
         .filter(|(function, _)| !function.is_empty());
-    match within.and_then(|(function, distance)| Some((function, number(distance)?))) {
+    match within.and_then(|(function, distance)| Some((function, offset(distance)?))) {
         Some((function, distance)) => Form::Within { function, distance },
         None => Form::Function(text),
     }
@@ -178,7 +178,7 @@ pub(crate) fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// A number without sign: decimal, or hexadecimal after `0x`.
-fn number(text: &str) -> Option<u32> {
+fn offset(text: &str) -> Option<u32> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
             u32::from_str_radix(hex, 16).ok()
@@ -186,6 +186,22 @@ fn number(text: &str) -> Option<u32> {
         Some(_) => None,
         None => decimal(text).and_then(|n| u32::try_from(n).ok()),
     }
+}
+
+/// A decimal number without sign, as written by a person or by our own reports: with a comma or an underscore before every third
+/// digit from the right, or without.
+pub fn number(text: &str) -> Option<u64> {
+    let separator = if text.contains('_') { '_' } else { ',' };
+    let mut groups = text.split(separator);
+    let first = groups.next()?;
+    let mut digits = first.to_owned();
+    for group in groups {
+        if group.len() != 3 || !(1..=3).contains(&first.len()) {
+            return None;
+        }
+        digits.push_str(group);
+    }
+    decimal(&digits)
 }
 
 /// A decimal number without sign.
@@ -219,6 +235,27 @@ mod tests {
             split("f#99999999999999999999"),
             ("f#99999999999999999999", None)
         );
+    }
+
+    #[test]
+    fn digits_may_be_grouped_as_reports_write_them() {
+        assert_eq!(number("1234567"), Some(1_234_567));
+        assert_eq!(number("1,234,567"), Some(1_234_567));
+        assert_eq!(number("1_000"), Some(1000));
+        assert_eq!(split_occurrence("f#1,000").unwrap().0, "f");
+        for wrong in [
+            "",
+            ",",
+            "1,00",
+            "1,0000",
+            ",000",
+            "1000,000",
+            "1,_000",
+            "1_000,000",
+            "-1,000",
+        ] {
+            assert_eq!(number(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Positions in a run, as people write them.
 //!
 //! ```text
-//! 123456, t=123456   the block that is executed as the 123456th
+//! 123456, t=123,456  the block that is executed as the 123456th
 //! start, end         the first block, the last
 //! -1, -1000          the last block, the 1000th from the end
 //! 50%, 99.9%         so much of the run; rounded down, but not below the first block
@@ -23,7 +23,8 @@ use afterimage_wpp::{Marks, MarksError, PathError, Segments, TargetError, WholeP
 use thiserror::Error as ThisError;
 
 use super::arrivals::Arrivals;
-use crate::location::{Form, Occurrence, Place, ResolveError, form, split_occurrence};
+use super::numbering::{NumberError, Numbering};
+use crate::location::{self, Form, Occurrence, Place, ResolveError, form, split_occurrence};
 use crate::{Line, ProfileError, Resolver, Stop};
 
 /// Finds positions in a run.
@@ -34,6 +35,7 @@ pub struct Positions<'a, S> {
     names: &'a Names,
     source: &'a SourceMap<'a>,
     stops: &'a [Stop],
+    numbering: Numbering,
 }
 
 /// Why a text is no position of a run. `E` is why a segment of its path cannot be loaded.
@@ -46,13 +48,20 @@ pub enum PositionError<E: Error + 'static> {
     #[error("the run executed no block, so it has no positions")]
     Empty,
     /// No such block was executed.
-    #[error("the run has {length} blocks, from t=1 to t={length}; there is no {text}")]
+    #[error(
+        "the run has {length} blocks, from t=1 to t={length}; there is no {text}; the nearest is t={nearest}"
+    )]
     Outside {
         /// What was written.
         text: String,
         /// How many blocks were executed.
         length: u64,
+        /// The nearest time that there is.
+        nearest: u64,
     },
+    /// After `t=` stands no number.
+    #[error("\"{0}\" is no time: write a number of executed blocks, from t=1 to t={1}")]
+    Time(String, u64),
     /// It is no part of a whole.
     #[error("\"{0}\" is no part of the run: write 0% to 100%, with at most nine decimals")]
     Percent(String),
@@ -65,7 +74,10 @@ pub enum PositionError<E: Error + 'static> {
         happened: &'static str,
     },
     /// It was not there so often.
-    #[error("{what} was {happened} {}, so there is no #{number}", times(*count))]
+    #[error(
+        "{what} was {happened} {}, so there is no #{number}; the last is #{count}",
+        times(*count)
+    )]
     Fewer {
         /// The place.
         what: String,
@@ -90,11 +102,14 @@ pub enum PositionError<E: Error + 'static> {
         "the arrivals at {0} cannot be told apart: a call there may return or throw to the same block; write another line, or a time"
     )]
     Ambiguous(String),
-    /// Something was left out of the recording.
+    /// Something was left out of the path.
     #[error(
-        "the recording leaves out code of functions with {0}, so arrivals there cannot be counted; write a time"
+        "the path lacks code of functions with {0}, so executions of it cannot be counted; write a time, or build the whole path with `afterimage build --lens paths --again`"
     )]
     LeftOut(String),
+    /// The call was left out of the path.
+    #[error("{0}: {1}")]
+    Call(String, NumberError),
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<E>),
@@ -126,7 +141,14 @@ impl<'a, S: Segments> Positions<'a, S> {
             names,
             source,
             stops,
+            numbering: Numbering::default(),
         }
+    }
+
+    /// Of a path of which something was left out: calls have the numbers that they have in the whole run.
+    #[must_use]
+    pub fn numbered(self, numbering: Numbering) -> Self {
+        Self { numbering, ..self }
     }
 
     /// The time of a position. A number is found in O(1); the k-th call or execution in O(log n) for each rule on the way down, after a
@@ -139,9 +161,10 @@ impl<'a, S: Segments> Positions<'a, S> {
         if length == 0 {
             return Err(PositionError::Empty);
         }
-        let outside = || PositionError::Outside {
+        let outside = |nearest| PositionError::Outside {
             text: text.to_owned(),
             length,
+            nearest,
         };
         let text = text.trim();
         match text {
@@ -158,21 +181,25 @@ impl<'a, S: Segments> Positions<'a, S> {
             (None, Some(digits)) => (true, digits),
             (None, None) => (false, text),
         };
-        if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            let number: u64 = digits.parse().map_err(|_| outside())?;
-            if number == 0 || number > length {
-                return Err(outside());
+        let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
+            && digits
+                .chars()
+                .all(|c| c.is_ascii_digit() || ",_".contains(c));
+        // What is too large for a number is too late.
+        let time = match location::number(digits) {
+            None if is_number && digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(u64::MAX),
+            time => time,
+        };
+        match time {
+            Some(time) if (1..=length).contains(&time) && from_end => Ok(length + 1 - time),
+            Some(time) if (1..=length).contains(&time) => Ok(time),
+            Some(time) if (time == 0) == from_end => Err(outside(length)),
+            Some(_) => Err(outside(1)),
+            None if is_number || text.starts_with("t=") => {
+                Err(PositionError::Time(text.to_owned(), length))
             }
-            return Ok(if from_end {
-                length + 1 - number
-            } else {
-                number
-            });
+            None => self.place(text),
         }
-        if text.starts_with("t=") {
-            return Err(outside());
-        }
-        self.place(text)
     }
 
     fn place(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
@@ -186,6 +213,10 @@ impl<'a, S: Segments> Positions<'a, S> {
                 let block = code.and_then(|code| code.block_of(op));
                 let offset = self.offset(function, op);
                 let block = block.ok_or(PositionError::Unreachable(offset))?;
+                let what = || format!("the operator at {offset}");
+                if self.numbering.lacks(function) {
+                    return Err(PositionError::LeftOut(what()));
+                }
                 let nodes = self.path.nodes().iter();
                 let own = nodes.filter(|(_, node)| node.function == function);
                 let targets = own.filter_map(|(id, node)| {
@@ -193,7 +224,6 @@ impl<'a, S: Segments> Positions<'a, S> {
                     Some((id, at as u64))
                 });
                 let executions = self.path.executions(targets)?;
-                let what = || format!("the operator at {offset}");
                 let number = number(which, executions.count(), "executed", what)?;
                 let found = executions.select(number)?;
                 Ok(found.map_or(0, |found| found.time))
@@ -225,7 +255,16 @@ impl<'a, S: Segments> Positions<'a, S> {
             return Err(PositionError::Imported(name()));
         }
         let calls = self.path.activations(function)?;
-        let number = number(which, calls.count(), "called", name)?;
+        if !self.numbering.lacks(function) {
+            let number = number(which, calls.count(), "called", name)?;
+            return Ok(calls.select(number)?.map_or(0, |found| found.time));
+        }
+        let count = calls.count();
+        let kept = match which {
+            Occurrence::Kth(number) => self.numbering.kept(function, number, count),
+            Occurrence::Last => self.numbering.last(function, count),
+        };
+        let number = kept.map_err(|error| PositionError::Call(name(), error))?;
         Ok(calls.select(number)?.map_or(0, |found| found.time))
     }
 
@@ -238,6 +277,9 @@ impl<'a, S: Segments> Positions<'a, S> {
         let what = || format!("{}:{}", self.source.path(line.file), line.number);
         let mut arrivals = Arrivals::new(self.path);
         for function in functions {
+            if self.numbering.lacks(function) {
+                return Err(PositionError::LeftOut(what()));
+            }
             arrivals.add(self.program, self.module, self.source, function, line)?;
         }
         if arrivals.leaves_out() {

@@ -7,7 +7,7 @@ use afterimage_paths::{Cuts, ExecutedPath, FinalFrame, Finish, PathPlan, Regener
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::{End, Ending, Kind, SectionWriter, Standing, TraceFile, TraceWriter};
 use afterimage_wpp::codec::{self, NodeContext};
-use afterimage_wpp::{Directory, Limits, Segment, Summary};
+use afterimage_wpp::{Directory, Limits, Partial, Segment, Summary};
 
 use super::WordReader;
 use super::filter::{Filter, FilterSink};
@@ -58,7 +58,7 @@ pub fn build_paths(
     let live = live_words(file, program)?;
     let cut = file.end()?.is_none();
     let segments = out.section(Kind::PATHS, None)?;
-    let (nodes, (time, bits), (summaries, stored)) =
+    let ((nodes, partial), (time, bits), (summaries, stored)) =
         coded(segments, &filter.keep, |sink| match live {
             Some((plan, words)) => compact(run, &plan, words, sink),
             None => {
@@ -76,6 +76,7 @@ pub fn build_paths(
             (true, true) => CUT.to_owned(),
             (true, false) => format!("{}; {CUT}", filter.left_out),
         },
+        partial: Some(partial),
     };
     out.whole(Kind::PATH_INDEX, &directory.encode())?;
     let kept = directory.nodes.values().filter(|node| node.left_out == 0);
@@ -166,7 +167,7 @@ fn coded<R>(
     section: SectionWriter,
     filter: &Filter,
     paths: impl FnOnce(SegmentSink<'_>) -> Result<(SegmentSink<'_>, R), RecordError>,
-) -> Result<(Nodes, R, Coded), RecordError> {
+) -> Result<((Nodes, Vec<Partial>), R, Coded), RecordError> {
     let mut writer = SegmentWriter {
         section,
         summaries: Vec::new(),
@@ -213,9 +214,9 @@ enum SegmentSink<'a> {
 }
 
 impl SegmentSink<'_> {
-    fn finish(self) -> Nodes {
+    fn finish(self) -> (Nodes, Vec<Partial>) {
         match self {
-            SegmentSink::All(sink) => sink.finish(),
+            SegmentSink::All(sink) => (sink.finish(), Vec::new()),
             SegmentSink::Some(sink) => sink.finish(),
         }
     }

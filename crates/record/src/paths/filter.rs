@@ -7,20 +7,76 @@ use std::collections::HashMap;
 
 use afterimage_ids::{BlockId, FuncId, NodeId};
 use afterimage_paths::{ExecutedPath, Sink};
-use afterimage_wpp::Segment;
 use afterimage_wpp::codec::NodeContext;
+use afterimage_wpp::{Partial, Segment};
 
 use super::grammar::{GrammarSink, Nodes};
 
-/// The k-th execution of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The k-th execution of a block, or the k-th arrival at several places together.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
+    /// The places, at most one for each function.
+    pub places: Vec<MarkedCode>,
+    /// Which execution or arrival, from 1.
+    pub number: u64,
+}
+
+/// Where in a function a mark is met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkedCode {
     /// The function.
     pub function: FuncId,
-    /// Its block.
-    pub block: BlockId,
-    /// Which execution, from 1.
-    pub number: u64,
+    /// In which blocks, and how often in each.
+    pub inside: Vec<(BlockId, u64)>,
+    /// Where an activation begins.
+    pub entry: bool,
+    /// Between two blocks, executed one after the other by an activation.
+    pub over: Vec<(BlockId, BlockId)>,
+}
+
+impl Mark {
+    /// The k-th execution of a block, from 1.
+    pub fn block(function: FuncId, block: BlockId, number: u64) -> Self {
+        let place = MarkedCode {
+            function,
+            inside: vec![(block, 1)],
+            entry: false,
+            over: Vec::new(),
+        };
+        Self {
+            places: vec![place],
+            number,
+        }
+    }
+
+    fn code(&self, function: FuncId) -> Option<&MarkedCode> {
+        self.places.iter().find(|place| place.function == function)
+    }
+
+    /// How often it is met in a path, once that has begun.
+    fn inside(&self, path: &ExecutedPath<'_>) -> u64 {
+        let Some(code) = self.code(path.function) else {
+            return 0;
+        };
+        let own = path.blocks.iter().map(|block| {
+            let here = code.inside.iter().filter(|(marked, _)| marked == block);
+            here.map(|(_, times)| times).sum::<u64>()
+        });
+        let pairs = path
+            .blocks
+            .windows(2)
+            .filter(|pair| code.over.contains(&(pair[0], pair[1])));
+        own.sum::<u64>() + pairs.count() as u64
+    }
+
+    /// How often it is met where a path begins, behind a block or with its activation.
+    fn joining(&self, function: FuncId, before: Option<BlockId>, first: BlockId) -> u64 {
+        let met = self.code(function).is_some_and(|code| match before {
+            None => code.entry,
+            Some(before) => code.over.contains(&(before, first)),
+        });
+        u64::from(met)
+    }
 }
 
 /// What to keep of a path. By default everything.
@@ -53,12 +109,16 @@ impl Filter {
 /// What the filter knows of a node.
 #[derive(Clone, Copy)]
 struct Known {
+    function: FuncId,
     /// The node in the grammar, once it is kept.
     kept: Option<NodeId>,
     length: u64,
+    first: BlockId,
+    last: BlockId,
     wanted: bool,
-    starts: bool,
-    stops: bool,
+    /// How often the marks are met in it.
+    starts: u64,
+    stops: u64,
 }
 
 /// Whose paths come through to a grammar.
@@ -72,19 +132,103 @@ pub(super) struct FilterSink<F> {
     /// The paths that were not kept yet: what is needed to make them known.
     waiting: HashMap<NodeId, Waiting>,
     /// The open activations, and how many of them the grammar knows.
-    open: Vec<FuncId>,
+    open: Vec<Open>,
     entered: usize,
     /// What each of these that the grammar knows has done last of what is kept, from the host on.
     last: Vec<Option<NodeId>>,
     /// Blocks left out in the host and each open activation, with those of its callees, since the grammar was told.
     left_out: Vec<u64>,
-    /// Gaps by the path that is around them and the binary logarithm of their lengths: others are sums, so that there are few.
-    gaps: HashMap<(Option<NodeId>, u32), NodeId>,
+    /// Gaps by the function and the path that are around them and the binary logarithm of their lengths: others are sums, so that
+    /// there are few.
+    gaps: HashMap<(FuncId, Option<NodeId>, u32), NodeId>,
+    numbering: Numbering,
     time: u64,
     starts_left: u64,
     stops_left: u64,
     started: bool,
     stopped: bool,
+}
+
+/// An activation that is open.
+#[derive(Clone, Copy)]
+struct Open {
+    function: FuncId,
+    /// Which of all of its function it is, from 1.
+    number: u64,
+    /// The block that it has executed last.
+    last: Option<BlockId>,
+}
+
+/// Which activations of all are kept.
+#[derive(Default)]
+struct Numbering {
+    /// By function.
+    functions: Vec<Numbered>,
+    /// How many pairs of numbers are known.
+    pairs: usize,
+}
+
+/// The activations of a function.
+#[derive(Clone, Default)]
+struct Numbered {
+    all: u64,
+    kept: u64,
+    /// Blocks that were left out.
+    left_out: u64,
+    /// As in [`Partial`].
+    numbers: Vec<(u64, u64)>,
+    /// There were too many pairs.
+    lost: bool,
+}
+
+impl Numbering {
+    /// Most pairs for all functions: 16 MiB of them.
+    const MOST: usize = 1 << 20;
+
+    fn of(&mut self, function: FuncId) -> &mut Numbered {
+        let index = function.as_u32() as usize;
+        if index >= self.functions.len() {
+            self.functions.resize(index + 1, Numbered::default());
+        }
+        &mut self.functions[index]
+    }
+
+    /// An activation begins: the how many-th of its function it is.
+    fn enter(&mut self, function: FuncId) -> u64 {
+        let numbered = self.of(function);
+        numbered.all += 1;
+        numbered.all
+    }
+
+    /// The one with this number is kept. Of two that are, the first to begin is told first.
+    fn keep(&mut self, function: FuncId, number: u64) {
+        let is_full = self.pairs == Self::MOST;
+        let numbered = self.of(function);
+        numbered.kept += 1;
+        let (kept, all) = numbered.numbers.last().copied().unwrap_or((1, 1));
+        let goes_on = all + (numbered.kept - kept) == number;
+        if goes_on && !numbered.numbers.is_empty() || numbered.lost {
+            return;
+        }
+        numbered.lost = is_full;
+        if !is_full {
+            numbered.numbers.push((numbered.kept, number));
+            self.pairs += 1;
+        }
+    }
+
+    /// The functions of which something was left out.
+    fn partial(self) -> Vec<Partial> {
+        let all = self.functions.into_iter().enumerate();
+        let some = all.filter(|(_, numbered)| numbered.left_out > 0);
+        let partial = some.map(|(index, numbered)| Partial {
+            function: FuncId::from_u32(index as u32),
+            blocks: numbered.left_out,
+            calls: numbered.all - numbered.kept,
+            numbers: (!numbered.lost).then_some(numbered.numbers),
+        });
+        partial.collect()
+    }
 }
 
 /// A path, owned.
@@ -101,8 +245,8 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         Self {
             started: filter.start.is_none(),
             stopped: false,
-            starts_left: filter.start.map_or(0, |mark| mark.number),
-            stops_left: filter.stop.map_or(0, |mark| mark.number),
+            starts_left: filter.start.as_ref().map_or(0, |mark| mark.number),
+            stops_left: filter.stop.as_ref().map_or(0, |mark| mark.number),
             filter,
             grammar,
             nodes: Vec::new(),
@@ -113,18 +257,19 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
             last: vec![None],
             left_out: vec![0],
             gaps: HashMap::new(),
+            numbering: Numbering::default(),
             time: 0,
         }
     }
 
-    /// The nodes, when the run is over.
-    pub(super) fn finish(mut self) -> Nodes {
+    /// The nodes, when the run is over, and the functions of which something was left out.
+    pub(super) fn finish(mut self) -> (Nodes, Vec<Partial>) {
         // What activations that are open to the end have left out belongs to the innermost one that is known.
         while self.open.len() > self.entered {
             self.leave();
         }
         self.flush();
-        self.grammar.finish()
+        (self.grammar.finish(), self.numbering.partial())
     }
 
     /// Tells the grammar what was left out in the innermost activation that it knows.
@@ -134,11 +279,11 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
             let log = rest.ilog2();
             rest -= 1 << log;
             let around = self.last.last().copied().flatten();
-            let node = *self.gaps.entry((around, log)).or_insert_with(|| {
+            let within = self.entered.checked_sub(1).map(|i| self.open[i].function);
+            let function = within.unwrap_or(FuncId::from_u32(0));
+            let node = *self.gaps.entry((function, around, log)).or_insert_with(|| {
                 // A gap within a loop is no end of the loop.
                 let loops = around.map_or(&[][..], |n| &self.loops[n.as_u32() as usize]);
-                let within = self.entered.checked_sub(1).map(|i| self.open[i]);
-                let function = within.unwrap_or(FuncId::from_u32(0));
                 self.grammar.define_gap(function, 1 << log, loops)
             });
             self.grammar.path(node);
@@ -148,13 +293,26 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
     /// Whether a path is kept, by when it is executed.
     fn is_time(&mut self, known: &Known) -> bool {
         let (first, last) = (self.time + 1, self.time + known.length);
-        if known.starts && !self.started {
-            self.starts_left = self.starts_left.saturating_sub(1);
+        let before = self
+            .open
+            .last_mut()
+            .and_then(|open| open.last.replace(known.last));
+        let met = |mark: &Option<Mark>, inside: u64| {
+            let mark = mark.as_ref()?;
+            let met = inside + mark.joining(known.function, before, known.first);
+            Some(met).filter(|&met| met > 0)
+        };
+        if !self.started
+            && let Some(met) = met(&self.filter.start, known.starts)
+        {
+            self.starts_left = self.starts_left.saturating_sub(met);
             self.started = self.starts_left == 0;
         }
         let inside = self.started && !self.stopped;
-        if known.stops && !self.stopped {
-            self.stops_left = self.stops_left.saturating_sub(1);
+        if !self.stopped
+            && let Some(met) = met(&self.filter.stop, known.stops)
+        {
+            self.stops_left = self.stops_left.saturating_sub(met);
             self.stopped = self.stops_left == 0;
         }
         let window = self.filter.window;
@@ -181,17 +339,18 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
 impl<F: FnMut(Segment, &[NodeContext])> Sink for FilterSink<F> {
     fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
         let node = NodeId::from_u32(self.nodes.len() as u32);
-        let has = |mark: Option<Mark>| {
-            mark.is_some_and(|mark| {
-                mark.function == path.function && path.blocks.contains(&mark.block)
-            })
-        };
+        let met = |mark: &Option<Mark>| mark.as_ref().map_or(0, |mark| mark.inside(&path));
+        // A path has blocks.
+        let end = |block: Option<&BlockId>| block.copied().unwrap_or(BlockId::from_u32(0));
         self.nodes.push(Known {
+            function: path.function,
             kept: None,
             length: path.blocks.len() as u64,
             wanted: self.filter.keeps(path.function),
-            starts: has(self.filter.start),
-            stops: has(self.filter.stop),
+            first: end(path.blocks.first()),
+            last: end(path.blocks.last()),
+            starts: met(&self.filter.start),
+            stops: met(&self.filter.stop),
         });
         self.loops.push(path.loops.into());
         self.waiting.insert(
@@ -215,11 +374,16 @@ impl<F: FnMut(Segment, &[NodeContext])> Sink for FilterSink<F> {
             if let Some(left_out) = self.left_out.last_mut() {
                 *left_out += known.length;
             }
+            self.numbering.of(known.function).left_out += known.length;
             return;
         }
         self.flush();
-        while let Some(&function) = self.open.get(self.entered) {
+        while let Some(&Open {
+            function, number, ..
+        }) = self.open.get(self.entered)
+        {
             self.grammar.enter(function);
+            self.numbering.keep(function, number);
             self.last.push(None);
             self.entered += 1;
             self.flush();
@@ -233,7 +397,12 @@ impl<F: FnMut(Segment, &[NodeContext])> Sink for FilterSink<F> {
     }
 
     fn enter(&mut self, function: FuncId) {
-        self.open.push(function);
+        let number = self.numbering.enter(function);
+        self.open.push(Open {
+            function,
+            number,
+            last: None,
+        });
         self.left_out.push(0);
     }
 
