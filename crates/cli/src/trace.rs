@@ -13,8 +13,9 @@ use afterimage_query::paths::{
 };
 use anyhow::{Context, Result, bail};
 
+use crate::arguments::entries;
 use crate::exit::Exit;
-use crate::lens::{Traced, traced};
+use crate::lens::{Traced, numbering, traced};
 use crate::output::{Color, SourceFiles, write};
 
 /// Show what a run executed, in order: block by block, path by path, or call by call
@@ -35,6 +36,7 @@ Examples:
   afterimage trace app.aft
   afterimage trace app.aft --last 50
   afterimage trace app.aft --from 'parse#3' --level call --depth 2
+  afterimage trace app.aft --level call --last 20
   afterimage trace app.aft --to main.c:42#last --reverse
   afterimage trace app.aft --format bin | my-analysis")]
 pub(crate) struct Arguments {
@@ -45,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     to: Option<String>,
     /// Only the last N entries
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = entries)]
     last: Option<u64>,
     /// Backwards, from --to to --from
     #[arg(long)]
@@ -56,7 +58,7 @@ pub(crate) struct Arguments {
     /// What has an entry
     #[arg(long, default_value = "block")]
     level: Level,
-    /// With --level call: how many levels of calls, counted from where the stretch begins [default: 8 for text, all otherwise]
+    /// With --level call: how many levels of calls, counted from where the stretch begins [default: 8 for text without --last or --reverse, all otherwise]
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
     /// At most N entries, or all
@@ -105,8 +107,7 @@ fn limit(text: &str) -> Result<Limit, String> {
     if text == "all" {
         return Ok(Limit::All);
     }
-    let entries = text.parse().ok().filter(|&entries| entries > 0);
-    let entries = entries.ok_or("give a number from 1 on, or all")?;
+    let entries = entries(text).map_err(|error| format!("{error}, or all"))?;
     Ok(Limit::Entries(entries))
 }
 
@@ -124,21 +125,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 /// Refuses options that would have no effect.
 fn check(arguments: &Arguments) -> Result<()> {
-    if arguments.last == Some(0) {
-        bail!("--last 0 shows nothing; give a number from 1 on");
-    }
     if arguments.depth == Some(0) {
         bail!("--depth 0 shows nothing; give a number from 1 on");
     }
     let tree = arguments.level == Level::Call && arguments.function.is_none();
     if arguments.depth.is_some() && !tree {
         bail!("--depth limits a tree of calls: it goes with --level call, and without --function");
-    }
-    if tree && arguments.reverse {
-        bail!("a tree of calls is not shown backwards; choose one --function, or another --level");
-    }
-    if tree && arguments.last.is_some() {
-        bail!("--last goes with --level block or path, or with the calls of one --function");
     }
     Ok(())
 }
@@ -308,15 +300,19 @@ fn calls(
             if let Some(last) = arguments.last {
                 calls.keep_last(last);
             }
-            CallSource::Of(Box::new(calls))
+            CallSource::Of(Box::new(calls), numbering(scene.path))
         }
         None => {
-            let levels = match arguments.format {
-                Format::Text => LEVELS,
-                Format::Json | Format::Bin => usize::MAX,
-            };
+            // The last calls are those that came last, however deep.
+            let overview =
+                arguments.format == Format::Text && !stretch.reverse && arguments.last.is_none();
+            let levels = if overview { LEVELS } else { usize::MAX };
             let levels = arguments.depth.unwrap_or(levels);
-            CallSource::Tree(Box::new(CallTree::new(scene.path, stretch.window, levels)?))
+            let mut tree = CallTree::new(scene.path, stretch.window, stretch.reverse, levels)?;
+            if let Some(last) = arguments.last {
+                tree.keep_last(last)?;
+            }
+            CallSource::Tree(Box::new(tree))
         }
     };
     match arguments.format {
@@ -328,7 +324,7 @@ fn calls(
                 next,
                 // The one that does not fit has been taken.
                 count: match &source {
-                    CallSource::Of(calls) => Some(calls.count() + 1),
+                    CallSource::Of(calls, _) => Some(calls.count() + 1),
                     CallSource::Tree(_) => None,
                 },
             }));

@@ -340,6 +340,181 @@ fn profile(sandbox: &Sandbox, whole: &[Value]) {
     assert!(lines > 10, "{lines}");
 }
 
+/// A path's entries, those left out that stand for what a filter left out.
+fn kept(sandbox: &Sandbox) -> Vec<u64> {
+    let paths = entries(sandbox, "--level path");
+    let kept = paths.iter().filter(|entry| entry["left_out"].is_null());
+    kept.map(|entry| number(entry, "t")).collect()
+}
+
+#[test]
+fn a_path_begins_and_ends_at_the_arrival_at_a_line() {
+    let sandbox = Sandbox::new();
+    recorded(&sandbox, "");
+    let whole = kept(&sandbox);
+    // The path that a block is in.
+    let path_of = |time: u64| whole[whole.partition_point(|&start| start <= time) - 1];
+    let mut marks = Vec::new();
+    for row in rows(&sandbox, "line") {
+        let (line, count) = (number(&row["source"], "line"), number(&row, "count"));
+        for k in [1, count.div_ceil(2), count] {
+            let place = format!("program.wat:{line}#{k}");
+            if count > 0 {
+                let entry = entries(&sandbox, &format!("--from {place} --limit 1"));
+                marks.push((place, path_of(number(&entry[0], "t"))));
+            }
+        }
+    }
+    let mut refused = 0;
+    for (place, path) in &marks {
+        let ran = sandbox.run(&format!(
+            "build --lens paths --again --start {place} run.aft"
+        ));
+        if ran.code != Some(0) {
+            // Where an exception is caught.
+            assert!(ran.stderr.contains("does not tell the arrivals"), "{ran:?}");
+            refused += 1;
+            continue;
+        }
+        assert_eq!(kept(&sandbox).first(), Some(path), "--start {place}");
+        sandbox.ok(&format!(
+            "build --lens paths --again --stop {place} run.aft"
+        ));
+        assert_eq!(kept(&sandbox).last(), Some(path), "--stop {place}");
+    }
+    assert!(
+        marks.len() > 30 && refused < marks.len() / 4,
+        "{refused} of {}",
+        marks.len()
+    );
+}
+
+/// The numbers and times of a function's calls.
+fn numbered(sandbox: &Sandbox, function: &str) -> BTreeMap<u64, u64> {
+    let ran = sandbox.run(&format!(
+        "trace run.aft --format json --level call --function {function}"
+    ));
+    if ran.code != Some(0) {
+        return BTreeMap::new();
+    }
+    let calls = ran.stdout.lines().skip(1).map(|line| {
+        let call: Value = serde_json::from_str(line).unwrap();
+        (number(&call, "call"), number(&call, "t"))
+    });
+    calls.collect()
+}
+
+#[test]
+fn calls_keep_their_numbers_whatever_is_left_out() {
+    let sandbox = Sandbox::new();
+    recorded(&sandbox, "");
+    const FUNCTIONS: [&str; 5] = ["fib", "twice", "spin", "throws", "main"];
+    let whole = FUNCTIONS.map(|function| numbered(&sandbox, function));
+    let mut left_out = 0;
+    for filter in [
+        "--include throws",
+        "--include twice",
+        "--exclude fib",
+        "--window 60..150",
+        "--start spin#2 --stop throws#7",
+        "--include fib --window 100..140",
+    ] {
+        sandbox.ok(&format!("build --lens paths --again {filter} run.aft"));
+        for (function, whole) in FUNCTIONS.iter().zip(&whole) {
+            // Of one of which no block is there, nothing is listed.
+            let listed = numbered(&sandbox, function);
+            for (number, time) in &listed {
+                assert_eq!(
+                    whole.get(number),
+                    Some(time),
+                    "{function}#{number} with {filter}"
+                );
+            }
+            for (number, time) in whole {
+                let words =
+                    format!("calls run.aft --function {function} --call {number} --format json");
+                let ran = sandbox.run(&words);
+                if ran.code == Some(0) {
+                    let call: Value = serde_json::from_str(&ran.stdout).unwrap();
+                    assert_eq!(call["call"], *number, "{words} with {filter}");
+                    assert_eq!(call["stack"][0]["t"], *time, "{words} with {filter}");
+                } else {
+                    assert!(
+                        ran.stderr.contains(&format!("call {number} was left out")),
+                        "{ran:?}"
+                    );
+                    assert!(!listed.contains_key(number), "{words} with {filter}");
+                    left_out += 1;
+                }
+            }
+            let beyond = whole.len() + 1;
+            let words = format!("calls run.aft --function {function} --call {beyond}");
+            let ran = sandbox.run(&words);
+            let refusal = ran.stderr.contains(&format!("no call {beyond}"));
+            assert!(ran.code == Some(125) && refusal, "{ran:?}");
+        }
+        // What was left out is nobody's own.
+        let stacks = sandbox
+            .ok("export run.aft --format collapsed --min 0")
+            .stdout;
+        let sum = |of: &dyn Fn(&str) -> bool| -> u64 {
+            let lines = stacks.lines().filter(|line| of(line));
+            lines
+                .map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap())
+                .sum()
+        };
+        let blocks = entries(&sandbox, "");
+        let gaps = blocks.iter().filter_map(|entry| entry["left_out"].as_u64());
+        assert_eq!(
+            sum(&|line| line.contains("[left out]")),
+            gaps.sum::<u64>(),
+            "{filter}"
+        );
+        for function in FUNCTIONS {
+            let own = blocks
+                .iter()
+                .filter(|entry| entry["left_out"].is_null() && entry["name"] == function);
+            let innermost = |line: &str| {
+                let stack = line.rsplit_once(' ').unwrap().0;
+                stack.rsplit(';').next() == Some(function)
+            };
+            assert_eq!(
+                sum(&innermost),
+                own.count() as u64,
+                "{function} with {filter}"
+            );
+        }
+    }
+    assert!(left_out > 50, "{left_out}");
+}
+
+#[test]
+fn a_tree_of_calls_reads_the_same_backwards() {
+    for end in ["", "unreachable"] {
+        let sandbox = Sandbox::new();
+        recorded(&sandbox, end);
+        for window in [
+            "",
+            "--from 40 --to 160",
+            "--from fib#3 --to spin#2",
+            "--depth 2",
+            "--depth 1 --from 30",
+        ] {
+            let forwards = entries(&sandbox, &format!("--level call {window}"));
+            let mut backwards = entries(&sandbox, &format!("--level call --reverse {window}"));
+            backwards.reverse();
+            assert!(!forwards.is_empty());
+            assert_eq!(forwards, backwards, "{window}");
+            for last in [1, 3, forwards.len() - 1, forwards.len(), forwards.len() + 5] {
+                let last = last.max(1);
+                let found = entries(&sandbox, &format!("--level call {window} --last {last}"));
+                let from = forwards.len().saturating_sub(last);
+                assert_eq!(found, forwards[from..], "{window} --last {last}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_reader_that_leaves_ends_it_quietly() {
     let sandbox = Sandbox::new();

@@ -28,6 +28,8 @@ pub struct CallReport<'a> {
 
 /// What callers that are no function of the module are called.
 const HOST: &str = "(host)";
+/// What stands for the place of a call that was left out of the path.
+const LEFT_OUT: &str = "(left out)";
 
 impl CallReport<'_> {
     fn name(&self, function: Option<FuncId>) -> String {
@@ -277,7 +279,10 @@ pub fn call_text<S: afterimage_wpp::Segments>(
             "{:>5}  {:>time$}  {:22}  {}",
             frame.depth,
             frame.entered,
-            place.as_deref().unwrap_or(HOST),
+            place.as_deref().unwrap_or(match frame.depth {
+                0 => HOST,
+                _ => LEFT_OUT,
+            }),
             plain(scene.names.function(frame.function))
         )?;
     }

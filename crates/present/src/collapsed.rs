@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use afterimage_program::Names;
-use afterimage_query::paths::{ContextTree, Rest};
+use afterimage_query::paths::ContextTree;
 
 use crate::PresentError;
 
 /// Writes a line for each context that executes blocks itself: the functions from the outermost to the innermost, and how many
-/// blocks. The sum over all lines is the number of blocks executed.
+/// blocks. What was left out of the path stands under `[left out]`. The sum over all lines is the number of blocks executed.
 ///
 /// # Errors
 /// If `out` fails.
@@ -34,7 +34,13 @@ pub fn collapsed(
         let limits = tree.limits;
         let shorter = format!("[calls below {} blocks]", limits.min);
         let deeper = format!("[calls deeper than {}]", limits.depth);
-        for (Rest { blocks, .. }, name) in [(context.shorter, shorter), (context.deeper, deeper)] {
+        let rests = [(context.shorter, shorter), (context.deeper, deeper)];
+        let known = rests.map(|(rest, name)| (rest.blocks - rest.left_out, name));
+        let left_out = context.left_out + context.shorter.left_out + context.deeper.left_out;
+        for (blocks, name) in known
+            .into_iter()
+            .chain([(left_out, "[left out]".to_owned())])
+        {
             if blocks > 0 {
                 push(&mut stack, &name);
                 writeln!(out, "{stack} {blocks}")?;

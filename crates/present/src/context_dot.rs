@@ -10,7 +10,7 @@ use crate::dot::quoted;
 use crate::number::{counted, grouped, percent};
 
 /// Writes the tree: in each context how many blocks are executed, what it calls included and by itself, on each edge how many
-/// calls. What is summed up has a dashed vertex.
+/// calls. What is summed up has a dashed vertex, what was left out of the path a dotted one.
 ///
 /// # Errors
 /// If `out` fails.
@@ -51,12 +51,32 @@ pub fn context_dot(
             ("s", context.shorter, shorter),
             ("d", context.deeper, deeper),
         ];
-        for (kind, Rest { calls, blocks }, what) in rests {
+        if context.left_out > 0 {
+            let share = percent(context.left_out, all);
+            let label = format!(
+                "left out of the path\n{} ({share})",
+                counted(context.left_out, "block")
+            );
+            writeln!(
+                out,
+                "  l{at} [label={}, style=dotted];\n  c{at} -> l{at} [style=dotted];",
+                quoted(&label)
+            )?;
+        }
+        for (kind, rest, what) in rests {
+            let Rest {
+                calls,
+                blocks,
+                left_out,
+            } = rest;
             if calls == 0 && blocks == 0 {
                 continue;
             }
             let share = percent(blocks, all);
-            let label = format!("{what}\n{} ({share})", counted(blocks, "block"));
+            let mut label = format!("{what}\n{} ({share})", counted(blocks, "block"));
+            if left_out > 0 {
+                label.push_str(&format!("\n{} of them left out", grouped(left_out)));
+            }
             writeln!(
                 out,
                 "  {kind}{at} [label={}, style=dashed];\n  c{at} -> {kind}{at} [label={}, style=dashed];",

@@ -19,7 +19,7 @@ use crate::trace::unreadable;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Shown {
     Function(FuncId),
-    Merged(bool),
+    Merged(Merging),
 }
 
 /// The columns of the format, as far as they are not all alike.
@@ -112,14 +112,23 @@ where
                 from,
                 to,
                 blocks,
+                left_out,
                 ..
             } => {
                 columns.sample(top, at, from - at);
-                let shown = Shown::Merged(why == Merging::Deeper);
-                let frame = columns.frame(shown, || merged_name(why, head.limits));
-                let stack = columns.stack(top, frame);
-                // What the caller executes between them itself is shown behind them.
-                columns.sample(Some(stack), from, blocks);
+                // What of them was left out is shown behind the rest, and what the caller executes between them itself behind that.
+                let known = blocks - left_out;
+                for (why, from, blocks) in [
+                    (why, from, known),
+                    (Merging::LeftOut, from + known, left_out),
+                ] {
+                    if blocks > 0 {
+                        let name = || merged_name(why, head.limits);
+                        let frame = columns.frame(Shown::Merged(why), name);
+                        let stack = columns.stack(top, frame);
+                        columns.sample(Some(stack), from, blocks);
+                    }
+                }
                 columns.sample(top, from + blocks, to - from - blocks);
                 at = to;
             }

@@ -61,6 +61,7 @@ where
                 to,
                 calls,
                 blocks,
+                left_out,
             } => {
                 let dur = to - from;
                 write!(
@@ -68,7 +69,11 @@ where
                     "{{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":{from},\"dur\":{dur},\"name\":"
                 )?;
                 serde_json::to_writer(&mut *out, &merged_name(why, head.limits))?;
-                write!(out, ",\"args\":{{\"calls\":{calls},\"blocks\":{blocks}}}}}")?;
+                write!(out, ",\"args\":{{\"calls\":{calls},\"blocks\":{blocks}")?;
+                if left_out > 0 {
+                    write!(out, ",\"left_out\":{left_out}")?;
+                }
+                out.write_all(b"}}")?;
             }
         }
     }

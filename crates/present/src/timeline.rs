@@ -24,5 +24,6 @@ pub(crate) fn merged_name(why: Merging, limits: TimelineLimits) -> String {
     match why {
         Merging::Shorter => format!("… calls shorter than {} blocks", limits.min),
         Merging::Deeper => format!("… calls deeper than {}", limits.depth),
+        Merging::LeftOut => "… left out when the path was built".to_owned(),
     }
 }

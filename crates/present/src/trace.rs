@@ -9,7 +9,9 @@ use std::error::Error;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::Names;
-use afterimage_query::paths::{BlockPlace, CallEntry, CallTree, CallsOf, Places, Window};
+use afterimage_query::paths::{
+    BlockPlace, CallEntry, CallTree, CallsOf, Numbering, Places, Window,
+};
 use afterimage_wpp::{Activation, Segments, WholePath};
 
 pub use self::binary::{calls_binary, trace_binary};
@@ -58,24 +60,24 @@ pub struct Stretch {
 pub enum CallSource<'a, S: Segments> {
     /// The tree.
     Tree(Box<CallTree<'a, S>>),
-    /// Those of one function.
-    Of(Box<CallsOf<'a, S>>),
+    /// Those of one function, and which of the whole run they are.
+    Of(Box<CallsOf<'a, S>>, Numbering),
 }
 
 impl<S: Segments> CallSource<'_, S>
 where
     S::Error: Send + Sync,
 {
-    /// The next activation, with its number among those of its function where only these are shown.
+    /// The next activation, with its number among those of its function where only these are shown and it is known.
     fn next_call(&mut self) -> Result<Option<(Option<u64>, CallEntry)>, PresentError> {
         match self {
             CallSource::Tree(tree) => {
                 let next = tree.next_call().map_err(unreadable)?;
                 Ok(next.map(|call| (None, call)))
             }
-            CallSource::Of(calls) => {
+            CallSource::Of(calls, numbering) => {
                 let next = calls.next_call().map_err(unreadable)?;
-                Ok(next.map(|(number, call)| (Some(number), call)))
+                Ok(next.map(|(kept, call)| (numbering.of_kept(call.function, kept), call)))
             }
         }
     }
@@ -84,7 +86,7 @@ where
     fn around(&self) -> &[Activation] {
         match self {
             CallSource::Tree(tree) => tree.around(),
-            CallSource::Of(_) => &[],
+            CallSource::Of(..) => &[],
         }
     }
 }

@@ -198,7 +198,7 @@
 ;; ! afterimage: run.aft: "2.3" does not say whose blocks these are: name the function, with --function or as in main:2.3
 ;; = 125
 ;; $ afterimage paths run.aft --find main:2;3
-;; ! afterimage: run.aft: "main:2;3" is no sequence of blocks: write numbers with dots between them, as in 2.3.4, main:2.3, or main:2.3>f:0.1
+;; ! afterimage: run.aft: "main:2;3" is no sequence of blocks: write numbers with dots between them, as in 2.3.4, main:2.3, main:2.3>f:0.1 for a call, or f:0.1<main:4 for a return
 ;; = 125
 ;; $ afterimage paths run.aft --find g:0 --top 2 --format json
 ;; | {"schema":"afterimage/paths/1","of":"occurrences","totals":{"pattern":[{"function":{"index":2,"name":"g"},"blocks":[0]}],"count":5,"calls":5},"available":5,"complete":false,"rows":[{"from":21,"to":21,"call":1,"entered":21},{"from":42,"to":42,"call":2,"entered":42}]}
@@ -283,13 +283,13 @@
 ;; $ afterimage cfg run.aft --function f --dynamic --format json
 ;; | {"schema":"afterimage/dynamic-cfg/1","function":1,"name":"f","call":{"number":1,"of":5,"entered":4,"returned":true},"blocks":17,"steps":5,"nodes":[{"blocks":[0],"count":1,"timestamps":[[1]]},{"blocks":[1,2,3,4,8],"count":3,"timestamps":[[2,4]]},{"blocks":[9],"count":1,"timestamps":[[5]]}],"edges":[{"from":0,"to":1,"count":1},{"from":1,"to":1,"count":2},{"from":1,"to":2,"count":1}],"not_executed":[5,6,7]}
 ;; $ afterimage cfg run.aft --function f --dynamic --call 6
-;; ! afterimage: run.aft: f: there is no call 6: it was called 5 times
+;; ! afterimage: run.aft: f: it was called 5 times, so there is no call 6; the last is call 5
 ;; = 125
 ;; $ afterimage cfg run.aft --function f --dynamic --trace 3
 ;; ! afterimage: run.aft: f: there is no path trace 3: its calls took 2, numbered from 1, the one that most took first
 ;; = 125
 ;; $ afterimage cfg run.aft --function idle --dynamic
-;; ! afterimage: run.aft: idle: it was not called in this run
+;; ! afterimage: run.aft: idle was never called
 ;; = 125
 ;; $ afterimage cfg FILE --function f --dynamic
 ;; ! afterimage: paths.wat: --dynamic shows what a call did, so it needs a recording; make one with: afterimage record paths.wat

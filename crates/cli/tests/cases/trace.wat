@@ -158,13 +158,13 @@
 ;; $ afterimage calls run.aft --format json
 ;; | {"schema":"afterimage/calls/1","blocks":23,"functions":[{"index":0,"name":"main","calls":1,"own":8,"inclusive":23},{"index":1,"name":"f","calls":6,"own":15,"inclusive":15}],"edges":[{"caller":null,"callee":0,"calls":1,"own":8,"inclusive":23},{"caller":0,"callee":1,"calls":3,"own":8,"inclusive":15},{"caller":1,"callee":1,"calls":3,"own":7,"inclusive":0}]}
 ;; $ afterimage trace run.aft --from 0
-;; ! afterimage: run.aft: --from 0: the run has 23 blocks, from t=1 to t=23; there is no 0
+;; ! afterimage: run.aft: --from 0: the run has 23 blocks, from t=1 to t=23; there is no 0; the nearest is t=1
 ;; = 125
 ;; $ afterimage trace run.aft --from t=1000
-;; ! afterimage: run.aft: --from t=1000: the run has 23 blocks, from t=1 to t=23; there is no t=1000
+;; ! afterimage: run.aft: --from t=1000: the run has 23 blocks, from t=1 to t=23; there is no t=1000; the nearest is t=23
 ;; = 125
 ;; $ afterimage trace run.aft --to -1000
-;; ! afterimage: run.aft: --to -1000: the run has 23 blocks, from t=1 to t=23; there is no -1000
+;; ! afterimage: run.aft: --to -1000: the run has 23 blocks, from t=1 to t=23; there is no -1000; the nearest is t=1
 ;; = 125
 ;; $ afterimage trace run.aft --from 101%
 ;; ! afterimage: run.aft: --from 101%: "101%" is no part of the run: write 0% to 100%, with at most nine decimals
@@ -176,7 +176,7 @@
 ;; ! afterimage: run.aft: --from ff#1: no function is called "ff"; did you mean f?
 ;; = 125
 ;; $ afterimage trace run.aft --from f#99
-;; ! afterimage: run.aft: --from f#99: f was called 6 times, so there is no #99
+;; ! afterimage: run.aft: --from f#99: f was called 6 times, so there is no #99; the last is #6
 ;; = 125
 ;; $ afterimage trace run.aft --from idle
 ;; ! afterimage: run.aft: --from idle: idle was never called
@@ -191,11 +191,19 @@
 ;; ! afterimage: run.aft: f executes nothing from t=1 to t=2; it does nearest at t=3
 ;; = 125
 ;; $ afterimage trace run.aft --last 0
-;; ! afterimage: --last 0 shows nothing; give a number from 1 on
+;; ! error: invalid value '0' for '--last <N>': give a number from 1 on
+;; !
+;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage trace run.aft --level call --reverse
-;; ! afterimage: a tree of calls is not shown backwards; choose one --function, or another --level
-;; = 125
+;; |      t   blocks  depth  called at               function
+;; |     20       2       1  0x30 block1               f
+;; |     15       2       2  0x4d block2                 f
+;; |     13       5       1  0x30 block1               f
+;; |      7       2       3  0x4d block2                   f
+;; |      5       5       2  0x4d block2                 f
+;; |      3       8       1  0x30 block1               f
+;; |      1      23       0                          main
 ;; $ afterimage trace run.aft --depth 2
 ;; ! afterimage: --depth limits a tree of calls: it goes with --level call, and without --function
 ;; = 125
@@ -210,16 +218,20 @@
 ;; ! afterimage: run.aft: no function is called "g"; did you mean f?
 ;; = 125
 ;; $ afterimage calls run.aft --function f --call 0
-;; ! afterimage: run.aft: f was called 6 times, so there is no call 0
+;; ! error: invalid value '0' for '--call <K|last>': give a number from 1 on, or last
+;; !
+;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage calls run.aft --function f --call 7
-;; ! afterimage: run.aft: f was called 6 times, so there is no call 7
+;; ! afterimage: run.aft: f: it was called 6 times, so there is no call 7; the last is call 6
 ;; = 125
 ;; $ afterimage calls run.aft --function idle --call 1
 ;; ! afterimage: run.aft: idle was never called
 ;; = 125
 ;; $ afterimage calls run.aft --function f --call first
-;; ! afterimage: run.aft: --call first: give a number from 1 on, or last
+;; ! error: invalid value 'first' for '--call <K|last>': give a number from 1 on, or last
+;; !
+;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage trace FILE
 ;; ! afterimage: trace.wat is not a recording; make one with: afterimage record trace.wat

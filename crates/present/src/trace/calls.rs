@@ -4,14 +4,14 @@ use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_query::paths::CallEntry;
-use afterimage_wpp::Segments;
+use afterimage_wpp::{Activation, Segments};
 use serde::Serialize;
 
 use super::json::{SourceObject, head, line, source};
 use super::text::{Functions, Indent, shown_line};
 use super::{CallSource, Scene, Stretch};
 use crate::PresentError;
-use crate::number::grouped;
+use crate::number::{counted, grouped};
 use crate::table::Paint;
 
 /// How many of the activations around a stretch are shown: the innermost.
@@ -116,22 +116,37 @@ where
         "t", "blocks", "called at"
     );
     writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
-    let mut functions = Functions::new(scene.names);
+    let (mut functions, mut names) = (Functions::new(scene.names), Functions::new(scene.names));
     let mut indent = Indent::default();
 
-    let around = calls.around();
+    let around = calls.around().to_vec();
     let hidden = around.len().saturating_sub(AROUND);
-    if hidden > 0 {
-        writeln!(out, "{:>time$}  … in {hidden} more calls", "")?;
+    if stretch.reverse {
+        // What is indented least comes last.
+        indent.of(hidden);
     }
-    for (depth, open) in around.iter().enumerate().skip(hidden) {
-        let blanks = indent.of(depth);
-        let name = functions.name(open.function);
-        writeln!(
+    let more = |out: &mut dyn Write| match hidden {
+        0 => Ok(()),
+        _ => writeln!(
             out,
-            "{:>time$}  {:>blocks$}  {depth:>5}  {:PLACE$}  {:blanks$}{name}",
-            open.entered, "…", "(open before)", ""
-        )?;
+            "{:>time$}  … in {}",
+            "",
+            counted(hidden as u64, "more call")
+        ),
+    };
+    let mut outer = |depth: usize, indent: &mut Indent| {
+        let Activation { function, entered } = around[depth];
+        let (blanks, name) = (indent.of(depth), names.name(function));
+        format!(
+            "{entered:>time$}  {:>blocks$}  {depth:>5}  {:PLACE$}  {:blanks$}{name}",
+            "…", "(open before)", ""
+        )
+    };
+    if !stretch.reverse {
+        more(out)?;
+        for depth in hidden..around.len() {
+            writeln!(out, "{}", outer(depth, &mut indent))?;
+        }
     }
     let mut written = 0;
     while let Some((number, call)) = calls.next_call()? {
@@ -150,9 +165,9 @@ where
         let lasted = grouped(call.blocks(length)) + if left.is_some() { " " } else { "+" };
         let site = site.map(|site| called_at(scene, site)).transpose()?;
         let place = site.unwrap_or_default();
-        let blanks = match number {
-            Some(_) => 0,
-            None => indent.of(depth),
+        let blanks = match calls {
+            CallSource::Of(..) => 0,
+            CallSource::Tree(_) => indent.of(depth),
         };
         let name = functions.name(function);
         write!(
@@ -164,6 +179,12 @@ where
             write!(out, "#{number}")?;
         }
         writeln!(out)?;
+    }
+    if stretch.reverse {
+        for depth in (hidden..around.len()).rev() {
+            writeln!(out, "{}", outer(depth, &mut indent))?;
+        }
+        more(out)?;
     }
     Ok(None)
 }

@@ -1,8 +1,8 @@
 //! The calls of a stretch of a run.
 
-use afterimage_ids::{BlockId, FuncId};
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_wpp::{
-    Activation, CallEvent, Calls, Cursor, Occurrences, PathError, Segments, WholePath,
+    Activation, CallEvent, Calls, Cursor, Node, Occurrences, PathError, Segments, WholePath,
 };
 
 use super::Window;
@@ -29,15 +29,25 @@ impl CallEntry {
     }
 }
 
-/// The activations that begin in a window, as a tree in the order of time, down to some depth.
+/// The activations that begin in a window, as a tree in the order of time or backwards, down to some depth.
 ///
-/// What is deeper is skipped in O(1).
+/// What is deeper is skipped: forwards in O(1), backwards in O(log n) for each rule on the way down.
 pub struct CallTree<'a, S: Segments> {
     path: &'a WholePath<S>,
-    calls: Calls<'a, S>,
     window: Window,
+    /// Activations that are in so many or more are left out.
+    limit: usize,
+    order: Order<'a, S>,
     cursor: Cursor<'a, S>,
     around: Vec<Activation>,
+    /// How many may still come.
+    room: u64,
+}
+
+/// In which order activations come.
+enum Order<'a, S: Segments> {
+    Forwards(Calls<'a, S>),
+    Backwards(Beginnings<'a, S>),
 }
 
 impl<'a, S: Segments> CallTree<'a, S> {
@@ -49,23 +59,52 @@ impl<'a, S: Segments> CallTree<'a, S> {
     pub fn new(
         path: &'a WholePath<S>,
         window: Window,
+        reverse: bool,
         depth: usize,
-    ) -> Result<Self, PathError<S::Error>> {
+    ) -> Result<Self, super::TraceError<S::Error>> {
         let mut cursor = path.cursor();
-        cursor.seek(window.first)?;
-        let mut around = cursor.stack()?;
-        around.retain(|activation| activation.entered < window.first);
+        let around = around(&mut cursor, window.first)?;
         let limit = around.len().saturating_add(depth);
         Ok(Self {
             path,
-            calls: path.calls(window.first, limit)?,
             window,
+            limit,
+            order: match reverse {
+                false => Order::Forwards(path.calls(window.first, limit)?),
+                true => Order::Backwards(Beginnings::new(path, window.last)?),
+            },
             cursor,
             around,
+            room: u64::MAX,
         })
     }
 
-    /// The activations that began before the window and are open there, the outermost first.
+    /// Leaves out all but the last so many: the first, going backwards.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn keep_last(&mut self, entries: u64) -> Result<(), super::TraceError<S::Error>> {
+        if let Order::Backwards(_) = self.order {
+            self.room = entries;
+            return Ok(());
+        }
+        let mut beginnings = Beginnings::new(self.path, self.window.last)?;
+        let mut first = None;
+        for _ in 0..entries {
+            match beginnings.previous(&mut self.cursor, self.window.first, self.limit)? {
+                Some(call) => first = Some(call.entered),
+                None => return Ok(()),
+            }
+        }
+        if let Some(first) = first {
+            self.window.first = first;
+            self.around = around(&mut self.cursor, first)?;
+            self.order = Order::Forwards(self.path.calls(first, self.limit)?);
+        }
+        Ok(())
+    }
+
+    /// The activations that began before the window, or before the last so many that were kept, and are open there, the outermost first.
     pub fn around(&self) -> &[Activation] {
         &self.around
     }
@@ -75,20 +114,130 @@ impl<'a, S: Segments> CallTree<'a, S> {
     /// # Errors
     /// If the path cannot be read.
     pub fn next_call(&mut self) -> Result<Option<CallEntry>, PathError<S::Error>> {
-        while let Some(event) = self.calls.next()? {
-            match event {
-                CallEvent::Enter { time, .. } if time > self.window.last => break,
-                CallEvent::Enter {
+        let Some(room) = self.room.checked_sub(1) else {
+            return Ok(None);
+        };
+        self.room = room;
+        let begun = match &mut self.order {
+            Order::Forwards(calls) => next(calls, self.window.last)?,
+            Order::Backwards(beginnings) => {
+                beginnings.previous(&mut self.cursor, self.window.first, self.limit)?
+            }
+        };
+        let call = begun.map(|begun| {
+            let depth = Some(begun.depth);
+            entry(
+                self.path,
+                &mut self.cursor,
+                begun.function,
+                depth,
+                begun.entered,
+            )
+        });
+        call.transpose()
+    }
+}
+
+/// The activations that began before block T and are open there.
+fn around<S: Segments>(
+    cursor: &mut Cursor<'_, S>,
+    time: u64,
+) -> Result<Vec<Activation>, PathError<S::Error>> {
+    cursor.seek(time)?;
+    let mut around = cursor.stack()?;
+    around.retain(|activation| activation.entered < time);
+    Ok(around)
+}
+
+/// An activation that begins.
+struct Begun {
+    function: FuncId,
+    depth: usize,
+    entered: u64,
+}
+
+/// The next activation that begins at block `last` or before.
+fn next<S: Segments>(
+    calls: &mut Calls<'_, S>,
+    last: u64,
+) -> Result<Option<Begun>, PathError<S::Error>> {
+    while let Some(event) = calls.next()? {
+        if let CallEvent::Enter {
+            function,
+            depth,
+            time,
+        } = event
+        {
+            let begun = Begun {
+                function,
+                depth,
+                entered: time,
+            };
+            return Ok(Some(begun).filter(|begun| begun.entered <= last));
+        }
+    }
+    Ok(None)
+}
+
+/// The beginnings of all activations, backwards.
+struct Beginnings<'a, S> {
+    /// Executions of what an activation may begin with: its function's block 0, which nothing precedes, or something that was left out.
+    candidates: Occurrences<'a, S>,
+    nodes: &'a PrimaryMap<NodeId, Node>,
+    /// The last block that was not looked at.
+    last: u64,
+}
+
+impl<'a, S: Segments> Beginnings<'a, S> {
+    fn new(path: &'a WholePath<S>, last: u64) -> Result<Self, super::TraceError<S::Error>> {
+        let nodes = path.nodes().iter();
+        let nodes = nodes.filter(|(_, node)| {
+            node.left_out > 0 || node.blocks.first() == Some(&BlockId::from_u32(0))
+        });
+        let candidates = path.executions(nodes.map(|(id, _)| (id, 0)))?;
+        Ok(Self {
+            candidates,
+            nodes: path.nodes(),
+            last,
+        })
+    }
+
+    /// The one before, if it begins at block `first` or later. Those that are in `limit` activations or more are stepped over with
+    /// all that they are in and that is so deep.
+    fn previous(
+        &mut self,
+        cursor: &mut Cursor<'_, S>,
+        first: u64,
+        limit: usize,
+    ) -> Result<Option<Begun>, PathError<S::Error>> {
+        while let Some(found) = self.candidates.previous_before(self.last + 1)? {
+            if found.time < first {
+                break;
+            }
+            self.last = found.time - 1;
+            let Some(visit) = cursor.seek(found.time)? else {
+                break;
+            };
+            let depth = cursor.depth().saturating_sub(1);
+            if depth >= limit {
+                let stack = cursor.stack()?;
+                // The outermost of those that are too deep is the next to be looked at, and is stepped over itself.
+                self.last = stack.get(limit).map_or(self.last, |deep| deep.entered - 1);
+                continue;
+            }
+            let is_beginning = self.nodes[visit.node].left_out == 0
+                || cursor.stack()?.last().map(|open| open.entered) == Some(found.time);
+            if let Some(function) = cursor.function()
+                && is_beginning
+            {
+                return Ok(Some(Begun {
                     function,
                     depth,
-                    time,
-                } => {
-                    return entry(self.path, &mut self.cursor, function, Some(depth), time)
-                        .map(Some);
-                }
-                CallEvent::Leave { .. } => {}
+                    entered: found.time,
+                }));
             }
         }
+        self.last = first.saturating_sub(1);
         Ok(None)
     }
 }
@@ -138,7 +287,7 @@ impl<'a, S: Segments> CallsOf<'a, S> {
         self.first = self.first.max((self.last + 1).saturating_sub(entries));
     }
 
-    /// The next one, and the how many-th activation of its function it is in the whole run, from 1.
+    /// The next one, and the how many-th activation of its function it is in the whole path, from 1.
     ///
     /// # Errors
     /// If the path cannot be read.

@@ -29,8 +29,10 @@ pub struct ContextLimits {
 pub struct Rest {
     /// How many, those that they make included.
     pub calls: u64,
-    /// How many blocks they execute.
+    /// How many blocks they execute, or lack.
     pub blocks: u64,
+    /// How many of these were left out of the path.
+    pub left_out: u64,
 }
 
 /// A chain of calls, from the host to a function.
@@ -44,6 +46,8 @@ pub struct Context {
     pub calls: u64,
     /// How many blocks these execute themselves.
     pub own: u64,
+    /// How many blocks were left out of the path while they were the innermost that it has.
+    pub left_out: u64,
     /// How many blocks are executed while they are open.
     pub total: u64,
     /// The chains with one call more: their positions, those with the most blocks first.
@@ -54,7 +58,7 @@ pub struct Context {
     pub deeper: Rest,
 }
 
-/// The calling contexts of a stretch of a run. `own`, the children's `total` and what is summed up make the `total`, in every one.
+/// The calling contexts of a stretch of a run. `own`, `left_out`, the children's `total` and what is summed up make the `total`, in every one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextTree {
     /// The contexts, parents before children; the first one is the host.
@@ -110,6 +114,7 @@ fn expand(all: &Activations, host: u32, limits: ContextLimits) -> Vec<Context> {
         parent: None,
         calls: 0,
         own: 0,
+        left_out: 0,
         total: all.total(host),
         children: Vec::new(),
         shorter: Rest::default(),
@@ -122,8 +127,8 @@ fn expand(all: &Activations, host: u32, limits: ContextLimits) -> Vec<Context> {
     }];
     while let Some(pending) = open.pop() {
         let at = pending.context;
-        let (own, callees) = look(all, pending.activations);
-        contexts[at].own = own;
+        let (own, gaps, callees) = look(all, pending.activations);
+        (contexts[at].own, contexts[at].left_out) = (own, gaps);
         for (function, activations) in callees {
             let sum = |of: &dyn Fn(u32) -> u64| -> u64 {
                 activations.iter().map(|(&id, times)| of(id) * times).sum()
@@ -140,6 +145,7 @@ fn expand(all: &Activations, host: u32, limits: ContextLimits) -> Vec<Context> {
                     parent: Some(at),
                     calls: sum(&|id| all.begins(id)),
                     own: 0,
+                    left_out: 0,
                     total: blocks,
                     children: Vec::new(),
                     shorter: Rest::default(),
@@ -155,6 +161,7 @@ fn expand(all: &Activations, host: u32, limits: ContextLimits) -> Vec<Context> {
             };
             rest.blocks += blocks;
             rest.calls += sum(&|id| all.calls(id));
+            rest.left_out += sum(&|id| all.left_out(id));
         }
         let mut children = std::mem::take(&mut contexts[at].children);
         children.sort_by_key(|&child| std::cmp::Reverse(contexts[child].total));
@@ -163,16 +170,17 @@ fn expand(all: &Activations, host: u32, limits: ContextLimits) -> Vec<Context> {
     contexts
 }
 
-/// What some activations execute themselves, and whom they call how often, by function.
+/// What some activations execute and lack themselves, and whom they call how often, by function.
 fn look(
     all: &Activations,
     mut open: BTreeMap<u32, u64>,
-) -> (u64, BTreeMap<FuncId, BTreeMap<u32, u64>>) {
-    let mut own = 0;
+) -> (u64, u64, BTreeMap<FuncId, BTreeMap<u32, u64>>) {
+    let (mut own, mut gaps) = (0, 0);
     let mut callees: BTreeMap<FuncId, BTreeMap<u32, u64>> = BTreeMap::new();
     // Parts have smaller numbers than what they are parts of.
     while let Some((id, times)) = open.pop_last() {
         own += all.own(id) * times;
+        gaps += all.gaps(id) * times;
         for &(part, each) in all.parts(id) {
             let more = each * times;
             let sums = match all.function(part) {
@@ -182,5 +190,5 @@ fn look(
             *sums.entry(part).or_default() += more;
         }
     }
-    (own, callees)
+    (own, gaps, callees)
 }

@@ -1,7 +1,8 @@
 //! The calls of a run in the order of time, so coarse that they can be looked at.
 //!
 //! Calls that are too short or too deep are merged with their neighbours into stretches that say how many there
-//! are and how many blocks they execute. What has only such calls in it is stepped over in O(1).
+//! are and how many blocks they execute. What has only such calls in it is stepped over in O(1). What a filter left out of the path is nobody's
+//! own: it is shown as a stretch of its own kind.
 
 mod known;
 mod lengths;
@@ -28,12 +29,14 @@ pub struct TimelineLimits {
 }
 
 /// Why calls are merged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Merging {
     /// They are short.
     Shorter,
     /// They are deep.
     Deeper,
+    /// They are no calls: the path lacks what was executed there, by whomever.
+    LeftOut,
 }
 
 /// What happens, and after how many blocks of the run.
@@ -63,6 +66,8 @@ pub enum TimelineEvent {
         calls: u64,
         /// How many blocks are executed in them.
         blocks: u64,
+        /// How many of these were left out of the path.
+        left_out: u64,
     },
 }
 
@@ -107,6 +112,7 @@ struct Merged {
     to: u64,
     calls: u64,
     blocks: u64,
+    left_out: u64,
 }
 
 impl<'a, S: Segments> Timeline<'a, S> {
@@ -255,28 +261,53 @@ impl<'a, S: Segments> Timeline<'a, S> {
         }
         self.start();
         let is_deep = self.open.len() >= self.limits.depth;
-        if is_whole && self.open.last() == Some(&false) {
+        let (from, to) = (self.from().max(self.at), self.window.last.min(end));
+        let in_deep = self.open.last() == Some(&false);
+        let merged = |why, from, to| Merged {
+            why,
+            from,
+            to,
+            calls: 0,
+            blocks: to - from,
+            left_out: 0,
+        };
+        if is_whole && in_deep {
             // All of it is in something deep.
-            self.merge(Merging::Deeper, self.at, end, what.calls, what.length);
-            self.at = end;
-        } else if what.calls == 0 {
-            let (from, to) = (self.from().max(self.at), self.window.last.min(end));
-            if self.open.last() == Some(&false) && from < to {
-                self.merge(Merging::Deeper, from, to, 0, to - from);
+            self.merge(Merged {
+                calls: what.calls,
+                left_out: what.left_out,
+                ..merged(Merging::Deeper, from, to)
+            });
+        } else if what.is_own() {
+            if in_deep && from < to {
+                self.merge(merged(Merging::Deeper, from, to));
             }
-            self.at = end;
-        } else if is_whole && (is_deep || what.longest < self.limits.min) {
-            let why = if is_deep {
-                Merging::Deeper
-            } else {
-                Merging::Shorter
+        } else if is_whole && (is_deep && what.calls > 0 || what.longest < self.limits.min) {
+            let why = match what.calls {
+                0 => Merging::LeftOut,
+                _ if is_deep => Merging::Deeper,
+                _ => Merging::Shorter,
             };
-            let (from, to) = (self.at + what.lead, end - what.trail);
-            self.merge(why, from, to, what.calls, what.inside);
-            self.at = end;
+            self.merge(Merged {
+                calls: what.calls,
+                blocks: what.inside,
+                left_out: what.left_out,
+                ..merged(why, from + what.lead, to - what.trail)
+            });
+        } else if symbol.as_node().is_some() {
+            let why = match in_deep {
+                true => Merging::Deeper,
+                false => Merging::LeftOut,
+            };
+            self.merge(Merged {
+                left_out: to - from,
+                ..merged(why, from, to)
+            });
         } else {
             self.descend(symbol);
+            return;
         }
+        self.at = end;
     }
 
     fn descend(&mut self, symbol: Symbol) {
@@ -324,7 +355,14 @@ impl<'a, S: Segments> Timeline<'a, S> {
             self.events
                 .push_back(TimelineEvent::Begin { function, time });
         } else {
-            self.merge(Merging::Deeper, time, time, 1, 0);
+            self.merge(Merged {
+                why: Merging::Deeper,
+                from: time,
+                to: time,
+                calls: 1,
+                blocks: 0,
+                left_out: 0,
+            });
         }
     }
 
@@ -341,41 +379,30 @@ impl<'a, S: Segments> Timeline<'a, S> {
     }
 
     /// Merges calls with those before them, if these are near.
-    fn merge(&mut self, why: Merging, from: u64, to: u64, calls: u64, blocks: u64) {
+    fn merge(&mut self, next: Merged) {
         if let Some(merged) = &mut self.merged
-            && merged.why == why
-            && from - merged.to < self.limits.min.max(1)
+            && merged.why == next.why
+            && next.from - merged.to < self.limits.min.max(1)
         {
-            merged.to = to;
-            merged.calls += calls;
-            merged.blocks += blocks;
+            merged.to = next.to;
+            merged.calls += next.calls;
+            merged.blocks += next.blocks;
+            merged.left_out += next.left_out;
             return;
         }
         self.flush();
-        self.merged = Some(Merged {
-            why,
-            from,
-            to,
-            calls,
-            blocks,
-        });
+        self.merged = Some(next);
     }
 
     fn flush(&mut self) {
-        if let Some(Merged {
-            why,
-            from,
-            to,
-            calls,
-            blocks,
-        }) = self.merged.take()
-        {
+        if let Some(merged) = self.merged.take() {
             self.events.push_back(TimelineEvent::Merged {
-                why,
-                from,
-                to,
-                calls,
-                blocks,
+                why: merged.why,
+                from: merged.from,
+                to: merged.to,
+                calls: merged.calls,
+                blocks: merged.blocks,
+                left_out: merged.left_out,
             });
         }
     }

@@ -1,6 +1,6 @@
 //! Calling contexts and timelines are those of a naive expansion.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use afterimage_ids::FuncId;
 use afterimage_program::Program;
@@ -11,6 +11,7 @@ use afterimage_query::paths::{
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_wpp::Segments;
 
+use crate::gaps::leave_out;
 use crate::walk::{Event, Options, Parts, walk};
 
 /// An activation, by the blocks that were executed before it and until its end.
@@ -20,7 +21,17 @@ struct Call {
     from: u64,
     to: u64,
     own: Vec<(u64, u64)>,
+    gaps: Vec<(u64, u64)>,
     parent: Option<usize>,
+}
+
+/// How many blocks of some stretches are in a window.
+fn inside(stretches: &[(u64, u64)], window: Window) -> u64 {
+    let blocks = |&(from, to): &(u64, u64)| {
+        to.min(window.last)
+            .saturating_sub(from.max(window.first - 1))
+    };
+    stretches.iter().map(blocks).sum()
 }
 
 /// All activations, in the order in which they begin.
@@ -40,12 +51,18 @@ fn calls(parts: &Parts) -> Vec<Call> {
                     from: time,
                     to: 0,
                     own: Vec::new(),
+                    gaps: Vec::new(),
                     parent,
                 });
             }
             Event::Node(node) => {
-                let end = time + parts.directory.nodes[node].length();
-                calls[*open.last().unwrap()].own.push((time, end));
+                let node = &parts.directory.nodes[node];
+                let end = time + node.length();
+                let call = &mut calls[*open.last().unwrap()];
+                match node.left_out {
+                    0 => call.own.push((time, end)),
+                    _ => call.gaps.push((time, end)),
+                }
                 time = end;
             }
             Event::Leave => calls[open.pop().unwrap()].to = time,
@@ -62,6 +79,7 @@ fn calls(parts: &Parts) -> Vec<Call> {
 struct Sums {
     calls: u64,
     own: u64,
+    left_out: u64,
     total: u64,
     shorter: Rest,
     deeper: Rest,
@@ -75,10 +93,8 @@ fn naive(calls: &[Call], window: Window, limits: ContextLimits) -> BTreeMap<Vec<
     for call in calls.iter().filter(|call| call.from < to && call.to > from) {
         let sum = sums.entry(call.stack.clone()).or_default();
         sum.calls += u64::from(call.from >= from);
-        let own = call.own.iter();
-        sum.own += own
-            .map(|o| o.1.min(to).saturating_sub(o.0.max(from)))
-            .sum::<u64>();
+        sum.own += inside(&call.own, window);
+        sum.left_out += inside(&call.gaps, window);
         sum.total += call.to.min(to) - call.from.max(from);
     }
     // What is folded into which context.
@@ -97,7 +113,8 @@ fn naive(calls: &[Call], window: Window, limits: ContextLimits) -> BTreeMap<Vec<
             &mut into.shorter
         };
         rest.calls += sum.calls;
-        rest.blocks += sum.own;
+        rest.blocks += sum.own + sum.left_out;
+        rest.left_out += sum.left_out;
     }
     kept
 }
@@ -113,11 +130,13 @@ fn found(tree: &ContextTree) -> BTreeMap<Vec<FuncId>, Sums> {
         stacks.push(stack.clone());
         let children = context.children.iter();
         let below: u64 = children.map(|&child| tree.contexts[child].total).sum();
-        let parts = context.own + below + context.shorter.blocks + context.deeper.blocks;
+        let own = context.own + context.left_out;
+        let parts = own + below + context.shorter.blocks + context.deeper.blocks;
         assert_eq!(context.total, parts);
         let sum = Sums {
             calls: context.calls,
             own: context.own,
+            left_out: context.left_out,
             total: context.total,
             shorter: context.shorter,
             deeper: context.deeper,
@@ -128,7 +147,7 @@ fn found(tree: &ContextTree) -> BTreeMap<Vec<FuncId>, Sums> {
     sums
 }
 
-/// Runs with their paths.
+/// Runs with their paths; of every third a part was left out.
 fn each_run(mut check: impl FnMut(&Parts, &RecordedPath, &mut SplitMix64)) {
     for seed in 0..60 {
         let module = match seed % 2 {
@@ -142,7 +161,10 @@ fn each_run(mut check: impl FnMut(&Parts, &RecordedPath, &mut SplitMix64)) {
             depth: 30,
             segment,
         };
-        let parts = walk(&program, seed, options);
+        let mut parts = walk(&program, seed, options);
+        if seed % 3 == 0 {
+            leave_out(&mut parts, &mut SplitMix64(seed));
+        }
         let path = recorded_path(&parts.file(), &program).unwrap().unwrap();
         if path.length() > 0 {
             check(&parts, &path, &mut SplitMix64(seed));
@@ -190,7 +212,9 @@ fn contexts_are_those_of_the_expansion() {
 struct Shown {
     calls: Vec<(FuncId, u64, u64)>,
     merged: u64,
-    own: u64,
+    left_out: u64,
+    /// Of each kind of merged stretches.
+    kinds: BTreeSet<&'static str>,
 }
 
 fn shown(mut timeline: Timeline<'_, impl Segments>, window: Window) -> Shown {
@@ -215,6 +239,7 @@ fn shown(mut timeline: Timeline<'_, impl Segments>, window: Window) -> Shown {
                 to,
                 calls,
                 blocks,
+                left_out,
                 why,
             } => {
                 assert!(
@@ -222,8 +247,16 @@ fn shown(mut timeline: Timeline<'_, impl Segments>, window: Window) -> Shown {
                     "{event:?}"
                 );
                 assert!(why == Merging::Deeper || blocks > 0);
+                assert!(left_out <= blocks, "{event:?}");
+                let is_gap = (calls, left_out) == (0, blocks);
+                assert!(is_gap || why != Merging::LeftOut, "{event:?}");
+                shown.kinds.insert(match why {
+                    Merging::Shorter => "shorter",
+                    Merging::Deeper => "deeper",
+                    Merging::LeftOut => "left out",
+                });
                 shown.merged += calls;
-                shown.own += blocks;
+                shown.left_out += left_out;
                 last = to;
             }
         }
@@ -234,12 +267,14 @@ fn shown(mut timeline: Timeline<'_, impl Segments>, window: Window) -> Shown {
 
 #[test]
 fn timelines_are_those_of_the_expansion() {
+    let mut kinds: BTreeSet<&str> = BTreeSet::new();
     each_run(|parts, path, random| {
         let calls = calls(parts);
         for window in windows(path.length(), random) {
             let (from, to) = (window.first - 1, window.last);
-            let inside = |call: &&Call| call.from < to && call.to > from;
-            let total = calls.iter().filter(inside).count() as u64;
+            let is_inside = |call: &&Call| call.from < to && call.to > from;
+            let total = calls.iter().filter(is_inside).count() as u64;
+            let left_out: u64 = calls.iter().map(|call| inside(&call.gaps, window)).sum();
             for (depth, min) in [(usize::MAX, 0), (3, 0), (usize::MAX, 10), (6, 5), (0, 0)] {
                 let limits = TimelineLimits { depth, min };
                 let shown = shown(Timeline::new(path, window, limits), window);
@@ -248,6 +283,8 @@ fn timelines_are_those_of_the_expansion() {
                     total,
                     "{limits:?} {window:?}"
                 );
+                assert_eq!(shown.left_out, left_out, "{limits:?} {window:?}");
+                kinds.extend(&shown.kinds);
                 // What must be shown is; all of it where nothing is merged.
                 let mut kept: Vec<bool> = Vec::new();
                 let mut expected = Vec::new();
@@ -257,7 +294,7 @@ fn timelines_are_those_of_the_expansion() {
                         && length >= min
                         && call.stack.len() <= depth;
                     kept.push(keep);
-                    if keep && inside(&call) {
+                    if keep && is_inside(&call) {
                         let function = *call.stack.last().unwrap();
                         expected.push((function, call.from.max(from), call.to.min(to)));
                     }
@@ -274,6 +311,7 @@ fn timelines_are_those_of_the_expansion() {
             }
         }
     });
+    assert_eq!(kinds.len(), 3, "{kinds:?}");
 }
 
 #[test]
@@ -284,6 +322,11 @@ fn lengths_of_calls_are_those_of_the_expansion() {
             let lengths = CallLengths::new(path, window).unwrap();
             let (from, to) = (window.first - 1, window.last);
             let inside = calls.iter().filter(|call| call.from < to && call.to > from);
+            let gaps = calls.iter().flat_map(|call| &call.gaps);
+            let gaps: Vec<u64> = gaps
+                .filter(|gap| gap.0 < to && gap.1 > from)
+                .map(|gap| gap.1 - gap.0)
+                .collect();
             // Those that are open where the window begins, or between two segments, may be counted whatever their length.
             let open = inside
                 .clone()
@@ -293,8 +336,10 @@ fn lengths_of_calls_are_those_of_the_expansion() {
             for log in 0..10 {
                 let found = lengths.at_least(log);
                 let long = inside.clone().filter(|c| c.to - c.from >= 1 << log).count() as u64;
+                let long_gaps = gaps.iter().filter(|&&gap| gap >= 1 << log).count() as u64;
+                let (long, cut) = (long + long_gaps, long_gaps.min(2));
                 assert!(
-                    found + open >= long && found <= long + across,
+                    found + open + cut >= long && found <= long + across,
                     "{found} of {long} and {across}"
                 );
             }
@@ -305,7 +350,8 @@ fn lengths_of_calls_are_those_of_the_expansion() {
             last: path.length(),
         };
         let lengths = CallLengths::new(path, whole).unwrap();
-        assert_eq!(lengths.at_least(0), calls.len() as u64);
+        let gaps: usize = calls.iter().map(|call| call.gaps.len()).sum();
+        assert_eq!(lengths.at_least(0), (calls.len() + gaps) as u64);
     });
 }
 

@@ -29,7 +29,7 @@ impl Gaps {
 }
 
 /// Leaves out a part of the paths, and whole activations that call nobody.
-fn leave_out(parts: &mut Parts, random: &mut SplitMix64) {
+pub fn leave_out(parts: &mut Parts, random: &mut SplitMix64) {
     let mut gaps = Gaps::default();
     let (mut kept, mut open) = (Vec::new(), Vec::new());
     let all = std::mem::take(&mut parts.events);

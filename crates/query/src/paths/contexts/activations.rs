@@ -22,6 +22,10 @@ struct Activation {
     /// It begins in what is looked at.
     begins: bool,
     own: u64,
+    /// Blocks that were left out in it, those in its parts included.
+    left_out: u64,
+    /// Those that were left out in itself.
+    gaps: u64,
     total: u64,
     calls: u64,
     start: usize,
@@ -33,14 +37,17 @@ struct Activation {
 pub(super) struct Doing {
     /// Blocks that it executes itself.
     pub own: u64,
+    /// Blocks that were left out while it was the innermost that is known.
+    pub gaps: u64,
     /// Which activations and stretches are part of it, and how often.
     pub parts: Vec<(u32, u64)>,
 }
 
 impl Doing {
     /// Does so much more.
-    pub fn add(&mut self, own: u64, part: Option<(u32, u64)>) {
+    pub fn add(&mut self, own: u64, gaps: u64, part: Option<(u32, u64)>) {
         self.own += own;
+        self.gaps += gaps;
         self.parts.extend(part);
     }
 }
@@ -54,13 +61,14 @@ impl Activations {
             sum.1 += if same { next.1 } else { 0 };
             same
         });
-        let Doing { own, parts } = doing;
+        let Doing { own, gaps, parts } = doing;
         let mut hasher = DefaultHasher::new();
-        (function, begins, own, &parts).hash(&mut hasher);
+        (function, begins, own, gaps, &parts).hash(&mut hasher);
         let same = self.known.entry(hasher.finish()).or_default();
         let found = same.iter().copied().find(|&id| {
             let other = &self.all[id as usize];
-            (other.function, other.begins, other.own) == (function, begins, own)
+            (other.function, other.begins) == (function, begins)
+                && (other.own, other.gaps) == (own, gaps)
                 && self.parts[other.start..other.start + other.len] == parts[..]
         });
         if let Some(id) = found {
@@ -78,7 +86,11 @@ impl Activations {
             function,
             begins,
             own,
-            total: own.saturating_add(sum(|part| part.total)),
+            gaps,
+            left_out: gaps.saturating_add(sum(|part| part.left_out)),
+            total: own
+                .saturating_add(gaps)
+                .saturating_add(sum(|part| part.total)),
             calls: sum(|part| part.calls).saturating_add(u64::from(function.is_some() && begins)),
             start: self.parts.len(),
             len: parts.len(),
@@ -97,7 +109,17 @@ impl Activations {
         self.all[id as usize].own
     }
 
-    /// Blocks that it executes, parts included.
+    /// Blocks that were left out while it was the innermost that is known.
+    pub fn gaps(&self, id: u32) -> u64 {
+        self.all[id as usize].gaps
+    }
+
+    /// Blocks that were left out in it, parts included.
+    pub fn left_out(&self, id: u32) -> u64 {
+        self.all[id as usize].left_out
+    }
+
+    /// Blocks that it executes or lacks, parts included.
     pub fn total(&self, id: u32) -> u64 {
         self.all[id as usize].total
     }

@@ -13,6 +13,8 @@ struct Known {
     length: u64,
     /// Blocks that belong to the activation around it, beside those of the part.
     own: u64,
+    /// Blocks that were left out, beside those of the part.
+    gaps: u64,
     part: Option<(u32, u64)>,
 }
 
@@ -97,16 +99,16 @@ impl<S: Segments> Clip<'_, S> {
             return;
         };
         // One that ended before the window.
-        if !begins && doing.own == 0 && doing.parts.is_empty() {
+        if !begins && doing.own == 0 && doing.gaps == 0 && doing.parts.is_empty() {
             return;
         }
         let id = self.activations.make(function, begins, doing);
-        self.add(0, Some((id, 1)));
+        self.add(0, 0, Some((id, 1)));
     }
 
-    fn add(&mut self, own: u64, part: Option<(u32, u64)>) {
+    fn add(&mut self, own: u64, gaps: u64, part: Option<(u32, u64)>) {
         if let Some(open) = self.open.last_mut() {
-            open.doing.add(own, part);
+            open.doing.add(own, gaps, part);
         }
     }
 
@@ -140,19 +142,21 @@ impl<S: Segments> Clip<'_, S> {
             let mut length = 0;
             for &symbol in grammar.symbols_of(id) {
                 let known = self.known(symbol, &rules);
-                doing.add(known.own, known.part);
+                doing.add(known.own, known.gaps, known.part);
                 length += known.length;
             }
             rules.push(match rule.kind {
                 Kind::Call(function) => Known {
                     length,
                     own: 0,
+                    gaps: 0,
                     part: Some((self.activations.make(Some(function), true, doing), 1)),
                 },
                 // Rules that are never executed may be too long to be counted.
                 Kind::Repeat(times) => Known {
                     length: length.saturating_mul(times),
                     own: doing.own.saturating_mul(times),
+                    gaps: doing.gaps.saturating_mul(times),
                     part: doing
                         .parts
                         .first()
@@ -161,11 +165,13 @@ impl<S: Segments> Clip<'_, S> {
                 Kind::Sequence if doing.parts.len() < 2 => Known {
                     length,
                     own: doing.own,
+                    gaps: doing.gaps,
                     part: doing.parts.first().copied(),
                 },
                 Kind::Sequence => Known {
                     length,
                     own: 0,
+                    gaps: 0,
                     part: Some((self.activations.make(None, true, doing), 1)),
                 },
             });
@@ -177,10 +183,11 @@ impl<S: Segments> Clip<'_, S> {
         match (symbol.as_rule(), symbol.as_node()) {
             (Some(rule), _) => rules[rule],
             (None, Some(node)) => {
-                let length = self.path.nodes()[node].length();
+                let node = &self.path.nodes()[node];
                 Known {
-                    length,
-                    own: length,
+                    length: node.length(),
+                    own: node.blocks.len() as u64,
+                    gaps: node.left_out,
                     part: None,
                 }
             }
@@ -205,12 +212,12 @@ impl<S: Segments> Clip<'_, S> {
             };
             let known = self.known(symbol, rules);
             let Some(rule) = symbol.as_rule().filter(|_| from > 0 || to < known.length) else {
-                let own = if symbol.as_node().is_some() {
-                    to - from
-                } else {
-                    known.own
+                // A node is blocks or a gap, so that of a part of it one is none.
+                let of_node = |blocks: u64| match symbol.as_node() {
+                    Some(_) => blocks.min(to - from),
+                    None => blocks,
                 };
-                self.add(own, known.part);
+                self.add(of_node(known.own), of_node(known.gaps), known.part);
                 continue;
             };
             let symbols = segment.grammar.symbols_of(rule);
@@ -228,7 +235,8 @@ impl<S: Segments> Clip<'_, S> {
                     let whole = last - first - 1;
                     let known = self.known(body, rules);
                     let part = known.part.map(|(id, each)| (id, each * whole));
-                    self.add(known.own * whole, part.filter(|_| whole > 0));
+                    let (own, gaps) = (known.own * whole, known.gaps * whole);
+                    self.add(own, gaps, part.filter(|_| whole > 0));
                     continue;
                 }
                 Kind::Call(function) => {

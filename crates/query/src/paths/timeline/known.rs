@@ -10,11 +10,13 @@ pub(super) struct Known {
     pub length: u64,
     /// Activations that begin in it.
     pub calls: u64,
-    /// Blocks of the longest.
+    /// Blocks of the longest of these, or of the longest stretch that was left out.
     pub longest: u64,
-    /// Blocks that are executed in activations that begin in it.
+    /// Blocks that are executed in activations that begin in it, or that were left out.
     pub inside: u64,
-    /// Blocks before the first of these begins, and behind the end of the last.
+    /// Blocks that were left out.
+    pub left_out: u64,
+    /// Blocks before the first of these activations and stretches begins, and behind the end of the last.
     pub lead: u64,
     pub trail: u64,
 }
@@ -29,20 +31,40 @@ impl Known {
         }
     }
 
+    fn of_node(node: &Node) -> Self {
+        let length = node.length();
+        match node.left_out {
+            0 => Self::of_blocks(length),
+            _ => Self {
+                length,
+                longest: length,
+                inside: length,
+                left_out: length,
+                ..Self::default()
+            },
+        }
+    }
+
+    /// Whether all of it is executed by the activation around it.
+    pub(super) fn is_own(&self) -> bool {
+        self.calls == 0 && self.left_out == 0
+    }
+
     /// This and what follows it. What is too long is in rules that are never executed.
     fn then(self, next: Self) -> Self {
         let length = self.length.saturating_add(next.length);
-        let (lead, trail) = match (self.calls, next.calls) {
-            (0, 0) => (length, length),
-            (0, _) => (self.length.saturating_add(next.lead), next.trail),
-            (_, 0) => (self.lead, self.trail.saturating_add(next.length)),
-            _ => (self.lead, next.trail),
+        let (lead, trail) = match (self.is_own(), next.is_own()) {
+            (true, true) => (length, length),
+            (true, false) => (self.length.saturating_add(next.lead), next.trail),
+            (false, true) => (self.lead, self.trail.saturating_add(next.length)),
+            (false, false) => (self.lead, next.trail),
         };
         Self {
             length,
             calls: self.calls.saturating_add(next.calls),
             longest: self.longest.max(next.longest),
             inside: self.inside.saturating_add(next.inside),
+            left_out: self.left_out.saturating_add(next.left_out),
             lead,
             trail,
         }
@@ -54,8 +76,9 @@ impl Known {
             length,
             calls: self.calls.saturating_mul(times),
             inside: self.inside.saturating_mul(times),
-            lead: if self.calls == 0 { length } else { self.lead },
-            trail: if self.calls == 0 { length } else { self.trail },
+            left_out: self.left_out.saturating_mul(times),
+            lead: if self.is_own() { length } else { self.lead },
+            trail: if self.is_own() { length } else { self.trail },
             ..self
         }
     }
@@ -80,7 +103,7 @@ pub(super) fn known(
 ) -> Known {
     match (symbol.as_rule(), symbol.as_node()) {
         (Some(rule), _) => rules[rule],
-        (None, Some(node)) => Known::of_blocks(nodes[node].length()),
+        (None, Some(node)) => Known::of_node(&nodes[node]),
         (None, None) => Known::default(),
     }
 }

@@ -9,7 +9,7 @@ use super::known::{Known, known, rules};
 use crate::paths::Window;
 use crate::paths::grammar::{checked, executions};
 
-/// How many calls have so many blocks.
+/// How many calls, and stretches that were left out, have so many blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallLengths {
     /// By the binary logarithm of the length, rounded down.
@@ -19,7 +19,7 @@ pub struct CallLengths {
 }
 
 impl CallLengths {
-    /// The calls in a window. Linear in the grammars of the segments that it touches.
+    /// The calls in a window, and what was left out. Linear in the grammars of the segments that it touches.
     ///
     /// # Errors
     /// If a segment cannot be read.
@@ -48,13 +48,29 @@ impl CallLengths {
             let times = executions(&segment.grammar, whole);
             for (id, rule) in segment.grammar.rules.iter() {
                 if matches!(rule.kind, Kind::Call(_)) {
-                    let class = known[id].length.checked_ilog2().unwrap_or(0);
-                    let count = &mut lengths.counts[class as usize];
-                    *count = count.saturating_add(times[id]);
+                    lengths.add(known[id].length, times[id]);
+                }
+                let rounds = match rule.kind {
+                    Kind::Repeat(rounds) => rounds,
+                    Kind::Sequence | Kind::Call(_) => 1,
+                };
+                for &symbol in segment.grammar.symbols_of(id) {
+                    let left_out = symbol
+                        .as_node()
+                        .map_or(0, |node| path.nodes()[node].left_out);
+                    if left_out > 0 {
+                        lengths.add(left_out, times[id].saturating_mul(rounds));
+                    }
                 }
             }
         }
         Ok(lengths)
+    }
+
+    fn add(&mut self, length: u64, times: u64) {
+        let class = length.checked_ilog2().unwrap_or(0);
+        let count = &mut self.counts[class as usize];
+        *count = count.saturating_add(times);
     }
 
     /// The symbols that are wholly in a range of a segment's blocks, and how often. Counts the calls that are not.
@@ -82,6 +98,7 @@ impl CallLengths {
         }
         while let Some((symbol, range)) = tasks.pop() {
             let Some(rule) = symbol.as_rule() else {
+                self.across += u64::from(symbol.as_node().is_some_and(|n| nodes[n].left_out > 0));
                 continue;
             };
             if range == (0..length(symbol)) {
