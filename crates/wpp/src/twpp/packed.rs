@@ -1,15 +1,15 @@
 //! Entries of series as bytes.
 //!
-//! An entry is its one to three integers, as in the paper, each a number of variable length. The sign of the paper, which marks an
-//! entry's last integer, is the lowest bit. Instead of `l` and `h` stand their distances from what is before them,
-//! `l` from the end of the previous entry, because small numbers take few bytes.
+//! An entry is one to three integers, as in the paper, each a number of variable length. The sign of the paper, which marks an
+//! entry's last integer, is the lowest bit. Instead of `l` stands its distance from the end of the previous entry, and
+//! instead of `h` the number of steps from `l` to there, because small numbers take few bytes.
 
 use super::series::Entry;
 use super::varint;
 
 /// Appends the entry that follows one which ends at `after` (0 if none does).
 pub(super) fn put(bytes: &mut Vec<u8>, entry: &Entry, after: u64) {
-    let parts = [entry.first - after, entry.last - entry.first, entry.step];
+    let parts = [entry.first - after, entry.count() - 1, entry.step];
     let width = entry.width() as usize;
     for (k, part) in parts[..width].iter().enumerate() {
         varint::put(bytes, part << 1 | u64::from(k + 1 == width));
@@ -19,35 +19,43 @@ pub(super) fn put(bytes: &mut Vec<u8>, entry: &Entry, after: u64) {
 /// Takes the entry that follows one which ends at `after`; nothing if the bytes hold none.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8], after: u64) -> Option<Entry> {
-    let (distance, alone) = part(bytes)?;
-    let first = after.checked_add(distance).filter(|_| distance > 0)?;
-    if alone {
-        return Some(Entry::single(first)).filter(within);
-    }
-    let (extent, neighbours) = part(bytes)?;
-    let step = if neighbours {
-        1
-    } else {
-        part(bytes).filter(|&(step, end)| end && step > 1)?.0
-    };
-    let last = first
-        .checked_add(extent)
-        .filter(|_| extent > 0 && extent.is_multiple_of(step))?;
-    Some(Entry { first, last, step }).filter(within)
+    take_counted(bytes, after).map(|(entry, _)| entry)
 }
 
-/// How many timestamps the entries stand for, if they are proper to the end, and the last one. O(bytes).
+/// How many timestamps entries stand for, and the last one; nothing if they are malformed. O(bytes).
 pub(super) fn measure(mut bytes: &[u8]) -> Option<(u64, u64)> {
-    let (mut count, mut after) = (0u64, 0u64);
+    let (mut count, mut last) = (0u64, 0);
     while !bytes.is_empty() {
-        let entry = take(&mut bytes, after)?;
-        after = entry.last;
-        count = count.saturating_add(entry.count());
+        let (entry, of) = take_counted(&mut bytes, last)?;
+        last = entry.last;
+        count = count.saturating_add(of);
     }
-    Some((count, after))
+    Some((count, last))
+}
+
+/// As [`take`], with the number of timestamps, which takes a division to find out from the entry.
+#[inline]
+fn take_counted(bytes: &mut &[u8], after: u64) -> Option<(Entry, u64)> {
+    let (distance, alone) = part(bytes)?;
+    let first = after.checked_add(distance).filter(|_| distance > 0)?;
+    let (steps, step) = if alone {
+        (0, 1)
+    } else {
+        let (steps, neighbours) = part(bytes).filter(|&(steps, _)| steps > 0)?;
+        let step = if neighbours {
+            1
+        } else {
+            part(bytes).filter(|&(step, end)| end && step > 1)?.0
+        };
+        (steps, step)
+    };
+    let last = first.checked_add(steps.checked_mul(step)?)?;
+    let entry = Entry { first, last, step };
+    within(&entry).then_some((entry, steps + 1))
 }
 
 /// One integer, and whether it is its entry's last.
+#[inline]
 fn part(bytes: &mut &[u8]) -> Option<(u64, bool)> {
     varint::take(bytes).map(|word| (word >> 1, word & 1 == 1))
 }

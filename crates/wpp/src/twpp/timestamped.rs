@@ -242,8 +242,8 @@ mod tests {
     #[test]
     fn proper_bytes_are_a_trace() {
         // Block 0 at 1 to 7 by twos, block 2 at 2 to 6 by twos.
-        let odd = [2, 12, 5];
-        let even = [4, 8, 5];
+        let odd = [2, 6, 5];
+        let even = [4, 4, 5];
         let trace = trace(7, &[(0, &odd), (1, &even)]).unwrap();
         let blocks = trace.blocks();
         let shown: Vec<_> = blocks.map(|(b, s)| (b.as_u32(), s.to_string())).collect();
@@ -259,12 +259,15 @@ mod tests {
         assert_eq!(trace(2, &[(0, &[single(1), single(0)])]), malformed);
         assert_eq!(trace(2, &[(0, &[2])]), malformed, "no end mark");
         assert_eq!(trace(2, &[(0, &[2, 2, 3])]), malformed, "l:h:1");
-        assert_eq!(
-            trace(4, &[(0, &[2, 6, 5])]),
-            malformed,
-            "3 is no multiple of 2"
-        );
         assert_eq!(trace(1, &[(0, &[2, 1])]), malformed, "h = l");
+        let far = [
+            2, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 7,
+        ];
+        assert_eq!(
+            trace(4, &[(0, &far)]),
+            malformed,
+            "h needs more than 63 bits"
+        );
         let numbers = of("its timestamps are not 1 to its length");
         assert_eq!(trace(3, &[(0, &[single(1)]), (0, &[single(3)])]), numbers);
         assert_eq!(trace(2, &[(0, &[single(1)]), (0, &[single(3)])]), numbers);

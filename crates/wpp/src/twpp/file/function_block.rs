@@ -21,8 +21,11 @@ pub(super) struct Lengths {
 pub(super) fn write(function: &FunctionTraces) -> Vec<u8> {
     let mut traces = Vec::new();
     varint::put(&mut traces, function.traces.len() as u64);
+    // The lengths stand together, so that the traces can be found without going through them.
     for trace in &function.traces {
         varint::put(&mut traces, trace.as_bytes().len() as u64);
+    }
+    for trace in &function.traces {
         traces.extend_from_slice(trace.as_bytes());
     }
     let mut dictionaries = Vec::new();
@@ -128,11 +131,12 @@ fn read_traces(mut rest: &[u8]) -> Result<Vec<&[u8]>, &'static str> {
     let short = "its traces are cut off";
     let count = varint::take(&mut rest).ok_or(short)?;
     // A length, and how many steps and blocks it has.
-    let mut traces = Vec::with_capacity(room(count, rest, 3));
+    let mut lengths = Vec::with_capacity(room(count, rest, 3));
     for _ in 0..count {
-        let length = varint::take(&mut rest).ok_or(short)?;
-        traces.push(split(&mut rest, length).ok_or(short)?);
+        lengths.push(varint::take(&mut rest).ok_or(short)?);
     }
+    let traces = lengths.into_iter().map(|length| split(&mut rest, length));
+    let traces = traces.collect::<Option<_>>().ok_or(short)?;
     rest.is_empty()
         .then_some(traces)
         .ok_or("something follows its traces")
