@@ -4,9 +4,13 @@ use std::env::VarError;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use afterimage_present::Style;
 use afterimage_query::location::number;
+use afterimage_query::paths::{FileSegments, Positions, Window};
 use afterimage_record::Command;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::output::Color;
 
 /// Which call of a function, as `--call` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,61 @@ impl std::str::FromStr for Which {
 pub(crate) fn entries(text: &str) -> Result<u64, &'static str> {
     let entries = number(text).filter(|&entries| entries > 0);
     entries.ok_or("give a number from 1 on")
+}
+
+/// Which recording a report is about, and where it goes.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ReportArguments {
+    /// Where the report goes [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// When to use color
+    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    pub color: Color,
+    /// The recording
+    #[arg(value_name = "FILE.aft")]
+    pub file: PathBuf,
+}
+
+impl ReportArguments {
+    /// How the report is written.
+    pub(crate) fn style(&self) -> Style {
+        self.color.style(self.output.as_deref())
+    }
+}
+
+/// A stretch of a run.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct StretchArguments {
+    /// Where the stretch begins [default: start]
+    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
+    pub from: Option<String>,
+    /// Where it ends; this block belongs to it [default: end]
+    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
+    pub to: Option<String>,
+}
+
+impl StretchArguments {
+    /// The stretch.
+    pub(crate) fn window(&self, positions: &Positions<'_, FileSegments>) -> Result<Window> {
+        let at = |option: &str, text: Option<&str>, default: &str| {
+            let text = text.unwrap_or(default);
+            let time = positions.time(text);
+            time.with_context(|| format!("{option} {text}"))
+        };
+        let window = Window {
+            first: at("--from", self.from.as_deref(), "start")?,
+            last: at("--to", self.to.as_deref(), "end")?,
+        };
+        if window.first > window.last {
+            bail!(
+                "the stretch is empty: --from is t={}, which is after --to, t={}",
+                window.first,
+                window.last
+            );
+        }
+        Ok(window)
+    }
 }
 
 /// What a guest is run with.

@@ -1,7 +1,5 @@
 //! `afterimage calls`
 
-use std::path::PathBuf;
-
 use afterimage_ids::FuncId;
 use afterimage_present::{
     CallReport, Scene, call_json, call_text, calls_json, calls_text, function_calls_text,
@@ -10,10 +8,10 @@ use afterimage_program::{Names, SourceMap};
 use afterimage_query::paths::{Places, kth_call};
 use anyhow::{Context, Result, anyhow};
 
-use crate::arguments::Which;
+use crate::arguments::{ReportArguments, Which};
 use crate::exit::Exit;
 use crate::lens::{Traced, numbering, traced, which_call};
-use crate::output::{Color, SourceFiles, write};
+use crate::output::{SourceFiles, write};
 
 /// Show who called whom, exactly, and single calls
 ///
@@ -39,15 +37,8 @@ pub(crate) struct Arguments {
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Where the report goes [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// When to use color
-    #[arg(long, default_value = "auto", value_name = "WHEN")]
-    color: Color,
-    /// The recording
-    #[arg(value_name = "FILE.aft")]
-    file: PathBuf,
+    #[command(flatten)]
+    report: ReportArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -57,8 +48,8 @@ enum Format {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let traced = traced(&arguments.file)?;
-    answer(&arguments, &traced).with_context(|| arguments.file.display().to_string())?;
+    let traced = traced(&arguments.report.file)?;
+    answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
 
@@ -88,8 +79,8 @@ fn graph(
         length: traced.path.length(),
         names,
     };
-    let out = arguments.output.as_deref();
-    let style = arguments.color.style(out);
+    let out = arguments.report.output.as_deref();
+    let style = arguments.report.style();
     write(out, false, |out| {
         match (arguments.format, function) {
             (Format::Json, only) => calls_json(out, &report, only)?,
@@ -115,14 +106,14 @@ fn call(
     let calls = kth_call(&traced.path, function, kept)?;
     let number = numbering(&traced.path).of_kept(function, kept);
     let number = number.unwrap_or(kept);
-    let out = arguments.output.as_deref();
+    let out = arguments.report.output.as_deref();
     let places = Places::new(&traced.loaded.program, &traced.loaded.bytes, source);
     let scene = Scene {
         path: &traced.path,
         names,
         places: &places,
         sources: &SourceFiles,
-        style: arguments.color.style(out),
+        style: arguments.report.style(),
     };
     write(out, false, |out| {
         match arguments.format {

@@ -8,6 +8,7 @@ use afterimage_query::paths::{
 };
 use anyhow::{Context, Result, bail};
 
+use crate::arguments::StretchArguments;
 use crate::exit::Exit;
 use crate::lens::{Traced, traced};
 use crate::output::{say, write};
@@ -36,12 +37,8 @@ pub(crate) struct Arguments {
     /// Where the report goes [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Where the stretch begins, as for trace [default: start]
-    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
-    from: Option<String>,
-    /// Where it ends; this block belongs to it [default: end]
-    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
-    to: Option<String>,
+    #[command(flatten)]
+    stretch: StretchArguments,
     /// Merge calls that are more than N deep
     #[arg(long, value_name = "N", default_value_t = DEPTH)]
     depth: usize,
@@ -111,23 +108,7 @@ fn export(arguments: &Arguments, traced: &Traced) -> Result<()> {
         bail!("the run executed no block, so there is nothing to export");
     }
     let positions = traced.positions(&names, &source);
-    let at = |option: &str, text: &Option<String>, default: &str| {
-        let text = text.as_deref().unwrap_or(default);
-        positions
-            .time(text)
-            .with_context(|| format!("{option} {text}"))
-    };
-    let window = Window {
-        first: at("--from", &arguments.from, "start")?,
-        last: at("--to", &arguments.to, "end")?,
-    };
-    if window.first > window.last {
-        bail!(
-            "the stretch is empty: --from is t={}, which is after --to, t={}",
-            window.first,
-            window.last
-        );
-    }
+    let window = arguments.stretch.window(&positions)?;
     let out = arguments.output.as_deref();
     match arguments.format {
         Format::Perfetto | Format::Firefox => {

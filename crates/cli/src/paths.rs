@@ -1,7 +1,6 @@
 //! `afterimage paths`
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use afterimage_ids::FuncId;
 use afterimage_present::{
@@ -16,11 +15,12 @@ use afterimage_query::stops;
 use afterimage_trace::TraceFile;
 use anyhow::{Context, Result, anyhow, bail};
 
+use crate::arguments::ReportArguments;
 use crate::build;
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
 use crate::lens::numbering;
-use crate::output::{Color, write};
+use crate::output::write;
 
 /// Show which paths the run took: each function's unique path traces, hot paths, where a path occurs
 ///
@@ -64,15 +64,8 @@ pub(crate) struct Arguments {
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Where it goes [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// When to use color
-    #[arg(long, default_value = "auto", value_name = "WHEN")]
-    color: Color,
-    /// The recording
-    #[arg(value_name = "FILE.aft")]
-    file: PathBuf,
+    #[command(flatten)]
+    report: ReportArguments,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -109,9 +102,10 @@ const TEXT_ROWS: usize = 25;
 const JSON_OCCURRENCES: usize = 1000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let file = input::recording(&arguments.file)?;
-    let loaded = input::recorded_program(&arguments.file, &file)?;
-    answer(&arguments, &file, &loaded).with_context(|| arguments.file.display().to_string())?;
+    let file = input::recording(&arguments.report.file)?;
+    let loaded = input::recorded_program(&arguments.report.file, &file)?;
+    answer(&arguments, &file, &loaded)
+        .with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
 
@@ -132,16 +126,18 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
     {
         bail!("{} is imported: it has no paths", names.function(function));
     }
-    let path = build::path(&arguments.file, file, loaded)?;
+    let path = build::path(&arguments.report.file, file, loaded)?;
     let shown = PathNames {
         names: &names,
         files: source.files(),
     };
     let text = arguments.format == Format::Text;
     let top = arguments.top.or(text.then_some(TEXT_ROWS));
-    let style = arguments.color.style(arguments.output.as_deref());
+    let style = arguments.report.style();
     let output = |report: &dyn Fn(&mut dyn Write) -> Result<(), PresentError>| {
-        write(arguments.output.as_deref(), false, |out| Ok(report(out)?))
+        write(arguments.report.output.as_deref(), false, |out| {
+            Ok(report(out)?)
+        })
     };
     if let Some(pattern) = wanted {
         let most = top.unwrap_or(JSON_OCCURRENCES);

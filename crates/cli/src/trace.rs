@@ -1,7 +1,6 @@
 //! `afterimage trace`
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use afterimage_ids::FuncId;
 use afterimage_present::{
@@ -13,10 +12,10 @@ use afterimage_query::paths::{
 };
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::entries;
+use crate::arguments::{ReportArguments, StretchArguments, entries};
 use crate::exit::Exit;
 use crate::lens::{Traced, numbering, traced};
-use crate::output::{Color, SourceFiles, write};
+use crate::output::{SourceFiles, write};
 
 /// Show what a run executed, in order: block by block, path by path, or call by call
 ///
@@ -40,12 +39,8 @@ Examples:
   afterimage trace app.aft --to main.c:42#last --reverse
   afterimage trace app.aft --format bin | my-analysis")]
 pub(crate) struct Arguments {
-    /// Where it begins [default: start]
-    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
-    from: Option<String>,
-    /// Where it ends; this block is still shown [default: end]
-    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
-    to: Option<String>,
+    #[command(flatten)]
+    stretch: StretchArguments,
     /// Only the last N entries
     #[arg(long, value_name = "N", value_parser = entries)]
     last: Option<u64>,
@@ -67,15 +62,8 @@ pub(crate) struct Arguments {
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
-    /// Where the trace goes [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// When to use color
-    #[arg(long, default_value = "auto", value_name = "WHEN")]
-    color: Color,
-    /// The recording
-    #[arg(value_name = "FILE.aft")]
-    file: PathBuf,
+    #[command(flatten)]
+    report: ReportArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -118,8 +106,8 @@ const LEVELS: usize = 8;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check(&arguments)?;
-    let traced = traced(&arguments.file)?;
-    shown(&arguments, &traced).with_context(|| arguments.file.display().to_string())?;
+    let traced = traced(&arguments.report.file)?;
+    shown(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
 
@@ -141,25 +129,10 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let function = arguments.function.as_deref();
     let function = function.map(|text| traced.function(&names, text));
     let positions = traced.positions(&names, &source);
-    let at = |option: &str, text: Option<&String>, default: &str| {
-        let text = text.map_or(default, String::as_str);
-        let time = positions.time(text);
-        time.with_context(|| format!("{option} {text}"))
-    };
     if traced.path.length() == 0 {
         bail!("the run executed no block, so there is nothing to trace");
     }
-    let window = Window {
-        first: at("--from", arguments.from.as_ref(), "start")?,
-        last: at("--to", arguments.to.as_ref(), "end")?,
-    };
-    if window.first > window.last {
-        bail!(
-            "the stretch is empty: --from is t={}, which is after --to, t={}",
-            window.first,
-            window.last
-        );
-    }
+    let window = arguments.stretch.window(&positions)?;
     let mut stretch = Stretch {
         window,
         reverse: arguments.reverse,
@@ -168,16 +141,17 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
     if let Some(function) = stretch.function {
         executed(&traced.path, function, window, names.function(function))?;
     }
-    let out = arguments.output.as_deref();
+    let out = arguments.report.output.as_deref();
     let places = Places::new(&traced.loaded.program, &traced.loaded.bytes, &source);
     let scene = Scene {
         path: &traced.path,
         names: &names,
         places: &places,
         sources: &SourceFiles,
-        style: arguments.color.style(out),
+        style: arguments.report.style(),
     };
-    let whole = arguments.last.is_some() || arguments.from.is_some() && arguments.to.is_some();
+    let whole = arguments.last.is_some()
+        || arguments.stretch.from.is_some() && arguments.stretch.to.is_some();
     let mut limit = match arguments.limit {
         Some(Limit::Entries(entries)) => Some(entries),
         None if arguments.format == Format::Text && !whole && out.is_none() => Some(LINES),

@@ -202,12 +202,12 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
     match (d.ended, d.repeats) {
         (false, _) => {
             let reaches = match &d.path {
-                Some(path) => format!(
+                Some(path) if path.blocks > 0 => format!(
                     "{} and its path after {}",
                     counted(d.events, "event"),
                     counted(path.blocks, "executed block")
                 ),
-                None => counted(d.events, "event"),
+                _ => counted(d.events, "event"),
             };
             writeln!(
                 out,

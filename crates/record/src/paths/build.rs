@@ -160,6 +160,8 @@ fn recorded_finish(
 
 /// What a section of segments came to: their summaries and bytes.
 type Coded = (Vec<Summary>, u64);
+/// The nodes that a sink was told of, and the functions of which it was not told everything.
+type Kept = (Nodes, Vec<Partial>);
 
 /// Makes a grammar of what `paths` tells the sink, while another thread codes and writes its segments: that takes longer
 /// than all else.
@@ -167,7 +169,7 @@ fn coded<R>(
     section: SectionWriter,
     filter: &Filter,
     paths: impl FnOnce(SegmentSink<'_>) -> Result<(SegmentSink<'_>, R), RecordError>,
-) -> Result<((Nodes, Vec<Partial>), R, Coded), RecordError> {
+) -> Result<(Kept, R, Coded), RecordError> {
     let mut writer = SegmentWriter {
         section,
         summaries: Vec::new(),
@@ -214,7 +216,7 @@ enum SegmentSink<'a> {
 }
 
 impl SegmentSink<'_> {
-    fn finish(self) -> (Nodes, Vec<Partial>) {
+    fn finish(self) -> Kept {
         match self {
             SegmentSink::All(sink) => (sink.finish(), Vec::new()),
             SegmentSink::Some(sink) => sink.finish(),
