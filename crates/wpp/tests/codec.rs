@@ -223,7 +223,7 @@ fn contexts() -> Vec<NodeContext> {
 fn check(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     let bytes = encode(segment, contexts);
     let decoded = decode(&bytes, contexts, &LIMITS).unwrap();
-    assert_eq!(decoded, canonical(segment).unwrap());
+    assert_eq!(decoded, canonical(segment, contexts).unwrap());
     assert_eq!(digest(&decoded), digest(segment));
     let header = |s: &Segment| (s.before, s.length, s.open.clone());
     assert_eq!(header(&decoded), header(segment));

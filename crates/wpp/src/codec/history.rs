@@ -43,19 +43,32 @@ impl History {
         self.returned != 0
     }
 
-    /// What the last 1, 2, 3 and 6 nodes were.
+    /// What the last node was; that and how many nodes in a row have ended there; and what the last 2, 3 and 6 nodes
+    /// were. Sums of products, which do not wait for each other; their upper bits are well mixed.
     #[inline]
-    pub(super) fn contexts(&self) -> [u64; 4] {
-        let first = hash(
-            u64::from(self.has_returned()) << 32 | u64::from(self.looped),
-            self.past[0],
-        );
-        let second = hash(hash(first, self.past[1]), self.returned);
-        let third = hash(second, self.past[2]);
-        let last = self.past[3..]
-            .iter()
-            .fold(third, |context, &past| hash(context, past));
-        [first, second, third, last]
+    pub(super) fn contexts(&self, place: u32) -> [u64; 5] {
+        let [first, second, third, fourth, fifth, sixth] = self.past;
+        let returned = u32::from(self.has_returned());
+        let one = times(0, first)
+            .wrapping_add(times(1, self.looped))
+            .wrapping_add(times(2, place << 1 | returned));
+        // An entry, and a node that nothing is known of, stand for themselves.
+        let (at, number) = if self.point == 0 {
+            (0, first)
+        } else {
+            (3, self.point)
+        };
+        let start = times(at, number).wrapping_add(times(2, place << 1 | returned));
+        let round = one.wrapping_add(times(3, self.rounds));
+        let two = one
+            .wrapping_add(times(4, second))
+            .wrapping_add(times(5, self.returned));
+        let three = two.wrapping_add(times(6, third));
+        let six = three
+            .wrapping_add(times(7, fourth))
+            .wrapping_add(times(8, fifth))
+            .wrapping_add(times(9, sixth));
+        [start, round, two, three, six]
     }
 
     /// A node was executed.
@@ -113,12 +126,6 @@ impl History {
         self.looped = (self.looped << 8) + symbols;
     }
 
-    /// How many iterations the innermost loop seems to have had.
-    #[inline]
-    pub(super) fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
     /// What was left behind since `count` was this.
     pub(super) fn tail(&self, since: &Self) -> Tail {
         Tail {
@@ -161,3 +168,23 @@ impl History {
         self.looped = looped;
     }
 }
+
+#[inline]
+fn times(at: usize, number: u32) -> u64 {
+    FACTORS[at].wrapping_mul(u64::from(number))
+}
+
+/// Odd numbers without a pattern: those of Knuth's generator MMIX (2002).
+const FACTORS: [u64; 10] = {
+    let mut factors = [0; 10];
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut at = 0;
+    while at < 10 {
+        state = state
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(0x1405_7b7e_f767_814f);
+        factors[at] = state | 1;
+        at += 1;
+    }
+    factors
+};

@@ -4,8 +4,8 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | the version, 1 |
-//! | 1 | the binary logarithm of the size of the main model's largest tables, 6 to 16 |
+//! | 1 | the version, 2 |
+//! | 1 | the binary logarithm of the size of the main model's largest tables, 6 to 15 |
 //! | LEB128 | [`Segment::before`] |
 //! | LEB128 | [`Segment::length`] |
 //! | LEB128 | a number above those of all nodes |
@@ -22,17 +22,18 @@
 //! times; so whether a loop goes on is asked where the program decides it. Activations, and long sequences that recur (`Sequence`, their
 //! steps, `End`), are numbered in the order of their ends; where one occurs again, there is only `Again` and its
 //! number. Short sequences are *dissolved*: their steps stand wherever they occur, because predicting them one by one costs fewer bits
-//! than telling one rule from all others. The reader folds the steps with the builder's own means, so the decoded
+//! than telling one rule from all others; unless sequences recur so often that naming them costs no more, and is read much faster. The reader folds the steps with the builder's own means, so the decoded
 //! grammar is about as small as the one that was encoded, and makes the same path, but its rules are others:
 //! [`canonical`] tells which.
 //!
 //! # Prediction
 //!
-//! Six contexts are asked what followed so far: where the last node ends ([`NodeContext::next`]); the last node; it and
-//! how many nodes in a row have ended there, which are the iterations of an innermost loop; and the last 2, 3 and 6
-//! nodes of the activation, the calls between them folded in. Each knows up to six candidates and how often they
-//! followed. Candidates are offered one by one; whether the offer is right is one binary decision, whose probability
-//! is mixed from the contexts' opinions (Mahoney 2005), each of which is looked up by how often the candidate and the others were seen.
+//! Five contexts know what followed so far: the last node; it and how many nodes in a row have ended where it ends, which
+//! are the iterations of an innermost loop; and the last 2, 3 and 6 nodes of the activation, the calls between them
+//! folded in. Each remembers up to three candidates and how often they followed. Most steps are the only one that ever
+//! followed in the longest context: they take one look-up, and one binary decision. Otherwise the candidates of all contexts are
+//! offered one by one, and whether the offer is right is one decision, whose probability is mixed (Mahoney 2005) from two opinions: what the two
+//! longest contexts know of the candidate, and what the others do. Both are looked up by how often it and the others were seen.
 //! So it is learnt, not assumed, what it means that something was seen once. The decisions are range coded. If no offer is right, the step is spelt out.
 //! The counts of loops are predicted in the same way, in contexts of their own.
 //!
@@ -42,6 +43,7 @@ mod assemble;
 mod coder;
 mod escapes;
 mod history;
+mod levels;
 mod logistic;
 mod model;
 mod nodes;
@@ -60,14 +62,17 @@ use self::assemble::Assembler;
 use self::coder::{Decoder, Encoder};
 use self::model::{Bounds, Model};
 pub use self::nodes::{NodeLimits, decode_nodes, encode_nodes};
+use self::plan::Plans;
 use self::step::Step;
 pub use self::summary::{decode_summary, encode_summary};
 use crate::measures::tally;
 use crate::{Kind, Root, Segment, Symbol};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// So many percent of the bytes may be taken by far fewer steps, which are read as many times faster.
+const WORTH: usize = 105;
 const MIN_TABLE_BITS: u32 = 6;
-const MAX_TABLE_BITS: u32 = 16;
+const MAX_TABLE_BITS: u32 = 15;
 
 /// What writer and reader know of a node before they see the segment. Both must know the same, or the bytes decode to
 /// another segment, if to any.
@@ -134,16 +139,29 @@ pub fn encode(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     for function in &segment.open {
         varint::put(&mut out, function.as_u32().into());
     }
-    let mut model = Model::new(contexts, bounds);
-    let mut coder = Encoder::new();
-    walk::walk(segment, |step| {
-        let coded = model.step(&mut coder, step);
-        debug_assert_eq!(coded, Ok(step));
-    });
-    let payload = coder.finish();
+    let (payload, _) = coded(segment, contexts, bounds);
     varint::put(&mut out, payload.len() as u64);
     out.extend(payload);
     out
+}
+
+/// The steps of a segment, coded, in the way that pays.
+fn coded(segment: &Segment, contexts: &[NodeContext], bounds: Bounds) -> (Vec<u8>, Plans) {
+    let coded = |plans: Plans| {
+        let mut model = Model::new(contexts, bounds);
+        let mut coder = Encoder::new();
+        walk::walk(segment, &plans, |step| {
+            let coded = model.step(&mut coder, step);
+            debug_assert_eq!(coded, Ok(step));
+        });
+        (coder.finish(), plans)
+    };
+    let (plans, fewer) = plan::plans(segment);
+    let first = coded(plans);
+    match fewer.map(coded) {
+        Some(fewer) if 100 * fewer.0.len() <= WORTH * first.0.len() => fewer,
+        _ => first,
+    }
 }
 
 /// The segment of these bytes: [`canonical`] of the one that was encoded. Time and memory are bounded by the limits and
@@ -201,7 +219,8 @@ pub fn decode(
 ///
 /// # Errors
 /// A segment that executes more than 2^64 nodes, or is beyond all limits.
-pub fn canonical(segment: &Segment) -> Result<Segment, CodecError> {
+pub fn canonical(segment: &Segment, contexts: &[NodeContext]) -> Result<Segment, CodecError> {
+    let (_, plans) = coded(segment, contexts, bounds(segment));
     let limits = Limits {
         symbols: usize::MAX,
         nodes: u32::MAX,
@@ -210,7 +229,7 @@ pub fn canonical(segment: &Segment) -> Result<Segment, CodecError> {
     };
     let mut assembler = Assembler::new(&limits, segment.open.len());
     let mut result = Ok(true);
-    walk::walk(segment, |step| {
+    walk::walk(segment, &plans, |step| {
         if result.is_ok() {
             result = assembler.step(step);
         }

@@ -4,13 +4,15 @@ use super::coder::Coder;
 use super::escapes::Escapes;
 use super::history::{History, Tail};
 use super::numbers::Gamma;
-use super::predictor::{ORDERS, Predictor};
+use super::predictor::Predictor;
 use super::step::{Step, Token};
 use super::successors::hash;
 use super::{CodecError, NodeContext};
 
 /// The counts of the last loops are kept in so many places.
 const LOOPS: usize = 1 << 10;
+/// How many contexts a step has.
+const ORDERS: usize = 5;
 
 /// What both sides know before the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +47,8 @@ pub(super) struct Model<'a> {
     history: History,
     frames: Vec<Frame>,
     tails: Vec<Tail>,
-    steps: Predictor,
-    times: Predictor,
+    steps: Predictor<ORDERS>,
+    times: Predictor<3>,
     /// The last counts of loops, by the node before their end.
     last_times: Vec<u64>,
     /// The count of the last loop.
@@ -72,8 +74,8 @@ impl<'a> Model<'a> {
                 symbols: 0,
             }],
             tails: Vec::new(),
-            steps: Predictor::new([low, low, bits, bits, bits, bits], 10),
-            times: Predictor::new([bits.min(12); ORDERS], 4),
+            steps: Predictor::new([low, bits, bits, bits, bits], 8),
+            times: Predictor::new([bits.min(12); 3], 4),
             last_times: vec![0; LOOPS],
             latest_times: 0,
             escapes: Escapes::new(bounds.nodes, bounds.functions),
@@ -84,10 +86,10 @@ impl<'a> Model<'a> {
     /// Codes a step; the decoder does not look at the one that it is given.
     pub(super) fn step(&mut self, coder: &mut impl Coder, given: Step) -> Result<Step, CodecError> {
         let contexts = self.contexts();
-        let frame = self.frames[self.frames.len() - 1];
+        let frame = &self.frames[self.frames.len() - 1];
         let given_token = Token::of(given);
         let (step, token) = match self.steps.code(coder, given_token, contexts, |token| {
-            is_allowed(token, &frame)
+            is_allowed(token, frame)
         }) {
             Some(token) => (
                 if token == given_token {
@@ -109,23 +111,15 @@ impl<'a> Model<'a> {
         self.learn(coder, step, given)
     }
 
-    /// Where the last node ends, and what the last nodes were; apart for what is written as a sequence.
+    /// What the last nodes were; apart for what is written as a sequence.
+    #[inline]
     fn contexts(&self) -> [u64; ORDERS] {
-        let [first, second, third, last] = self.history.contexts();
-        let start = self
-            .history
-            .last()
-            .and_then(|node| self.contexts.get(node as usize))
-            .map_or(0, |context| {
-                hash(3 + u64::from(self.history.has_returned()), context.next)
-            });
-        let round = hash(first, self.history.rounds());
-        let frame = self.frames[self.frames.len() - 1];
+        let frame = &self.frames[self.frames.len() - 1];
         let place = match frame.within {
             Within::Root | Within::Call(_) => 0,
             Within::Sequence => 1 + u32::from(frame.symbols > 0),
         };
-        [start, first, round, second, third, last].map(|context| hash(context, place))
+        self.history.contexts(place)
     }
 
     fn escape(&mut self, coder: &mut impl Coder, given: Step) -> Result<Step, CodecError> {
@@ -221,15 +215,12 @@ impl<'a> Model<'a> {
         symbols: u32,
         given: u64,
     ) -> Result<u64, CodecError> {
-        let [_, first, round, second, third, last] = self.contexts();
+        let [first, round, _, third, _] = self.contexts().map(|context| hash(context, 0));
         let previous = &mut self.last_times[first as usize % LOOPS];
         let contexts = [
-            hash(first, symbols),
-            hash(hash(first, symbols), *previous as u32),
-            hash(hash(second, symbols), self.latest_times as u32),
             hash(round, symbols),
+            hash(hash(first, symbols), *previous as u32),
             hash(third, symbols),
-            hash(last, symbols),
         ];
         let token = u32::try_from(given).map_or(Token::NONE, Token);
         let times = match self.times.code(coder, token, contexts, |_| true) {

@@ -1,20 +1,23 @@
 //! The node table, stored.
 //!
 //! Layout: the version (a byte), how many nodes, how many bytes follow (LEB128); then, range coded, for each node: its
-//! function, its `left_out`, its blocks and an end. A block is predicted from up to four blocks before it on its path; one
+//! function, its `left_out`, its blocks and an end. A block is predicted from up to two blocks before it on its path; one
 //! that is new there is stored as the distance from the block before it.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 
 use super::coder::{Coder, Decoder, Encoder};
 use super::numbers::Gamma;
-use super::predictor::{ORDERS, Predictor};
+use super::predictor::Predictor;
+
 use super::step::Token;
 use super::successors::hash;
 use super::{CodecError, varint};
 use crate::{Node, Symbol};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// How many contexts a block and a function have.
+const ORDERS: usize = 3;
 /// The end of a path; blocks follow.
 const END: u32 = 0;
 
@@ -116,12 +119,12 @@ pub fn decode_nodes(
 
 /// What was learnt of the nodes so far.
 struct Table {
-    functions: Predictor,
+    functions: Predictor<ORDERS>,
     new_functions: Gamma,
     /// The functions of the last two nodes.
     recent: [u32; 2],
     left_out: Gamma,
-    blocks: Predictor,
+    blocks: Predictor<ORDERS>,
     new_blocks: [Gamma; 2],
     /// The last blocks of the path, the latest first; before them, where the last path ended.
     past: [u32; ORDERS - 1],
@@ -149,14 +152,7 @@ impl Table {
         let [last, before] = self.recent;
         let first = hash(1, last);
         let second = hash(first, before);
-        let contexts = [
-            first,
-            second,
-            hash(first, self.past[0]),
-            hash(second, self.past[0]),
-            hash(first, self.past[1]),
-            hash(2, 0),
-        ];
+        let contexts = [first, hash(first, self.past[0]), second];
         let function = match self.functions.code(coder, Token(given), contexts, |_| true) {
             Some(token) => token.0,
             None => last.wrapping_add(

@@ -15,6 +15,9 @@ const LONGEST_DISSOLVED: u32 = 256;
 const SHORTEST_NAMED: u32 = 4;
 /// A repetition of no more steps is unrolled.
 const MOST_UNROLLED: u64 = 4;
+/// Naming nearly all sequences is tried if it takes so many times fewer steps. Of interpreters, say, it does, and takes
+/// fewer bytes, too: sequences recur so often that each is well known.
+const FAR_LESS: u64 = 3;
 /// More steps than this are made of a segment only if it has more symbols.
 pub(super) const MOST_STEPS: u64 = 8 << 20;
 
@@ -46,35 +49,37 @@ impl Plan {
     };
 }
 
+/// What is made of each rule.
+pub(super) type Plans = PrimaryMap<RuleId, Plan>;
+
 /// What is made of a symbol where it occurs, after the first time.
-pub(super) fn plan_of(symbol: Symbol, plans: &PrimaryMap<RuleId, Plan>) -> Plan {
+pub(super) fn plan_of(symbol: Symbol, plans: &Plans) -> Plan {
     match symbol.as_rule() {
         Some(rule) if plans[rule].form != Form::Named => plans[rule],
         _ => Plan::ONE,
     }
 }
 
-/// Decides for each rule. Linear.
-pub(super) fn plan(segment: &Segment) -> PrimaryMap<RuleId, Plan> {
+/// What may be made of a segment: in the first way few sequences are named, in the second, if it takes far fewer steps, nearly all. Linear.
+pub(super) fn plans(segment: &Segment) -> (Plans, Option<Plans>) {
     let uses = uses(segment);
+    let (named, least) = plan_up_to(SHORTEST_NAMED, segment, &uses);
     let mut longest = LONGEST_DISSOLVED;
-    loop {
+    while longest > SHORTEST_NAMED {
         let (plans, steps) = plan_up_to(longest, segment, &uses);
-        if steps <= MOST_STEPS || longest == SHORTEST_NAMED {
-            return plans;
+        if steps <= MOST_STEPS {
+            let is_far_less = least.saturating_mul(FAR_LESS) <= steps;
+            return (plans, is_far_less.then_some(named));
         }
         longest /= 4;
     }
+    (named, None)
 }
 
 /// Names sequences of more than `longest` steps only. Returns how many steps all will be, too.
-fn plan_up_to(
-    longest: u32,
-    segment: &Segment,
-    uses: &PrimaryMap<RuleId, u8>,
-) -> (PrimaryMap<RuleId, Plan>, u64) {
+fn plan_up_to(longest: u32, segment: &Segment, uses: &PrimaryMap<RuleId, u8>) -> (Plans, u64) {
     let grammar = &segment.grammar;
-    let mut plans: PrimaryMap<RuleId, Plan> = PrimaryMap::with_capacity(grammar.rules.len());
+    let mut plans: Plans = PrimaryMap::with_capacity(grammar.rules.len());
     let mut all = 0u64;
     for (id, rule) in &grammar.rules {
         let (mut width, mut steps) = (0u32, 0u32);

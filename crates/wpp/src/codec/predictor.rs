@@ -1,43 +1,58 @@
-//! What follows in several contexts at once: their candidates, and the mixed opinions about each.
+//! What follows in several contexts at once: their candidates, and how likely each is.
 
 use super::coder::Coder;
+use super::levels::{COARSE, COARSE_LEVELS, COARSE_MEANS, FINE, FINE_LEVELS, FINE_MEANS, MOST};
 use super::logistic::{Chance, Mixer};
 use super::step::Token;
-use super::successors::{CANDIDATES, Table};
+use super::successors::{CANDIDATES, Slot, Table};
 
-/// How many contexts are asked, the most specific last.
-pub(super) const ORDERS: usize = 6;
-/// Levels of how often something was seen.
-const LEVELS: usize = 24;
 /// How fast the mixers learn.
 const RATE: i32 = 2;
+/// The most specific context is asked alone if only one thing followed there, so often or more.
+const SURE: u32 = 3;
+/// No more contexts, and no more candidates asked for, than this.
+const MOST_ORDERS: usize = 5;
+const MOST_TRIES: usize = 8;
 
-/// Codes tokens, one after the other, each in contexts of its own.
-pub(super) struct Predictor {
-    tables: [Table; ORDERS],
-    /// How likely a candidate is, by how often it and the candidates that are left followed.
-    chances: [Vec<Chance>; ORDERS],
-    mixers: Vec<Mixer<ORDERS>>,
-    /// Where the contexts of the last token are.
-    places: [usize; ORDERS],
+/// Codes tokens, one after the other, each in `N` contexts, from three to five, the most specific last.
+///
+/// Most tokens are the only one that ever followed in the most specific context: they are one look-up and one
+/// decision. The others are looked for among all contexts' candidates. How likely one is, is the mixture of two opinions, what
+/// the two most specific contexts know of it together, and what the others do.
+pub(super) struct Predictor<const N: usize> {
+    tables: [Table; N],
+    /// How likely it is that the only successor follows again, by how often it did.
+    sure: Vec<Chance>,
+    upper: Vec<Chance>,
+    lower: Vec<Chance>,
+    /// By what the most specific context knows.
+    mixers: Vec<Mixer<2>>,
+    /// Where the contexts of the last token are, unless it is learnt already.
+    places: [usize; N],
+    is_learnt: bool,
     /// How many candidates are asked for at most.
     most_tries: usize,
 }
 
-impl Predictor {
+impl<const N: usize> Predictor<N> {
     /// With tables of two to the power of `bits` contexts, by order.
-    pub(super) fn new(bits: [u32; ORDERS], most_tries: usize) -> Self {
-        let chance = |at: usize| {
-            let (hits, rest) = (LEVEL_VALUES[at / LEVELS], LEVEL_VALUES[at % LEVELS]);
-            let p = (10 * hits + 4) * 65_536 / (10 * (hits + rest) + 10);
-            Chance::new(p.min(65_000), 6)
+    pub(super) fn new(bits: [u32; N], most_tries: usize) -> Self {
+        const { assert!(3 <= N && N <= MOST_ORDERS) };
+        let upper =
+            |at: usize| first_known([FINE_MEANS[at % FINE_LEVELS], FINE_MEANS[at / FINE_LEVELS]]);
+        let lower = |at: usize| {
+            let levels = [at, at / COARSE_LEVELS, at / COARSE_LEVELS / COARSE_LEVELS];
+            first_known(levels.map(|level| COARSE_MEANS[level % COARSE_LEVELS]))
         };
         Self {
             tables: std::array::from_fn(|order| Table::new(bits[order])),
-            chances: std::array::from_fn(|_| (0..LEVELS * LEVELS).map(chance).collect()),
-            mixers: vec![Mixer::new(20_000); 16 * ORDERS * 2],
-            places: [0; ORDERS],
-            most_tries,
+            sure: vec![Chance::new(64_000, 1); MOST as usize + 1],
+            upper: (0..FINE_LEVELS.pow(2)).map(upper).collect(),
+            lower: (0..COARSE_LEVELS.pow(3)).map(lower).collect(),
+            mixers: vec![Mixer::new(36_000); FINE_LEVELS],
+            places: [0; N],
+            is_learnt: true,
+            most_tries: most_tries.min(MOST_TRIES),
         }
     }
 
@@ -48,56 +63,70 @@ impl Predictor {
         &mut self,
         coder: &mut impl Coder,
         given: Token,
-        contexts: [u64; ORDERS],
+        contexts: [u64; N],
         is_allowed: impl Fn(Token) -> bool,
     ) -> Option<Token> {
-        // All places are looked at before any is used: the cache misses overlap.
-        let found: [_; ORDERS] =
-            std::array::from_fn(|order| self.tables[order].find(contexts[order]));
-        for (order, (at, is_others)) in found.into_iter().enumerate() {
-            self.places[order] = at;
-            if is_others {
-                self.tables[order].clear(at, contexts[order]);
+        let (place, slot) = self.tables[N - 1].find(contexts[N - 1]);
+        let only = slot.token(0);
+        let mut refused = Token::NONE;
+        if let Some(count) = slot.only()
+            && count >= SURE
+            && is_allowed(only)
+        {
+            if self.sure[count as usize].code(coder, only == given) {
+                if count < MOST {
+                    self.tables[N - 1].slot_mut(place).update(only);
+                }
+                self.is_learnt = true;
+                return Some(only);
+            }
+            refused = only;
+        }
+        self.search(coder, given, contexts, (place, slot), is_allowed, refused)
+    }
+
+    /// Asks for the candidates of all contexts but the one that was refused.
+    #[inline]
+    fn search(
+        &mut self,
+        coder: &mut impl Coder,
+        given: Token,
+        contexts: [u64; N],
+        last: (usize, Slot),
+        is_allowed: impl Fn(Token) -> bool,
+        refused: Token,
+    ) -> Option<Token> {
+        let mut slots = [last.1; N];
+        let mut places = [last.0; N];
+        for order in 0..N - 1 {
+            (places[order], slots[order]) = self.tables[order].find(contexts[order]);
+        }
+        self.places = places;
+        self.is_learnt = false;
+        let mut rest = slots.map(|slot| slot.total());
+        if refused != Token::NONE {
+            for order in 0..N {
+                rest[order] -= slots[order].count(refused);
             }
         }
-        let slots: [_; ORDERS] =
-            std::array::from_fn(|order| *self.tables[order].slot(self.places[order]));
-        let mut rest: [u32; ORDERS] = std::array::from_fn(|order| slots[order].total());
-        let confidence = (rest[5].min(3) * 4 + rest[4].min(3)) as usize;
-        let mut tried = [Token::NONE; ORDERS * CANDIDATES];
-        let mut tries = 0;
-        for order in (0..ORDERS).rev() {
-            for token in slots[order].tokens {
+        let mut tried = [Token::NONE; MOST_TRIES];
+        tried[0] = refused;
+        let mut tries = usize::from(refused != Token::NONE);
+        for order in (0..N).rev() {
+            for at in 0..CANDIDATES {
+                let token = slots[order].token(at);
                 if token == Token::NONE {
                     break;
                 }
                 if tried[..tries].contains(&token) || !is_allowed(token) {
                     continue;
                 }
-                let mut opinions = [0; ORDERS];
-                let mut states = [0; ORDERS];
-                let mut counts = [0; ORDERS];
-                for other in 0..ORDERS {
-                    counts[other] = slots[other].count(token);
-                    states[other] =
-                        level(counts[other]) * LEVELS + level(rest[other] - counts[other]);
-                    if rest[other] > 0 {
-                        opinions[other] = self.chances[other][states[other]].stretch();
-                    }
-                }
-                let mixer =
-                    &mut self.mixers[(confidence * ORDERS + order) * 2 + usize::from(tries > 0)];
-                let p = mixer.mix(&opinions);
-                let bit = coder.bit(token == given, p);
-                mixer.update(&opinions, p, bit, RATE);
-                for other in 0..ORDERS {
-                    if rest[other] > 0 {
-                        self.chances[other][states[other]].update(bit);
-                    }
-                    rest[other] -= counts[other];
-                }
-                if bit {
+                let counts = slots.map(|slot| slot.count(token));
+                if self.offer(coder, token == given, &counts, &rest) {
                     return Some(token);
+                }
+                for (rest, count) in rest.iter_mut().zip(counts) {
+                    *rest -= count;
                 }
                 tried[tries] = token;
                 tries += 1;
@@ -109,10 +138,34 @@ impl Predictor {
         None
     }
 
+    /// Codes whether a candidate is right that followed so often in the contexts, where all that are left followed `rest` times.
+    #[inline]
+    fn offer(
+        &mut self,
+        coder: &mut impl Coder,
+        is_right: bool,
+        counts: &[u32; N],
+        rest: &[u32; N],
+    ) -> bool {
+        let last = FINE.of(counts[N - 1], rest[N - 1]);
+        let both = last + FINE_LEVELS * FINE.of(counts[N - 2], rest[N - 2]);
+        let others = (0..N - 2).rev().fold(0, |sum, order| {
+            sum * COARSE_LEVELS + COARSE.of(counts[order], rest[order])
+        });
+        let (upper, lower) = (&mut self.upper[both], &mut self.lower[others]);
+        let opinions = [upper.stretch(), lower.stretch()];
+        let p = self.mixers[last].mix(&opinions);
+        let bit = coder.bit(is_right, p);
+        self.mixers[last].update(&opinions, p, bit, RATE);
+        upper.update(bit);
+        lower.update(bit);
+        bit
+    }
+
     /// Learns what the last token was, in its contexts.
     #[inline]
     pub(super) fn update(&mut self, token: Token) {
-        if token != Token::NONE {
+        if !self.is_learnt && token != Token::NONE {
             for (table, &place) in self.tables.iter_mut().zip(&self.places) {
                 table.slot_mut(place).update(token);
             }
@@ -120,27 +173,11 @@ impl Predictor {
     }
 }
 
-/// The smallest number of each level.
-const LEVEL_VALUES: [u32; LEVELS] = [
-    0, 1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, 42, 58, 80, 110, 150, 200, 280, 400, 560, 780, 1100,
-    1530,
-];
-
-static LEVEL_OF: [u8; 1531] = {
-    let mut table = [0; 1531];
-    let mut level = 0;
-    let mut n = 0;
-    while n < table.len() {
-        while level + 1 < LEVELS && LEVEL_VALUES[level + 1] <= n as u32 {
-            level += 1;
-        }
-        table[n] = level as u8;
-        n += 1;
-    }
-    table
-};
-
-#[inline]
-fn level(count: u32) -> usize {
-    LEVEL_OF[count as usize].into()
+/// The chance of a candidate by the first context that knows anything.
+fn first_known<const M: usize>(means: [(u32, u32); M]) -> Chance {
+    let known = means.into_iter().find(|(hits, rest)| hits + rest > 0);
+    let p = known.map_or(1 << 15, |(hits, rest)| {
+        (10 * hits + 4) * 65_536 / (10 * (hits + rest) + 10)
+    });
+    Chance::new(p.min(65_000), 1)
 }

@@ -1,34 +1,52 @@
-//! What followed so far in a context: a hash table of small lists of candidates.
+//! What followed so far in a context: a hash table of short lists of candidates.
 
+use super::levels::MOST;
 use super::step::Token;
 
 /// How many candidates a context remembers.
-pub(super) const CANDIDATES: usize = 6;
+pub(super) const CANDIDATES: usize = 3;
+/// The bits of a count.
+const WIDTH: usize = 6;
+/// The bits of all counts.
+const COUNTS: u32 = (1 << (WIDTH * CANDIDATES)) - 1;
 
-/// The candidates of a context, the most frequent first, in half a cache line.
-#[derive(Clone, Copy)]
-#[repr(align(32))]
+/// The candidates of a context, the most frequent first: a quarter of a cache line. What is new competes with the last.
+#[derive(Clone, Copy, Default)]
+#[repr(align(16))]
 pub(super) struct Slot {
-    pub(super) tokens: [Token; CANDIDATES],
-    pub(super) counts: [u8; CANDIDATES],
-    /// Tells contexts apart that meet in a slot; the later one takes it over.
-    check: u16,
+    /// Inverted, so that an empty slot is all zeros, which the allocator has at hand.
+    tokens: [u32; CANDIDATES],
+    /// The counts, the first in the lowest bits; above them, what tells contexts apart that meet in a slot.
+    meta: u32,
 }
 
 impl Slot {
-    const EMPTY: Self = Self {
-        tokens: [Token::NONE; CANDIDATES],
-        counts: [0; CANDIDATES],
-        check: 0,
-    };
+    /// A candidate; [`Token::NONE`] if there are not so many.
+    #[inline]
+    pub(super) fn token(&self, at: usize) -> Token {
+        Token(!self.tokens[at])
+    }
+
+    /// How often a candidate followed.
+    #[inline]
+    fn at(&self, at: usize) -> u32 {
+        self.meta >> (WIDTH * at) & MOST
+    }
+
+    /// How often the only thing followed that ever did, 0 if nothing did.
+    #[inline]
+    pub(super) fn only(&self) -> Option<u32> {
+        let counts = self.meta & COUNTS;
+        (counts <= MOST).then_some(counts)
+    }
 
     /// How often a token followed.
     #[inline]
     pub(super) fn count(&self, token: Token) -> u32 {
         let mut count = 0;
         for at in 0..CANDIDATES {
-            if self.tokens[at] == token {
-                count = u32::from(self.counts[at]);
+            if self.token(at) == token {
+                count = self.at(at);
             }
         }
         count
@@ -37,34 +55,40 @@ impl Slot {
     /// How often anything followed that is still remembered.
     #[inline]
     pub(super) fn total(&self) -> u32 {
-        self.counts.iter().map(|&count| u32::from(count)).sum()
+        self.at(0) + self.at(1) + self.at(2)
     }
 
     /// Counts what followed.
     #[inline]
     pub(super) fn update(&mut self, token: Token) {
-        match self.tokens.iter().position(|&other| other == token) {
-            Some(at) => {
-                if self.counts[at] >= 254 {
-                    self.counts
-                        .iter_mut()
-                        .for_each(|count| *count -= *count / 2);
-                }
-                self.counts[at] += 1;
-                if at > 0 && self.counts[at] >= self.counts[at - 1] {
-                    self.counts.swap(at, at - 1);
-                    self.tokens.swap(at, at - 1);
-                }
-            }
+        if self.token(0) == token && self.at(0) < MOST {
+            self.meta += 1;
+        } else if self.meta & COUNTS != MOST || self.token(0) != token {
+            self.count_other(token);
+        }
+    }
+
+    fn count_other(&mut self, token: Token) {
+        let at = match (0..CANDIDATES).find(|&at| self.token(at) == token) {
+            Some(at) => at,
             None => {
-                let at = self
-                    .counts
-                    .iter()
-                    .position(|&count| count == 0)
-                    .unwrap_or(CANDIDATES - 1);
-                self.tokens[at] = token;
-                self.counts[at] = 1;
+                let free = (0..CANDIDATES).find(|&at| self.at(at) == 0);
+                let at = free.unwrap_or(CANDIDATES - 1);
+                self.tokens[at] = !token.0;
+                self.meta &= !(MOST << (WIDTH * at));
+                at
             }
+        };
+        if self.at(at) == MOST {
+            let halved =
+                (0..CANDIDATES).fold(0, |sum, at| sum | self.at(at).div_ceil(2) << (WIDTH * at));
+            self.meta = self.meta & !COUNTS | halved;
+        }
+        self.meta += 1 << (WIDTH * at);
+        if at > 0 && self.at(at) >= self.at(at - 1) {
+            let change = self.at(at) ^ self.at(at - 1);
+            self.meta ^= change << (WIDTH * at) | change << (WIDTH * (at - 1));
+            self.tokens.swap(at, at - 1);
         }
     }
 }
@@ -78,42 +102,30 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(bits: u32) -> Self {
         Self {
-            slots: vec![Slot::EMPTY; 1 << bits],
+            slots: vec![Slot::default(); 1 << bits],
             shift: 64 - bits,
         }
     }
 
-    /// The place of a context, and whether it is another's now.
+    /// The place of a context and what is there; another context's that met it there is forgotten.
     #[inline]
-    pub(super) fn find(&self, context: u64) -> (usize, bool) {
+    pub(super) fn find(&mut self, context: u64) -> (usize, Slot) {
         let at = (context >> self.shift) as usize;
-        (at, self.slots[at].check != check(context))
-    }
-
-    /// Empties a context's place.
-    #[inline]
-    pub(super) fn clear(&mut self, at: usize, context: u64) {
-        let check = check(context);
-        self.slots[at] = Slot {
-            check,
-            ..Slot::EMPTY
-        };
-    }
-
-    #[inline]
-    pub(super) fn slot(&self, at: usize) -> &Slot {
-        &self.slots[at]
+        let check = ((context >> 20) as u32 | 1) << (WIDTH * CANDIDATES);
+        let slot = &mut self.slots[at];
+        if slot.meta & !COUNTS != check {
+            *slot = Slot {
+                tokens: [0; CANDIDATES],
+                meta: check,
+            };
+        }
+        (at, *slot)
     }
 
     #[inline]
     pub(super) fn slot_mut(&mut self, at: usize) -> &mut Slot {
         &mut self.slots[at]
     }
-}
-
-#[inline]
-fn check(context: u64) -> u16 {
-    context as u16 | 1
 }
 
 /// Mixes a number into a context; the upper bits are the best.

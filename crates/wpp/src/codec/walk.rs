@@ -1,14 +1,14 @@
 //! The walk over a segment that visits the definition of every rule where the rule occurs first.
 
-use afterimage_ids::{PrimaryMap, RuleId, SecondaryMap};
+use afterimage_ids::{RuleId, SecondaryMap};
 
-use super::plan::{Form, Plan, plan, plan_of};
+use super::plan::{Form, Plans, plan_of};
 use super::step::Step;
 use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
 
 /// Calls `visit` for each step of a segment, the end included. Linear in what is visited; the depth is on the heap.
-pub(super) fn walk(segment: &Segment, mut visit: impl FnMut(Step)) {
-    let mut walk = Walk::new(segment);
+pub(super) fn walk(segment: &Segment, plans: &Plans, mut visit: impl FnMut(Step)) {
+    let mut walk = Walk::new(segment, plans);
     for &item in &segment.root {
         match item {
             Root::Run(symbol) => walk.run(symbol, &mut visit),
@@ -21,7 +21,7 @@ pub(super) fn walk(segment: &Segment, mut visit: impl FnMut(Step)) {
 
 struct Walk<'a> {
     grammar: &'a Grammar,
-    plans: PrimaryMap<RuleId, Plan>,
+    plans: &'a Plans,
     /// The numbers of the rules that were ended, plus 1.
     numbers: SecondaryMap<RuleId, u32>,
     ended: u32,
@@ -39,12 +39,12 @@ struct Open {
 }
 
 impl<'a> Walk<'a> {
-    fn new(segment: &'a Segment) -> Self {
+    fn new(segment: &'a Segment, plans: &'a Plans) -> Self {
         let grammar = &segment.grammar;
         let numbers = SecondaryMap::with_capacity(grammar.rules.len());
         Self {
             grammar,
-            plans: plan(segment),
+            plans,
             numbers,
             ended: 0,
             stack: Vec::new(),
@@ -108,7 +108,7 @@ impl<'a> Walk<'a> {
                     .grammar
                     .symbols_of(rule)
                     .iter()
-                    .map(|&symbol| plan_of(symbol, &self.plans).width)
+                    .map(|&symbol| plan_of(symbol, self.plans).width)
                     .sum();
                 visit(Step::Loop { symbols, times });
             }
