@@ -108,7 +108,7 @@ pub enum CodecError {
     #[error("bytes follow the end")]
     Trailing,
     /// Written by another version.
-    #[error("unknown version {0}")]
+    #[error("coded in version {0}, which this program does not read")]
     Version(u8),
     /// More of something than the limits allow.
     #[error("more {0} than allowed")]
