@@ -49,16 +49,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let Lens::Paths = arguments.lens;
     let file = input::recording(&arguments.file)?;
     let loaded = input::recorded_program(&arguments.file, &file)?;
-    let kept = path_of(&arguments.file, &file, &loaded)?;
+    // A path that is damaged is built anew, too.
+    let is_there = !arguments.again && path_of(&arguments.file, &file, &loaded)?.is_some();
     let filter = arguments.filters.filter(&loaded)?;
     match arguments.filters.given() {
-        Some(option) if kept.is_some() && !arguments.again => bail!(
+        Some(option) if is_there => bail!(
             "{}: the recording has a path already, so {option} changes nothing; build it anew with --again",
             arguments.file.display()
         ),
         _ => {}
     }
-    if kept.is_none() || arguments.again {
+    if !is_there {
         add_path(&arguments.file, &file, &loaded, &filter)?;
     }
     Ok(Exit::Success)
