@@ -28,7 +28,7 @@
 ;; |     29       1       2  0x4a block1                 leaf
 ;; |     33       1       1  0x41 block3               leaf
 ;; | the run returned
-;; ! afterimage: path of 33 executed blocks in 23 bytes
+;; ! afterimage: path of 33 executed blocks in 20 bytes
 ;; $ afterimage trace run.aft --level call --reverse
 ;; |      t   blocks  depth  called at               function
 ;; |     33       1       1  0x41 block3               leaf
@@ -110,7 +110,7 @@
 ;; ! afterimage: run.aft: --from mian: no function is called "mian"; did you mean main?
 ;; = 125
 ;; $ afterimage build --lens paths --again --include leaf run.aft
-;; ! afterimage: path of 33 executed blocks in 21 bytes, without all functions but leaf
+;; ! afterimage: path of 33 executed blocks in 20 bytes, without all functions but leaf
 ;; $ afterimage trace run.aft
 ;; |      t  depth  block     offset      function
 ;; |      1  … 8 blocks were left out
@@ -238,7 +238,7 @@
 ;; | ]}
 ;; ! afterimage: the path in run.aft lacks all functions but leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
 ;; $ afterimage build --lens paths --again --window 9..15 run.aft
-;; ! afterimage: path of 33 executed blocks in 21 bytes, without what is outside 9..15
+;; ! afterimage: path of 33 executed blocks in 19 bytes, without what is outside 9..15
 ;; $ afterimage trace run.aft
 ;; |      t  depth  block     offset      function
 ;; |      1  … 8 blocks were left out

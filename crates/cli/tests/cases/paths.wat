@@ -22,7 +22,7 @@
 ;; $ afterimage record --invoke main -o run.aft FILE
 ;; ! afterimage: paths.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage build --lens paths run.aft
-;; ! afterimage: path of 107 executed blocks in 23 bytes
+;; ! afterimage: path of 107 executed blocks in 20 bytes
 ;; $ afterimage cfg run.aft --function main
 ;; | func0 main: 6 blocks, 6 edges
 ;; | block0: op0..op2 0x2a..0x2e fall

@@ -40,7 +40,7 @@
 ;; |     22      0  block2    0x34        main
 ;; |     23      0  block3    0x3f        main
 ;; | the run returned
-;; ! afterimage: path of 23 executed blocks in 18 bytes
+;; ! afterimage: path of 23 executed blocks in 16 bytes
 ;; $ afterimage trace run.aft --from 3 --limit 4
 ;; |      t  depth  block     offset      function
 ;; |      3      1  block0    0x43        f
