@@ -63,6 +63,8 @@ pub fn leave_out(parts: &mut Parts, random: &mut SplitMix64) {
     }
     parts.events = kept;
     parts.build();
+    parts.directory.left_out = "some of it".to_owned();
+    parts.directory.partial = None;
 }
 
 fn partial(seed: u64, segment: usize) -> (Vec<u8>, Program, Parts) {

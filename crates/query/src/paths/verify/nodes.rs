@@ -80,8 +80,7 @@ impl<'a> Nodes<'a> {
             nodes: &directory.nodes,
             ends,
             landings: Landings::new(program),
-            partial: !directory.left_out.is_empty()
-                || directory.nodes.values().any(|node| node.left_out > 0),
+            partial: !directory.left_out.is_empty(),
             callable,
             imports,
         }
