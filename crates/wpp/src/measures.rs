@@ -2,8 +2,10 @@
 
 mod call_rules;
 mod check;
+mod directory;
 mod error;
 mod layout;
+mod order;
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,6 +14,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
 pub(crate) use self::call_rules::{CallRule, CallRules, occurrences};
+pub(crate) use self::directory::Directory;
 pub use self::error::CheckError;
 pub(crate) use self::layout::{Body, Layout, Word};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
@@ -44,15 +47,17 @@ impl Measured {
         let rules = check::rules(&segment.grammar, nodes)?;
         let root = check::root(&segment, nodes, &rules)?;
         check::counts(&segment)?;
+        let layout = Layout::new(&segment, nodes, &rules.lengths, &rules.calls)
+            .ok_or(CheckError::TooLarge)?;
         let mut words = Vec::with_capacity(segment.root.len() + 1);
         words.extend(segment.root.iter().map(|item| match *item {
-            Root::Run(symbol) => rules.layout.word(symbol),
+            Root::Run(symbol) => layout.word(symbol),
             Root::Enter(_) | Root::Leave => Word::NONE,
         }));
         words.push(Word::NONE);
         Ok(Self {
             segment,
-            layout: rules.layout,
+            layout,
             words,
             calls: rules.calls,
             root_starts: root.starts,

@@ -5,7 +5,7 @@ use afterimage_ids::FuncId;
 use super::place::Place;
 use super::stack::leave_of;
 use crate::measures::Word;
-use crate::{Kind, PathError, Root, Segments, WholePath};
+use crate::{PathError, Root, Segments, WholePath};
 
 /// An activation begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl<S: Segments> Calls<'_, S> {
                         self.next = Next::Look;
                         None
                     } else if let Some(frame) = place.ascend() {
-                        frame.call.map(|function| place.leave(function, end))
+                        frame.call().map(|function| place.leave(function, end))
                     } else {
                         self.open_next_segment()?;
                         None
@@ -198,13 +198,13 @@ fn look(place: &mut Place, limit: usize) -> (Next, Option<CallEvent>) {
         Some(_) if depth == limit => (Next::Past, None),
         Some(rule) => {
             let body = place.measured.layout.body(rule);
-            match body.kind() {
-                Kind::Call(function) => (Next::Inside, Some(enter(function))),
-                _ if body.calls() => {
+            match body.call() {
+                Some(function) => (Next::Inside, Some(enter(function))),
+                None if body.calls() => {
                     place.descend(rule);
                     (Next::Look, None)
                 }
-                _ => (Next::Past, None),
+                None => (Next::Past, None),
             }
         }
         None if place.word != Word::NONE => (Next::Past, None),
@@ -242,10 +242,7 @@ fn enter(place: &mut Place, limit: usize) -> Next {
 
 /// The function, if the symbol is an activation.
 fn called(place: &Place) -> Option<FuncId> {
-    match place.measured.layout.body(place.word.as_rule()?).kind() {
-        Kind::Call(function) => Some(function),
-        _ => None,
-    }
+    place.measured.layout.body(place.word.as_rule()?).call()
 }
 
 impl Place {

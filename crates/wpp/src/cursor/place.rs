@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use afterimage_ids::FuncId;
 
-use crate::Kind;
 use crate::measures::{Body, Measured, Word};
 
 /// A rule on the way down, and which of its symbols the way goes through.
@@ -13,15 +12,20 @@ pub(super) struct Frame {
     body: Body,
     /// The place of the symbol.
     at: u32,
-    /// The function, if the rule is an activation.
-    pub(super) call: Option<FuncId>,
-    /// Which of its repetitions it is, from 0, and how many there are: 1 for all rules but repetitions.
+    /// Which of its repetitions it is, from 0.
     round: u64,
-    rounds: u64,
     /// How many blocks of the segment are executed before the rule begins.
     pub(super) base: u64,
     /// How many blocks the rule executes in all.
     pub(super) length: u64,
+}
+
+impl Frame {
+    /// The function, if the rule is an activation.
+    #[inline]
+    pub(super) fn call(&self) -> Option<FuncId> {
+        self.body.call()
+    }
 }
 
 /// A symbol of a segment: an occurrence of it, not one that stands for all.
@@ -98,18 +102,11 @@ impl Place {
     #[inline]
     fn push(&mut self, rule: u32) -> Body {
         let body = self.measured.layout.body(rule);
-        let (call, rounds) = match body.kind() {
-            Kind::Sequence => (None, 1),
-            Kind::Repeat(times) => (None, times),
-            Kind::Call(function) => (Some(function), 1),
-        };
-        self.calls += usize::from(call.is_some());
+        self.calls += usize::from(body.call().is_some());
         self.frames.push(Frame {
             body,
             at: body.first,
-            call,
             round: 0,
-            rounds,
             base: self.start,
             length: self.width,
         });
@@ -134,7 +131,7 @@ impl Place {
     #[inline]
     pub(super) fn ascend(&mut self) -> Option<Frame> {
         let frame = self.frames.pop()?;
-        self.calls -= usize::from(frame.call.is_some());
+        self.calls -= usize::from(frame.call().is_some());
         self.word = Word::rule(frame.body.first);
         self.start = frame.base;
         self.width = frame.length;
@@ -151,7 +148,7 @@ impl Place {
                 self.start += self.width;
                 self.look(body, at);
             }
-            Some(frame) if frame.round + 1 < frame.rounds => {
+            Some(frame) if frame.round + 1 < frame.body.rounds() => {
                 // It is the rule's only symbol.
                 frame.round += 1;
                 self.start += self.width;
@@ -239,7 +236,7 @@ impl Place {
             let body = self.push(rule);
             if let Some(frame) = self.frames.last_mut() {
                 frame.at = body.end - 1;
-                frame.round = frame.rounds - 1;
+                frame.round = body.rounds() - 1;
             }
             self.look(body, body.end - 1);
             self.start = end - self.width;
@@ -277,7 +274,7 @@ impl Place {
         };
         let (body, within) = (frame.body, offset - frame.base);
         self.start = frame.base;
-        if frame.rounds > 1 {
+        if body.rounds() > 1 {
             let round = layout.end_at(body.first, body.is_wide());
             frame.round = within / round;
             self.start += frame.round * round;

@@ -2,7 +2,7 @@
 
 use afterimage_ids::FuncId;
 
-use super::place::Place;
+use super::place::{Frame, Place};
 use crate::measures::Measured;
 use crate::{PathError, Root, Segments, WholePath};
 
@@ -18,7 +18,7 @@ pub struct Activation {
 impl Place {
     /// The innermost activation's function.
     pub(super) fn function(&self) -> Option<FuncId> {
-        let inner = self.frames.iter().rev().find_map(|frame| frame.call);
+        let inner = self.frames.iter().rev().find_map(Frame::call);
         inner.or_else(|| self.measured.functions[self.item])
     }
 
@@ -31,7 +31,7 @@ impl Place {
         let kept = self.measured.depths[self.item] as usize - inner.len();
         let before = self.measured.segment.before;
         for frame in &self.frames {
-            inner.extend(frame.call.map(|function| Activation {
+            inner.extend(frame.call().map(|function| Activation {
                 function,
                 entered: before + frame.base + 1,
             }));
@@ -46,7 +46,12 @@ impl Place {
         &self,
         path: &WholePath<S>,
     ) -> Result<Option<u64>, PathError<S::Error>> {
-        if let Some(frame) = self.frames.iter().rev().find(|frame| frame.call.is_some()) {
+        if let Some(frame) = self
+            .frames
+            .iter()
+            .rev()
+            .find(|frame| frame.call().is_some())
+        {
             let end = frame.base + frame.length;
             return Ok(Some(self.measured.segment.before + end));
         }

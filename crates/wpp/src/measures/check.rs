@@ -2,14 +2,13 @@
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
-use super::{CheckError, Layout, tally};
+use super::{CheckError, tally};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 
 /// What is found of the rules.
 pub(super) struct Rules {
-    pub(super) layout: Layout,
     /// How many blocks each rule executes.
-    lengths: PrimaryMap<RuleId, u64>,
+    pub(super) lengths: PrimaryMap<RuleId, u64>,
     /// Which rules are activations or contain some.
     pub(super) calls: PrimaryMap<RuleId, bool>,
     /// The function whose activation executes a rule; `None` if it stands for whole activations only.
@@ -40,19 +39,15 @@ pub(super) fn rules(
     grammar: &Grammar,
     nodes: &PrimaryMap<NodeId, Node>,
 ) -> Result<Rules, CheckError> {
-    let mut layout =
-        Layout::with_capacity(&grammar.rules, grammar.symbols.len()).ok_or(CheckError::TooLarge)?;
     let mut lengths = PrimaryMap::with_capacity(grammar.rules.len());
     let mut calls = PrimaryMap::with_capacity(grammar.rules.len());
     let mut owners = PrimaryMap::with_capacity(grammar.rules.len());
-    let mut ends = Vec::new();
     let mut start = 0;
     for (id, &rule) in grammar.rules.iter() {
         start = symbols(grammar, id, rule, start)?;
         let mut length: u64 = 0;
         let mut owner = None;
         let mut any_calls = matches!(rule.kind, Kind::Call(_));
-        ends.clear();
         for &symbol in grammar.symbols_of(id) {
             let (more, of) = match symbol.as_rule() {
                 Some(names) if names >= id => {
@@ -65,7 +60,6 @@ pub(super) fn rules(
                 None => terminal(symbol, nodes)?,
             };
             length = length.checked_add(more).ok_or(CheckError::LongRule(id))?;
-            ends.push(length);
             owner = same(id, owner, of)?;
         }
         let (length, owner) = match rule.kind {
@@ -79,7 +73,6 @@ pub(super) fn rules(
                 (length, None)
             }
         };
-        layout.push(rule.kind, grammar.symbols_of(id), &ends, any_calls);
         lengths.push(length);
         calls.push(any_calls);
         owners.push(owner);
@@ -87,9 +80,7 @@ pub(super) fn rules(
     if start < grammar.symbols.len() {
         return Err(CheckError::LeftOver);
     }
-    layout.shrink();
     Ok(Rules {
-        layout,
         lengths,
         calls,
         owners,

@@ -2,13 +2,13 @@
 //!
 //! A segment's grammar is larger than the processor's caches, so what a search costs is how many places it looks at. A
 //! rule is one stretch here: a header, and for each symbol what it is and where it ends. Symbols say where the rules that they name are,
-//! not their numbers, so that there is no table between. A long rule is not searched by halves: a directory says between which of its
-//! symbols a position is. Its slots are equally far apart in time, so at a random time two neighbours enclose only a few symbols on
-//! average, whatever the symbols' lengths are (bucketing, as in Devroye, "Lecture Notes on Bucket Algorithms", 1986).
+//! not their numbers, so that there is no table between. A long rule is not searched by halves: it has a [`Directory`].
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
 
-use crate::{Kind, Rule, Symbol};
+use super::Directory;
+use super::order::order;
+use crate::{Kind, Node, Segment, Symbol};
 
 /// A symbol that says where its rule is. One word.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,9 @@ const CALLS: u32 = 16;
 /// How many symbols a rule may have that has no directory.
 const SHORT: usize = 32;
 
+/// Among how many symbols one is looked for from the first on.
+const FEW: usize = 16;
+
 /// A rule, as its header says.
 #[derive(Clone, Copy)]
 pub(crate) struct Body {
@@ -81,6 +84,22 @@ impl Body {
         }
     }
 
+    /// The function, if the rule is an activation.
+    #[inline]
+    pub(crate) fn call(self) -> Option<FuncId> {
+        (self.flags & KIND == CALL).then(|| FuncId::from_u32(self.payload as u32))
+    }
+
+    /// How often its symbols are executed, one after the other.
+    #[inline]
+    pub(crate) fn rounds(self) -> u64 {
+        if self.flags & KIND == REPEAT {
+            self.payload
+        } else {
+            1
+        }
+    }
+
     /// Whether the rule is an activation or contains some.
     pub(crate) fn calls(self) -> bool {
         self.flags & CALLS != 0
@@ -97,14 +116,14 @@ impl Body {
 pub(crate) struct Layout {
     /// The rules, one after the other. Before a rule's symbols stand:
     ///
-    /// - if it is long, where its directory begins and how many bits of a time are within a slot of it;
+    /// - if it is long, which list of the directory has its ends;
     /// - the function and how many symbols there are, or the two halves of the number of rounds;
     /// - flags, and as `end` what its first symbol begins with: 0, or where that stands in `wide`.
     entries: Vec<Entry>,
     /// Ends that are too large for a word, each rule's after a 0.
     wide: Vec<u64>,
-    /// For long rules, how many symbols end at the beginning of each slot or before, and at last how many there are but for one.
-    directory: Vec<u32>,
+    /// The ends of long rules.
+    directory: Directory,
     /// Where each rule is.
     places: PrimaryMap<RuleId, u32>,
 }
@@ -113,48 +132,77 @@ impl Layout {
     /// How many entries there may be, so that places fit into words.
     const LIMIT: usize = 1 << 30;
 
-    /// Room for rules. `None` if these are too many.
-    pub(super) fn with_capacity(rules: &PrimaryMap<RuleId, Rule>, symbols: usize) -> Option<Self> {
-        let long = rules
-            .values()
-            .filter(|rule| rule.len as usize > SHORT)
-            .count();
-        let entries = rules.len().checked_mul(2)?.checked_add(long + symbols)?;
-        (entries < Self::LIMIT).then(|| Self {
-            entries: Vec::with_capacity(entries),
-            places: PrimaryMap::with_capacity(rules.len()),
+    /// The rules of a segment, which must be sound, and whose lengths these are. `None` if they are too many.
+    pub(super) fn new(
+        segment: &Segment,
+        nodes: &PrimaryMap<NodeId, Node>,
+        lengths: &PrimaryMap<RuleId, u64>,
+        calls: &PrimaryMap<RuleId, bool>,
+    ) -> Option<Self> {
+        let grammar = &segment.grammar;
+        let is_long = |rule: RuleId| grammar.rules[rule].len as usize > SHORT && lengths[rule] > 0;
+        let long = grammar.rules.keys().filter(|&rule| is_long(rule)).count();
+        let entries = grammar.rules.len().checked_mul(2)?;
+        let entries = entries.checked_add(long + grammar.symbols.len())?;
+        if entries >= Self::LIMIT {
+            return None;
+        }
+        let mut layout = Self {
+            entries: vec![Entry { word: 0, end: 0 }; entries],
+            places: std::iter::repeat_n(0, grammar.rules.len()).collect(),
             ..Self::default()
-        })
+        };
+        let mut place = 0;
+        for rule in order(segment, lengths) {
+            place += 2 + u32::from(is_long(rule));
+            layout.places[rule] = place;
+            place += grammar.rules[rule].len;
+        }
+        let length = |symbol: Symbol| match (symbol.as_rule(), symbol.as_node()) {
+            (Some(rule), _) => lengths[rule],
+            (None, Some(node)) => nodes[node].length(),
+            (None, None) => 0,
+        };
+        let mut ends = Vec::new();
+        for (id, rule) in grammar.rules.iter() {
+            let mut end = 0;
+            ends.clear();
+            ends.extend(grammar.symbols_of(id).iter().map(|&symbol| {
+                end += length(symbol);
+                end
+            }));
+            let mut flags = if calls[id] { CALLS } else { 0 };
+            if is_long(id) {
+                flags |= LONG;
+                let list = layout.directory.push(ends.iter().copied(), end);
+                layout.entries[layout.places[id] as usize - 3].word = list;
+            }
+            layout.fill(id, rule.kind, flags, grammar.symbols_of(id), &ends);
+        }
+        layout.directory.shrink();
+        layout.wide.shrink_to_fit();
+        Some(layout)
     }
 
-    /// Adds the next rule, whose symbols name rules that were added before. `ends`: how many blocks its symbols execute up to each.
-    pub(super) fn push(&mut self, kind: Kind, symbols: &[Symbol], ends: &[u64], calls: bool) {
-        let length = ends.last().copied().unwrap_or(0);
-        let mut flags = if calls { CALLS } else { 0 };
-        if symbols.len() > SHORT && length > 0 {
-            flags |= LONG;
-            self.push_directory(ends, length);
-        }
-        let wide = u32::try_from(length).is_err();
-        if wide {
-            flags |= WIDE;
-        }
+    /// Writes a rule, all but where it is in the directory. `ends`: how many blocks its symbols execute up to each.
+    fn fill(&mut self, id: RuleId, kind: Kind, flags: u32, symbols: &[Symbol], ends: &[u64]) {
+        let first = self.places[id] as usize;
+        let wide = ends.last().is_some_and(|&end| u32::try_from(end).is_err());
+        let flags = if wide { flags | WIDE } else { flags };
         let (kind, word, end) = match kind {
             Kind::Sequence => (SEQUENCE, 0, symbols.len() as u32),
             Kind::Repeat(times) => (REPEAT, times as u32, (times >> 32) as u32),
             Kind::Call(function) => (CALL, function.as_u32(), symbols.len() as u32),
         };
-        self.entries.push(Entry { word, end });
-        let end = self.end_of(0, wide);
-        self.entries.push(Entry {
+        self.entries[first - 2] = Entry { word, end };
+        self.entries[first - 1] = Entry {
             word: flags | kind,
-            end,
-        });
-        self.places.push(self.entries.len() as u32);
-        for (&symbol, &end) in symbols.iter().zip(ends) {
+            end: self.end_of(0, wide),
+        };
+        for ((&symbol, &end), at) in symbols.iter().zip(ends).zip(first..) {
             let Word(word) = self.word(symbol);
             let end = self.end_of(end, wide);
-            self.entries.push(Entry { word, end });
+            self.entries[at] = Entry { word, end };
         }
     }
 
@@ -167,37 +215,12 @@ impl Layout {
         self.wide.len() as u32 - 1
     }
 
-    fn push_directory(&mut self, ends: &[u64], length: u64) {
-        let most = ends.len() as u64 / 2;
-        // Half as many slots as symbols, or fewer.
-        let mut shift = 0;
-        while (length - 1) >> shift >= most {
-            shift += 1;
-        }
-        self.entries.push(Entry {
-            word: self.directory.len() as u32,
-            end: shift,
-        });
-        let mut at = 0;
-        for slot in 0..=(length - 1) >> shift {
-            while ends[at] <= slot << shift {
-                at += 1;
-            }
-            self.directory.push(at as u32);
-        }
-        self.directory.push(ends.len() as u32 - 1);
-    }
-
-    pub(super) fn shrink(&mut self) {
-        self.directory.shrink_to_fit();
-        self.wide.shrink_to_fit();
-    }
-
     /// About how much memory it takes.
     pub(super) fn bytes(&self) -> usize {
         self.entries.len() * size_of::<Entry>()
             + self.wide.len() * size_of::<u64>()
-            + (self.directory.len() + self.places.len()) * size_of::<u32>()
+            + self.places.len() * size_of::<u32>()
+            + self.directory.bytes()
     }
 
     /// How many places there are.
@@ -236,6 +259,13 @@ impl Layout {
         }
     }
 
+    /// Which of the long rules it is, in the order of the grammar, if it is one.
+    #[inline]
+    pub(crate) fn long(&self, body: Body) -> Option<u32> {
+        let is_long = body.flags & LONG != 0;
+        is_long.then(|| self.entries[body.first as usize - 3].word)
+    }
+
     /// The symbol at a place.
     #[inline]
     pub(crate) fn at(&self, at: u32) -> Word {
@@ -263,11 +293,9 @@ impl Layout {
     #[inline]
     pub(crate) fn find(&self, body: Body, within: u64) -> u32 {
         let (mut from, mut to) = (body.first, body.end);
-        if body.flags & LONG != 0 {
-            let header = self.entries[body.first as usize - 3];
-            let slot = header.word as usize + (within >> header.end) as usize;
-            from = body.first + self.directory[slot];
-            to = body.first + self.directory[slot + 1];
+        if let Some(list) = self.long(body) {
+            let (least, most) = self.directory.range(list, within);
+            (from, to) = (body.first + least, body.first + most);
         }
         let own = &self.entries[from as usize..to as usize];
         let before = if body.is_wide() {
@@ -275,7 +303,13 @@ impl Layout {
         } else {
             // It fits, since it is below the rule's length.
             let within = within as u32;
-            own.partition_point(|entry| entry.end <= within)
+            if own.len() <= FEW {
+                // Where most of a rule's time is, the processor learns, and goes on before it knows.
+                let beyond = own.iter().position(|entry| entry.end > within);
+                beyond.unwrap_or(own.len())
+            } else {
+                own.partition_point(|entry| entry.end <= within)
+            }
         };
         from + before as u32
     }

@@ -4,13 +4,15 @@ use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 
 use super::Target;
 use super::sums::Sums;
-use crate::measures::Measured;
+use crate::measures::{Directory, Measured};
 use crate::{Kind, Root, Symbol};
 
 /// How many of what is looked for there are in the rules of a segment.
 pub(super) struct Tally {
     /// In a rule's symbols up to each symbol, at the symbol's place, and 0 before them.
     ends: Sums,
+    /// These sums of long rules.
+    directory: Directory,
     /// Before each item of the root, and in all.
     starts: Vec<u64>,
 }
@@ -24,6 +26,7 @@ impl Tally {
         let segment = &measured.segment;
         let mut ends = Sums::new(measured.layout.len(), count);
         let mut starts = Vec::with_capacity(segment.root.len() + 1);
+        let mut directory = Directory::default();
         // In each rule, itself included.
         let mut totals = PrimaryMap::with_capacity(segment.grammar.rules.len());
         for (id, rule) in segment.grammar.rules.iter() {
@@ -32,6 +35,11 @@ impl Tally {
             for (at, &symbol) in places.zip(segment.grammar.symbols_of(id)) {
                 sum = sum.saturating_add(weight(target, &totals, symbol));
                 ends.set(at, sum);
+            }
+            let body = measured.layout.body(measured.layout.place(id));
+            if measured.layout.long(body).is_some() {
+                let sums = (body.first..body.end).map(|at| ends.get(at));
+                directory.push(sums, ends.get(body.end - 1));
             }
             totals.push(match rule.kind {
                 Kind::Repeat(times) => sum.saturating_mul(times),
@@ -48,12 +56,17 @@ impl Tally {
             });
         }
         starts.push(sum);
-        Self { ends, starts }
+        directory.shrink();
+        Self {
+            ends,
+            directory,
+            starts,
+        }
     }
 
     /// About how much memory it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.ends.bytes() + size_of_val(&self.starts[..])
+        self.ends.bytes() + self.directory.bytes() + size_of_val(&self.starts[..])
     }
 
     /// How many there are up to the block that is executed after `offset` blocks of the segment, fewer than its length.
@@ -100,7 +113,12 @@ impl Tally {
                 offset += others / round * layout.end_at(body.first, body.is_wide());
                 others %= round;
             }
-            let at = self.ends.find(body.first, body.end, others);
+            let (mut from, mut to) = (body.first, body.end);
+            if let Some(list) = layout.long(body) {
+                let (least, most) = self.directory.range(list, others);
+                (from, to) = (body.first + least, body.first + most);
+            }
+            let at = self.ends.find(from, to, others);
             others -= self.ends.get(at - 1);
             offset += layout.end_at(at - 1, body.is_wide());
             word = layout.at(at);

@@ -70,3 +70,31 @@ impl<T> Recent<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_used_for_longest_goes_first() {
+        let mut recent = Recent::new(10);
+        let kept = |recent: &Recent<usize>| -> Vec<usize> {
+            let all = recent.kept.iter().flatten();
+            all.map(|kept| *kept.what).collect()
+        };
+        for segment in [4, 0, 2] {
+            recent.insert(segment, &Arc::new(segment), 3);
+        }
+        assert_eq!(kept(&recent), [0, 2, 4]);
+        assert_eq!(recent.get(4).as_deref(), Some(&4));
+        assert_eq!(recent.get(3), None);
+        recent.insert(3, &Arc::new(3), 2);
+        assert_eq!(kept(&recent), [2, 3, 4]);
+        // More than all the room.
+        recent.insert(9, &Arc::new(9), 11);
+        assert_eq!(kept(&recent), [9]);
+        recent.insert(1, &Arc::new(1), 10);
+        assert_eq!(kept(&recent), [1]);
+        assert_eq!(recent.bytes, 10);
+    }
+}
