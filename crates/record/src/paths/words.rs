@@ -86,13 +86,16 @@ pub(crate) struct WordReader {
 impl WordReader {
     /// The words that a file has, if they were written by this plan. Those of a run that was cut off are incomplete.
     pub(crate) fn open(file: &TraceFile, plan: &PathPlan) -> Result<Option<Self>, RecordError> {
-        let sections = file.sections()?;
-        let found = sections.iter().rposition(|section| {
-            section.kind == Kind::PATH_WORDS && section.name.as_deref() == Some(&name(plan))
-        });
-        Ok(found
-            .and_then(|position| file.section(position))
-            .map(|section| Self { section }))
+        let name = name(plan);
+        // Other sections may be damaged: that is why the path is built again.
+        let sections = (0..).map_while(|position| file.section(position));
+        let mut words = Vec::from_iter(sections.filter(|of| of.kind() == Kind::PATH_WORDS));
+        while let Some(section) = words.pop() {
+            if section.name()? == Some(name.as_str()) {
+                return Ok(Some(Self { section }));
+            }
+        }
+        Ok(None)
     }
 
     /// The next piece.
