@@ -94,12 +94,7 @@ pub(crate) fn compact(at: &Path, loaded: &Loaded, filter: &PathFilter) -> Result
 }
 
 fn path_of(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<RecordedPath>> {
-    recorded_path(file, &loaded.program).with_context(|| {
-        format!(
-            "{}: build the path again with `afterimage build --lens paths --again`",
-            at.display()
-        )
-    })
+    recorded_path(file, &loaded.program).with_context(|| at.display().to_string())
 }
 
 fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded, filter: &PathFilter) -> Result<()> {

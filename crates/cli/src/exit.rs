@@ -4,7 +4,12 @@ use std::process::ExitCode;
 
 use afterimage_trace::{End, Ending, Interrupter};
 
+use afterimage_query::paths::PathFileError;
+
 use crate::output::say;
+
+/// What to do about a path that cannot be read.
+const BUILD_AGAIN: &str = "build the path again with `afterimage build --lens paths --again`";
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +126,12 @@ fn sentence(error: &anyhow::Error) -> String {
             text.push_str(": ");
         }
         text.push_str(&cause);
+    }
+    // Its segments are read late, by whatever asks.
+    let of_path = error.chain().any(|cause| cause.is::<PathFileError>());
+    if of_path && !text.contains(BUILD_AGAIN) {
+        text.push_str("; ");
+        text.push_str(BUILD_AGAIN);
     }
     text
 }

@@ -76,6 +76,30 @@ fn a_recording_cut_anywhere_is_what_it_was_before_or_is_refused() {
 }
 
 #[test]
+fn a_path_that_is_damaged_is_built_again() {
+    let sandbox = recorded();
+    let bare = sandbox.read("hello.aft").len();
+    let right = sandbox.ok("trace hello.aft").stdout;
+    let bytes = sandbox.read("hello.aft");
+    let mut refused = 0;
+    for at in (bare..bytes.len()).step_by(19) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        sandbox.write("damaged.aft", &damaged);
+        let ran = asked(&sandbox, "trace FILE");
+        if ran.code == Some(0) {
+            assert_eq!(ran.stdout, right, "byte {at}");
+            continue;
+        }
+        assert!(ran.stderr.contains("--again"), "byte {at}: {ran:?}");
+        refused += 1;
+        sandbox.ok("build --lens paths --again damaged.aft");
+        assert_eq!(sandbox.ok("trace damaged.aft").stdout, right, "byte {at}");
+    }
+    assert!(refused > 3, "{refused} of {} bytes", bytes.len() - bare);
+}
+
+#[test]
 fn files_that_only_look_like_recordings() {
     let sandbox = Sandbox::new();
     sandbox.write("empty.aft", "");
