@@ -16,7 +16,7 @@ use rustc_hash::FxBuildHasher;
 pub(crate) use self::call_rules::{CallRule, CallRules, occurrences};
 pub(crate) use self::directory::Directory;
 pub use self::error::CheckError;
-pub(crate) use self::layout::{Body, Layout, Word};
+pub(crate) use self::layout::{Body, FEW, Layout, Word};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 
 /// A sound segment, and what it takes to find a position in it.

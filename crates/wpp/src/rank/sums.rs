@@ -1,5 +1,7 @@
 //! Sums in as few bytes as they need.
 
+use crate::measures::FEW;
+
 /// Sums that do not exceed a bound, in two, four or eight bytes each. What exceeds it saturates.
 pub(super) enum Sums {
     Short(Vec<u16>),
@@ -42,9 +44,9 @@ impl Sums {
     pub(super) fn find(&self, from: u32, to: u32, sum: u64) -> u32 {
         let own = from as usize..to as usize;
         let before = match self {
-            Self::Short(sums) => sums[own].partition_point(|&other| u64::from(other) <= sum),
-            Self::Middle(sums) => sums[own].partition_point(|&other| u64::from(other) <= sum),
-            Self::Long(sums) => sums[own].partition_point(|&other| other <= sum),
+            Self::Short(sums) => first_above(&sums[own], sum),
+            Self::Middle(sums) => first_above(&sums[own], sum),
+            Self::Long(sums) => first_above(&sums[own], sum),
         };
         from + before as u32
     }
@@ -55,5 +57,16 @@ impl Sums {
             Self::Middle(sums) => size_of_val(&sums[..]),
             Self::Long(sums) => size_of_val(&sums[..]),
         }
+    }
+}
+
+/// The first index whose sum is more; the length if there is none.
+#[inline]
+fn first_above<T: Copy + Into<u64>>(sums: &[T], sum: u64) -> usize {
+    if sums.len() <= FEW {
+        let above = sums.iter().position(|&other| other.into() > sum);
+        above.unwrap_or(sums.len())
+    } else {
+        sums.partition_point(|&other| other.into() <= sum)
     }
 }
