@@ -59,6 +59,8 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
         .wasm_memory64(true)
         .wasm_extended_const(true)
         .wasm_relaxed_simd(true)
+        // Faults come as signals everywhere: the path's ring has a handler of its own.
+        .macos_use_mach_ports(false)
         .max_wasm_stack(settings.stack)
         .async_stack_size(settings.stack + HOST_STACK);
     Engine::new(&config).map_err(RecordError::engine)
