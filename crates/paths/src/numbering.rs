@@ -55,9 +55,8 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// Numbers the paths of a function. The most expensive edge out of a vertex adds nothing. Near-linear.
-    ///
-    /// `tail_calls_tick`: an activation takes a bit if it can end with a tail call.
+    /// Numbers the paths of a function. The most expensive edge out of a vertex adds nothing. An activation takes a bit if it can end with a
+    /// tail call. Near-linear.
     pub fn compute(cfg: &Cfg, weights: &Weights, cuts: Cuts) -> Self {
         let graph = &cfg.graph;
         let search = DepthFirst::compute(graph);

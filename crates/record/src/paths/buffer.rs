@@ -177,13 +177,17 @@ impl Producer {
         }
     }
 
-    /// The host wants to write at this word of the ring: exchanges the halves if that is the other half's beginning.
-    pub(crate) fn reach(&self, word: usize) -> Result<(), HandOverError> {
+    /// Writes a word for the host; exchanges the halves first if it is the other half's first.
+    pub(crate) fn write(&self, word: usize, value: u64) -> Result<(), HandOverError> {
         let mut state = self.state();
-        if word / self.0.half_words == state.current {
-            return Ok(());
+        debug_assert!(word < 2 * self.0.half_words);
+        if word / self.0.half_words != state.current {
+            self.exchange(&mut state)?;
         }
-        self.exchange(&mut state)
+        if let Some(ring) = &state.ring {
+            ring.write(word, value);
+        }
+        Ok(())
     }
 
     /// The run has ended with this word to be written next, and these bits in none.

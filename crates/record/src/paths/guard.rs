@@ -39,6 +39,16 @@ impl Ring {
         (first..first + GUARD).contains(&address)
     }
 
+    /// Writes a word of the ring, in the half that is the guest's.
+    pub(super) fn write(&self, word: usize, value: u64) {
+        let at: *mut u64 = self.start.wrapping_add(8 * word).cast();
+        // SAFETY: the caller names a word of the ring, in the writable half, and the guest stands still in a call of the host.
+        #[allow(unsafe_code)]
+        unsafe {
+            at.write(value);
+        }
+    }
+
     /// Makes one half read-only and the other writable.
     pub(super) fn exchange(&self, read: usize, write: usize) -> io::Result<()> {
         self.protect(read, MprotectFlags::READ)?;
@@ -47,8 +57,8 @@ impl Ring {
 
     fn protect(&self, half: usize, flags: MprotectFlags) -> io::Result<()> {
         let start: *mut c_void = self.half(half).cast_mut().cast();
-        // SAFETY: a half is at least as large as its protected part, begins at a multiple of its size in memory that was mapped
-        // to be read and written, and whoever would write to it meanwhile is ready for a fault.
+        // SAFETY: a half is at least as large as its protected part, begins at a multiple of that from the beginning of memory that
+        // was mapped to be read and written, and whoever would write to it meanwhile is ready for a fault.
         #[allow(unsafe_code)]
         unsafe {
             mprotect(start, GUARD, flags)?;

@@ -4,7 +4,7 @@ use afterimage_ids::FuncId;
 use afterimage_paths::EntryIds;
 use afterimage_rewrite::{CURSOR_EXPORT, Layout, MEMORY_EXPORT, PENDING_EXPORT};
 use wasmtime::unix::StoreExt;
-use wasmtime::{AsContextMut, Global, Instance, Memory, Store, StoreContextMut, Val};
+use wasmtime::{AsContextMut, Global, Instance, Store, StoreContextMut, Val};
 
 use super::Producer;
 use super::buffer::Quiet;
@@ -21,11 +21,9 @@ pub(crate) struct PathHost {
 /// Where the words are.
 #[derive(Clone, Copy)]
 struct Places {
-    memory: Memory,
     pending: Global,
     cursor: Global,
-    /// The ring's address in the memory, and its size in bytes.
-    ring: u32,
+    /// The ring's size in bytes.
     size: u32,
 }
 
@@ -62,10 +60,8 @@ impl PathHost {
         let start = memory.data_mut(&mut *store)[layout.buffer() as usize..].as_mut_ptr();
         let paths = store.data_mut().paths().ok_or(RecordError::NoCounters)?;
         paths.places = Some(Places {
-            memory,
             pending,
             cursor,
-            ring: layout.buffer() as u32,
             size: 16 * layout.half,
         });
         let producer = paths.producer.clone();
@@ -121,13 +117,9 @@ pub(crate) fn say_number<T: HasPaths>(
     if pending >= 1 << (64 - width) {
         let cursor = i32_of(&places.cursor, &mut store);
         if let Some(paths) = store.data_mut().paths() {
-            let reached = paths.producer.reach(cursor as usize / 8);
-            reached.map_err(RecordError::from)?;
+            let written = paths.producer.write(cursor as usize / 8, pending);
+            written.map_err(RecordError::from)?;
         }
-        let at = (places.ring + cursor) as usize;
-        places
-            .memory
-            .write(&mut store, at, &pending.to_le_bytes())?;
         let next = (cursor + 8) % places.size;
         places.cursor.set(&mut store, Val::I32(next as i32))?;
         pending = 1;
