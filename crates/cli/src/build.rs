@@ -79,8 +79,13 @@ pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Recor
     };
     let left_out = &path.segments().directory().left_out;
     if !left_out.is_empty() {
+        let all = match file.end() {
+            Ok(Some(_)) => "; exact counts of all: afterimage profile",
+            // Without its end a run cannot be followed, nor counted.
+            _ => "",
+        };
         say(format_args!(
-            "the path in {} lacks {left_out}: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile",
+            "the path in {} lacks {left_out}: what follows counts only what is there, and numbers calls as in the whole run{all}",
             at.display()
         ));
     }
@@ -102,7 +107,7 @@ fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded, filter: &PathFilter) -
     let end = file.end().with_context(name)?;
     if end.is_none() && file.last_begun(Kind::PATH_WORDS).is_none() {
         bail!(
-            "{}: the recording was cut off before its end was written, so its path cannot be followed; record the program again, with --lens paths if it may be cut off again",
+            "{}: the recording was cut off before its end was written, so its path cannot be followed; record the program again (with --lens paths, a recording keeps its path up to the last full megabyte of it)",
             at.display()
         );
     }

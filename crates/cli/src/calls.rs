@@ -78,6 +78,7 @@ fn graph(
         totals: &totals,
         length: traced.path.length(),
         names,
+        left_out: &traced.path.segments().directory().left_out,
     };
     let out = arguments.report.output.as_deref();
     let style = arguments.report.style();
@@ -113,6 +114,7 @@ fn call(
         names,
         places: &places,
         sources: &SourceFiles,
+        left_out: &traced.path.segments().directory().left_out,
         style: arguments.report.style(),
     };
     write(out, false, |out| {

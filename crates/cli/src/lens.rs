@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use afterimage_ids::FuncId;
+use afterimage_present::absent;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::paths::{FileSegments, NumberError, Numbering, Positions, RecordedPath};
 use afterimage_query::{Stop, stops};
@@ -88,7 +89,7 @@ pub(crate) fn which_call(
     };
     match kept {
         Ok(kept) => Ok((kept, numbering.calls(function, count).unwrap_or(count))),
-        Err(NumberError::Never) => bail!("{name} was never called"),
+        Err(NumberError::Never) => bail!(absent(name, &path.segments().directory().left_out)),
         Err(error) => bail!("{name}: {error}"),
     }
 }

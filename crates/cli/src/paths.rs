@@ -130,6 +130,7 @@ fn answer(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<()
     let shown = PathNames {
         names: &names,
         files: source.files(),
+        left_out: &path.segments().directory().left_out,
     };
     let text = arguments.format == Format::Text;
     let top = arguments.top.or(text.then_some(TEXT_ROWS));

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use afterimage_ids::FuncId;
 use afterimage_present::{
-    CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text, grouped,
-    trace_binary, trace_json, trace_text,
+    CallSource, Scene, Stretch, TraceLevel, absent, calls_binary, calls_in_json, calls_in_text,
+    grouped, trace_binary, trace_json, trace_text,
 };
 use afterimage_query::paths::{
     CallTree, CallsOf, FileSegments, Places, RecordedPath, Unit, Visits, Window, last,
@@ -148,6 +148,7 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
         names: &names,
         places: &places,
         sources: &SourceFiles,
+        left_out: &traced.path.segments().directory().left_out,
         style: arguments.report.style(),
     };
     let whole = arguments.last.is_some()
@@ -200,7 +201,7 @@ fn executed(path: &RecordedPath, function: FuncId, window: Window, name: &str) -
     let after = nearest(window.last + 1, path.length(), false)?.map(|visit| visit.start);
     let distance = |time: &u64| time.abs_diff(window.first).min(time.abs_diff(window.last));
     let Some(nearest) = before.into_iter().chain(after).min_by_key(distance) else {
-        bail!("{name} was never called");
+        bail!(absent(name, &path.segments().directory().left_out));
     };
     bail!(
         "{name} executes nothing from t={} to t={}; it does nearest at t={nearest}",

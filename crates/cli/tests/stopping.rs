@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use common::{Ran, SPIN, Sandbox, eventually, signal, text};
 use rustix::process::Signal;
@@ -246,6 +247,33 @@ fn a_killed_recording_says_what_is_there() {
             .stdout
             .contains("back")
     );
+}
+
+#[test]
+fn a_killed_recording_stays_sound_when_its_path_is_added() {
+    let sandbox = Sandbox::new();
+    sandbox.write("spin.wat", SPIN);
+    let mut child = begun(&mut sandbox.command(["record", "--lens", "paths", "spin.wat"]));
+    let size = || fs::metadata(sandbox.path("spin.aft")).map_or(0, |file| file.len());
+    let before = size();
+    // A half of the ring is handed over every few milliseconds.
+    eventually(|| size() > before);
+    std::thread::sleep(Duration::from_millis(100));
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    let last = sandbox.ok("trace spin.aft --last 1 --format json");
+    let head = last.stdout.lines().next().unwrap();
+    let head: serde_json::Value = serde_json::from_str(head).unwrap();
+    assert!(head["length"].as_u64() > Some(1_000_000), "{head}");
+    assert!(
+        head["left_out"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty()),
+        "{head}"
+    );
+    assert!(!last.stderr.contains("afterimage profile"), "{last:?}");
+    let verify = sandbox.ok("verify spin.aft");
+    assert!(verify.stdout.contains("sound as far"), "{verify:?}");
 }
 
 #[test]

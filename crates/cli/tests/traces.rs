@@ -488,6 +488,37 @@ fn calls_keep_their_numbers_whatever_is_left_out() {
     assert!(left_out > 50, "{left_out}");
 }
 
+/// That the path has no call of a function does not mean that there was none.
+#[test]
+fn what_was_left_out_is_not_said_to_be_missing() {
+    let sandbox = Sandbox::new();
+    recorded(&sandbox, "");
+    let whole = sandbox.ok("calls run.aft --function fib --format json");
+    assert!(!whole.stdout.contains("left_out"), "{whole:?}");
+    sandbox.ok("build --lens paths --again --exclude fib run.aft");
+    for command in [
+        "calls run.aft --function fib",
+        "paths run.aft --function fib",
+    ] {
+        let ran = sandbox.ok(command);
+        assert!(ran.stdout.contains("which lacks fib"), "{ran:?}");
+        assert!(!ran.stdout.contains("never"), "{ran:?}");
+    }
+    let ran = sandbox.run("trace run.aft --function fib");
+    assert_eq!(ran.code, Some(125), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("there is no call of fib in the path, which lacks fib"),
+        "{ran:?}"
+    );
+    for command in ["calls", "paths", "trace"] {
+        let ran = sandbox.ok(&format!("{command} run.aft --format json"));
+        let head = ran.stdout.lines().next().unwrap();
+        let head: Value = serde_json::from_str(head).unwrap();
+        assert_eq!(head["left_out"], "fib", "{command}");
+    }
+}
+
 #[test]
 fn a_tree_of_calls_reads_the_same_backwards() {
     for end in ["", "unreachable"] {

@@ -24,6 +24,8 @@ pub struct CallReport<'a> {
     pub length: u64,
     /// The functions' names.
     pub names: &'a Names,
+    /// What the path lacks, in words; empty for nothing.
+    pub left_out: &'a str,
 }
 
 /// What callers that are no function of the module are called.
@@ -114,7 +116,7 @@ pub fn function_calls_text(
     let total = report.total(function);
     let name = report.name(Some(function));
     if total.calls == 0 {
-        writeln!(out, "{name} was never called")?;
+        writeln!(out, "{}", absent(&name, report.left_out))?;
         return Ok(());
     }
     writeln!(
@@ -161,13 +163,30 @@ pub fn function_calls_text(
             writeln!(out, "… and {more}; --top shows them")?;
         }
     }
+    if !report.left_out.is_empty() {
+        writeln!(
+            out,
+            "\nCalls that were left out are not among them: the path lacks {}",
+            report.left_out
+        )?;
+    }
     Ok(())
+}
+
+/// That there is no call of a function in a path which lacks this, or nothing.
+pub fn absent(function: &str, left_out: &str) -> String {
+    match left_out {
+        "" => format!("{function} was never called"),
+        left_out => format!("there is no call of {function} in the path, which lacks {left_out}"),
+    }
 }
 
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
     blocks: u64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    left_out: &'a str,
     functions: Vec<FunctionObject<'a>>,
     edges: Vec<EdgeObject>,
 }
@@ -207,6 +226,7 @@ pub fn calls_json(
     let document = Document {
         schema: "afterimage/calls/1",
         blocks: report.length,
+        left_out: report.left_out,
         functions: functions
             .map(|(&function, total)| FunctionObject {
                 index: function.as_u32(),

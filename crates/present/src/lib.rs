@@ -27,7 +27,9 @@ mod trace;
 
 pub use annotate::{Annotation, annotate};
 pub use callgrind::callgrind;
-pub use calls::{CallReport, call_json, call_text, calls_json, calls_text, function_calls_text};
+pub use calls::{
+    CallReport, absent, call_json, call_text, calls_json, calls_text, function_calls_text,
+};
 pub use collapsed::collapsed;
 pub use context_dot::context_dot;
 pub use csv::csv;

@@ -20,6 +20,8 @@ pub struct PathNames<'a> {
     pub names: &'a Names,
     /// The source files' paths, by number.
     pub files: &'a [String],
+    /// What the path lacks, in words; empty for nothing.
+    pub left_out: &'a str,
 }
 
 impl PathNames<'_> {

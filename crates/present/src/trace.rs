@@ -41,6 +41,8 @@ pub struct Scene<'a, S> {
     pub places: &'a Places<'a>,
     /// The text of source files.
     pub sources: &'a dyn Sources,
+    /// What the path lacks, in words; empty for nothing.
+    pub left_out: &'a str,
     /// How text is written.
     pub style: Style,
 }

@@ -124,7 +124,7 @@
 ;; |   4 → {7}
 ;; |   1 ↦ 1.2.3
 ;; $ afterimage paths run.aft --function idle
-;; | idle: not called
+;; | idle was never called
 ;; $ afterimage paths run.aft --hot
 ;; | 10 different paths were executed, 36 times in all: 107 blocks, 218 instructions
 ;; |

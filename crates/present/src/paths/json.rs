@@ -43,9 +43,11 @@ pub fn paths_json(
 }
 
 #[derive(Serialize)]
-struct Document<T: Serialize, R: Serialize> {
+struct Document<'a, T: Serialize, R: Serialize> {
     schema: &'static str,
     of: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    left_out: &'a str,
     totals: T,
     available: u64,
     complete: bool,
@@ -54,6 +56,7 @@ struct Document<T: Serialize, R: Serialize> {
 
 fn document<T: Serialize, R: Serialize>(
     out: &mut dyn Write,
+    names: PathNames<'_>,
     of: &'static str,
     totals: T,
     (available, shown): (u64, usize),
@@ -62,6 +65,7 @@ fn document<T: Serialize, R: Serialize>(
     let document = Document {
         schema: "afterimage/paths/1",
         of,
+        left_out: names.left_out,
         totals,
         available,
         complete: shown as u64 == available,
@@ -144,7 +148,7 @@ fn counts_json(
         dictionaries: None,
     });
     let available = (counts.functions, counts.rows.len());
-    document(out, "functions", totals, available, Rows(rows))
+    document(out, names, "functions", totals, available, Rows(rows))
 }
 
 #[derive(Serialize)]
@@ -221,7 +225,7 @@ fn traces_json(
         }
     });
     let available = (traces.len() as u64, shown);
-    document(out, "traces", totals, available, Rows(rows))
+    document(out, names, "traces", totals, available, Rows(rows))
 }
 
 #[derive(Serialize)]
@@ -279,7 +283,14 @@ fn hot_json(out: &mut dyn Write, hot: &HotPaths, names: PathNames<'_>) -> serde_
             })
             .collect(),
     });
-    document(out, "hot", totals, (hot.paths, hot.rows.len()), Rows(rows))
+    document(
+        out,
+        names,
+        "hot",
+        totals,
+        (hot.paths, hot.rows.len()),
+        Rows(rows),
+    )
 }
 
 #[derive(Serialize)]
@@ -331,6 +342,7 @@ fn found_json(
     });
     document(
         out,
+        names,
         "occurrences",
         totals,
         (found.count, found.first.len()),

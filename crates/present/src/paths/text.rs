@@ -8,6 +8,7 @@ use afterimage_query::paths::{HotPaths, Link, Occurrences, TraceCounts, Traces};
 
 use super::PathNames;
 use super::form::{SHOWN, TraceForm, Whole, dots, lines};
+use crate::calls::absent;
 use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Table};
 use crate::{PresentError, Style};
@@ -68,7 +69,7 @@ pub fn traces_text(
 ) -> Result<(), PresentError> {
     let name = names.name(traces.compacted.function);
     if traces.is_empty() {
-        writeln!(out, "{name}: not called")?;
+        writeln!(out, "{}", absent(&name, names.left_out))?;
         return Ok(());
     }
     write!(

@@ -18,6 +18,8 @@ struct Head<'a> {
     first: u64,
     last: u64,
     length: u64,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    left_out: &'a str,
     reverse: bool,
     function: Option<FunctionObject<'a>>,
 }
@@ -158,6 +160,7 @@ pub(super) fn head<S: Segments>(
         first: stretch.window.first,
         last: stretch.window.last,
         length: scene.path.length(),
+        left_out: scene.left_out,
         reverse: stretch.reverse,
         function: stretch.function.map(|function| named(scene, function)),
     };

@@ -170,6 +170,7 @@ impl Producer {
         }
         match self.exchange(&mut state) {
             Ok(()) => true,
+            // The guest traps; whoever asks at its end learns why.
             Err(error) => {
                 state.failed = Some(error);
                 false
