@@ -63,6 +63,8 @@ struct PathRow {
     segments: u64,
     nodes: u64,
     blocks: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    left_out: String,
     /// It was compared with the counts in the file.
     counts: bool,
     /// It was compared with the recorded end.
@@ -75,6 +77,7 @@ impl From<&PathReport> for PathRow {
             segments: report.segments,
             nodes: report.nodes,
             blocks: report.blocks,
+            left_out: report.left_out.clone(),
             counts: report.counts,
             end: report.end,
         }
@@ -175,7 +178,13 @@ fn path_text(out: &mut dyn Write, path: &PathRow) -> Result<()> {
         (path.segments, "segment"),
     ]
     .map(|(n, noun)| counted(n, noun));
-    writeln!(out, "whole path: {blocks}, {nodes} in {segments}{against}")?;
+    match path.left_out.as_str() {
+        "" => writeln!(out, "whole path: {blocks}, {nodes} in {segments}{against}")?,
+        left_out => writeln!(
+            out,
+            "path of {blocks} without {left_out}: {nodes} in {segments}{against}"
+        )?,
+    }
     Ok(())
 }
 

@@ -63,7 +63,7 @@ pub struct Layout {
     pub counters: u32,
     /// How many counters of activations started from outside follow them.
     pub entry_counters: u32,
-    /// How many words each of the two halves of the path's buffer has; 0 if there is none.
+    /// How many words each of the two halves of the path's ring has; 0 if there is none.
     pub half: u32,
 }
 
@@ -78,7 +78,7 @@ impl Layout {
         HEADER + 8 * (u64::from(self.counters) + u64::from(i))
     }
 
-    /// The address of the path's buffer.
+    /// The address of the path's ring.
     pub fn buffer(&self) -> u64 {
         self.entry_address(self.entry_counters)
             .next_multiple_of(PAGE)

@@ -87,6 +87,8 @@ pub struct PathReport {
     pub nodes: u64,
     /// Executed blocks.
     pub blocks: u64,
+    /// What the path lacks, in words; empty for nothing.
+    pub left_out: String,
     /// The counts were compared with those of the file.
     pub counts: bool,
     /// The end was compared with that of the file.
@@ -128,6 +130,7 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
     let directory = segments.directory();
     report.nodes = directory.nodes.len() as u64;
     report.blocks = path.length();
+    report.left_out.clone_from(&directory.left_out);
     places(file, segments, &mut report);
     let nodes = Nodes::new(program, directory, &mut report);
     let mut flow = Flow::new(&nodes);

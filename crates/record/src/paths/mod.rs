@@ -20,5 +20,5 @@ pub(crate) use probes::{HasPaths, PathHost, say_number};
 pub(crate) use regenerate::{Consumed, consume};
 pub(crate) use words::{WordReader, WordWriter};
 
-/// How many words each half of the buffer has: 1 MiB, some ten million blocks.
+/// How many words each half of the ring has: 1 MiB, some ten million blocks.
 pub(crate) const HALF_WORDS: u32 = 1 << 17;
