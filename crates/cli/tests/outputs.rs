@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::process::Stdio;
 
+use afterimage_testkit::modules::WANDERER;
 use common::{CHATTY, HELLO, Sandbox, eventually, text};
 
 /// Asks for random bytes for ever, so that its recording grows as fast as it can.
@@ -392,26 +393,14 @@ fn every_json_document_names_its_schema_and_is_one_line() {
     }
 }
 
-/// Goes one of two ways at random, 60 million times.
-const WANDERS: &str = r#"(module
-  (memory (export "memory") 1)
-  (func (export "_start") (local $rounds i32) (local $state i64) (local $odd i32)
-    (local.set $rounds (i32.const 60000000))
-    (local.set $state (i64.const 88172645463325252))
-    (loop $again
-      (local.set $state (i64.xor (local.get $state) (i64.shl (local.get $state) (i64.const 13))))
-      (local.set $state (i64.xor (local.get $state) (i64.shr_u (local.get $state) (i64.const 7))))
-      (local.set $state (i64.xor (local.get $state) (i64.shl (local.get $state) (i64.const 17))))
-      (if (i32.wrap_i64 (i64.and (local.get $state) (i64.const 1)))
-        (then (local.set $odd (i32.add (local.get $odd) (i32.const 1)))))
-      (br_if $again (local.tee $rounds (i32.sub (local.get $rounds) (i32.const 1)))))))"#;
-
 /// The consumer of the path fails while the guest runs.
 #[test]
 fn a_path_for_which_there_is_no_room_is_kept_as_far_as_it_goes() {
     let sandbox = Sandbox::new();
-    sandbox.write("wanders.wat", WANDERS);
-    let ran = sandbox.shell("ulimit -f 6000; exec $AFTERIMAGE record --lens paths wanders.wat");
+    sandbox.write("wanders.wat", WANDERER);
+    let ran = sandbox.shell(
+        "ulimit -f 6000; exec $AFTERIMAGE record --lens paths --invoke wander wanders.wat 60000000",
+    );
     ran.is_refusal("record", 125, &["wanders.aft", "is kept", "large"]);
     let last = sandbox.ok("trace wanders.aft --last 1 --format json");
     let head: serde_json::Value =

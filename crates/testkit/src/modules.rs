@@ -5,7 +5,7 @@ use wasm_smith::{Config, Module};
 
 mod handwritten;
 
-pub use handwritten::HANDWRITTEN;
+pub use handwritten::{HANDWRITTEN, WANDERER};
 
 /// What [`module_from_seed`] may generate.
 ///

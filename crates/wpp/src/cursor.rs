@@ -77,11 +77,14 @@ impl<S: Segments> Cursor<'_, S> {
         }
         match &mut self.at {
             At::On(place) => {
-                if !place.contains(time) {
+                if place.contains(time) {
+                    place.seek(time);
+                } else {
                     let segment = self.path.segment_of(time);
-                    place.restart(self.path.open(segment)?, segment);
+                    let measured = self.path.open(segment)?;
+                    let offset = time - measured.segment.before - 1;
+                    place.locate_in(measured, segment, offset);
                 }
-                place.seek(time);
             }
             _ => self.at = At::On(Place::at(self.path, time)?),
         }

@@ -1,7 +1,9 @@
 //! Running the command line in a folder of its own.
 
-// Every test file compiles this module for itself and uses a part of it.
-#![allow(dead_code)]
+#![allow(
+    dead_code,
+    reason = "every test file compiles this module for itself and uses a part of it"
+)]
 
 use std::ffi::OsStr;
 use std::fs;

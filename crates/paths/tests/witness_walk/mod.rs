@@ -1,7 +1,9 @@
 //! Random executions of programs, which write what a plan says and know what they did.
 
-// Each test file uses a part of it.
-#![allow(dead_code)]
+#![allow(
+    dead_code,
+    reason = "each test file compiles this module for itself and uses a part of it"
+)]
 
 use afterimage_ids::{BlockId, Counts, EdgeId, EntityRef, FuncId, FunctionCounts};
 use afterimage_paths::witness::{PathSink, Token, TokenReader, WitnessPlan};

@@ -9,6 +9,7 @@ use afterimage_program::BlockKind;
 use afterimage_record::{
     Cache, Interrupt, PathFilter, RecordOptions, RecordedRun, build_paths, count, trace_paths,
 };
+use afterimage_testkit::modules::WANDERER;
 use afterimage_trace::TraceWriter;
 
 use crate::harness::{Recording, invoke, open, progress, quiet, read_path, try_record, wat};
@@ -144,19 +145,8 @@ const RING: u64 = 1 << 18;
 #[test]
 fn guests_that_wander() {
     const ROUNDS: u64 = 24_000_000;
-    let text = r#"(module
-      (func (export "wander") (param $rounds i32) (result i32) (local $state i64) (local $odd i32)
-        (local.set $state (i64.const 88172645463325252))
-        (loop $again
-          (local.set $state (i64.xor (local.get $state) (i64.shl (local.get $state) (i64.const 13))))
-          (local.set $state (i64.xor (local.get $state) (i64.shr_u (local.get $state) (i64.const 7))))
-          (local.set $state (i64.xor (local.get $state) (i64.shl (local.get $state) (i64.const 17))))
-          (if (i32.wrap_i64 (i64.and (local.get $state) (i64.const 1)))
-            (then (local.set $odd (i32.add (local.get $odd) (i32.const 1)))))
-          (br_if $again (local.tee $rounds (i32.sub (local.get $rounds) (i32.const 1)))))
-        (local.get $odd)))"#;
     let command = invoke("wander", &[&ROUNDS.to_string()]);
-    let mixed = agree(&wat(text), &command, 2 * RING);
+    let mixed = agree(&wat(WANDERER), &command, 2 * RING);
     let mut state = 88_172_645_463_325_252u64;
     let mut odd = 0;
     for _ in 0..ROUNDS {

@@ -156,3 +156,18 @@ const MULTI_VALUE: &str = r#"(module
       (local.set $n (i32.sub (local.get $n) (i32.const 1)))
       (br_if $again (i32.gt_s (local.get $n) (i32.const 0))))
     (i32.mul (i32.const 100)) i32.add))"#;
+
+/// A module that goes one of two ways at random, as often as the argument of its export `wander` says, at least once. Bit 0 of the states of
+/// Marsaglia's xorshift (13, 7, 17), from 88172645463325252 on, chooses; `wander` returns how often it was 1.
+pub const WANDERER: &str = r#"(module
+  (memory (export "memory") 1)
+  (func (export "wander") (param $rounds i32) (result i32) (local $state i64) (local $odd i32)
+    (local.set $state (i64.const 88172645463325252))
+    (loop $again
+      (local.set $state (i64.xor (local.get $state) (i64.shl (local.get $state) (i64.const 13))))
+      (local.set $state (i64.xor (local.get $state) (i64.shr_u (local.get $state) (i64.const 7))))
+      (local.set $state (i64.xor (local.get $state) (i64.shl (local.get $state) (i64.const 17))))
+      (if (i32.wrap_i64 (i64.and (local.get $state) (i64.const 1)))
+        (then (local.set $odd (i32.add (local.get $odd) (i32.const 1)))))
+      (br_if $again (local.tee $rounds (i32.sub (local.get $rounds) (i32.const 1)))))
+    (local.get $odd)))"#;

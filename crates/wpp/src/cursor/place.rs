@@ -74,13 +74,14 @@ impl Place {
         place
     }
 
-    /// The first item of the root of another segment.
-    pub(super) fn restart(&mut self, measured: Arc<Measured>, segment: usize) {
+    /// Goes to another segment, and there where so many of its blocks have been executed, fewer than its length. Reads nothing of it that
+    /// the way there does not need.
+    pub(super) fn locate_in(&mut self, measured: Arc<Measured>, segment: usize, offset: u64) {
         self.measured = measured;
         self.segment = segment;
         self.frames.clear();
         self.calls = 0;
-        self.go_to_item(0);
+        self.locate(offset);
     }
 
     /// An item of the root, or its end. There must be no frames.
