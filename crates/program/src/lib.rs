@@ -13,13 +13,17 @@ mod operators;
 mod parse;
 mod program;
 mod sections;
+mod slots;
 mod source;
 mod ssa;
+mod stack;
 
 pub use cfg::{Block, BlockEnd, BlockKind, Callee, Cfg, Edge, EdgeKind};
 pub use error::ParseError;
 pub use names::{NameError, Names};
 pub use operators::{OperatorIndex, Operators};
 pub use program::{Function, FunctionType, Import, Program};
+pub use slots::{NO_HEIGHT, Slots};
 pub use source::{FileId, InlinedFrame, LineError, Location, Row, SourceMap};
 pub use ssa::{Effect, Phi, Ssa, Statement, Value, ValueDef};
+pub use stack::{Carried, CarriedFrom};

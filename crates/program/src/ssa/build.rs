@@ -15,27 +15,11 @@ use wasmparser::{
 use super::walk::Walk;
 use super::{Ssa, Statement, Value, ValueDef};
 use crate::error::SUPPORTED;
+use crate::stack::Carried;
 use crate::{Cfg, Function, ParseError, Program};
 
 /// A local, or a slot of the operand stack: locals come first.
 pub(super) type Variable = u32;
-
-/// What an edge puts into the slots of the operand stack from `base` up, if it moves them.
-/// The slots below stay where they are.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Carried {
-    pub(super) base: u32,
-    pub(super) count: u32,
-    pub(super) source: Source,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Source {
-    /// The slots from this one up, at the end of the block that the edge leaves.
-    Slots(u32),
-    /// The edge makes them: what a handler receives.
-    Caught,
-}
 
 /// What the walk found out.
 pub(super) struct Walked<'a> {
@@ -48,6 +32,7 @@ pub(super) struct Walked<'a> {
     pub(super) entries: HashMap<(BlockId, Variable), ValueId>,
     /// Per block what it leaves written, ascending by variable, with the last value.
     pub(super) writes: PrimaryMap<BlockId, Vec<(Variable, ValueId)>>,
+    /// What edges carry that move slots of the operand stack.
     pub(super) carried: HashMap<EdgeId, Carried>,
     /// The types of the function's results.
     pub(super) results: Box<[ValType]>,
@@ -92,7 +77,7 @@ impl Ssa {
         if op != function.operators {
             return Err(mismatch());
         }
-        super::resolve::resolve(walk.walked).ok_or_else(mismatch)
+        super::resolve::resolve(walk.finish()).ok_or_else(mismatch)
     }
 }
 

@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use afterimage_ids::{BlockId, EdgeId, ValueId};
 use wasmparser::ValType;
 
-use super::build::{Source, Variable, Walked};
+use super::build::{Variable, Walked};
 use super::minimize::minimize;
 use super::sites::Sites;
 use super::walk::general;
 use super::{Phi, Ssa, Value, ValueDef};
-use crate::{BlockEnd, EdgeKind};
+use crate::{BlockEnd, CarriedFrom, EdgeKind};
 
 /// Completes the statements. `None` if the code is not the graph's.
 pub(super) fn resolve(mut walked: Walked<'_>) -> Option<Ssa> {
@@ -124,8 +124,8 @@ impl Resolver<'_> {
             return self.at_end(from, variable, ty);
         };
         match carried.source {
-            Source::Slots(slot) => self.at_end(from, self.walked.locals + slot + index, ty),
-            Source::Caught => {
+            CarriedFrom::Slots(slot) => self.at_end(from, self.walked.locals + slot + index, ty),
+            CarriedFrom::Caught => {
                 let values = &mut self.walked.values;
                 let value = || {
                     values.push(Value {

@@ -24,7 +24,7 @@ impl Walk<'_> {
         Some(match operator {
             Operator::Nop => Taken::Nothing,
             Operator::Drop => {
-                self.height = self.height.checked_sub(1)?;
+                self.stack.height = self.stack.height.checked_sub(1)?;
                 Taken::Nothing
             }
             Operator::LocalGet { local_index } => {
@@ -34,7 +34,7 @@ impl Walk<'_> {
             Operator::LocalSet { .. } => Taken::Copy(self.pop()?),
             Operator::LocalTee { .. } => {
                 let value = self.pop()?;
-                self.height += 1;
+                self.stack.height += 1;
                 Taken::Copy(value)
             }
             _ if is_constant(operator) => Taken::Nothing,
@@ -46,12 +46,12 @@ impl Walk<'_> {
                 };
                 let start = self.walked.operands.len();
                 for depth in 0..taken {
-                    let slot = self.height.checked_sub(1 + depth)?;
+                    let slot = self.stack.height.checked_sub(1 + depth)?;
                     let value = self.read_slot(slot, depth)?;
                     self.walked.operands.push(value);
                 }
                 self.walked.operands[start..].reverse();
-                self.height -= taken;
+                self.stack.height -= taken;
                 Taken::Operands(start as u32..self.walked.operands.len() as u32)
             }
         })
@@ -102,7 +102,7 @@ impl Walk<'_> {
             let given = self
                 .validator
                 .operand_stack_height()
-                .checked_sub(self.height)?;
+                .checked_sub(self.stack.height)?;
             for index in 0..given {
                 let ty = self.operand_type(given - 1 - index)?;
                 let value = define(&mut self.walked, ty, index);
@@ -127,15 +127,15 @@ impl Walk<'_> {
     }
 
     fn pop(&mut self) -> Option<ValueId> {
-        let slot = self.height.checked_sub(1)?;
+        let slot = self.stack.height.checked_sub(1)?;
         let value = self.read_slot(slot, 0)?;
-        self.height = slot;
+        self.stack.height = slot;
         Some(value)
     }
 
     fn push(&mut self, value: ValueId) {
-        self.write(self.walked.locals + self.height, value);
-        self.height += 1;
+        self.write(self.walked.locals + self.stack.height, value);
+        self.stack.height += 1;
     }
 
     fn read_slot(&mut self, slot: u32, depth: u32) -> Option<ValueId> {
@@ -171,7 +171,7 @@ impl Walk<'_> {
 
     /// Keeps what the block wrote, but for slots that it popped again.
     pub(super) fn leave_block(&mut self) {
-        let limit = self.walked.locals + self.height;
+        let limit = self.walked.locals + self.stack.height;
         self.written.sort_unstable();
         self.written.dedup();
         let current = &self.current;

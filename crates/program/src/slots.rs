@@ -1,0 +1,146 @@
+//! Locals and slots of the operand stack as the numbered variables of a function.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{BlockId, EdgeId, OpId, PrimaryMap};
+use wasmparser::{
+    BinaryReader, FuncToValidate, FuncValidatorAllocations, FunctionBody, Operator,
+    OperatorsReader, ValType,
+};
+
+use crate::error::SUPPORTED;
+use crate::stack::{Carried, StackWalk};
+use crate::{BlockKind, Function, ParseError, Program};
+
+/// The height before an operator that cannot be reached, or that is only a marker.
+pub const NO_HEIGHT: u32 = u32::MAX;
+
+/// The variables of one function: its locals, parameters first, then the slots of its operand stack, the lowest first.
+///
+/// The height of the operand stack is static, so the slots that an operator takes and gives are known without running it.
+#[derive(Clone, Debug)]
+pub struct Slots {
+    /// The types of the locals.
+    pub locals: Box<[ValType]>,
+    /// Per operator, how many slots are in use before it; [`NO_HEIGHT`] where it is not executed.
+    pub heights: PrimaryMap<OpId, u32>,
+    /// How many slots are in use at most.
+    pub deepest: u32,
+    /// Per block of code the types of the slots in use at its start, the lowest first.
+    pub at_start: PrimaryMap<BlockId, Box<[ValType]>>,
+    /// What edges carry, if they move values to other slots.
+    pub carried: HashMap<EdgeId, Carried>,
+}
+
+impl Slots {
+    /// The variables of a function of a program. `bytes` is the module that the program was parsed from. O(operators · depth of the
+    /// operand stack at the starts of blocks).
+    ///
+    /// # Errors
+    /// If `bytes` is not that module.
+    pub fn build(program: &Program, bytes: &[u8], function: &Function) -> Result<Self, ParseError> {
+        let mismatch = || ParseError::Malformed {
+            message: "this is not the code that the program was parsed from".to_string(),
+            offset: function.body.start,
+        };
+        let range = function.body.start.0 as usize..function.body.end.0 as usize;
+        let code = bytes.get(range).ok_or_else(mismatch)?;
+        let resources = program.resources.0.clone().ok_or_else(mismatch)?;
+        let to_validate = FuncToValidate {
+            resources,
+            index: function.id.as_u32(),
+            ty: function.ty.as_u32(),
+            features: SUPPORTED,
+        };
+        let mut validator = to_validate.into_validator(FuncValidatorAllocations::default());
+        let body = FunctionBody::new(BinaryReader::new(code, function.body.start.0 as usize));
+        let mut reader = body.get_binary_reader();
+        validator.read_locals(&mut reader)?;
+        let locals: Option<_> = (0..validator.len_locals())
+            .map(|local| validator.get_local_type(local))
+            .collect();
+        let mut reader = OperatorsReader::new(reader);
+
+        let cfg = &function.cfg;
+        let mut stack = StackWalk::new(program, function);
+        let mut heights = PrimaryMap::with_capacity(function.operators as usize);
+        let mut at_start: PrimaryMap<BlockId, Box<[ValType]>> = PrimaryMap::new();
+        let mut deepest = 0;
+        let mut block = cfg.graph.root();
+        while !reader.eof() {
+            let (operator, at) = reader.read_with_offset()?;
+            let op: OpId = heights.next_key();
+            while let Some(next) = cfg.blocks.get(at_start.next_key())
+                && next.kind == BlockKind::Code
+                && (next.ops.start == op || next.ops.is_empty())
+            {
+                block = at_start.next_key();
+                let types = (0..stack.height)
+                    .rev()
+                    .map(|depth| validator.get_operand_type(depth as usize)?);
+                at_start.push(types.collect::<Option<_>>().ok_or_else(mismatch)?);
+            }
+            let reachable = cfg.blocks[block].ops.contains(&op);
+            let before = stack.height;
+            let marker = stack.marker(op, &operator).ok_or_else(mismatch)?;
+            let executed = reachable && !marker;
+            heights.push(if executed { before } else { NO_HEIGHT });
+            if executed {
+                let taken = taken(&operator, &validator).ok_or_else(mismatch)?;
+                stack.height = before.checked_sub(taken).ok_or_else(mismatch)?;
+            }
+            validator.op(at, &operator)?;
+            if executed {
+                if !transfers(&operator) {
+                    stack.height = validator.operand_stack_height();
+                }
+                stack.carry(block, op, &operator).ok_or_else(mismatch)?;
+            }
+            stack.enter_if(&operator).ok_or_else(mismatch)?;
+            deepest = deepest.max(stack.height);
+        }
+        if heights.len() != function.operators as usize {
+            return Err(mismatch());
+        }
+        Ok(Self {
+            locals: locals.ok_or_else(mismatch)?,
+            heights,
+            deepest,
+            at_start,
+            carried: stack.carried,
+        })
+    }
+
+    /// How many variables there are.
+    pub fn count(&self) -> usize {
+        self.locals.len() + self.deepest as usize
+    }
+
+    /// The variable that a slot of the operand stack is.
+    pub fn of_slot(&self, slot: u32) -> u32 {
+        self.locals.len() as u32 + slot
+    }
+
+    /// The types of the variables at the start of a block of code: all locals, and the slots in use.
+    pub fn types_at(&self, block: BlockId) -> impl Iterator<Item = ValType> + '_ {
+        let slots = self.at_start.get(block).map_or(&[][..], |types| types);
+        self.locals.iter().chain(slots).copied()
+    }
+}
+
+/// How many slots a reachable operator takes, before it is validated. A branch takes what decides it, not what it carries.
+fn taken(
+    operator: &Operator<'_>,
+    validator: &wasmparser::FuncValidator<wasmparser::ValidatorResources>,
+) -> Option<u32> {
+    Some(match operator {
+        Operator::Br { .. } => 0,
+        Operator::If { .. } | Operator::BrIf { .. } | Operator::BrTable { .. } => 1,
+        _ => operator.operator_arity(validator)?.0,
+    })
+}
+
+/// Whether the operator always branches: what it carries is above where the validator's stack then ends.
+fn transfers(operator: &Operator<'_>) -> bool {
+    matches!(operator, Operator::Br { .. } | Operator::BrTable { .. })
+}
