@@ -1,0 +1,88 @@
+//! Floating-point arithmetic as the engine does it with NaN canonicalisation.
+//!
+//! An arithmetic operator that yields a NaN yields the canonical one: positive, quiet, payload zero.
+//! That holds for `add`, `sub`, `mul`, `div`, `sqrt`, `min`, `max`, `ceil`, `floor`, `trunc`,
+//! `nearest`, the fused operators, `promote` and `demote`. It does not hold for `abs`, `neg`, `copysign`, `pmin`,
+//! `pmax`, `reinterpret`, loads and selections: they only move or change bits, those of a signalling NaN too.
+
+/// What the operators need beyond the arithmetic of [`f32`] and [`f64`].
+pub(crate) trait Float: Copy {
+    /// The number itself, or the canonical NaN for any NaN.
+    fn canonical(self) -> Self;
+
+    /// The lesser; canonical NaN if one is NaN; -0 is less than +0.
+    fn min_or_nan(self, other: Self) -> Self;
+
+    /// The greater; canonical NaN if one is NaN; -0 is less than +0.
+    fn max_or_nan(self, other: Self) -> Self;
+
+    /// `other` if it is less, else `self`, bit for bit.
+    fn pseudo_min(self, other: Self) -> Self;
+
+    /// `other` if it is greater, else `self`, bit for bit.
+    fn pseudo_max(self, other: Self) -> Self;
+
+    /// `self * factor + term`, rounded once.
+    fn fused(self, factor: Self, term: Self) -> Self;
+}
+
+macro_rules! floats {
+    ($($float:ident, $canonical_nan:literal;)*) => {
+        $(impl Float for $float {
+            #[inline(always)]
+            fn canonical(self) -> Self {
+                if self.is_nan() {
+                    Self::from_bits($canonical_nan)
+                } else {
+                    self
+                }
+            }
+
+            #[inline(always)]
+            fn min_or_nan(self, other: Self) -> Self {
+                if self < other {
+                    self
+                } else if other < self {
+                    other
+                } else if self == other {
+                    Self::from_bits(self.to_bits() | other.to_bits())
+                } else {
+                    Self::from_bits($canonical_nan)
+                }
+            }
+
+            #[inline(always)]
+            fn max_or_nan(self, other: Self) -> Self {
+                if self > other {
+                    self
+                } else if other > self {
+                    other
+                } else if self == other {
+                    Self::from_bits(self.to_bits() & other.to_bits())
+                } else {
+                    Self::from_bits($canonical_nan)
+                }
+            }
+
+            #[inline(always)]
+            fn pseudo_min(self, other: Self) -> Self {
+                if other < self { other } else { self }
+            }
+
+            #[inline(always)]
+            fn pseudo_max(self, other: Self) -> Self {
+                if self < other { other } else { self }
+            }
+
+            #[inline(always)]
+            fn fused(self, factor: Self, term: Self) -> Self {
+                self.mul_add(factor, term).canonical()
+            }
+        })*
+    };
+}
+
+floats! {
+    f32, 0x7fc0_0000;
+    f64, 0x7ff8_0000_0000_0000;
+}
