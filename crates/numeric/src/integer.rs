@@ -51,6 +51,6 @@ integers! {
     i32, float fits if float > -2_147_483_649.0 && float < 2_147_483_648.0;
     u32, float fits if float > -1.0 && float < 4_294_967_296.0;
     // No float lies between -2^63 and -2^63 - 1.
-    i64, float fits if float >= -9_223_372_036_854_775_808.0 && float < 9_223_372_036_854_775_808.0;
+    i64, float fits if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&float);
     u64, float fits if float > -1.0 && float < 18_446_744_073_709_551_616.0;
 }

@@ -12,6 +12,8 @@ mod integer;
 mod scalar;
 mod trap;
 mod value;
+mod vector;
 
 pub use scalar::Scalar;
 pub use trap::Trap;
+pub use vector::{Immediate, Kind, Vector, VectorLoad, VectorStore};
