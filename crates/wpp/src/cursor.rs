@@ -2,6 +2,7 @@
 
 mod calls;
 mod place;
+mod siblings;
 mod stack;
 
 use afterimage_ids::{FuncId, NodeId};

@@ -116,6 +116,26 @@ fn skips(run: &Run, limit: usize) {
     }
 }
 
+fn within_activations(run: &Run, limit: usize) {
+    let naive = run.naive();
+    let path = whole_path(run, limit);
+    let mut cursor = path.cursor();
+    for (at, expected) in naive.visits.iter().enumerate() {
+        let mut before = naive.visits[..at].iter();
+        let before = before.rposition(|other| other.stack == expected.stack);
+        cursor.seek(expected.start).unwrap();
+        let found = cursor.previous_in_activation();
+        assert_eq!(
+            found,
+            Ok(before.map(|before| visit(&naive, before))),
+            "{at}"
+        );
+        let stays = visit(&naive, before.unwrap_or(at));
+        assert_eq!(cursor.visit(), Some(stays));
+        assert_eq!(cursor.depth(), expected.stack.len());
+    }
+}
+
 fn ranks(run: &Run, limit: usize) {
     let naive = run.naive();
     let path = whole_path(run, limit);
@@ -449,7 +469,9 @@ proptest! {
     #[test]
     fn activations_are_skipped(run in runs(300), limit in 1..60usize) {
         skips(&run, limit);
+        within_activations(&run, limit);
         skips(&run, usize::MAX);
+        within_activations(&run, usize::MAX);
     }
 
     #[test]

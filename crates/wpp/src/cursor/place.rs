@@ -193,7 +193,7 @@ impl Place {
 
     /// The symbol before of the same rule, if there is one.
     #[inline]
-    fn sibling_before(&mut self) -> bool {
+    pub(super) fn sibling_before(&mut self) -> bool {
         match self.frames.last_mut() {
             Some(frame) if frame.at > frame.body.first => {
                 frame.at -= 1;
@@ -233,16 +233,22 @@ impl Place {
             if self.width == 0 {
                 return false;
             }
-            let end = self.start + self.width;
-            let body = self.push(rule);
-            if let Some(frame) = self.frames.last_mut() {
-                frame.at = body.end - 1;
-                frame.round = body.rounds() - 1;
-            }
-            self.look(body, body.end - 1);
-            self.start = end - self.width;
+            self.descend_to_last(rule);
         }
         self.word != Word::NONE
+    }
+
+    /// The last symbol of this one's rule, which must have symbols.
+    #[inline]
+    pub(super) fn descend_to_last(&mut self, rule: u32) {
+        let end = self.start + self.width;
+        let body = self.push(rule);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.at = body.end - 1;
+            frame.round = body.rounds() - 1;
+        }
+        self.look(body, body.end - 1);
+        self.start = end - self.width;
     }
 
     /// The node that is executed after so many blocks of the segment, fewer than its length. What the way there has in

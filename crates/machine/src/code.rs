@@ -1,0 +1,143 @@
+//! The code of a node: a path of blocks as one straight line.
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_program::Callee;
+
+use crate::inst::{Inst, Register};
+
+/// A path of blocks, compiled.
+///
+/// Moves between locals and the operand stack are gone: an instruction's operands are the registers of the instructions, constants or
+/// variables where their values come from.
+#[derive(Clone, Debug)]
+pub struct NodeCode {
+    /// Whose blocks these are.
+    pub function: FuncId,
+    /// The first block.
+    pub first: BlockId,
+    /// The vertex where the activation goes on; `None` if it ends.
+    pub next: Option<BlockId>,
+    /// How many variables the function has: the first register of a constant.
+    pub variables: u32,
+    /// The constants.
+    pub constants: Box<[u64]>,
+    /// The instructions, in order.
+    pub insts: Box<[Inst]>,
+    /// The variables that are written, each once, and what they are at the end.
+    pub outputs: Box<[(u32, Register)]>,
+    /// The variables that instructions, the end or other variables' outputs read, ascending.
+    pub inputs: Box<[u32]>,
+    /// How it ends.
+    pub end: NodeEnd,
+    /// Upper halves of the constants that are vectors, by register.
+    pub wide_constants: Box<[(Register, u64)]>,
+    /// Per vector instruction, by its own register: the third operand and the immediate.
+    pub vectors: Box<[(Register, VectorExtra)]>,
+    /// The lists of indices that a `br_table` may have had.
+    pub lists: Box<[TableIndices]>,
+    /// Some value is a vector.
+    pub wide: bool,
+}
+
+/// What a vector instruction has besides.
+#[derive(Clone, Copy, Debug)]
+pub struct VectorExtra {
+    /// The third operand.
+    pub c: Register,
+    /// Lanes, shuffle masks.
+    pub immediate: u128,
+}
+
+/// The indices with which a `br_table` takes one way.
+#[derive(Clone, Debug)]
+pub struct TableIndices {
+    /// Ascending.
+    pub indices: Box<[u32]>,
+    /// Every index from this one on, too.
+    pub from: Option<u32>,
+}
+
+/// How a node ends.
+#[derive(Clone, Debug)]
+pub enum NodeEnd {
+    /// The activation goes on with another node.
+    Next,
+    /// A call. Its results go to variables from `results` on; then the activation goes on, or returns these if
+    /// there is no `next`.
+    Call {
+        /// Who is called.
+        callee: Callee,
+        /// The index in the table, for a call through one.
+        index: Option<Register>,
+        /// The arguments.
+        arguments: Box<[Register]>,
+        /// The variable that gets the first result.
+        results: u32,
+        /// The block with the call.
+        block: BlockId,
+    },
+    /// A call in place of this activation.
+    TailCall {
+        /// Who is called.
+        callee: Callee,
+        /// The index in the table, for a call through one.
+        index: Option<Register>,
+        /// The arguments.
+        arguments: Box<[Register]>,
+    },
+    /// The activation returns.
+    Return(Box<[Register]>),
+    /// An exception is thrown in this block.
+    Throw {
+        /// Its tag.
+        tag: u32,
+        /// What it carries.
+        values: Box<[Register]>,
+        /// The block.
+        block: BlockId,
+    },
+    /// An exception is thrown again.
+    Rethrow {
+        /// The reference to it.
+        exception: Register,
+        /// The block.
+        block: BlockId,
+    },
+    /// `unreachable`.
+    Trap,
+}
+
+impl NodeCode {
+    /// How many registers it needs.
+    pub fn registers(&self) -> usize {
+        self.variables as usize + self.constants.len() + self.insts.len()
+    }
+
+    /// The register of the first instruction.
+    pub fn first_result(&self) -> u32 {
+        self.variables + self.constants.len() as u32
+    }
+
+    /// What stands in a register.
+    pub fn source(&self, register: Register) -> Operand {
+        let results = self.first_result();
+        if register >= results {
+            Operand::Result((register - results) as usize)
+        } else if register >= self.variables {
+            Operand::Constant(self.constants[(register - self.variables) as usize])
+        } else {
+            Operand::Variable(register)
+        }
+    }
+}
+
+/// What stands in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// A variable of the function, as it is when the node begins.
+    Variable(u32),
+    /// A constant: its bits, the lower half of a vector's.
+    Constant(u64),
+    /// The result of the instruction at this position.
+    Result(usize),
+}

@@ -1,0 +1,69 @@
+//! Why a run cannot be followed.
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_numeric::Trap as NumericTrap;
+use afterimage_program::ParseError;
+use afterimage_trace::TraceError;
+
+/// Why a run cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The module is not what the program was parsed from.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// The module.
+    #[error("the module cannot be read: {0}")]
+    Module(#[from] wasmparser::BinaryReaderError),
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] TraceError),
+    /// Blocks that do not follow each other.
+    #[error("the blocks from {block} of {function} on are no path of the program")]
+    NoPath {
+        /// The function.
+        function: FuncId,
+        /// The first block.
+        block: BlockId,
+    },
+    /// The path and what the program computes disagree.
+    #[error("at block {time} the path does not fit what the program computes: {what}")]
+    Diverged {
+        /// When: the time of the first block of the node.
+        time: u64,
+        /// How.
+        what: &'static str,
+    },
+    /// The log and what the program computes disagree.
+    #[error("at block {time} the log does not fit what the program computes: {what}")]
+    Boundary {
+        /// When: the time of the first block of the node.
+        time: u64,
+        /// How.
+        what: &'static str,
+    },
+    /// Something that the machine does not have.
+    #[error("{0} cannot be followed")]
+    Unsupported(&'static str),
+    /// An operator trapped, and the run goes on.
+    #[error("at block {time} an operator traps ({trap}), but the path goes on")]
+    Trapped {
+        /// When: the time of the first block of the node.
+        time: u64,
+        /// Why.
+        trap: Trap,
+    },
+}
+
+/// Why an operator traps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Trap {
+    /// In an arithmetic operator.
+    #[error(transparent)]
+    Numeric(#[from] NumericTrap),
+    /// A memory is not that large.
+    #[error("out of bounds memory access")]
+    Memory,
+    /// A table is not that large.
+    #[error("out of bounds table access")]
+    Table,
+}

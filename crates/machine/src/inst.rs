@@ -1,0 +1,107 @@
+//! Instructions: what the operators of a path become.
+
+use afterimage_ids::OpId;
+use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
+
+/// A register of a node: a variable of the function at the node's start, a constant, or the result of an instruction.
+///
+/// Variables come first, then the node's constants, then one register per instruction.
+pub type Register = u32;
+
+/// What an instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// Computes a scalar from `a` and `b`.
+    Scalar(Scalar),
+    /// Computes from up to three vectors and scalars; the rest is in [`NodeCode::vectors`](crate::NodeCode::vectors).
+    Vector(Vector),
+    /// `a` if `c` is not 0, else `b`.
+    Select,
+    /// The same for vectors.
+    SelectVector,
+    /// Reads memory at `a` + `immediate`.
+    Load(Load),
+    /// Reads memory at `a` + `immediate` for a vector; lanes that are kept come from `b`.
+    LoadVector(VectorLoad),
+    /// Writes `b` to memory at `a` + `immediate`, so many bytes: 1, 2, 4 or 8.
+    Store(u8),
+    /// Writes vector `b`, or a lane of it.
+    StoreVector(VectorStore),
+    /// Reads global number `immediate`.
+    GlobalGet,
+    /// Writes `a` to global number `immediate`.
+    GlobalSet,
+    /// A memory's size in pages.
+    MemorySize,
+    /// Grows a memory by `a` pages.
+    MemoryGrow,
+    /// Copies `c` bytes to `a` from `b`; the memory read from is number `immediate`.
+    MemoryCopy,
+    /// Sets `c` bytes at `a` to `b`.
+    MemoryFill,
+    /// Copies `c` bytes to `a` from offset `b` of data segment number `immediate`.
+    MemoryInit,
+    /// Empties data segment number `immediate`.
+    DataDrop,
+    /// Element `a` of table number `immediate`.
+    TableGet,
+    /// Sets element `a` of table number `immediate` to `b`.
+    TableSet,
+    /// The size of table number `immediate`.
+    TableSize,
+    /// Grows table number `immediate` by `b` elements that are `a`.
+    TableGrow,
+    /// Sets `c` elements of table number `immediate` from `a` on to `b`.
+    TableFill,
+    /// Copies `c` elements to `a` from `b`; `immediate` holds the table written to, and that read from in its upper half.
+    TableCopy,
+    /// Copies `c` elements to `a` from `b`; `immediate` holds the table, and the element segment in its upper half.
+    TableInit,
+    /// Empties element segment number `immediate`.
+    ElementDrop,
+    /// Whether `a` is null.
+    RefIsNull,
+    /// Decides by `a` where control goes. The path says where it went: `immediate` holds what `a` must then be.
+    Branch(Expected),
+}
+
+/// How a scalar load makes its value from the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// How many bytes: 1, 2, 4 or 8.
+    pub bytes: u8,
+    /// The sign is extended to so many bits; 0: zeros.
+    pub sign: u8,
+}
+
+/// What a branch's operand must be for the path to be right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Not 0.
+    True,
+    /// 0.
+    False,
+    /// The index of one of the targets in list number `immediate`.
+    OneOf,
+    /// Anything: all ways lead to the same place.
+    Any,
+}
+
+/// An instruction. Its result, if it has one, is in the register of its own position.
+#[derive(Clone, Copy, Debug)]
+pub struct Inst {
+    /// What it does.
+    pub code: Code,
+    /// Which memory, for those that use one.
+    pub memory: u16,
+    /// The first operand.
+    pub a: Register,
+    /// The second.
+    pub b: Register,
+    /// The third.
+    pub c: Register,
+    /// See [`Code`].
+    pub immediate: u64,
+    /// The operator that it is.
+    pub op: OpId,
+}

@@ -1,0 +1,22 @@
+//! Runs a guest again without an engine, along its recorded path and with its log.
+//!
+//! A path tells where control went, the log what the host did: so each node (a path of blocks) is straight-line code, compiled once
+//! ([`compile()`]) and executed by the [`Machine`], which keeps memories, tables, globals and the variables of all activations. An
+//! [`Observer`] is told of what happens. Every branch, call and host call is compared with the recording.
+
+mod code;
+mod compile;
+mod error;
+mod execute;
+mod image;
+mod inst;
+mod machine;
+mod observe;
+
+pub use code::{NodeCode, NodeEnd, Operand, TableIndices, VectorExtra};
+pub use compile::{Body, compile};
+pub use error::{MachineError, Trap};
+pub use image::{GlobalBits, Initial, Memory, PAGE, State, Table};
+pub use inst::{Code, Expected, Inst, Load, Register};
+pub use machine::Machine;
+pub use observe::{Caller, Observer, Range};

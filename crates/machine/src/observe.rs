@@ -1,0 +1,110 @@
+//! What can be watched while the machine runs.
+
+use afterimage_ids::{FuncId, NodeId};
+
+use crate::NodeCode;
+
+/// Where in memory something happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Which memory.
+    pub memory: u32,
+    /// The first address.
+    pub address: u64,
+    /// How many bytes.
+    pub length: u64,
+}
+
+/// Told of what a node does to what outlives it, in order. All functions do nothing by default, and then cost nothing.
+pub trait Observer {
+    /// An execution of a node begins. Its variables are as in `variables`.
+    #[inline(always)]
+    fn node(&mut self, node: NodeId, code: &NodeCode) {
+        let _ = (node, code);
+    }
+
+    /// The instruction at this position reads memory.
+    #[inline(always)]
+    fn read(&mut self, inst: usize, range: Range) {
+        let _ = (inst, range);
+    }
+
+    /// The instruction at this position writes to memory.
+    #[inline(always)]
+    fn write(&mut self, inst: usize, range: Range) {
+        let _ = (inst, range);
+    }
+
+    /// The instruction at this position copies memory: before it is done.
+    #[inline(always)]
+    fn copy(&mut self, inst: usize, from: Range, to: Range) {
+        let _ = (inst, from, to);
+    }
+
+    /// The instruction at this position reads a global.
+    #[inline(always)]
+    fn read_global(&mut self, inst: usize, global: u32) {
+        let _ = (inst, global);
+    }
+
+    /// The instruction at this position writes a global.
+    #[inline(always)]
+    fn write_global(&mut self, inst: usize, global: u32) {
+        let _ = (inst, global);
+    }
+
+    /// The instructions of the node are done; its end follows. `registers` are all of the node's, at their positions.
+    #[inline(always)]
+    fn done(&mut self, code: &NodeCode, registers: &[u64]) {
+        let _ = (code, registers);
+    }
+
+    /// An activation of a function begins, with these many arguments.
+    #[inline(always)]
+    fn enter(&mut self, function: FuncId, by: Caller) {
+        let _ = (function, by);
+    }
+
+    /// The innermost activation ends. Its results go to the caller's variables from `results` on, if it has a caller in the guest.
+    #[inline(always)]
+    fn leave(&mut self, results: Option<(u32, u32)>) {
+        let _ = results;
+    }
+
+    /// The host returned from a call, and its results went to the variables from `first` on.
+    #[inline(always)]
+    fn host_returned(&mut self, first: u32, count: u32) {
+        let _ = (first, count);
+    }
+
+    /// The host reads memory.
+    #[inline(always)]
+    fn host_read(&mut self, range: Range) {
+        let _ = range;
+    }
+
+    /// The host writes to memory.
+    #[inline(always)]
+    fn host_write(&mut self, range: Range) {
+        let _ = range;
+    }
+
+    /// An exception was caught, and what it carries is in the variables from `first` on.
+    #[inline(always)]
+    fn caught(&mut self, first: u32, count: u32) {
+        let _ = (first, count);
+    }
+}
+
+/// Who calls a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// The host.
+    Host,
+    /// The guest, with a call that returns.
+    Call,
+    /// The guest, with a tail call: the caller's activation has ended.
+    TailCall,
+}
+
+impl Observer for () {}

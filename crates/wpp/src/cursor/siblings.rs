@@ -1,0 +1,115 @@
+//! Moving within an activation, over the calls that it makes.
+
+use super::place::Place;
+use super::{At, Cursor, Visit};
+use crate::{PathError, Root, Segments};
+
+/// What stands before a place.
+enum Before {
+    /// Another node of the same activation.
+    Node,
+    /// Nothing: the activation begins with the place.
+    Nothing,
+    /// The beginning of the segment, with the activation open.
+    Segment,
+}
+
+impl<S: Segments> Cursor<'_, S> {
+    /// Goes to the execution before of the same activation, over all that its callees did in between. `None` if the activation, or the
+    /// path, begins with this one; the cursor stays then.
+    ///
+    /// A step takes O(depth of the grammar), however long the callees took, unless they are open at the beginning or the end of a segment: then it
+    /// may look at each item of its root.
+    ///
+    /// # Errors
+    /// If a segment cannot be read. The cursor has not moved then.
+    pub fn previous_in_activation(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
+        let path = self.path;
+        let At::On(place) = &mut self.at else {
+            return Ok(None);
+        };
+        let time = place.time();
+        let depth = place.depth();
+        let found = loop {
+            match place.before_in_activation(depth) {
+                Before::Node => break Ok(true),
+                Before::Nothing => break Ok(false),
+                Before::Segment => {}
+            }
+            let summaries = path.segments().summaries();
+            // Segments that lie within callees altogether have nothing of the activation.
+            let earlier = &summaries[..place.segment];
+            let Some(segment) = earlier.iter().rposition(|s| s.kept as usize <= depth) else {
+                break Ok(false);
+            };
+            match path.open(segment) {
+                Ok(measured) => {
+                    let end = measured.segment.root.len();
+                    *place = Place::first(measured, segment);
+                    place.go_to_item(end);
+                }
+                Err(error) => break Err(error),
+            }
+        };
+        match found {
+            Ok(true) => Ok(place.visit()),
+            Ok(false) => {
+                self.seek(time)?;
+                Ok(None)
+            }
+            Err(error) => {
+                self.seek(time)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Place {
+    /// Goes to the node before in the activation that is the innermost of `depth`, as far as the segment holds it.
+    fn before_in_activation(&mut self, depth: usize) -> Before {
+        loop {
+            while !self.sibling_before() {
+                match self.ascend() {
+                    Some(frame) if frame.call().is_some() => return Before::Nothing,
+                    Some(_) => {}
+                    None => return Before::Segment,
+                }
+            }
+            if self.frames.is_empty() && !self.skip_items(depth) {
+                let before = (self.measured.depths[self.item] as usize) < depth;
+                return match before {
+                    true => Before::Nothing,
+                    false => Before::Segment,
+                };
+            }
+            // What is an activation itself is stepped over, what only contains some is looked into.
+            while let Some(rule) = self.word.as_rule() {
+                let skipped = self.measured.layout.body(rule).call().is_some();
+                if skipped || self.width == 0 {
+                    break;
+                }
+                self.descend_to_last(rule);
+            }
+            if self.word.as_node().is_some() {
+                return Before::Node;
+            }
+        }
+    }
+
+    /// From an item of the root on, goes back to one that is a symbol in `depth` activations. If there is none, it stays at the item with which
+    /// the activation begins, or at the first.
+    fn skip_items(&mut self, depth: usize) -> bool {
+        loop {
+            let inside = self.measured.depths[self.item] as usize;
+            let symbol = matches!(self.measured.segment.root[self.item], Root::Run(_));
+            if inside == depth && symbol {
+                return true;
+            }
+            if inside < depth || self.item == 0 {
+                return false;
+            }
+            self.go_to_item(self.item - 1);
+        }
+    }
+}
