@@ -1,0 +1,151 @@
+//! One block: a tag of a byte, then what its codec writes. A block knows neither its length in values nor, if it stands
+//! last, its length in bytes.
+
+pub(crate) mod dictionary;
+pub(crate) mod packed;
+pub(crate) mod plain;
+pub(crate) mod runs;
+
+use crate::{BLOCK, Codec, StreamError, varint};
+
+/// How many bits of a tag name the codec; the others are its parameter.
+const CODEC_BITS: u32 = 3;
+
+/// How deep a block lies in others: columns of a codec are blocks in turn.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Nesting(u32);
+
+impl Nesting {
+    /// Deeper columns are packed or plain.
+    const DEEPEST: u32 = 3;
+
+    fn deeper(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// Whether the codec may have columns here.
+    fn has_columns(self) -> bool {
+        self.0 < Self::DEEPEST
+    }
+}
+
+/// The tag of a codec with a parameter.
+pub(crate) fn tag(codec: Codec, parameter: u8) -> u8 {
+    codec as u8 | parameter << CODEC_BITS
+}
+
+/// Codec and parameter of a tag.
+pub(crate) fn untag(tag: u8) -> Result<(Codec, u8), StreamError> {
+    let codec = match tag & ((1 << CODEC_BITS) - 1) {
+        0 => Codec::Plain,
+        1 => Codec::Runs,
+        2 => Codec::Packed,
+        3 => Codec::Dictionary,
+        4 => Codec::Predicted,
+        7 => Codec::Blocks,
+        _ => return Err(StreamError::Malformed("an unknown codec")),
+    };
+    Ok((codec, tag >> CODEC_BITS))
+}
+
+/// Codes between 1 and [`BLOCK`] values, as each codec would, and keeps the shortest.
+pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
+    debug_assert!((1..=BLOCK).contains(&values.len()));
+    let limit = if nesting.has_columns() {
+        values.len() / 2
+    } else {
+        1
+    };
+    let pieces = runs::pieces(values, limit.max(1));
+    if let Some(pieces) = &pieces
+        && pieces.len() == 1
+    {
+        // Nothing is shorter.
+        return push(Codec::Runs, out, |out| runs::encode(pieces, nesting, out));
+    }
+    let start = out.len();
+    push(Codec::Plain, out, |out| plain::encode(values, out));
+    if let Some(pieces) = &pieces {
+        keep_shorter(start, Codec::Runs, out, |out| {
+            runs::encode(pieces, nesting, out)
+        });
+    }
+    for plan in packed::plans(values, nesting) {
+        keep_shorter(start, Codec::Packed, out, |out| {
+            packed::encode(values, plan, nesting, out)
+        });
+    }
+    if nesting.has_columns()
+        && let Some(plan) = dictionary::plan(values)
+    {
+        keep_shorter(start, Codec::Dictionary, out, |out| {
+            dictionary::encode(&plan, nesting, out)
+        });
+    }
+}
+
+/// Appends a block: a tag, whose parameter comes from writing the rest.
+pub(crate) fn push(codec: Codec, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> u8) {
+    let at = out.len();
+    out.push(0);
+    let parameter = write(out);
+    out[at] = tag(codec, parameter);
+}
+
+/// Replaces the block that begins at `start` by another way to code it, if that is shorter.
+pub(crate) fn keep_shorter(
+    start: usize,
+    codec: Codec,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> u8,
+) {
+    let end = out.len();
+    push(codec, out, write);
+    if out.len() - end < end - start {
+        out.drain(start..end);
+    } else {
+        out.truncate(end);
+    }
+}
+
+/// Takes a block of as many values as `out` has room for.
+pub(crate) fn decode(
+    input: &mut &[u8],
+    out: &mut [u64],
+    nesting: Nesting,
+) -> Result<(), StreamError> {
+    debug_assert!((1..=BLOCK).contains(&out.len()));
+    let (codec, parameter) = untag(varint::byte(input)?)?;
+    match codec {
+        Codec::Plain => plain::decode(input, parameter, out),
+        Codec::Runs if parameter == runs::PIECES && !nesting.has_columns() => Err(TOO_DEEP),
+        Codec::Runs => {
+            let pieces = runs::decode(input, parameter, out.len() as u64, nesting)?;
+            runs::expand(&pieces, out);
+            Ok(())
+        }
+        Codec::Packed => packed::decode(input, parameter, out, nesting),
+        Codec::Dictionary if !nesting.has_columns() => Err(TOO_DEEP),
+        Codec::Dictionary => dictionary::decode(input, parameter, out, nesting),
+        Codec::Predicted | Codec::Blocks => Err(StreamError::Malformed(
+            "a codec that cannot stand in a block",
+        )),
+    }
+}
+
+const TOO_DEEP: StreamError = StreamError::Malformed("columns of columns of columns");
+
+/// Appends a column, which may be empty.
+fn encode_nested(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
+    if !values.is_empty() {
+        encode(values, nesting.deeper(), out);
+    }
+}
+
+/// Takes a column.
+fn decode_nested(input: &mut &[u8], out: &mut [u64], nesting: Nesting) -> Result<(), StreamError> {
+    if out.is_empty() {
+        return Ok(());
+    }
+    decode(input, out, nesting.deeper())
+}

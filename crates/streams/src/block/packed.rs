@@ -1,0 +1,200 @@
+//! Frame of reference with exceptions, over values, differences or differences of differences, each to the value `lag`
+//! places before (patched bit-packing: Zukowski, Héman, Nes and Boncz 2006, section 3.1).
+//!
+//! With lag 1 these are the usual deltas. With lag p a period of p costs its first p values, and p interleaved strides cost
+//! 2p. What remains after subtracting a base, and dividing by a common divisor, is packed in equal widths; those few that
+//! do not fit are patched in.
+
+mod lags;
+mod plan;
+
+pub(crate) use plan::{Plan, plans};
+
+use super::{Nesting, decode_nested, encode_nested};
+use crate::{BLOCK, StreamError, bits, varint};
+
+/// Flags of the tag's parameter; its lowest two bits are the order.
+const ORDER: u8 = 3;
+const LAG: u8 = 1 << 2;
+const SCALE: u8 = 1 << 3;
+const PATCHES: u8 = 1 << 4;
+
+/// Appends the block; the result is the tag's parameter.
+pub(crate) fn encode(values: &[u64], plan: Plan, nesting: Nesting, out: &mut Vec<u8>) -> u8 {
+    let mut parameter = plan.order as u8;
+    if plan.lag > 1 {
+        parameter |= LAG;
+        varint::put(out, plan.lag as u64 - 2);
+    }
+    if plan.scale > 1 {
+        parameter |= SCALE;
+        varint::put(out, plan.scale - 2);
+    }
+    varint::put(
+        out,
+        if plan.order == 0 {
+            plan.base
+        } else {
+            varint::zigzag(plan.base)
+        },
+    );
+    out.push(plan.width as u8);
+    let head = plan.order * plan.lag;
+    encode_nested(&values[..head], nesting, out);
+    let mut numbers = Vec::with_capacity(values.len());
+    plan::residuals(values, plan.order, plan.lag, &mut numbers);
+    for number in &mut numbers {
+        *number = number.wrapping_sub(plan.base) / plan.scale;
+    }
+    let mask = bits::mask(plan.width);
+    let patches: Vec<_> = (0..numbers.len())
+        .filter(|&at| numbers[at] > mask)
+        .collect();
+    if !patches.is_empty() {
+        parameter |= PATCHES;
+        varint::put(out, patches.len() as u64 - 1);
+        let mut next = 0;
+        for &at in &patches {
+            varint::put(out, (at - next) as u64);
+            next = at + 1;
+            // Below the base is as likely as above.
+            varint::put(out, varint::zigzag(numbers[at]));
+        }
+    }
+    bits::pack(
+        numbers
+            .iter()
+            .map(|&number| if number > mask { 0 } else { number }),
+        plan.width,
+        out,
+    );
+    parameter
+}
+
+/// Takes the block.
+pub(crate) fn decode(
+    input: &mut &[u8],
+    parameter: u8,
+    out: &mut [u64],
+    nesting: Nesting,
+) -> Result<(), StreamError> {
+    let order = usize::from(parameter & ORDER);
+    let lag = if parameter & LAG != 0 { lag(input)? } else { 1 };
+    let head = order * lag;
+    if order > 2 || head > out.len() {
+        return Err(StreamError::Malformed("differences that cannot be"));
+    }
+    let scale = if parameter & SCALE != 0 {
+        varint::get(input)?.wrapping_add(2)
+    } else {
+        1
+    };
+    let base = varint::get(input)?;
+    let base = if order == 0 {
+        base
+    } else {
+        varint::unzigzag(base)
+    };
+    let width = u32::from(varint::byte(input)?);
+    if head == BLOCK && out.len() == BLOCK {
+        return Err(StreamError::Malformed("a block that is all head"));
+    }
+    decode_nested(input, &mut out[..head], nesting)?;
+    let body = &mut out[head..];
+    // Patches stand before the numbers, for which they wait.
+    let patches = if parameter & PATCHES != 0 {
+        skip_patches(input, body.len())?
+    } else {
+        &[]
+    };
+    if scale == 1 {
+        bits::unpack(input, width, body, |number| number.wrapping_add(base))?;
+    } else {
+        bits::unpack(input, width, body, |number| {
+            number.wrapping_mul(scale).wrapping_add(base)
+        })?;
+    }
+    patch(patches, body, |number| {
+        number.wrapping_mul(scale).wrapping_add(base)
+    })?;
+    integrate(out, order, lag);
+    Ok(())
+}
+
+fn lag(input: &mut &[u8]) -> Result<usize, StreamError> {
+    match varint::get(input)? {
+        lag if lag < BLOCK as u64 => Ok(lag as usize + 2),
+        _ => Err(StreamError::Malformed("a lag beyond the block")),
+    }
+}
+
+/// Takes the patches' bytes, unread, after their number.
+fn skip_patches<'a>(input: &mut &'a [u8], most: usize) -> Result<&'a [u8], StreamError> {
+    let count = varint::get(input)?;
+    if count >= most as u64 {
+        return Err(StreamError::Malformed("more exceptions than values"));
+    }
+    let before = *input;
+    for _ in 0..=count {
+        varint::get(input)?;
+        varint::get(input)?;
+    }
+    Ok(&before[..before.len() - input.len()])
+}
+
+/// Puts the exceptions in their places.
+fn patch(
+    mut patches: &[u8],
+    body: &mut [u64],
+    map: impl Fn(u64) -> u64,
+) -> Result<(), StreamError> {
+    let mut rest = body;
+    while !patches.is_empty() {
+        let gap = varint::get(&mut patches)?;
+        let number = varint::unzigzag(varint::get(&mut patches)?);
+        let (slot, behind) = usize::try_from(gap)
+            .ok()
+            .and_then(|gap| rest.get_mut(gap..))
+            .and_then(<[u64]>::split_first_mut)
+            .ok_or(StreamError::Malformed("an exception behind the end"))?;
+        *slot = map(number);
+        rest = behind;
+    }
+    Ok(())
+}
+
+/// Makes values of differences, in place.
+fn integrate(out: &mut [u64], order: usize, lag: usize) {
+    match (order, lag) {
+        (1, 1) => {
+            let mut sum = 0u64;
+            for slot in out {
+                sum = sum.wrapping_add(*slot);
+                *slot = sum;
+            }
+        }
+        (2, 1) => {
+            if let [first, second, rest @ ..] = out {
+                let mut sum = *second;
+                let mut step = second.wrapping_sub(*first);
+                for slot in rest {
+                    step = step.wrapping_add(*slot);
+                    sum = sum.wrapping_add(step);
+                    *slot = sum;
+                }
+            }
+        }
+        (1, _) => {
+            for at in lag..out.len() {
+                out[at] = out[at].wrapping_add(out[at - lag]);
+            }
+        }
+        (2, _) => {
+            for at in 2 * lag..out.len() {
+                let (near, far) = (out[at - lag], out[at - 2 * lag]);
+                out[at] = out[at].wrapping_add(near.wrapping_mul(2)).wrapping_sub(far);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,61 @@
+//! Finds periods in a block, cheaply.
+
+/// Two strides interleaved, or three, …: up to so many are tried.
+const MOST_INTERLEAVED: usize = 8;
+
+/// Entries of the table of recent contexts.
+const TABLE: usize = 2048;
+
+/// Orders and lags worth a try: at most three.
+pub(super) fn find(values: &[u64]) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    if values.len() < 12 {
+        return found;
+    }
+    if let Some(period) = period(values) {
+        found.push((1, period));
+    }
+    found.extend(interleaved(values).into_iter().map(|lag| (2, lag)));
+    found
+}
+
+/// The distance at which most triples of differences recur. A period of the values is one of the differences too, and
+/// a triple tells a period from a repetition inside it.
+fn period(values: &[u64]) -> Option<usize> {
+    let mut last_seen = [0u16; TABLE];
+    let mut votes = vec![0u16; values.len()];
+    for at in 3..values.len() {
+        let difference = |back: usize| values[at - back].wrapping_sub(values[at - back - 1]);
+        let context = difference(0)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .wrapping_add(difference(1))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .wrapping_add(difference(2))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = &mut last_seen[(context >> 53) as usize];
+        if *slot > 0 {
+            votes[at - usize::from(*slot)] += 1;
+        }
+        *slot = at as u16;
+    }
+    let (lag, &most) = votes
+        .iter()
+        .enumerate()
+        .skip(2)
+        .max_by_key(|&(lag, &votes)| (votes, std::cmp::Reverse(lag)))?;
+    (usize::from(most) * 3 > values.len()).then_some(lag)
+}
+
+/// The least number of interleaved sequences most of which have constant strides.
+fn interleaved(values: &[u64]) -> Option<usize> {
+    (2..=MOST_INTERLEAVED.min(values.len() / 4)).find(|&lag| {
+        let tests = values.len() - 2 * lag;
+        let hits = (2 * lag..values.len())
+            .filter(|&at| {
+                values[at].wrapping_sub(values[at - lag])
+                    == values[at - lag].wrapping_sub(values[at - 2 * lag])
+            })
+            .count();
+        hits * 3 > tests * 2
+    })
+}

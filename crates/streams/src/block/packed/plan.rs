@@ -1,0 +1,183 @@
+//! Which differences, base and width a packed block takes.
+
+use super::lags;
+use crate::block::Nesting;
+use crate::{bits, varint};
+
+/// How a block is packed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// 0: values; 1: differences; 2: differences of differences.
+    pub(super) order: usize,
+    /// How far back the differences reach.
+    pub(super) lag: usize,
+    /// Subtracted from each number.
+    pub(super) base: u64,
+    /// Divides all numbers after that.
+    pub(super) scale: u64,
+    /// Bits a number.
+    pub(super) width: u32,
+    /// About how many bytes the block takes.
+    bytes: usize,
+}
+
+/// Bytes that an exception takes beside its number.
+const PATCH: usize = 1;
+
+/// How many numbers below the base, by rank among the sorted ones, are tried as exceptions.
+const BELOW: [usize; 8] = [0, 1, 2, 5, 12, 25, 50, 100];
+
+/// At most two ways to pack a block, the best by estimate.
+pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    let mut numbers = Vec::with_capacity(values.len());
+    let lags = if nesting.has_columns() {
+        lags::find(values)
+    } else {
+        Vec::new()
+    };
+    let ways = (0..=2).map(|order| (order, 1));
+    for (order, lag) in ways.chain(lags) {
+        if order * lag >= values.len() || (values.len() < 3 && order > 0) {
+            continue;
+        }
+        residuals(values, order, lag, &mut numbers);
+        let head = &values[..order * lag];
+        plans.push(Plan {
+            order,
+            lag,
+            ..frame(&mut numbers, order > 0, head_bytes(head))
+        });
+    }
+    plans.sort_by_key(|plan| plan.bytes);
+    plans.truncate(2);
+    plans
+}
+
+/// The differences of an order to the values `lag` places before, without the head.
+pub(super) fn residuals(values: &[u64], order: usize, lag: usize, out: &mut Vec<u64>) {
+    out.clear();
+    match order {
+        0 => out.extend_from_slice(values),
+        1 => out.extend(
+            values[lag..]
+                .iter()
+                .zip(values)
+                .map(|(value, before)| value.wrapping_sub(*before)),
+        ),
+        _ => out.extend((2 * lag..values.len()).map(|at| {
+            let (near, far) = (values[at - lag], values[at - 2 * lag]);
+            values[at]
+                .wrapping_sub(near)
+                .wrapping_sub(near.wrapping_sub(far))
+        })),
+    }
+}
+
+/// About how many bytes the head takes as a block.
+fn head_bytes(head: &[u64]) -> usize {
+    let values: usize = head.iter().map(|&value| varint::size(value)).sum();
+    let differences: usize = head
+        .windows(2)
+        .map(|pair| varint::size(varint::zigzag(pair[1].wrapping_sub(pair[0]))))
+        .sum();
+    values.min(differences + 4)
+}
+
+/// The best base, scale and width for numbers, which it sorts.
+fn frame(numbers: &mut [u64], signed: bool, head: usize) -> Plan {
+    // Signed order is the order of numbers whose sign bit is flipped.
+    let flip = if signed { 1 << 63 } else { 0 };
+    for number in &mut *numbers {
+        *number ^= flip;
+    }
+    numbers.sort_unstable();
+    let (min, max) = (numbers[0], numbers[numbers.len() - 1]);
+    let scale = numbers
+        .iter()
+        .try_fold(0, |divisor, number| match gcd(number - min, divisor) {
+            1 => None,
+            divisor => Some(divisor),
+        })
+        .map_or(1, |divisor| divisor.max(1));
+    let mut best = Plan {
+        order: 0,
+        lag: 1,
+        base: min ^ flip,
+        scale,
+        width: bits::length((max - min) / scale),
+        bytes: 0,
+    };
+    best.bytes = bytes(
+        numbers.len(),
+        best.width,
+        0,
+        head + varint::size(min ^ flip),
+    );
+    if scale > 1 || best.width == 0 {
+        return best;
+    }
+    let middle = numbers[numbers.len() / 2];
+    let below_middle = numbers.partition_point(|&number| number < middle);
+    let candidates = BELOW.into_iter().filter(|&below| below < numbers.len() / 4);
+    for below in candidates.chain([below_middle]) {
+        let base = numbers[below];
+        for width in 0..bits::length(max - base) {
+            let top = base.saturating_add(bits::mask(width));
+            let above = numbers.partition_point(|&number| number <= top);
+            let exceptions = below + numbers.len() - above;
+            if exceptions * 3 > numbers.len() {
+                continue;
+            }
+            let outlying =
+                |number: &u64| PATCH + varint::size(varint::zigzag(number.wrapping_sub(base)));
+            let least = bytes(numbers.len(), width, exceptions * (PATCH + 1), head);
+            if least >= best.bytes {
+                continue;
+            }
+            let patches: usize = numbers[..below]
+                .iter()
+                .chain(&numbers[above..])
+                .map(outlying)
+                .sum();
+            let total = bytes(
+                numbers.len(),
+                width,
+                patches,
+                head + varint::size(varint::zigzag(base ^ flip)),
+            );
+            if total < best.bytes {
+                best = Plan {
+                    base: base ^ flip,
+                    width,
+                    bytes: total,
+                    ..best
+                };
+            }
+        }
+    }
+    best
+}
+
+fn bytes(count: usize, width: u32, patches: usize, head: usize) -> usize {
+    2 + (count * width as usize).div_ceil(8) + patches + head
+}
+
+/// Stein's algorithm: division is slow, and most blocks have no common divisor.
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    if a == 0 || b == 0 {
+        return a | b;
+    }
+    let shift = (a | b).trailing_zeros();
+    a >>= a.trailing_zeros();
+    loop {
+        b >>= b.trailing_zeros();
+        if a > b {
+            std::mem::swap(&mut a, &mut b);
+        }
+        b -= a;
+        if b == 0 {
+            return a << shift;
+        }
+    }
+}

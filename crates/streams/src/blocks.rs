@@ -1,0 +1,83 @@
+//! A stream of many blocks: a directory of their sizes, then the blocks.
+
+use crate::{BLOCK, StreamError, bits, varint};
+
+/// Where each block lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Directory<'a> {
+    /// The blocks, one behind the other.
+    blocks: &'a [u8],
+    ends: Ends,
+}
+
+#[derive(Clone, Debug)]
+enum Ends {
+    /// All blocks are this long.
+    Equal(u64),
+    /// Where each block ends.
+    Each(Box<[u64]>),
+}
+
+/// Appends a directory and the blocks, which end at `ends` in `blocks`.
+pub(crate) fn encode(ends: &[usize], blocks: &[u8], out: &mut Vec<u8>) {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let sizes: Vec<_> = ends
+        .iter()
+        .zip(starts)
+        .map(|(end, start)| (end - start) as u64)
+        .collect();
+    let (least, most) = sizes.iter().fold((u64::MAX, 0), |(least, most), &size| {
+        (least.min(size), most.max(size))
+    });
+    let width = bits::length(most - least);
+    varint::put(out, least);
+    out.push(width as u8);
+    bits::pack(sizes.iter().map(|size| size - least), width, out);
+    out.extend_from_slice(blocks);
+}
+
+impl<'a> Directory<'a> {
+    /// Takes the directory of a stream of `len` values, and its blocks.
+    ///
+    /// Time and memory: linear in the number of blocks, which the bytes bear out.
+    pub(crate) fn decode(input: &mut &'a [u8], len: u64) -> Result<Self, StreamError> {
+        let count = len.div_ceil(BLOCK as u64);
+        let least = varint::get(input)?;
+        let width = u32::from(varint::byte(input)?);
+        if least == 0 || width > 32 {
+            return Err(StreamError::Malformed("sizes that no block has"));
+        }
+        let size = bits::packed_size(count, width).ok_or(StreamError::Truncated)?;
+        let mut packed = varint::bytes(input, size)?;
+        let (ends, total) = if width == 0 {
+            let total = least.checked_mul(count).ok_or(StreamError::Truncated)?;
+            (Ends::Equal(least), total)
+        } else {
+            let mut ends = vec![0; count as usize];
+            bits::unpack(&mut packed, width, &mut ends, |size| size)?;
+            let mut end = 0u64;
+            for slot in &mut ends {
+                end = slot
+                    .checked_add(least)
+                    .and_then(|size| end.checked_add(size))
+                    .ok_or(StreamError::Truncated)?;
+                *slot = end;
+            }
+            (Ends::Each(ends.into()), end)
+        };
+        let blocks = varint::bytes(input, total)?;
+        Ok(Self { blocks, ends })
+    }
+
+    /// The bytes of a block.
+    pub(crate) fn block(&self, index: u64) -> &'a [u8] {
+        let (start, end) = match &self.ends {
+            Ends::Equal(size) => (size * index, size * (index + 1)),
+            Ends::Each(ends) => {
+                let index = index as usize;
+                (if index == 0 { 0 } else { ends[index - 1] }, ends[index])
+            }
+        };
+        &self.blocks[start as usize..end as usize]
+    }
+}

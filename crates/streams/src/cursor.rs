@@ -1,0 +1,109 @@
+//! A place between two values of a stream.
+
+use crate::{BLOCK, Stream, StreamError};
+
+/// Stands between two values, and steps over either. One block at a time is decoded.
+#[derive(Clone, Debug)]
+pub struct Cursor<'s> {
+    stream: &'s Stream<'s>,
+    position: u64,
+    /// The block whose values `values` are; none at first.
+    block: Option<u64>,
+    values: Vec<u64>,
+}
+
+impl<'s> Cursor<'s> {
+    pub(crate) fn new(stream: &'s Stream<'s>) -> Self {
+        Self {
+            stream,
+            position: 0,
+            block: None,
+            values: Vec::new(),
+        }
+    }
+
+    /// How many values lie before the cursor.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Goes to where `position` values lie before the cursor. O(1): the block is decoded when a value is asked for.
+    ///
+    /// # Errors
+    /// If the stream is shorter; the cursor stays where it is.
+    pub fn seek(&mut self, position: u64) -> Result<(), StreamError> {
+        let len = self.stream.len();
+        if position > len {
+            return Err(StreamError::OutOfBounds { position, len });
+        }
+        self.position = position;
+        Ok(())
+    }
+
+    /// Steps over the value behind the cursor; `None` at the end. Amortised O(1).
+    ///
+    /// # Errors
+    /// If the value's block is malformed; the cursor stays where it is.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail and turn round, which iterators cannot"
+    )]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<u64>, StreamError> {
+        if self.position == self.stream.len() {
+            return Ok(None);
+        }
+        let value = self.value(self.position)?;
+        self.position += 1;
+        Ok(Some(value))
+    }
+
+    /// Steps back over the value before the cursor; `None` at the beginning. Amortised O(1).
+    ///
+    /// # Errors
+    /// If the value's block is malformed; the cursor stays where it is.
+    #[inline]
+    pub fn previous(&mut self) -> Result<Option<u64>, StreamError> {
+        let Some(position) = self.position.checked_sub(1) else {
+            return Ok(None);
+        };
+        let value = self.value(position)?;
+        self.position = position;
+        Ok(Some(value))
+    }
+
+    /// The value at `index`, from 0; the cursor does not move. O(1) within the block that was asked for last, otherwise
+    /// a block is decoded.
+    ///
+    /// # Errors
+    /// If the stream is shorter, or the value's block malformed.
+    #[inline]
+    pub fn get(&mut self, index: u64) -> Result<u64, StreamError> {
+        let len = self.stream.len();
+        if index >= len {
+            return Err(StreamError::OutOfBounds {
+                position: index,
+                len,
+            });
+        }
+        self.value(index)
+    }
+
+    #[inline]
+    fn value(&mut self, index: u64) -> Result<u64, StreamError> {
+        let block = index / BLOCK as u64;
+        if self.block != Some(block) {
+            self.load(block)?;
+        }
+        Ok(self.values[(index % BLOCK as u64) as usize])
+    }
+
+    #[cold]
+    fn load(&mut self, block: u64) -> Result<(), StreamError> {
+        self.block = None;
+        self.values.resize(self.stream.block_len(block), 0);
+        self.stream.load(block, &mut self.values)?;
+        self.block = Some(block);
+        Ok(())
+    }
+}
