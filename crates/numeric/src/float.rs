@@ -27,41 +27,45 @@ pub(crate) trait Float: Copy {
 }
 
 macro_rules! floats {
-    ($($float:ident, $canonical_nan:literal;)*) => {
+    ($($float:ident, $infinity:literal, $canonical_nan:literal;)*) => {
         $(impl Float for $float {
+            // By integers: the compiler takes all NaNs for equal, and leaves the canonical one out where an
+            // operation (a root, say) would yield some other.
             #[inline(always)]
             fn canonical(self) -> Self {
-                if self.is_nan() {
-                    Self::from_bits($canonical_nan)
+                let bits = self.to_bits();
+                Self::from_bits(if bits << 1 > $infinity << 1 {
+                    $canonical_nan
                 } else {
-                    self
-                }
+                    bits
+                })
             }
 
+            // If one is NaN, then so is what has the bits of both.
             #[inline(always)]
             fn min_or_nan(self, other: Self) -> Self {
-                if self < other {
+                let least = if self < other {
                     self
                 } else if other < self {
                     other
-                } else if self == other {
-                    Self::from_bits(self.to_bits() | other.to_bits())
                 } else {
-                    Self::from_bits($canonical_nan)
-                }
+                    Self::from_bits(self.to_bits() | other.to_bits())
+                };
+                least.canonical()
             }
 
             #[inline(always)]
             fn max_or_nan(self, other: Self) -> Self {
-                if self > other {
+                let greatest = if self > other {
                     self
                 } else if other > self {
                     other
                 } else if self == other {
                     Self::from_bits(self.to_bits() & other.to_bits())
                 } else {
-                    Self::from_bits($canonical_nan)
-                }
+                    Self::from_bits(self.to_bits() | other.to_bits())
+                };
+                greatest.canonical()
             }
 
             #[inline(always)]
@@ -83,6 +87,6 @@ macro_rules! floats {
 }
 
 floats! {
-    f32, 0x7fc0_0000;
-    f64, 0x7ff8_0000_0000_0000;
+    f32, 0x7f80_0000_u32, 0x7fc0_0000;
+    f64, 0x7ff0_0000_0000_0000_u64, 0x7ff8_0000_0000_0000;
 }

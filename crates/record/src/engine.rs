@@ -66,6 +66,15 @@ pub(crate) fn engine(settings: Settings) -> Result<Engine, RecordError> {
     Engine::new(&config).map_err(RecordError::engine)
 }
 
+/// The engine as recordings have it, for tests of what is computed elsewhere as it would.
+///
+/// # Errors
+///
+/// The engine cannot be made on this machine.
+pub fn recording_engine() -> Result<Engine, RecordError> {
+    engine(Settings::with_stack(RECORD_STACK))
+}
+
 /// Runs `work` on a thread with room for the guest's stack and the host's.
 pub(crate) fn on_guest_thread<R: Send>(
     stack: usize,

@@ -22,7 +22,7 @@ mod values;
 mod wasi;
 
 pub use cache::Cache;
-pub use engine::{RECORD_STACK, engine_description};
+pub use engine::{RECORD_STACK, engine_description, recording_engine};
 pub use error::RecordError;
 pub use imports::HostFunction;
 pub use interrupt::Interrupt;
