@@ -118,6 +118,13 @@ impl NodeCode {
         self.variables + self.constants.len() as u32
     }
 
+    /// What the vector instruction at this position has besides.
+    pub fn vector(&self, inst: usize) -> Option<VectorExtra> {
+        let register = self.first_result() + inst as u32;
+        let found = self.vectors.binary_search_by_key(&register, |(r, _)| *r);
+        found.ok().map(|found| self.vectors[found].1)
+    }
+
     /// What stands in a register.
     pub fn source(&self, register: Register) -> Operand {
         let results = self.first_result();

@@ -226,10 +226,7 @@ fn vector<O: Observer>(
     match inst.code {
         Code::Vector(operator) => {
             let (operands, result) = operator.signature();
-            let extra = code
-                .vectors
-                .binary_search_by_key(&((first + i) as u32), |(register, _)| *register);
-            let Ok(extra) = extra.map(|found| code.vectors[found].1) else {
+            let Some(extra) = code.vector(i) else {
                 return Err(Stop::Diverged("a vector operator without its immediate"));
             };
             let mut values = [0; 3];

@@ -220,7 +220,11 @@ impl<'a> Machine<'a> {
             Err(Stop::Diverged(what)) => return Err(self.diverged(what)),
             Err(Stop::Error(error)) => return Err(error),
         }
-        observer.done(code, &self.registers[base..base + count]);
+        let high = match code.wide {
+            true => &self.high[base..base + count],
+            false => &[],
+        };
+        observer.done(code, &self.registers[base..base + count], high);
         self.leave_node(node, base, observer)?;
         self.time += length;
         Ok(())
@@ -535,6 +539,7 @@ impl<'a> Machine<'a> {
                 return Err(self.boundary("an import is called with other arguments"));
             }
         }
+        observer.host_call();
         let mut hasher = crc32fast::Hasher::new();
         for read in reads {
             let memory = self.state.memories.get(read.memory as usize);

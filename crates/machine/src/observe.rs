@@ -53,10 +53,11 @@ pub trait Observer {
         let _ = (inst, global);
     }
 
-    /// The instructions of the node are done; its end follows. `registers` are all of the node's, at their positions.
+    /// The instructions of the node are done; its end follows. `low` are all of its registers, at their positions, `high` the upper
+    /// halves of vectors, if the function has any.
     #[inline(always)]
-    fn done(&mut self, code: &NodeCode, registers: &[u64]) {
-        let _ = (code, registers);
+    fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        let _ = (code, low, high);
     }
 
     /// An activation of a function begins, with these many arguments.
@@ -76,6 +77,10 @@ pub trait Observer {
     fn host_returned(&mut self, first: u32, count: u32) {
         let _ = (first, count);
     }
+
+    /// The guest calls the host. What the host reads, writes and returns follows.
+    #[inline(always)]
+    fn host_call(&mut self) {}
 
     /// The host reads memory.
     #[inline(always)]
