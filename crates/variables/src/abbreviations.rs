@@ -1,0 +1,73 @@
+//! Abbreviation tables, each read once.
+//!
+//! Units name their table by its offset (DWARF 5, section 7.5.3). Honest tables do not overlap. Hostile units could each
+//! name another place in one long table, and reading them all would take quadratic time and memory; so the bytes
+//! read are counted first.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gimli::{Abbreviations, DebugAbbrev, DebugAbbrevOffset, EndianSlice, LittleEndian};
+
+/// No compiler gives an entry so many attributes. Attributes may take no bytes, so without a limit a small section
+/// could describe any number of them.
+const ATTRIBUTES: usize = 256;
+
+/// The tables read so far and how many more bytes may be read.
+pub(crate) struct Budget<'a> {
+    section: &'a [u8],
+    left: usize,
+    tables: HashMap<usize, Arc<Abbreviations>>,
+}
+
+impl<'a> Budget<'a> {
+    pub(crate) fn new(section: &'a [u8]) -> Self {
+        Self {
+            section,
+            left: section.len().saturating_mul(2),
+            tables: HashMap::new(),
+        }
+    }
+
+    /// The table at an offset.
+    pub(crate) fn table(&mut self, at: DebugAbbrevOffset) -> Result<Arc<Abbreviations>, String> {
+        if let Some(table) = self.tables.get(&at.0) {
+            return Ok(table.clone());
+        }
+        let bytes = self.section.get(at.0..).unwrap_or_default();
+        let length = length(bytes).ok_or("its abbreviations are broken")?;
+        self.left = self
+            .left
+            .checked_sub(length)
+            .ok_or("its abbreviations overlap with too many others")?;
+        let table = DebugAbbrev::from(EndianSlice::new(self.section, LittleEndian))
+            .abbreviations(at)
+            .map_err(|error| error.to_string())?;
+        let table = Arc::new(table);
+        self.tables.insert(at.0, table.clone());
+        Ok(table)
+    }
+}
+
+/// How many bytes a table takes. `None` if it does not end, or has an entry with too many attributes.
+fn length(bytes: &[u8]) -> Option<usize> {
+    let mut rest = EndianSlice::new(bytes, LittleEndian);
+    let number = |rest: &mut EndianSlice<'_, LittleEndian>| gimli::Reader::read_uleb128(rest).ok();
+    while number(&mut rest)? != 0 {
+        number(&mut rest)?;
+        gimli::Reader::read_u8(&mut rest).ok()?;
+        for attributes in 0.. {
+            let (name, form) = (number(&mut rest)?, number(&mut rest)?);
+            if (name, form) == (0, 0) {
+                break;
+            }
+            if form == u64::from(gimli::DW_FORM_implicit_const.0) {
+                gimli::Reader::read_sleb128(&mut rest).ok()?;
+            }
+            if attributes == ATTRIBUTES {
+                return None;
+            }
+        }
+    }
+    Some(bytes.len() - rest.len())
+}

@@ -1,0 +1,380 @@
+//! The debugging information entries of a module: opening units, finding entries, reading their attributes.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use afterimage_ids::OrigOffset;
+use gimli::{
+    Attribute, AttributeValue, DebugInfoOffset, DebugTypeSignature, DwAt, DwTag, EndianSlice,
+    LittleEndian, Unit, UnitOffset, UnitRef, UnitType,
+};
+
+use crate::DebugError;
+use crate::abbreviations::Budget;
+use crate::sections::Sections;
+
+pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
+pub(crate) type Value<'a> = AttributeValue<Slice<'a>>;
+
+/// An entry: the unit's position and the entry's offset in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct EntryId {
+    pub(crate) unit: u32,
+    pub(crate) offset: UnitOffset,
+}
+
+/// Origins and specifications are followed so far: honest producers need two steps, hostile ones make cycles.
+const ORIGINS: usize = 8;
+
+/// Longer names are replaced by their length. Those of deep C++ templates have some thousand bytes.
+const NAME: usize = 1 << 14;
+
+/// All entries of a module.
+pub(crate) struct Debug<'a> {
+    pub(crate) sections: Sections<'a>,
+    dwarf: gimli::Dwarf<Slice<'a>>,
+    /// Ascending by their offset in `.debug_info`.
+    units: Vec<Unit<Slice<'a>>>,
+    /// Type units.
+    signatures: HashMap<u64, EntryId>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// An entry's attributes.
+pub(crate) struct Entry<'a> {
+    pub(crate) id: EntryId,
+    pub(crate) tag: DwTag,
+    pub(crate) attributes: Vec<Attribute<Slice<'a>>>,
+}
+
+impl<'a> Entry<'a> {
+    pub(crate) fn value(&self, name: DwAt) -> Option<Value<'a>> {
+        let found = self.attributes.iter().find(|a| a.name() == name)?;
+        Some(found.value())
+    }
+
+    pub(crate) fn number(&self, name: DwAt) -> Option<u64> {
+        self.value(name)?.udata_value()
+    }
+
+    pub(crate) fn flag(&self, name: DwAt) -> bool {
+        matches!(self.value(name), Some(AttributeValue::Flag(true)))
+    }
+}
+
+/// What to do after an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Go on with its children.
+    Into,
+    /// Go on behind its children.
+    Over,
+}
+
+impl<'a> Debug<'a> {
+    /// Reads the units' headers and root entries. O(debug sections).
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, DebugError> {
+        let sections = Sections::read(bytes);
+        if sections.custom(".debug_info").is_empty() {
+            return Err(DebugError::None);
+        }
+        let section = |id: gimli::SectionId| {
+            let data = EndianSlice::new(sections.custom(id.name()), LittleEndian);
+            Ok::<_, std::convert::Infallible>(data)
+        };
+        let Ok(dwarf) = gimli::Dwarf::load(section);
+        let warnings = sections.failure.iter().cloned().collect();
+        let mut debug = Self {
+            sections,
+            dwarf,
+            units: Vec::new(),
+            signatures: HashMap::new(),
+            warnings,
+        };
+        debug.read_units();
+        Ok(debug)
+    }
+
+    fn read_units(&mut self) {
+        let mut abbreviations = Budget::new(self.sections.custom(".debug_abbrev"));
+        let mut lines = LineBudget::new(self.sections.custom(".debug_line").len());
+        let mut headers = self.dwarf.units();
+        loop {
+            let header = match headers.next() {
+                Ok(Some(header)) => header,
+                Ok(None) => break,
+                Err(error) => {
+                    self.warnings.push(format!(".debug_info: {error}"));
+                    break;
+                }
+            };
+            let at = header.offset().0;
+            let unit = abbreviations
+                .table(header.debug_abbrev_offset())
+                .and_then(|table| {
+                    Unit::new_with_abbreviations(&self.dwarf, header, table)
+                        .map_err(|error| error.to_string())
+                });
+            match unit {
+                Ok(mut unit) => {
+                    // Line tables are read elsewhere; this crate needs none.
+                    let program = unit.line_program.take();
+                    if !program.is_none_or(|program| lines.pays(program.header())) {
+                        self.warnings
+                            .push(".debug_line: units share line tables".into());
+                        break;
+                    }
+                    if let UnitType::Type {
+                        type_signature,
+                        type_offset,
+                    } = unit.header.type_()
+                    {
+                        let id = EntryId {
+                            unit: self.units.len() as u32,
+                            offset: type_offset,
+                        };
+                        self.signatures.insert(type_signature.0, id);
+                    }
+                    self.units.push(unit);
+                }
+                Err(error) => self
+                    .warnings
+                    .push(format!("unit at 0x{at:x} of .debug_info: {error}")),
+            }
+        }
+    }
+
+    pub(crate) fn units(&self) -> u32 {
+        // Every unit takes bytes of a module of at most 4 GiB.
+        self.units.len() as u32
+    }
+
+    pub(crate) fn unit(&self, unit: u32) -> UnitRef<'_, Slice<'a>> {
+        self.units[unit as usize].unit_ref(&self.dwarf)
+    }
+
+    /// How many bytes the sections have that entries, their ranges and their names are in. What is made of
+    /// them takes memory in proportion to this.
+    pub(crate) fn size(&self) -> usize {
+        let sections = [
+            ".debug_info",
+            ".debug_ranges",
+            ".debug_rnglists",
+            ".debug_str",
+        ];
+        sections
+            .iter()
+            .map(|name| self.sections.custom(name).len())
+            .sum()
+    }
+
+    /// The entry's offset in `.debug_info`.
+    pub(crate) fn at(&self, id: EntryId) -> usize {
+        self.unit(id.unit).header.offset().0 + id.offset.0
+    }
+
+    pub(crate) fn broken(&self, id: EntryId) -> impl Fn(gimli::Error) -> DebugError {
+        let at = self.at(id);
+        move |error| DebugError::Malformed { at, error }
+    }
+
+    /// Reads one entry.
+    pub(crate) fn entry(&self, id: EntryId) -> Result<Entry<'a>, DebugError> {
+        let unit = self.unit(id.unit);
+        let read = || {
+            let mut entries = unit.entries_raw(Some(id.offset))?;
+            let Some(abbreviation) = entries.read_abbreviation()? else {
+                return Err(gimli::Error::NoEntryAtGivenOffset(id.offset.0 as u64));
+            };
+            let specs = abbreviation.attributes();
+            let attributes = specs.iter().map(|&spec| entries.read_attribute(spec));
+            Ok(Entry {
+                id,
+                tag: abbreviation.tag(),
+                attributes: attributes.collect::<gimli::Result<_>>()?,
+            })
+        };
+        read().map_err(self.broken(id))
+    }
+
+    /// Visits an entry (at depth 0) and those below it, or a whole unit. `wanted` says of which tags the attributes
+    /// are read; `visit` may leave out what is below an entry.
+    pub(crate) fn walk(
+        &self,
+        unit: u32,
+        from: Option<UnitOffset>,
+        wanted: impl Fn(DwTag) -> bool,
+        mut visit: impl FnMut(isize, Entry<'a>) -> Result<Next, DebugError>,
+    ) -> Result<(), DebugError> {
+        let whole = EntryId {
+            unit,
+            offset: from.unwrap_or(UnitOffset(0)),
+        };
+        let broken = self.broken(whole);
+        let unit_ref = self.unit(unit);
+        let mut entries = unit_ref.entries_raw(from).map_err(&broken)?;
+        let (mut first, mut over) = (true, None);
+        while !entries.is_empty() {
+            let (depth, offset) = (entries.next_depth(), entries.next_offset());
+            if !first && depth <= 0 {
+                break;
+            }
+            first = false;
+            let Some(abbreviation) = entries.read_abbreviation().map_err(&broken)? else {
+                continue;
+            };
+            let specs = abbreviation.attributes();
+            over = over.filter(|over| depth > *over);
+            if over.is_some() || !wanted(abbreviation.tag()) {
+                entries.skip_attributes(specs).map_err(&broken)?;
+                continue;
+            }
+            let attributes = specs.iter().map(|&spec| entries.read_attribute(spec));
+            let entry = Entry {
+                id: EntryId { unit, offset },
+                tag: abbreviation.tag(),
+                attributes: attributes.collect::<gimli::Result<_>>().map_err(&broken)?,
+            };
+            if visit(depth, entry)? == Next::Over {
+                over = Some(depth);
+            }
+        }
+        Ok(())
+    }
+
+    /// An attribute of an entry, or else of the entry that it is an instance of or completes, with the unit
+    /// that the value is to be understood in.
+    pub(crate) fn attribute(
+        &self,
+        id: EntryId,
+        name: DwAt,
+    ) -> Result<Option<(u32, Value<'a>)>, DebugError> {
+        let mut next = id;
+        for _ in 0..ORIGINS {
+            let entry = self.entry(next)?;
+            if let Some(value) = entry.value(name) {
+                return Ok(Some((next.unit, value)));
+            }
+            match self.origin(&entry) {
+                Some(origin) => next = origin,
+                None => return Ok(None),
+            }
+        }
+        Err(DebugError::Endless { at: self.at(id) })
+    }
+
+    /// The entry that an entry is an instance of or completes.
+    pub(crate) fn origin(&self, entry: &Entry<'a>) -> Option<EntryId> {
+        let value = entry
+            .value(gimli::DW_AT_abstract_origin)
+            .or_else(|| entry.value(gimli::DW_AT_specification))?;
+        self.reference(entry.id.unit, value)
+    }
+
+    /// What an entry, or its origin, is called.
+    pub(crate) fn name(&self, id: EntryId) -> Result<Option<String>, DebugError> {
+        let name = self.attribute(id, gimli::DW_AT_name)?;
+        Ok(name.and_then(|(unit, value)| self.text(unit, value)))
+    }
+
+    pub(crate) fn text(&self, unit: u32, value: Value<'a>) -> Option<String> {
+        let text = self.unit(unit).attr_string(value).ok()?;
+        // Any number of entries may share one text, and each would get a copy.
+        if text.len() > NAME {
+            return Some(format!("<a name of {} bytes>", text.len()));
+        }
+        Some(text.to_string_lossy().into_owned())
+    }
+
+    /// The entry of an entry's type.
+    pub(crate) fn type_of(&self, id: EntryId) -> Result<Option<EntryId>, DebugError> {
+        let value = self.attribute(id, gimli::DW_AT_type)?;
+        Ok(value.and_then(|(unit, value)| self.reference(unit, value)))
+    }
+
+    /// The entry that an attribute refers to.
+    pub(crate) fn reference(&self, unit: u32, value: Value<'a>) -> Option<EntryId> {
+        match value {
+            AttributeValue::UnitRef(offset) => Some(EntryId { unit, offset }),
+            AttributeValue::DebugInfoRef(at) => self.entry_at(at),
+            AttributeValue::DebugTypesRef(DebugTypeSignature(signature)) => {
+                self.signatures.get(&signature).copied()
+            }
+            _ => None,
+        }
+    }
+
+    fn entry_at(&self, at: DebugInfoOffset) -> Option<EntryId> {
+        let before = |unit: &Unit<_>| unit.header.offset().0 <= at.0;
+        let unit = self.units.partition_point(before).checked_sub(1)?;
+        let offset = at.to_unit_offset(&self.units[unit].header)?;
+        Some(EntryId {
+            unit: unit as u32,
+            offset,
+        })
+    }
+
+    /// The code that an entry covers. `None` if it does not speak of code.
+    pub(crate) fn code(
+        &self,
+        entry: &Entry<'a>,
+    ) -> Result<Option<Arc<[Range<OrigOffset>]>>, DebugError> {
+        let unit = self.unit(entry.id.unit);
+        let read = || {
+            let mut found = Vec::new();
+            if let Some(value) = entry.value(gimli::DW_AT_ranges)
+                && let Some(mut ranges) = unit.attr_ranges(value)?
+            {
+                while let Some(range) = ranges.next()? {
+                    found.extend(self.sections.range(range.begin, range.end));
+                }
+                return Ok(Some(found));
+            }
+            let Some(low) = entry.value(gimli::DW_AT_low_pc) else {
+                return Ok(None);
+            };
+            let low = unit.attr_address(low)?;
+            let high = match entry.value(gimli::DW_AT_high_pc) {
+                None => None,
+                Some(value) => match value.udata_value() {
+                    Some(length) => low.and_then(|low| low.checked_add(length)),
+                    None => unit.attr_address(value)?,
+                },
+            };
+            let range = low.zip(high);
+            found.extend(range.and_then(|(low, high)| self.sections.range(low, high)));
+            Ok(Some(found))
+        };
+        let found: Option<Vec<_>> = read().map_err(self.broken(entry.id))?;
+        Ok(found.map(Into::into))
+    }
+}
+
+/// Line tables are read once per unit with their header: hostile units could all name one huge header.
+struct LineBudget {
+    seen: HashSet<usize>,
+    left: usize,
+}
+
+impl LineBudget {
+    fn new(bytes: usize) -> Self {
+        Self {
+            seen: HashSet::new(),
+            left: 16 * bytes,
+        }
+    }
+
+    fn pays(&mut self, header: &gimli::LineProgramHeader<Slice<'_>>) -> bool {
+        if self.seen.insert(header.offset().0) {
+            return true;
+        }
+        match self.left.checked_sub(header.header_length()) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Why there is no answer.
+
+use std::ops::Range;
+
+use afterimage_ids::{FuncId, OrigOffset};
+use thiserror::Error;
+
+use crate::place::Place;
+
+/// Why the debug information does not say what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DebugError {
+    /// The module has no `.debug_info`.
+    #[error("the module has no debug information; compile it with -g")]
+    None,
+    /// The module defines no such function.
+    #[error("{0} is not a function that the module defines")]
+    NoFunction(FuncId),
+    /// An offset that is not in the function that it should be in.
+    #[error("offset {offset} is not in {func}, whose body is {}..{}", body.start, body.end)]
+    Outside {
+        /// The function.
+        func: FuncId,
+        /// The offset.
+        offset: OrigOffset,
+        /// The function's body.
+        body: Range<OrigOffset>,
+    },
+    /// The function was compiled without debug information.
+    #[error("there is no debug information about {0}")]
+    NotDescribed(FuncId),
+    /// The debug information is broken here.
+    #[error("broken debug information at 0x{at:x} of .debug_info: {error}")]
+    Malformed {
+        /// The offset of the entry in `.debug_info`.
+        at: usize,
+        /// What is wrong with it.
+        error: gimli::Error,
+    },
+    /// A member of a structure says in no form that is known where it is.
+    #[error("the member at 0x{at:x} of .debug_info has no place")]
+    NoPlace {
+        /// The offset of the entry in `.debug_info`.
+        at: usize,
+    },
+    /// Entries refer to each other in a circle, or in a chain that no compiler makes.
+    #[error("the entries at 0x{at:x} of .debug_info refer to each other without end")]
+    Endless {
+        /// The offset of the first entry in `.debug_info`.
+        at: usize,
+    },
+    /// The debug information claims more than its size can describe honestly.
+    #[error("the debug information names too many {what}")]
+    TooMuch {
+        /// What there are too many of.
+        what: &'static str,
+    },
+}
+
+/// Why a variable, or a part of it, has no value at a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Unavailable {
+    /// The compiler kept it nowhere.
+    #[error("optimised out")]
+    OptimisedOut,
+    /// It has a location elsewhere in the function, not here.
+    #[error("optimised out here; the nearest place where it is known is {}..{}", nearest.start, nearest.end)]
+    NotHere {
+        /// The nearest code where it has one.
+        nearest: Range<OrigOffset>,
+    },
+    /// The linker removed it.
+    #[error("removed by the linker")]
+    Removed,
+    /// The function has not set up its stack frame yet.
+    #[error("not set yet: the function has no stack frame here")]
+    NoFrame,
+    /// The moment of the run does not have a place's value.
+    #[error("the value of {0} is not known")]
+    Unknown(Place),
+    /// The memory does not reach so far.
+    #[error("address 0x{address:x} is outside the memory")]
+    OutsideMemory {
+        /// The first address that was needed.
+        address: u64,
+    },
+    /// The location yields fewer bits than the variable has, and does not say what the others are.
+    #[error("its location gives {bits} bits only")]
+    Narrow {
+        /// How many it gives.
+        bits: u32,
+    },
+    /// Something in the location that has no meaning in WebAssembly, or is not supported.
+    #[error("its location uses {0}, which is not supported")]
+    Unsupported(&'static str),
+    /// The location is broken.
+    #[error("its location is broken: {0}")]
+    Broken(&'static str),
+    /// The debug information is broken.
+    #[error(transparent)]
+    Debug(#[from] DebugError),
+}
+
+/// Why a path expression names nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PathError {
+    /// It is not a path expression.
+    #[error("expected {expected} at character {at} of the expression")]
+    Syntax {
+        /// The position, in bytes from 0.
+        at: usize,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// No variable has this name.
+    #[error("there is no variable {name}{}", suggestions(nearest))]
+    NoVariable {
+        /// The name.
+        name: String,
+        /// Names much like it.
+        nearest: Vec<String>,
+    },
+    /// Several global variables have this name.
+    #[error("{name} may be any of {}", candidates.join(", "))]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// Their paths, each with its compilation unit.
+        candidates: Vec<String>,
+    },
+    /// The function has the variable, but not here.
+    #[error("{name} is not in scope here; the nearest place where it is: {}..{}", nearest.start, nearest.end)]
+    NotInScope {
+        /// The name.
+        name: String,
+        /// The nearest code where it is in scope.
+        nearest: Range<OrigOffset>,
+    },
+    /// A type has no such member.
+    #[error("{type_name} has no member {name}{}", suggestions(members))]
+    NoMember {
+        /// The type.
+        type_name: String,
+        /// The member.
+        name: String,
+        /// Names much like it, or all if there are few.
+        members: Vec<String>,
+    },
+    /// Another variant of an enumeration is active.
+    #[error("the variant is {active}, not {name}")]
+    OtherVariant {
+        /// The variant that was asked for.
+        name: String,
+        /// The one that is there.
+        active: String,
+    },
+    /// What is not a pointer was followed.
+    #[error("{type_name} is not a pointer")]
+    NotPointer {
+        /// The type.
+        type_name: String,
+    },
+    /// A null pointer was followed.
+    #[error("the pointer is null")]
+    Null,
+    /// What has no elements was indexed.
+    #[error("{type_name} has no elements")]
+    NotIndexable {
+        /// The type.
+        type_name: String,
+    },
+    /// An index beyond an array.
+    #[error("index {index} is outside the array, which has {count} elements")]
+    OutsideArray {
+        /// The index.
+        index: i64,
+        /// How many elements there are.
+        count: u64,
+    },
+    /// The size of a type is not known: it is declared, but not defined.
+    #[error("{type_name} is not defined in the debug information")]
+    Incomplete {
+        /// The type.
+        type_name: String,
+    },
+    /// What is not in memory has no address.
+    #[error("it has no address: it is not in memory")]
+    NoAddress,
+    /// There is no value.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+impl From<DebugError> for PathError {
+    fn from(error: DebugError) -> Self {
+        Self::Unavailable(error.into())
+    }
+}
+
+fn suggestions(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => format!("; there is {one}"),
+        many => format!("; there are {}", many.join(", ")),
+    }
+}

@@ -1,0 +1,143 @@
+//! Variables of the source language: which are in scope at an offset of the original module, where
+//! they are in the WebAssembly program, and what their values look like, by DWARF debug information.
+//!
+//! Nothing here runs anything. Values come from a [`Machine`], a moment of a run that somebody else provides: a
+//! recording, an interpreter, a test. What DWARF does not say is [`Unavailable`] with the reason, never guessed.
+//!
+//! ```no_run
+//! use afterimage_ids::{FuncId, OrigOffset};
+//! use afterimage_variables::{Limits, Machine, Path, Variables};
+//!
+//! fn show(module: &[u8], func: FuncId, at: OrigOffset, now: &dyn Machine) -> Result<(), Box<dyn std::error::Error>> {
+//!     let variables = Variables::open(module)?;
+//!     let function = variables.function(func)?;
+//!     for variable in variables.in_scope_of(&function, at)? {
+//!         match variables.locate(&variable, Some(at), now) {
+//!             Ok(object) => println!("{} = {}", variable.name, variables.render(&object, &Limits::default(), now)),
+//!             Err(why) => println!("{}: {why}", variable.name),
+//!         }
+//!     }
+//!     let path: Path = "p->next.key".parse()?;
+//!     let object = variables.resolve(&path, Some((&function, at)), now)?;
+//!     println!("{path:?} is in {:?}", object.pieces);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The entries are walked without recursion, and memory stays in proportion to the debug sections, whatever they
+//! hold. gimli reads the encodings; expressions are evaluated here, because gimli's evaluation does not know
+//! `DW_OP_WASM_location`.
+
+use std::sync::{Arc, OnceLock};
+
+mod abbreviations;
+mod debug;
+mod error;
+mod expression;
+mod globals;
+mod index;
+mod location;
+mod nearest;
+mod object;
+mod path;
+mod place;
+mod render;
+mod scalar;
+mod scopes;
+mod sections;
+mod types;
+mod variable;
+
+pub use error::{DebugError, PathError, Unavailable};
+pub use globals::Global;
+pub use object::Object;
+pub use path::Path;
+pub use place::{Machine, Nothing, Piece, Place, Word};
+pub use render::{Limits, Rendered, Shape};
+pub use scopes::FunctionScopes;
+pub use types::{
+    BitField, ComputedOffset, Encoding, Member, MemberOffset, Record, RecordKind, Type, TypeKind,
+    TypeRef, Variant, VariantPart,
+};
+pub use variable::{Variable, VariableKind};
+
+use debug::Debug;
+use index::Index;
+use types::Types;
+
+/// The variables of a module.
+pub struct Variables<'a> {
+    debug: Debug<'a>,
+    index: OnceLock<Index>,
+    types: Types,
+}
+
+impl<'a> Variables<'a> {
+    /// Opens the debug information of a module, the original one. Units are listed; their entries are read when
+    /// something is asked, functions one by one.
+    ///
+    /// # Errors
+    /// [`DebugError::None`] if there is no debug information. What is broken is left out and listed as a
+    /// [warning](Self::warnings).
+    pub fn open(module: &'a [u8]) -> Result<Self, DebugError> {
+        Ok(Self {
+            debug: Debug::open(module)?,
+            index: OnceLock::new(),
+            types: Types::default(),
+        })
+    }
+
+    /// What could not be read so far.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        let later = self
+            .index
+            .get()
+            .into_iter()
+            .flat_map(|index| &index.warnings);
+        self.debug.warnings.iter().chain(later).map(String::as_str)
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::build(&self.debug))
+    }
+
+    /// What a type is.
+    ///
+    /// # Errors
+    /// If its entry is broken.
+    pub fn describe(&self, type_ref: TypeRef) -> Result<Arc<Type>, DebugError> {
+        self.types.describe(&self.debug, type_ref)
+    }
+
+    /// What a type is called, as C would write it.
+    ///
+    /// # Errors
+    /// If an entry is broken.
+    pub fn type_name(&self, type_ref: TypeRef) -> Result<String, DebugError> {
+        self.types.name(&self.debug, type_ref)
+    }
+
+    /// How many bytes a type takes. `None` for functions, incomplete types and arrays of unknown length.
+    ///
+    /// # Errors
+    /// If an entry is broken.
+    pub fn size(&self, type_ref: TypeRef) -> Result<Option<u64>, DebugError> {
+        types::size(&self.types, &self.debug, type_ref)
+    }
+
+    /// A type without the names and qualifiers around it.
+    ///
+    /// # Errors
+    /// If an entry is broken.
+    pub fn plain(&self, type_ref: TypeRef) -> Result<TypeRef, DebugError> {
+        types::plain(&self.types, &self.debug, type_ref)
+    }
+}
+
+impl std::fmt::Debug for Variables<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Variables")
+            .field("units", &self.debug.units())
+            .finish_non_exhaustive()
+    }
+}

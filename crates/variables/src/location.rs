@@ -1,0 +1,85 @@
+//! Which location of a variable holds at an offset (DWARF 5, section 2.6).
+
+use std::ops::Range;
+
+use afterimage_ids::OrigOffset;
+use gimli::{AttributeValue, DwAt, Expression};
+
+use crate::Unavailable;
+use crate::debug::{Debug, EntryId, Slice, Value};
+
+/// What an entry says about where it is.
+pub(crate) enum Found<'a> {
+    /// An expression, and the unit that it is to be understood in.
+    Expression(u32, Expression<Slice<'a>>),
+    /// It is a constant.
+    Constant(Value<'a>),
+    /// Nothing.
+    Nothing,
+}
+
+/// The location that an attribute gives at an offset. Without an offset only those without a list count.
+///
+/// # Errors
+/// [`Unavailable::NotHere`] if there is a list, but no entry for this offset.
+pub(crate) fn select<'a>(
+    debug: &Debug<'a>,
+    id: EntryId,
+    attribute: DwAt,
+    at: Option<OrigOffset>,
+) -> Result<Found<'a>, Unavailable> {
+    let Some((unit, value)) = debug.attribute(id, attribute)? else {
+        if attribute == gimli::DW_AT_location
+            && let Some((_, value)) = debug.attribute(id, gimli::DW_AT_const_value)?
+        {
+            return Ok(Found::Constant(value));
+        }
+        return Ok(Found::Nothing);
+    };
+    if let AttributeValue::Exprloc(expression) = value {
+        return Ok(Found::Expression(unit, expression));
+    }
+    let broken = debug.broken(id);
+    let list = debug.unit(unit).attr_locations(value).map_err(&broken)?;
+    let Some(mut list) = list else {
+        return Err(Unavailable::Broken("neither an expression nor a list"));
+    };
+    let address = at.and_then(|at| debug.sections.address(at));
+    let mut nearest: Option<(u32, Range<OrigOffset>)> = None;
+    let mut fallback = None;
+    while let Some(entry) = list.next().map_err(&broken)? {
+        let (begin, end) = (entry.range.begin, entry.range.end);
+        // A default location holds where no other does.
+        if (begin, end) == (0, u64::MAX) {
+            fallback = Some(entry.data);
+            continue;
+        }
+        if address.is_some_and(|address| (begin..end).contains(&address)) {
+            return Ok(Found::Expression(unit, entry.data));
+        }
+        if let (Some(at), Some(range), false) = (
+            at,
+            debug.sections.range(begin, end),
+            entry.data.0.is_empty(),
+        ) {
+            let distance = distance(&range, at);
+            if nearest.as_ref().is_none_or(|(least, _)| distance < *least) {
+                nearest = Some((distance, range));
+            }
+        }
+    }
+    match (fallback, nearest) {
+        (Some(expression), _) => Ok(Found::Expression(unit, expression)),
+        (None, Some((_, nearest))) => Err(Unavailable::NotHere { nearest }),
+        (None, None) => Ok(Found::Nothing),
+    }
+}
+
+/// How far an offset is from a range.
+pub(crate) fn distance(range: &Range<OrigOffset>, at: OrigOffset) -> u32 {
+    if at < range.start {
+        range.start.0 - at.0
+    } else {
+        (at.0 + 1).saturating_sub(range.end.0)
+    }
+}

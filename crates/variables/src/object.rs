@@ -1,0 +1,250 @@
+//! Objects: a type and the places of its bytes; and the objects that are parts of others.
+
+use crate::expression::Context;
+use crate::place::{Machine, Piece, Place, part, read};
+use crate::types::{BitField, Member, MemberOffset, Record, Type, TypeKind, TypeRef, VariantPart};
+use crate::{PathError, Unavailable, Variables};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A value in a program: a variable or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its type.
+    pub type_ref: TypeRef,
+    /// Where its bytes are, in their order. Who asks for the writers of an object asks for those of these places.
+    pub pieces: Vec<Piece>,
+    /// Which bits of the bytes it has, for a bit-field.
+    pub bits: Option<BitField>,
+}
+
+impl Object {
+    /// The ranges of memory 0 that hold parts of it.
+    pub fn memory(&self) -> impl Iterator<Item = Range<u64>> {
+        self.pieces.iter().filter_map(|piece| match piece.place {
+            Place::Memory(address) => Some(address..address.saturating_add(piece.bytes)),
+            _ => None,
+        })
+    }
+
+    /// Its address, if all of it is in memory.
+    pub fn address(&self) -> Option<u64> {
+        match (&self.pieces[..], self.bits) {
+            (
+                [
+                    Piece {
+                        place: Place::Memory(address),
+                        ..
+                    },
+                ],
+                None,
+            ) => Some(*address),
+            _ => None,
+        }
+    }
+}
+
+/// The largest number that is read as one.
+pub(crate) const NUMBER: u64 = 16;
+
+impl Variables<'_> {
+    /// Reads an object that is a number, a pointer or a bit-field: its bits, zero above.
+    pub(crate) fn bits(
+        &self,
+        object: &Object,
+        bytes: u64,
+        machine: &dyn Machine,
+    ) -> Result<u128, Unavailable> {
+        let mut held = [0; NUMBER as usize];
+        let wanted = match object.bits {
+            Some(bits) => u64::from(bits.first + bits.count).div_ceil(8),
+            None => bytes,
+        };
+        let into = usize::try_from(wanted)
+            .ok()
+            .and_then(|wanted| held.get_mut(..wanted));
+        let into = into.ok_or(Unavailable::Unsupported("a number of more than 16 bytes"))?;
+        read(&object.pieces, into, machine)?;
+        let all = u128::from_le_bytes(held);
+        Ok(match object.bits {
+            Some(bits) => (all >> bits.first) & (u128::MAX >> (128 - bits.count)),
+            None => all,
+        })
+    }
+
+    /// A member of an object.
+    pub(crate) fn member(
+        &self,
+        object: &Object,
+        member: &Member,
+        machine: &dyn Machine,
+    ) -> Result<Object, Unavailable> {
+        let bytes = match member.bits {
+            Some(bits) => u64::from(bits.first + bits.count).div_ceil(8),
+            None => self.size(member.type_ref)?.unwrap_or(0),
+        };
+        let pieces = match &member.offset {
+            MemberOffset::Bytes(offset) => part(&object.pieces, *offset, bytes),
+            MemberOffset::Computed(entry) => {
+                let address = object.address().ok_or(Unavailable::Unsupported(
+                    "a virtual base class outside memory",
+                ))?;
+                let value = self
+                    .debug
+                    .entry(entry.0)?
+                    .value(gimli::DW_AT_data_member_location);
+                let Some(gimli::AttributeValue::Exprloc(expression)) = value else {
+                    return Err(Unavailable::Broken("a member without a place"));
+                };
+                let context = Context {
+                    debug: &self.debug,
+                    machine,
+                    frame: None,
+                };
+                context.pieces(entry.0.unit, expression, Some(address), bytes)?
+            }
+        };
+        Ok(Object {
+            type_ref: member.type_ref,
+            pieces,
+            bits: member.bits,
+        })
+    }
+
+    /// The variant of a Rust enumeration that an object has; `None` if its discriminant chooses none.
+    pub(crate) fn active<'p>(
+        &self,
+        object: &Object,
+        part: &'p VariantPart,
+        machine: &dyn Machine,
+    ) -> Result<Option<&'p [Member]>, Unavailable> {
+        let Some(discriminant) = &part.discriminant else {
+            return Ok(part.variants.first().map(|variant| &variant.members[..]));
+        };
+        let at = self.member(object, discriminant, machine)?;
+        let bytes = self.size(discriminant.type_ref)?.unwrap_or(0);
+        let value = self.bits(&at, bytes, machine)?;
+        let cut = |constant| crate::types::cut(constant, Some(bytes));
+        let chosen = part.variants.iter().find(|variant| {
+            variant
+                .when
+                .iter()
+                .any(|&(low, high)| (cut(low)..=cut(high)).contains(&value))
+        });
+        let chosen =
+            chosen.or_else(|| part.variants.iter().find(|variant| variant.when.is_empty()));
+        Ok(chosen.map(|variant| &variant.members[..]))
+    }
+
+    /// What an array is an array of, and how many there are.
+    pub(crate) fn elements(
+        &self,
+        type_ref: TypeRef,
+        described: &Type,
+    ) -> Option<(TypeRef, Option<u64>)> {
+        let TypeKind::Array {
+            element,
+            dimensions,
+        } = &described.kind
+        else {
+            return None;
+        };
+        let count = dimensions.first().copied().flatten();
+        let of = match dimensions.len() {
+            0 | 1 => *element,
+            _ => TypeRef {
+                dimensions: type_ref.dimensions + 1,
+                ..type_ref
+            },
+        };
+        Some((of, count))
+    }
+
+    /// An element of an array.
+    pub(crate) fn element(
+        &self,
+        object: &Object,
+        of: TypeRef,
+        index: u64,
+    ) -> Result<Object, PathError> {
+        let bytes = self.sized(of)?;
+        let offset = index
+            .checked_mul(bytes)
+            .ok_or(Unavailable::OutsideMemory { address: u64::MAX })?;
+        Ok(Object {
+            type_ref: of,
+            pieces: part(&object.pieces, offset, bytes),
+            bits: None,
+        })
+    }
+
+    pub(crate) fn sized(&self, of: TypeRef) -> Result<u64, PathError> {
+        match self.size(of)? {
+            Some(bytes) => Ok(bytes),
+            None => Err(PathError::Incomplete {
+                type_name: self.type_name(of)?,
+            }),
+        }
+    }
+
+    /// The record that a type is.
+    pub(crate) fn record(&self, type_ref: TypeRef) -> Result<Option<Arc<Record>>, Unavailable> {
+        let described = self.describe(self.plain(type_ref)?)?;
+        Ok(match &described.kind {
+            TypeKind::Record(record) => Some(record.clone()),
+            _ => None,
+        })
+    }
+
+    /// What a pointer points to: `count` elements further on.
+    pub(crate) fn pointee(
+        &self,
+        object: &Object,
+        count: i64,
+        machine: &dyn Machine,
+    ) -> Result<Object, PathError> {
+        let plain = self.plain(object.type_ref)?;
+        let described = self.describe(plain)?;
+        let TypeKind::Pointer { to, .. } = described.kind else {
+            let type_name = self.type_name(object.type_ref)?;
+            return Err(PathError::NotPointer { type_name });
+        };
+        let width = described.bytes.unwrap_or(4);
+        let address = self.bits(object, width, machine)?;
+        if address == 0 {
+            return Err(PathError::Null);
+        }
+        let bytes = match (self.size(to)?, count) {
+            (Some(bytes), _) => bytes,
+            // An array of unknown length has a beginning all the same.
+            (None, 0) if matches!(self.describe(self.plain(to)?)?.kind, TypeKind::Array { .. }) => {
+                0
+            }
+            (None, _) => {
+                return Err(PathError::Incomplete {
+                    type_name: self.type_name(to)?,
+                });
+            }
+        };
+        let outside = Unavailable::OutsideMemory {
+            address: address as u64,
+        };
+        let address = i128::try_from(address).ok().and_then(|address| {
+            address.checked_add(i128::from(count).checked_mul(i128::from(bytes))?)
+        });
+        let address = address.and_then(|address| u64::try_from(address).ok());
+        // An address beyond the pointer's width is no address of the program.
+        let address = address.filter(|address| width >= 8 || address >> (8 * width) == 0);
+        let address = address.ok_or(outside)?;
+        let piece = Piece {
+            place: Place::Memory(address),
+            offset: 0,
+            bytes,
+        };
+        Ok(Object {
+            type_ref: to,
+            pieces: vec![piece],
+            bits: None,
+        })
+    }
+}

@@ -1,0 +1,267 @@
+//! Path expressions: `p->next.key`, `a[3].x`, `*p`, `&v`.
+//!
+//! ```text
+//! expression = ("*" | "&") expression | postfix
+//! postfix    = primary { "." member | "->" member | "[" integer "]" }
+//! primary    = name { "::" name } | "(" expression ")"
+//! ```
+
+use crate::PathError;
+
+mod resolve;
+
+/// A step from an object to another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// `.name` or `->name`.
+    Member {
+        name: String,
+        /// Whether it was `->`, which only pointers have.
+        arrow: bool,
+    },
+    /// `[n]`.
+    Index(i64),
+    /// `*`.
+    Follow,
+    /// `&`.
+    Address,
+}
+
+/// An expression that was read: a variable and what is done with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// The name of the variable, with `::` if it has any.
+    pub variable: String,
+    /// In the order in which they are taken.
+    pub(crate) steps: Vec<Step>,
+}
+
+impl std::str::FromStr for Path {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        Self::parse(text)
+    }
+}
+
+impl Path {
+    /// Reads an expression. O(length), without recursion.
+    ///
+    /// # Errors
+    /// [`PathError::Syntax`] with what should be where.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        let mut reader = Reader { text, at: 0 };
+        // Operators before what they apply to, with the parentheses around them.
+        let mut waiting = Vec::new();
+        loop {
+            if reader.take("*") {
+                waiting.push(Some(Step::Follow));
+            } else if reader.take("&") {
+                waiting.push(Some(Step::Address));
+            } else if reader.take("(") {
+                waiting.push(None);
+            } else {
+                break;
+            }
+        }
+        let variable = reader.variable()?;
+        let mut steps = Vec::new();
+        loop {
+            if reader.take("->") {
+                steps.push(reader.member(true)?);
+            } else if reader.take(".") {
+                steps.push(reader.member(false)?);
+            } else if reader.take("[") {
+                steps.push(Step::Index(reader.integer()?));
+                reader.expect("]", "']'")?;
+            } else if reader.take(")") {
+                loop {
+                    match waiting.pop() {
+                        Some(Some(step)) => steps.push(step),
+                        Some(None) => break,
+                        None => {
+                            return Err(
+                                reader.error_before(")", "the end: there is no '(' for this ')'")
+                            );
+                        }
+                    }
+                }
+            } else if reader.rest().is_empty() {
+                break;
+            } else {
+                return Err(reader.error("'.', '->', '[' or the end"));
+            }
+        }
+        while let Some(step) = waiting.pop() {
+            steps.push(step.ok_or_else(|| reader.error("')'"))?);
+        }
+        Ok(Self { variable, steps })
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn rest(&mut self) -> &'t str {
+        let rest = self.text[self.at..].trim_start();
+        self.at = self.text.len() - rest.len();
+        rest
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        self.at += if found { token.len() } else { 0 };
+        found
+    }
+
+    fn expect(&mut self, token: &str, expected: &'static str) -> Result<(), PathError> {
+        if self.take(token) {
+            Ok(())
+        } else {
+            Err(self.error(expected))
+        }
+    }
+
+    fn error(&self, expected: &'static str) -> PathError {
+        PathError::Syntax {
+            at: self.at,
+            expected,
+        }
+    }
+
+    fn error_before(&self, token: &str, expected: &'static str) -> PathError {
+        PathError::Syntax {
+            at: self.at - token.len(),
+            expected,
+        }
+    }
+
+    fn word(&mut self) -> &'t str {
+        let rest = self.rest();
+        let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+        let end = rest.find(|c| !inside(c)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn variable(&mut self) -> Result<String, PathError> {
+        let start = self.at + (self.text[self.at..].len() - self.rest().len());
+        self.take("::");
+        loop {
+            let word = self.word();
+            if word.is_empty() || word.starts_with(|c: char| c.is_ascii_digit()) {
+                self.at -= word.len();
+                return Err(self.error("the name of a variable"));
+            }
+            if !self.take("::") {
+                let name = self.text[start..self.at].split_whitespace();
+                return Ok(name.collect::<String>().trim_start_matches("::").into());
+            }
+        }
+    }
+
+    fn member(&mut self, arrow: bool) -> Result<Step, PathError> {
+        let word = self.word();
+        // Tuples of Rust have numbers as members, which DWARF calls __0, __1 and so on.
+        let name = match word.bytes().next() {
+            None => return Err(self.error("the name of a member")),
+            Some(b'0'..=b'9') => format!("__{word}"),
+            Some(_) => word.to_string(),
+        };
+        Ok(Step::Member { name, arrow })
+    }
+
+    fn integer(&mut self) -> Result<i64, PathError> {
+        let negative = self.take("-");
+        let start = self.at;
+        let word = self.word();
+        let magnitude = match word.strip_prefix("0x") {
+            Some(digits) => i64::from_str_radix(digits, 16),
+            None => word.parse(),
+        };
+        let Ok(magnitude) = magnitude else {
+            self.at = start;
+            return Err(self.error("an integer"));
+        };
+        Ok(if negative { -magnitude } else { magnitude })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(text: &str) -> (String, Vec<Step>) {
+        let path = Path::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        (path.variable, path.steps)
+    }
+
+    fn member(name: &str, arrow: bool) -> Step {
+        Step::Member {
+            name: name.into(),
+            arrow,
+        }
+    }
+
+    #[test]
+    fn postfix_binds_tighter_than_prefix() {
+        use Step::{Address, Follow, Index};
+        assert_eq!(
+            steps("p->next.key"),
+            ("p".into(), vec![member("next", true), member("key", false)])
+        );
+        assert_eq!(
+            steps("*p.x"),
+            ("p".into(), vec![member("x", false), Follow])
+        );
+        assert_eq!(
+            steps("(*p).x"),
+            ("p".into(), vec![Follow, member("x", false)])
+        );
+        assert_eq!(
+            steps(" & ( * a [ 3 ] ) . x "),
+            (
+                "a".into(),
+                vec![Index(3), Follow, member("x", false), Address]
+            )
+        );
+        assert_eq!(steps("((a))[-0x10]"), ("a".into(), vec![Index(-16)]));
+        assert_eq!(
+            steps("::geo::Other::count"),
+            ("geo::Other::count".into(), vec![])
+        );
+        assert_eq!(
+            steps("t.0.1"),
+            ("t".into(), vec![member("__0", false), member("__1", false)])
+        );
+        assert_eq!(steps("**p"), ("p".into(), vec![Follow, Follow]));
+    }
+
+    #[test]
+    fn errors_name_the_place() {
+        let error = |text: &str| match Path::parse(text) {
+            Err(PathError::Syntax { at, expected }) => (at, expected),
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(error(""), (0, "the name of a variable"));
+        assert_eq!(error("3"), (0, "the name of a variable"));
+        assert_eq!(error("a::"), (3, "the name of a variable"));
+        assert_eq!(error("a."), (2, "the name of a member"));
+        assert_eq!(error("a[x]"), (2, "an integer"));
+        assert_eq!(error("a[1"), (3, "']'"));
+        assert_eq!(error("(a"), (2, "')'"));
+        assert_eq!(error("a)").0, 1);
+        assert_eq!(error("a+1"), (1, "'.', '->', '[' or the end"));
+        assert_eq!(error("a[99999999999999999999]"), (2, "an integer"));
+    }
+
+    #[test]
+    fn nesting_needs_no_stack() {
+        let deep = 100_000;
+        let text = format!("{}a{}", "(*".repeat(deep), ")".repeat(deep));
+        assert_eq!(steps(&text).1.len(), deep);
+    }
+}

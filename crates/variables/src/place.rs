@@ -1,0 +1,244 @@
+//! Places that hold the bytes of variables, and the moment of a run that says what is in them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::Unavailable;
+
+/// A place of a WebAssembly program that holds a variable or a part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A local of the function.
+    Local(u32),
+    /// A global of the module.
+    Global(u32),
+    /// A slot of the function's operand stack, from 0 at the bottom.
+    OperandStack(u32),
+    /// An address of memory 0.
+    Memory(u64),
+    /// Nowhere, but these are the bytes.
+    Value(Arc<[u8]>),
+    /// Nowhere.
+    OptimisedOut,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local(index) => write!(f, "local {index}"),
+            Self::Global(index) => write!(f, "global {index}"),
+            Self::OperandStack(index) => write!(f, "operand stack slot {index}"),
+            Self::Memory(address) => write!(f, "memory at 0x{address:x}"),
+            Self::Value(_) => write!(f, "a constant"),
+            Self::OptimisedOut => write!(f, "nowhere"),
+        }
+    }
+}
+
+/// Consecutive bytes of a variable that are in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The place.
+    pub place: Place,
+    /// The first of its bytes, from 0 at the least significant one. Always 0 for memory, whose address
+    /// says the same.
+    pub offset: u32,
+    /// How many bytes there are.
+    pub bytes: u64,
+}
+
+/// What a local, a global or a slot of the operand stack holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// The bits, zero beyond the type's width.
+    pub bits: u128,
+    /// The width of its WebAssembly type: 32, 64 or 128 bits.
+    pub width: u32,
+}
+
+impl Word {
+    /// The value of an `i32` or the bits of an `f32`.
+    pub fn w32(bits: u32) -> Self {
+        Self {
+            bits: bits.into(),
+            width: 32,
+        }
+    }
+
+    /// The value of an `i64` or the bits of an `f64`.
+    pub fn w64(bits: u64) -> Self {
+        Self {
+            bits: bits.into(),
+            width: 64,
+        }
+    }
+
+    /// The bits of a `v128`.
+    pub fn w128(bits: u128) -> Self {
+        Self { bits, width: 128 }
+    }
+}
+
+/// A moment of a run, in one activation of one function. What it does not know it says so: the answer is then
+/// [`Unavailable`], never a guess.
+pub trait Machine {
+    /// What a local holds.
+    fn local(&self, index: u32) -> Option<Word>;
+    /// What a global holds.
+    fn global(&self, index: u32) -> Option<Word>;
+    /// What a slot of the operand stack holds, 0 being the bottom one of the activation.
+    fn stack(&self, index: u32) -> Option<Word>;
+    /// Reads memory 0. `false` if the bytes are not all there or not known.
+    fn memory(&self, address: u64, into: &mut [u8]) -> bool;
+    /// What a local held when the function was entered. Only arguments are worth asking for.
+    fn at_entry(&self, local: u32) -> Option<Word> {
+        let _ = local;
+        None
+    }
+    /// The name of the function at an index of table 0, which is what a pointer to a function is.
+    fn function(&self, index: u64) -> Option<String> {
+        let _ = index;
+        None
+    }
+}
+
+/// No moment at all: it knows nothing. Enough to find what has a constant address or value.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Machine for Nothing {
+    fn local(&self, _: u32) -> Option<Word> {
+        None
+    }
+
+    fn global(&self, _: u32) -> Option<Word> {
+        None
+    }
+
+    fn stack(&self, _: u32) -> Option<Word> {
+        None
+    }
+
+    fn memory(&self, _: u64, _: &mut [u8]) -> bool {
+        false
+    }
+}
+
+impl Place {
+    /// What a local, global or slot holds.
+    pub(crate) fn word(&self, machine: &dyn Machine) -> Result<Word, Unavailable> {
+        let word = match self {
+            Self::Local(index) => machine.local(*index),
+            Self::Global(index) => machine.global(*index),
+            Self::OperandStack(index) => machine.stack(*index),
+            _ => None,
+        };
+        word.ok_or_else(|| Unavailable::Unknown(self.clone()))
+    }
+}
+
+impl Piece {
+    /// Reads some of the bytes; `into` must not reach beyond the piece.
+    fn read(&self, from: u64, into: &mut [u8], machine: &dyn Machine) -> Result<(), Unavailable> {
+        let start = usize::try_from(u64::from(self.offset) + from).unwrap_or(usize::MAX);
+        let end = start.saturating_add(into.len());
+        match &self.place {
+            Place::Memory(address) => {
+                let address = address.wrapping_add(from);
+                if !machine.memory(address, into) {
+                    return Err(Unavailable::OutsideMemory { address });
+                }
+            }
+            Place::Value(bytes) => {
+                let bits = 8 * bytes.len() as u32;
+                let found = bytes.get(start..end).ok_or(Unavailable::Narrow { bits })?;
+                into.copy_from_slice(found);
+            }
+            Place::OptimisedOut => return Err(Unavailable::OptimisedOut),
+            place => {
+                let word = place.word(machine)?;
+                let bytes = word.bits.to_le_bytes();
+                let bits = word.width;
+                let held = &bytes[..(bits as usize / 8).min(bytes.len())];
+                let found = held.get(start..end).ok_or(Unavailable::Narrow { bits })?;
+                into.copy_from_slice(found);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The pieces of a part of what `pieces` hold: `bytes` of them from `offset` on. What lies beyond is in no place, except
+/// that memory goes on behind an object of which it holds all: arrays of unknown length reach there.
+pub(crate) fn part(pieces: &[Piece], offset: u64, bytes: u64) -> Vec<Piece> {
+    if let [
+        Piece {
+            place: Place::Memory(address),
+            ..
+        },
+    ] = pieces
+    {
+        let place = Place::Memory(address.wrapping_add(offset));
+        return vec![Piece {
+            place,
+            offset: 0,
+            bytes,
+        }];
+    }
+    let mut found = Vec::new();
+    let (mut at, mut wanted, mut left) = (0u64, offset, bytes);
+    for piece in pieces {
+        let end = at.saturating_add(piece.bytes);
+        if left > 0 && wanted >= at && wanted < end {
+            let (skip, take) = (wanted - at, (end - wanted).min(left));
+            let mut own = Piece {
+                bytes: take,
+                ..piece.clone()
+            };
+            match &mut own.place {
+                Place::Memory(address) => *address = address.wrapping_add(skip),
+                // Nobody reads beyond 2³² bytes of a local or a constant: what does not exist stays out of reach.
+                _ => {
+                    own.offset = own
+                        .offset
+                        .saturating_add(u32::try_from(skip).unwrap_or(u32::MAX))
+                }
+            }
+            found.push(own);
+            (wanted, left) = (wanted + take, left - take);
+        }
+        at = end;
+    }
+    if left > 0 {
+        found.push(Piece {
+            place: Place::OptimisedOut,
+            offset: 0,
+            bytes: left,
+        });
+    }
+    found
+}
+
+/// Reads the first bytes that pieces hold.
+pub(crate) fn read(
+    pieces: &[Piece],
+    into: &mut [u8],
+    machine: &dyn Machine,
+) -> Result<(), Unavailable> {
+    let mut rest = into;
+    for piece in pieces {
+        let take = usize::try_from(piece.bytes)
+            .unwrap_or(usize::MAX)
+            .min(rest.len());
+        let (now, later) = rest.split_at_mut(take);
+        if take > 0 {
+            piece.read(0, now, machine)?;
+        }
+        rest = later;
+    }
+    if rest.is_empty() {
+        Ok(())
+    } else {
+        Err(Unavailable::OptimisedOut)
+    }
+}

@@ -1,0 +1,362 @@
+//! Values as trees and as text: `{ x = 3, name = 0x1040 "abc" }`.
+
+use std::cell::Cell;
+use std::fmt;
+
+use crate::object::Object;
+use crate::place::Machine;
+use crate::types::{Member, Record, TypeKind, TypeRef};
+use crate::{PathError, Unavailable, Variables};
+
+mod number;
+mod string;
+
+/// How much of a value is shown. What is left out is counted ([`Rendered::omitted`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many records, arrays and followed pointers may be in each other.
+    pub depth: u8,
+    /// How many elements of an array.
+    pub elements: u64,
+    /// How many bytes of a string; 0 for none.
+    pub string: usize,
+    /// How many pointers in a row are followed; strings always are.
+    pub pointers: u8,
+    /// How many parts in all.
+    pub parts: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            depth: 6,
+            elements: 32,
+            string: 128,
+            pointers: 0,
+            parts: 4096,
+        }
+    }
+}
+
+/// A value, or a part of one, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The name of the member, `[3]` for an element, `*` for what a pointer points to; nothing for the whole.
+    pub name: Option<String>,
+    /// The type's name.
+    pub type_name: String,
+    /// What it is.
+    pub shape: Shape,
+    /// The value, unless it consists of children; for a pointer to characters, with the string.
+    pub text: String,
+    /// The parts.
+    pub children: Vec<Self>,
+    /// How many further parts there are.
+    pub omitted: u64,
+}
+
+/// What a value is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A number, a name, a string.
+    Scalar,
+    /// An address; the child, if there is one, is what is there.
+    Pointer,
+    /// Named members.
+    Record,
+    /// One of several alternatives: the child, whose name is that of the alternative.
+    Variant,
+    /// Elements.
+    Sequence,
+    /// There is no value, and this is why.
+    Missing(Box<PathError>),
+}
+
+impl Variables<'_> {
+    /// What an object looks like. Parts without a value say why.
+    pub fn render(&self, object: &Object, limits: &Limits, machine: &dyn Machine) -> Rendered {
+        let renderer = Renderer {
+            variables: self,
+            limits,
+            machine,
+            left: Cell::new(limits.parts),
+        };
+        renderer.object(None, object, limits.depth, limits.pointers)
+    }
+}
+
+struct Renderer<'r, 'a> {
+    variables: &'r Variables<'a>,
+    limits: &'r Limits,
+    machine: &'r dyn Machine,
+    /// How many more parts may be shown.
+    left: Cell<usize>,
+}
+
+impl Renderer<'_, '_> {
+    /// Recursion is bounded by `depth`, which every step inwards makes smaller.
+    fn object(&self, name: Option<String>, object: &Object, depth: u8, pointers: u8) -> Rendered {
+        self.left.set(self.left.get().saturating_sub(1));
+        let type_name = self.variables.type_name(object.type_ref);
+        let mut rendered = Rendered {
+            name,
+            type_name: type_name.unwrap_or_else(|_| "<broken type>".into()),
+            shape: Shape::Scalar,
+            text: String::new(),
+            children: Vec::new(),
+            omitted: 0,
+        };
+        if let Err(why) = self.fill(&mut rendered, object, depth, pointers) {
+            rendered.shape = Shape::Missing(Box::new(why));
+        }
+        rendered
+    }
+
+    fn fill(
+        &self,
+        into: &mut Rendered,
+        object: &Object,
+        depth: u8,
+        pointers: u8,
+    ) -> Result<(), PathError> {
+        let plain = self.variables.plain(object.type_ref)?;
+        let described = self.variables.describe(plain)?;
+        match &described.kind {
+            TypeKind::Record(record) => return self.record(into, object, record, depth, pointers),
+            TypeKind::Array { .. } => return self.array(into, object, plain, depth, pointers),
+            TypeKind::Pointer { to, reference } => {
+                into.shape = Shape::Pointer;
+                let address =
+                    self.variables
+                        .bits(object, described.bytes.unwrap_or(4), self.machine)?;
+                into.text = self.pointer(address, *to)?;
+                let levels = if *reference {
+                    Some(pointers)
+                } else {
+                    pointers.checked_sub(1)
+                };
+                let sized = self.variables.size(*to)?.is_some();
+                if let (Some(levels), Some(depth), true, true) =
+                    (levels, depth.checked_sub(1), address != 0, sized)
+                    && self.left.get() > 0
+                {
+                    let pointee = self.variables.pointee(object, 0, self.machine)?;
+                    into.children
+                        .push(self.object(Some("*".into()), &pointee, depth, levels));
+                }
+            }
+            kind => {
+                let bytes = self.variables.sized(plain)?;
+                let bits = self.variables.bits(object, bytes, self.machine)?;
+                into.text = number::text(kind, described.name.as_deref(), bits, bytes, object.bits);
+            }
+        }
+        Ok(())
+    }
+
+    fn pointer(&self, address: u128, to: TypeRef) -> Result<String, PathError> {
+        let mut text = format!("0x{address:x}");
+        let pointee = self.variables.describe(self.variables.plain(to)?)?;
+        if address != 0 && self.limits.string > 0 && string::is_character(&pointee) {
+            let found = string::terminated(address as u64, self.limits.string, self.machine);
+            text.extend([" ".to_string(), found]);
+        } else if let TypeKind::Function { .. } = pointee.kind
+            && let Some(name) = self.machine.function(address as u64)
+        {
+            text = format!("{text} <{name}>");
+        }
+        Ok(text)
+    }
+
+    fn record(
+        &self,
+        into: &mut Rendered,
+        object: &Object,
+        record: &Record,
+        depth: u8,
+        pointers: u8,
+    ) -> Result<(), PathError> {
+        if record.declaration {
+            let type_name = into.type_name.clone();
+            return Err(PathError::Incomplete { type_name });
+        }
+        into.shape = Shape::Record;
+        let mut members: Vec<&Member> = record.members.iter().collect();
+        if members.is_empty() && record.variants.len() == 1 {
+            into.shape = Shape::Variant;
+        }
+        let mut missing = None;
+        for part in &record.variants {
+            match self.variables.active(object, part, self.machine) {
+                Ok(Some(active)) => members.extend(active),
+                Ok(None) => {
+                    missing = Some(Unavailable::Broken(
+                        "a discriminant that chooses no variant",
+                    ))
+                }
+                Err(why) => missing = Some(why),
+            }
+        }
+        if let Some(why) = missing {
+            return Err(why.into());
+        }
+        let Some(depth) = depth.checked_sub(1) else {
+            into.omitted = members.len() as u64;
+            return Ok(());
+        };
+        for (i, member) in members.iter().enumerate() {
+            if self.left.get() == 0 {
+                into.omitted = (members.len() - i) as u64;
+                break;
+            }
+            let child = self.child(object, member, depth, pointers)?;
+            into.children.push(child);
+        }
+        self.slice_text(into, object, record)
+    }
+
+    fn child(
+        &self,
+        object: &Object,
+        member: &Member,
+        depth: u8,
+        pointers: u8,
+    ) -> Result<Rendered, PathError> {
+        let name = match &member.name {
+            None if member.base => {
+                Some(format!("<{}>", self.variables.type_name(member.type_ref)?))
+            }
+            name => name.clone(),
+        };
+        Ok(match self.variables.member(object, member, self.machine) {
+            Ok(part) => self.object(name, &part, depth, pointers),
+            Err(why) => Rendered {
+                name,
+                type_name: self.variables.type_name(member.type_ref)?,
+                shape: Shape::Missing(Box::new(why.into())),
+                text: String::new(),
+                children: Vec::new(),
+                omitted: 0,
+            },
+        })
+    }
+
+    /// Rust's `&str` is a pointer to bytes and a length in DWARF; the pointer is shown with the string.
+    fn slice_text(
+        &self,
+        into: &mut Rendered,
+        object: &Object,
+        record: &Record,
+    ) -> Result<(), PathError> {
+        if into.type_name != "&str" || self.limits.string == 0 {
+            return Ok(());
+        }
+        let field = |name: &str| -> Result<Option<u64>, PathError> {
+            let Some(member) = record
+                .members
+                .iter()
+                .find(|member| member.name.as_deref() == Some(name))
+            else {
+                return Ok(None);
+            };
+            let part = self.variables.member(object, member, self.machine)?;
+            let bytes = self.variables.sized(member.type_ref)?;
+            Ok(u64::try_from(self.variables.bits(&part, bytes, self.machine)?).ok())
+        };
+        // Where a half is optimised out there is no string, and the children say so.
+        if let (Ok(Some(address)), Ok(Some(length))) = (field("data_ptr"), field("length"))
+            && let Some(pointer) = into
+                .children
+                .iter_mut()
+                .find(|child| child.name.as_deref() == Some("data_ptr"))
+        {
+            let found = string::counted(address, length, self.limits.string, self.machine);
+            pointer.text.extend([" ".to_string(), found]);
+        }
+        Ok(())
+    }
+
+    fn array(
+        &self,
+        into: &mut Rendered,
+        object: &Object,
+        plain: TypeRef,
+        depth: u8,
+        pointers: u8,
+    ) -> Result<(), PathError> {
+        let described = self.variables.describe(plain)?;
+        let Some((of, count)) = self.variables.elements(plain, &described) else {
+            return Ok(());
+        };
+        into.shape = Shape::Sequence;
+        // An array of unknown length has no elements to show; a path can still index it.
+        let Some(count) = count else {
+            return Err(PathError::Incomplete {
+                type_name: into.type_name.clone(),
+            });
+        };
+        let element = self.variables.describe(self.variables.plain(of)?)?;
+        if self.limits.string > 0 && count > 0 && string::is_character(&element) {
+            into.shape = Shape::Scalar;
+            into.text = string::array(&object.pieces, count, self.limits.string, self.machine)?;
+            return Ok(());
+        }
+        let depth = depth.checked_sub(1);
+        let shown = depth.map_or(0, |_| count.min(self.limits.elements));
+        into.omitted = count;
+        for index in 0..shown {
+            if self.left.get() == 0 {
+                break;
+            }
+            let part = self.variables.element(object, of, index)?;
+            let name = Some(format!("[{index}]"));
+            into.children
+                .push(self.object(name, &part, depth.unwrap_or(0), pointers));
+            into.omitted -= 1;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Rendered {
+    /// One line, as C would write it. Recursion is bounded by the depth that was rendered.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.shape, &self.children[..]) {
+            (Shape::Missing(why), _) => write!(f, "<{why}>"),
+            (Shape::Scalar, _) | (Shape::Pointer, []) => f.write_str(&self.text),
+            (Shape::Pointer, [pointee, ..]) => write!(f, "{} -> {pointee}", self.text),
+            (Shape::Variant, [chosen]) => {
+                f.write_str(chosen.name.as_deref().unwrap_or("_"))?;
+                let empty = chosen.shape == Shape::Record
+                    && chosen.children.is_empty()
+                    && chosen.omitted == 0;
+                if empty {
+                    Ok(())
+                } else {
+                    write!(f, " {chosen}")
+                }
+            }
+            (_, children) => {
+                if children.is_empty() && self.omitted == 0 {
+                    return f.write_str("{}");
+                }
+                f.write_str("{ ")?;
+                for (i, child) in children.iter().enumerate() {
+                    f.write_str(if i > 0 { ", " } else { "" })?;
+                    match &child.name {
+                        Some(name) if self.shape != Shape::Sequence => {
+                            write!(f, "{name} = {child}")?
+                        }
+                        _ => write!(f, "{child}")?,
+                    }
+                }
+                match (self.omitted, children.is_empty()) {
+                    (0, _) => {}
+                    (_, true) => f.write_str("…")?,
+                    (more, false) => write!(f, ", … {more} more")?,
+                }
+                f.write_str(" }")
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Numbers, names of constants, and what else fits in sixteen bytes.
+
+use super::string;
+use crate::types::{BitField, Encoding, TypeKind, cut};
+
+/// The text of a value. `bits` is zero above the value's width, which is that of the bit-field or of the type.
+pub(super) fn text(
+    kind: &TypeKind,
+    name: Option<&str>,
+    bits: u128,
+    bytes: u64,
+    field: Option<BitField>,
+) -> String {
+    let width = match field {
+        Some(field) => field.count,
+        None => 8 * bytes.min(16) as u32,
+    };
+    match kind {
+        TypeKind::Base(encoding) => base(*encoding, name, bits, width),
+        TypeKind::Enumeration {
+            enumerators,
+            signed,
+        } => {
+            let known = |value: u128| {
+                if width == 128 {
+                    value == bits
+                } else {
+                    value & !(u128::MAX << width) == bits
+                }
+            };
+            match enumerators
+                .iter()
+                .find(|(_, value)| known(cut(*value, Some(bytes))))
+            {
+                Some((name, _)) => name.clone(),
+                None if *signed => signed_value(bits, width).to_string(),
+                None => bits.to_string(),
+            }
+        }
+        _ => format!("0x{bits:x}"),
+    }
+}
+
+fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> String {
+    let character = || u32::try_from(bits).ok().and_then(char::from_u32);
+    match (encoding, width) {
+        (Encoding::Signed, _) => signed_value(bits, width).to_string(),
+        (Encoding::Unsigned, _) => bits.to_string(),
+        (Encoding::SignedChar | Encoding::UnsignedChar, _) => {
+            let value = if encoding == Encoding::SignedChar {
+                signed_value(bits, width).to_string()
+            } else {
+                bits.to_string()
+            };
+            // Above 127 a byte is a part of a character, or of another encoding.
+            match character().filter(char::is_ascii) {
+                Some(c) => format!("{value} {}", string::quoted_character(c)),
+                None => value,
+            }
+        }
+        (Encoding::Unicode, _) => match character() {
+            Some(c) if name == Some("char") => string::quoted_character(c),
+            Some(c) => format!("{bits} {}", string::quoted_character(c)),
+            None => bits.to_string(),
+        },
+        (Encoding::Boolean, _) => match bits {
+            0 => "false".into(),
+            1 => "true".into(),
+            // Not a truth value, so it is shown as it is.
+            other => other.to_string(),
+        },
+        (Encoding::Float, 32) => {
+            let value = f32::from_bits(bits as u32);
+            if value.is_nan() {
+                format!("nan(0x{bits:08x})")
+            } else {
+                format!("{value:?}")
+            }
+        }
+        (Encoding::Float, 64) => {
+            let value = f64::from_bits(bits as u64);
+            if value.is_nan() {
+                format!("nan(0x{bits:016x})")
+            } else {
+                format!("{value:?}")
+            }
+        }
+        _ => format!("0x{bits:0digits$x}", digits = width as usize / 4),
+    }
+}
+
+/// The value in two's complement of so many bits.
+fn signed_value(bits: u128, width: u32) -> i128 {
+    let unused = 128 - width.clamp(1, 128);
+    ((bits << unused) as i128) >> unused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_exact() {
+        let show = |encoding, bits, width| base(encoding, None, bits, width);
+        assert_eq!(show(Encoding::Signed, 0xffff_fffe, 32), "-2");
+        assert_eq!(show(Encoding::Signed, 0b101, 3), "-3");
+        assert_eq!(show(Encoding::Signed, u128::MAX - 4, 128), "-5");
+        assert_eq!(
+            show(Encoding::Unsigned, u128::MAX, 128),
+            u128::MAX.to_string()
+        );
+        assert_eq!(show(Encoding::SignedChar, 0x61, 8), "97 'a'");
+        assert_eq!(show(Encoding::SignedChar, 0xff, 8), "-1");
+        assert_eq!(show(Encoding::UnsignedChar, 10, 8), r"10 '\n'");
+        assert_eq!(base(Encoding::Unicode, Some("char"), 0xe9, 32), "'é'");
+        assert_eq!(show(Encoding::Unicode, 0xd800, 16), "55296");
+        assert_eq!(show(Encoding::Boolean, 1, 8), "true");
+        assert_eq!(show(Encoding::Boolean, 3, 8), "3");
+        assert_eq!(show(Encoding::Float, 0.1f32.to_bits().into(), 32), "0.1");
+        assert_eq!(
+            show(Encoding::Float, (-0.0f64).to_bits().into(), 64),
+            "-0.0"
+        );
+        assert_eq!(show(Encoding::Float, 0x7fc0_0001, 32), "nan(0x7fc00001)");
+        assert_eq!(show(Encoding::Float, 1, 128), format!("0x{:032x}", 1));
+    }
+}

@@ -1,0 +1,313 @@
+//! Values on the stack of a DWARF expression (DWARF 5, section 2.5.1).
+//!
+//! DWARF's generic type has the size of an address, 32 bits. Compilers for WebAssembly compute with 64-bit locals in the same way, so a
+//! value here is as wide as what it came from, and constants take the width of what they meet. Where that
+//! leaves open what the upper bits of a variable are, the answer is refused.
+
+use crate::Unavailable;
+
+/// How a value is understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A constant of the expression, of any width.
+    Constant {
+        /// Whether it was written as a signed number.
+        signed: bool,
+    },
+    /// So many bits without a type.
+    Word(u32),
+    /// A signed integer of so many bits.
+    Signed(u32),
+    /// An unsigned integer of so many bits.
+    Unsigned(u32),
+    /// A floating-point number of 32 or 64 bits.
+    Float(u32),
+}
+
+impl Kind {
+    pub(crate) fn width(self) -> u32 {
+        match self {
+            Self::Constant { .. } => 64,
+            Self::Word(width)
+            | Self::Signed(width)
+            | Self::Unsigned(width)
+            | Self::Float(width) => width,
+        }
+    }
+}
+
+/// A value: its bits are zero beyond its width, which is 1 to 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scalar {
+    pub(crate) bits: u64,
+    pub(crate) kind: Kind,
+}
+
+fn mask(width: u32) -> u64 {
+    u64::MAX >> (64 - width.clamp(1, 64))
+}
+
+impl Scalar {
+    pub(crate) fn new(bits: u64, kind: Kind) -> Self {
+        Self {
+            bits: bits & mask(kind.width()),
+            kind,
+        }
+    }
+
+    pub(crate) fn constant(bits: u64) -> Self {
+        Self::new(bits, Kind::Constant { signed: false })
+    }
+
+    pub(crate) fn signed(value: i64) -> Self {
+        Self::new(value as u64, Kind::Constant { signed: true })
+    }
+
+    /// The value, sign-extended from its width.
+    pub(crate) fn as_i64(self) -> i64 {
+        let unused = 64 - self.kind.width().clamp(1, 64);
+        ((self.bits << unused) as i64) >> unused
+    }
+
+    /// The bytes of a variable that has this value.
+    pub(crate) fn to_bytes(self, bytes: u64) -> Result<Vec<u8>, Unavailable> {
+        let width = self.kind.width();
+        let signed = match self.kind {
+            Kind::Constant { signed } => signed,
+            Kind::Signed(_) => true,
+            Kind::Unsigned(_) => false,
+            Kind::Word(_) | Kind::Float(_) if bytes.saturating_mul(8) > u64::from(width) => {
+                return Err(Unavailable::Narrow { bits: width });
+            }
+            Kind::Word(_) | Kind::Float(_) => false,
+        };
+        let wide = if signed {
+            i128::from(self.as_i64())
+        } else {
+            i128::from(self.bits)
+        };
+        let all = wide.to_le_bytes();
+        let taken = usize::try_from(bytes)
+            .ok()
+            .and_then(|bytes| all.get(..bytes));
+        Ok(taken.ok_or(Unavailable::Narrow { bits: 128 })?.to_vec())
+    }
+
+    /// An address: floats and 64-bit values beyond the address space are none.
+    pub(crate) fn address(self, address_bits: u32) -> Result<u64, Unavailable> {
+        match self.kind {
+            Kind::Float(_) => Err(Unavailable::Broken("a floating-point number as address")),
+            _ if self.bits <= mask(address_bits) => Ok(self.bits),
+            // Negative constants and the like wrap around in the address space.
+            Kind::Constant { .. } => Ok(self.bits & mask(address_bits)),
+            _ => Err(Unavailable::OutsideMemory { address: self.bits }),
+        }
+    }
+
+    /// `DW_OP_convert`.
+    pub(crate) fn convert(self, to: Kind) -> Result<Self, Unavailable> {
+        let from = self.kind;
+        if let Kind::Float(width) = from {
+            let value = if width == 32 {
+                f64::from(f32::from_bits(self.bits as u32))
+            } else {
+                f64::from_bits(self.bits)
+            };
+            return Self::from_float(value, to);
+        }
+        let wide = match from {
+            Kind::Constant { signed: true } | Kind::Signed(_) => i128::from(self.as_i64()),
+            // What the bits above mean is not said.
+            Kind::Word(width) if to.width() > width => {
+                return Err(Unavailable::Narrow { bits: width });
+            }
+            _ => i128::from(self.bits),
+        };
+        Ok(match to {
+            Kind::Float(32) => Self::new((wide as f32).to_bits().into(), to),
+            Kind::Float(_) => Self::new((wide as f64).to_bits(), to),
+            _ => Self::new(wide as u64, to),
+        })
+    }
+
+    fn from_float(value: f64, to: Kind) -> Result<Self, Unavailable> {
+        let outside = Unavailable::Broken("a floating-point number that does not fit the integer");
+        let bits = match to {
+            Kind::Float(32) => u64::from((value as f32).to_bits()),
+            Kind::Float(_) => value.to_bits(),
+            _ => {
+                let (low, high) = match to {
+                    Kind::Signed(width) => {
+                        (-(2f64.powi(width as i32 - 1)), 2f64.powi(width as i32 - 1))
+                    }
+                    _ => (0.0, 2f64.powi(to.width() as i32)),
+                };
+                let whole = value.trunc();
+                // Not a number is in no range.
+                if !(low..high).contains(&whole) {
+                    return Err(outside);
+                }
+                whole as i128 as u64
+            }
+        };
+        Ok(Self::new(bits, to))
+    }
+}
+
+/// An operation of two integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binary {
+    And,
+    Div,
+    Minus,
+    Mod,
+    Mul,
+    Or,
+    Plus,
+    Shl,
+    Shr,
+    Shra,
+    Xor,
+    Eq,
+    Ge,
+    Gt,
+    Le,
+    Lt,
+    Ne,
+}
+
+/// Applies an operation to the second and the top entry of the stack, as DWARF orders them.
+pub(crate) fn binary(
+    operation: Binary,
+    left: Scalar,
+    right: Scalar,
+    address_bits: u32,
+) -> Result<Scalar, Unavailable> {
+    let shift = matches!(operation, Binary::Shl | Binary::Shr | Binary::Shra);
+    let kind = match (left.kind, right.kind) {
+        (Kind::Float(_), _) | (_, Kind::Float(_)) => {
+            return Err(Unavailable::Unsupported("floating-point arithmetic"));
+        }
+        (Kind::Constant { .. }, Kind::Constant { .. }) => {
+            let fits = |s: Scalar| {
+                s.bits <= mask(address_bits)
+                    || (s.as_i64() < 0 && s.bits | mask(address_bits) == u64::MAX)
+            };
+            Kind::Word(if fits(left) && fits(right) {
+                address_bits
+            } else {
+                64
+            })
+        }
+        (Kind::Constant { .. }, kind) if !shift => kind,
+        (kind, Kind::Constant { .. }) => kind,
+        (left, right) if left == right => left,
+        (left, _) if shift && !matches!(left, Kind::Constant { .. }) => left,
+        _ => return Err(Unavailable::Broken("operands of different types")),
+    };
+    let width = kind.width();
+    let [a, b] = [left, right].map(|s| Scalar::new(s.bits, kind));
+    let compared = |holds: bool| Ok(Scalar::new(holds.into(), Kind::Word(address_bits)));
+    // Comparisons are signed unless the type says otherwise (DWARF 5, section 2.5.1.5).
+    let order = match kind {
+        Kind::Unsigned(_) => a.bits.cmp(&b.bits),
+        _ => a.as_i64().cmp(&b.as_i64()),
+    };
+    let signed = !matches!(kind, Kind::Unsigned(_));
+    let zero = Unavailable::Broken("a division by zero");
+    let bits = match operation {
+        Binary::And => a.bits & b.bits,
+        Binary::Or => a.bits | b.bits,
+        Binary::Xor => a.bits ^ b.bits,
+        Binary::Plus => a.bits.wrapping_add(b.bits),
+        Binary::Minus => a.bits.wrapping_sub(b.bits),
+        Binary::Mul => a.bits.wrapping_mul(b.bits),
+        Binary::Div if b.bits == 0 => return Err(zero),
+        Binary::Mod if b.bits == 0 => return Err(zero),
+        Binary::Div if signed => a.as_i64().wrapping_div(b.as_i64()) as u64,
+        Binary::Div => a.bits / b.bits,
+        // The remainder of generic values is unsigned, unlike their quotient.
+        Binary::Mod if matches!(kind, Kind::Signed(_)) => {
+            a.as_i64().wrapping_rem(b.as_i64()) as u64
+        }
+        Binary::Mod => a.bits % b.bits,
+        Binary::Shl if right.bits >= u64::from(width) => 0,
+        Binary::Shr if right.bits >= u64::from(width) => 0,
+        Binary::Shl => a.bits << right.bits,
+        Binary::Shr => a.bits >> right.bits,
+        Binary::Shra => (a.as_i64() >> right.bits.min(63)) as u64,
+        Binary::Eq => return compared(order.is_eq()),
+        Binary::Ne => return compared(order.is_ne()),
+        Binary::Ge => return compared(order.is_ge()),
+        Binary::Gt => return compared(order.is_gt()),
+        Binary::Le => return compared(order.is_le()),
+        Binary::Lt => return compared(order.is_lt()),
+    };
+    Ok(Scalar::new(bits, kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_come_from_what_is_computed_with() {
+        let word = |bits, width| Scalar::new(bits, Kind::Word(width));
+        let plus = |a, b| binary(Binary::Plus, a, b, 32);
+        // 32 bits wrap, 64 bits go on.
+        let low = plus(word(0xffff_ffff, 32), Scalar::constant(1)).unwrap();
+        assert_eq!(low, word(0, 32));
+        let high = plus(word(0xffff_ffff, 64), Scalar::constant(1)).unwrap();
+        assert_eq!(high, word(0x1_0000_0000, 64));
+        assert!(plus(word(1, 32), word(1, 64)).is_err());
+        // The sign is that of the width.
+        let less = binary(Binary::Lt, word(0xffff_ffff, 32), Scalar::constant(0), 32);
+        assert_eq!(less.unwrap().bits, 1);
+        let less = binary(Binary::Lt, word(0xffff_ffff, 64), Scalar::constant(0), 32);
+        assert_eq!(less.unwrap().bits, 0);
+        let shifted = binary(
+            Binary::Shra,
+            word(0x8000_0000, 32),
+            Scalar::constant(40),
+            32,
+        );
+        assert_eq!(shifted.unwrap().bits, 0xffff_ffff);
+    }
+
+    #[test]
+    fn bytes_that_are_not_said_are_refused() {
+        let narrow = Scalar::new(5, Kind::Word(32));
+        assert_eq!(narrow.to_bytes(4), Ok(vec![5, 0, 0, 0]));
+        assert_eq!(narrow.to_bytes(8), Err(Unavailable::Narrow { bits: 32 }));
+        assert_eq!(
+            Scalar::new(5, Kind::Unsigned(8)).to_bytes(2),
+            Ok(vec![5, 0])
+        );
+        assert_eq!(
+            Scalar::new(0xff, Kind::Signed(8)).to_bytes(2),
+            Ok(vec![255, 255])
+        );
+        assert_eq!(Scalar::signed(-1).to_bytes(16), Ok(vec![255; 16]));
+        assert!(Scalar::constant(1).to_bytes(1 << 40).is_err());
+    }
+
+    #[test]
+    fn conversions_keep_values_or_refuse() {
+        let word = Scalar::new(0xffff_fffe, Kind::Word(32));
+        let signed = word
+            .convert(Kind::Signed(32))
+            .unwrap()
+            .convert(Kind::Signed(64))
+            .unwrap();
+        assert_eq!(signed.as_i64(), -2);
+        assert!(word.convert(Kind::Signed(64)).is_err());
+        let float = signed.convert(Kind::Float(64)).unwrap();
+        assert_eq!(f64::from_bits(float.bits), -2.0);
+        assert!(float.convert(Kind::Unsigned(32)).is_err());
+        assert_eq!(float.convert(Kind::Signed(8)).unwrap().as_i64(), -2);
+        let bit = Scalar::new(3, Kind::Word(32))
+            .convert(Kind::Unsigned(1))
+            .unwrap();
+        assert_eq!(bit.bits, 1);
+    }
+}

@@ -1,0 +1,170 @@
+//! The scopes of a function: its blocks, what was inlined into it, and the variables of each.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use afterimage_ids::{FuncId, OrigOffset};
+use gimli::DwTag;
+
+use crate::DebugError;
+use crate::debug::{Debug, Entry, EntryId, Next};
+
+/// The scopes of one function. To ask about many offsets of a function, read it once.
+#[derive(Clone, Debug)]
+pub struct FunctionScopes {
+    /// The function.
+    pub func: FuncId,
+    pub(crate) body: Range<OrigOffset>,
+    pub(crate) entry: EntryId,
+    /// In the order of the entries, a scope before those in it. The first is the function's own.
+    pub(crate) scopes: Vec<Scope>,
+}
+
+/// A stretch of a function's source with variables of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Scope {
+    /// The scope around it; its own position for the first.
+    pub(crate) parent: u32,
+    pub(crate) depth: u32,
+    /// How many inlined calls it is in.
+    pub(crate) inlined: u32,
+    /// The entry of the inlined call, or of the function, that it is in.
+    pub(crate) function: EntryId,
+    /// The scope that this one is an instance of: it may have variables that this one lacks.
+    pub(crate) origin: Option<EntryId>,
+    /// Its code; `None` if it is where its parent is.
+    pub(crate) code: Option<Arc<[Range<OrigOffset>]>>,
+    pub(crate) variables: Vec<EntryId>,
+}
+
+impl FunctionScopes {
+    pub(crate) fn read(
+        debug: &Debug<'_>,
+        func: FuncId,
+        body: Range<OrigOffset>,
+        entry: EntryId,
+    ) -> Result<Self, DebugError> {
+        let mut scopes: Vec<Scope> = Vec::new();
+        // The open scopes with their depths among the entries.
+        let mut open: Vec<(isize, u32)> = Vec::new();
+        let mut ranges = debug.size();
+        debug.walk(
+            entry.unit,
+            Some(entry.offset),
+            interesting,
+            |depth, entry| {
+                while open.pop_if(|(own, _)| *own >= depth).is_some() {}
+                let parent = open.last().map(|(_, scope)| *scope);
+                match entry.tag {
+                    gimli::DW_TAG_variable | gimli::DW_TAG_formal_parameter => {
+                        if let Some(parent) = parent {
+                            scopes[parent as usize].variables.push(entry.id);
+                        }
+                        return Ok(Next::Over);
+                    }
+                    // Functions in functions have scopes of their own.
+                    gimli::DW_TAG_subprogram if parent.is_some() => return Ok(Next::Over),
+                    gimli::DW_TAG_subprogram
+                    | gimli::DW_TAG_lexical_block
+                    | gimli::DW_TAG_inlined_subroutine => {}
+                    // The parts of types are no variables of the function.
+                    _ => return Ok(Next::Over),
+                }
+                let scope = scope(
+                    debug,
+                    &entry,
+                    parent.map(|parent| (parent, &scopes[parent as usize])),
+                )?;
+                let count = scope.code.as_ref().map_or(0, |code| code.len());
+                let left = ranges.checked_sub(count);
+                ranges = left.ok_or(DebugError::TooMuch { what: "ranges" })?;
+                // Each takes at least a byte of a section of less than 4 GiB.
+                open.push((depth, scopes.len() as u32));
+                scopes.push(scope);
+                Ok(Next::Into)
+            },
+        )?;
+        Ok(Self {
+            func,
+            body,
+            entry,
+            scopes,
+        })
+    }
+
+    /// The scopes that an offset is in, innermost first. O(scopes · log ranges).
+    pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {
+        let mut inside = vec![false; self.scopes.len()];
+        let mut found = Vec::new();
+        for (i, scope) in self.scopes.iter().enumerate() {
+            let parent = i == 0 || inside[scope.parent as usize];
+            // The function's own code ends where its body does, whatever the entry says.
+            let own = scope.code.as_ref().filter(|_| i > 0);
+            inside[i] =
+                parent && own.is_none_or(|code| code.iter().any(|range| range.contains(&at)));
+            if inside[i] {
+                found.push(scope);
+            }
+        }
+        found.sort_by_key(|scope| std::cmp::Reverse(scope.depth));
+        found
+    }
+
+    /// The code of a scope: that of the nearest scope around it that has code of its own.
+    pub(crate) fn code(&self, scope: &Scope) -> Arc<[Range<OrigOffset>]> {
+        let mut scope = scope;
+        // Depths descend, so this ends.
+        while scope.code.is_none() && scope.depth > 0 {
+            scope = &self.scopes[scope.parent as usize];
+        }
+        match &scope.code {
+            Some(code) if scope.depth > 0 => code.clone(),
+            _ => [self.body.clone()].into(),
+        }
+    }
+}
+
+fn scope<'a>(
+    debug: &Debug<'a>,
+    entry: &Entry<'a>,
+    parent: Option<(u32, &Scope)>,
+) -> Result<Scope, DebugError> {
+    let code = debug.code(entry)?;
+    let call = entry.tag == gimli::DW_TAG_inlined_subroutine;
+    // A block without code of its own is where its parent is; an inlined call without code is nowhere.
+    let code = if call {
+        Some(code.unwrap_or_default())
+    } else {
+        code
+    };
+    let (depth, inlined, function) = match parent {
+        None => (0, 0, entry.id),
+        Some((_, around)) if call => (around.depth + 1, around.inlined + 1, entry.id),
+        Some((_, around)) => (around.depth + 1, around.inlined, around.function),
+    };
+    Ok(Scope {
+        parent: parent.map_or(0, |(parent, _)| parent),
+        depth,
+        inlined,
+        function,
+        origin: debug.origin(entry),
+        code,
+        variables: Vec::new(),
+    })
+}
+
+fn interesting(tag: DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_subprogram
+            | gimli::DW_TAG_lexical_block
+            | gimli::DW_TAG_inlined_subroutine
+            | gimli::DW_TAG_variable
+            | gimli::DW_TAG_formal_parameter
+            | gimli::DW_TAG_subroutine_type
+            | gimli::DW_TAG_structure_type
+            | gimli::DW_TAG_class_type
+            | gimli::DW_TAG_union_type
+            | gimli::DW_TAG_namespace
+    )
+}

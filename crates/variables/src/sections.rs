@@ -1,0 +1,92 @@
+//! Where the code and the debug sections of a module are.
+
+use std::ops::Range;
+
+use afterimage_ids::{FuncId, OrigOffset};
+use wasmparser::{Parser, Payload, TypeRef};
+
+/// The code section, the function bodies and the custom sections of a module.
+#[derive(Debug, Default)]
+pub(crate) struct Sections<'a> {
+    /// The code section's payload: DWARF counts addresses from its start.
+    code: Range<u32>,
+    /// The function bodies, ascending.
+    bodies: Vec<Range<OrigOffset>>,
+    /// How many functions are imported. They come first in the index space.
+    imported: u32,
+    custom: Vec<(&'a str, &'a [u8])>,
+    /// Whether all of the module could be read.
+    pub(crate) failure: Option<String>,
+}
+
+impl<'a> Sections<'a> {
+    pub(crate) fn read(bytes: &'a [u8]) -> Self {
+        let mut sections = Self::default();
+        if let Err(error) = sections.collect(bytes) {
+            sections.failure = Some(error.to_string());
+        }
+        sections
+    }
+
+    fn collect(&mut self, bytes: &'a [u8]) -> wasmparser::Result<()> {
+        // Modules of more than 4 GiB are refused before they come here.
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        for payload in Parser::new(0).parse_all(bytes) {
+            match payload? {
+                Payload::ImportSection(imports) => {
+                    for import in imports.into_imports() {
+                        let function =
+                            matches!(import?.ty, TypeRef::Func(_) | TypeRef::FuncExact(_));
+                        self.imported += u32::from(function);
+                    }
+                }
+                Payload::CodeSectionStart { range, .. } => {
+                    self.code = offset(range.start)..offset(range.end);
+                }
+                Payload::CodeSectionEntry(body) => {
+                    let range = body.range();
+                    let (start, end) = (offset(range.start), offset(range.end));
+                    self.bodies.push(OrigOffset(start)..OrigOffset(end));
+                }
+                Payload::CustomSection(custom) => self.custom.push((custom.name(), custom.data())),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The contents of the first custom section with this name; nothing if there is none.
+    pub(crate) fn custom(&self, name: &str) -> &'a [u8] {
+        let found = self.custom.iter().find(|(own, _)| *own == name);
+        found.map_or(&[], |(_, data)| data)
+    }
+
+    /// The body of a function that the module defines.
+    pub(crate) fn body(&self, func: FuncId) -> Option<Range<OrigOffset>> {
+        let index = func.as_u32().checked_sub(self.imported)?;
+        self.bodies.get(index as usize).cloned()
+    }
+
+    /// The address that DWARF gives an offset. `None` before the code section.
+    pub(crate) fn address(&self, offset: OrigOffset) -> Option<u64> {
+        offset.0.checked_sub(self.code.start).map(u64::from)
+    }
+
+    /// The code that a range of addresses means. `None` if it does not begin in a body: such addresses
+    /// stand for code that the linker removed ("tombstones": 0, −1, −2 and what follows them) or are wrong.
+    pub(crate) fn range(&self, from: u64, to: u64) -> Option<Range<OrigOffset>> {
+        let (from, to) = (self.offset(from)?, self.offset(to)?);
+        (from < to && self.body_at(from).is_some()).then_some(from..to)
+    }
+
+    /// The body that an offset lies in.
+    pub(crate) fn body_at(&self, at: OrigOffset) -> Option<&Range<OrigOffset>> {
+        let after = self.bodies.partition_point(|body| body.start <= at);
+        self.bodies[..after].last().filter(|body| at < body.end)
+    }
+
+    fn offset(&self, address: u64) -> Option<OrigOffset> {
+        let at = u32::try_from(address).ok()?.checked_add(self.code.start)?;
+        (at <= self.code.end).then_some(OrigOffset(at))
+    }
+}

@@ -1,0 +1,114 @@
+//! What a type is called, as C would write it.
+
+use super::{RecordKind, TypeKind, TypeRef, Types};
+use crate::DebugError;
+use crate::debug::Debug;
+
+use super::size::CHAIN;
+
+/// Functions as parameters are shown without their own parameters below this depth.
+const NESTED: u32 = 2;
+
+/// So many parameters of a function are shown.
+const PARAMETERS: usize = 16;
+
+impl Types {
+    /// The name of a type: `const node *`, `int[2][3]`, `int (*)(int, char *)`.
+    pub(crate) fn name(&self, debug: &Debug<'_>, type_ref: TypeRef) -> Result<String, DebugError> {
+        self.nested_name(debug, type_ref, NESTED)
+    }
+
+    fn nested_name(
+        &self,
+        debug: &Debug<'_>,
+        type_ref: TypeRef,
+        depth: u32,
+    ) -> Result<String, DebugError> {
+        // What stands where a variable's name would, growing outwards from there; and what stands before it all.
+        let (mut declarator, mut qualifiers) = (String::new(), String::new());
+        let mut at = type_ref;
+        for _ in 0..CHAIN {
+            let described = self.describe(debug, at)?;
+            let wrap = |declarator: &mut String| {
+                if declarator.starts_with(['*', '&']) || declarator.contains("::*") {
+                    *declarator = format!("({declarator})");
+                }
+            };
+            match &described.kind {
+                TypeKind::Alias {
+                    qualifier: Some(qualifier),
+                    of,
+                } => {
+                    let pointer =
+                        matches!(self.describe(debug, *of)?.kind, TypeKind::Pointer { .. });
+                    if pointer {
+                        declarator = format!("{qualifier} {declarator}");
+                    } else {
+                        qualifiers = format!("{qualifiers}{qualifier} ");
+                    }
+                    at = *of;
+                }
+                // rustc names its references, boxes and raw pointers.
+                TypeKind::Pointer { to, reference } if described.name.is_none() => {
+                    let sign = if *reference { '&' } else { '*' };
+                    declarator = format!("{sign}{}", declarator.trim_end());
+                    at = *to;
+                }
+                TypeKind::MemberPointer { to, of } => {
+                    let class = self.describe(debug, *of)?;
+                    let class = class.name.as_deref().unwrap_or("<anonymous>");
+                    declarator = format!("{class}::*{declarator}");
+                    at = *to;
+                }
+                TypeKind::Array {
+                    element,
+                    dimensions,
+                } => {
+                    wrap(&mut declarator);
+                    for dimension in dimensions {
+                        let count = dimension.map(|count| count.to_string()).unwrap_or_default();
+                        declarator = format!("{declarator}[{count}]");
+                    }
+                    at = *element;
+                }
+                TypeKind::Function { result, parameters } => {
+                    wrap(&mut declarator);
+                    let parameters = match depth.checked_sub(1) {
+                        None => "…".to_string(),
+                        Some(depth) => {
+                            let shown = parameters.iter().take(PARAMETERS);
+                            let names = shown.map(|p| self.nested_name(debug, *p, depth));
+                            let mut names = names.collect::<Result<Vec<_>, _>>()?;
+                            if parameters.len() > PARAMETERS {
+                                names.push("…".into());
+                            }
+                            names.join(", ")
+                        }
+                    };
+                    declarator = format!("{declarator}({parameters})");
+                    at = *result;
+                }
+                kind => {
+                    let own = described.name.as_deref().unwrap_or(match kind {
+                        TypeKind::Record(record) => match record.kind {
+                            RecordKind::Structure => "<anonymous struct>",
+                            RecordKind::Class => "<anonymous class>",
+                            RecordKind::Union => "<anonymous union>",
+                        },
+                        TypeKind::Enumeration { .. } => "<anonymous enum>",
+                        _ => "<unknown type>",
+                    });
+                    let space = if declarator.is_empty() || declarator.starts_with('[') {
+                        ""
+                    } else {
+                        " "
+                    };
+                    return Ok(format!("{qualifiers}{own}{space}{declarator}"));
+                }
+            }
+        }
+        Err(DebugError::Endless {
+            at: type_ref.entry.map_or(0, |entry| debug.at(entry)),
+        })
+    }
+}

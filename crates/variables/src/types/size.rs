@@ -1,0 +1,71 @@
+//! How many bytes a type takes.
+
+use super::{TypeKind, TypeRef, Types};
+use crate::DebugError;
+use crate::debug::Debug;
+
+/// No program writes types as long as this; circles are longer.
+pub(crate) const CHAIN: usize = 256;
+
+/// How many bytes a value takes. `None` for functions, incomplete types and arrays of unknown length.
+pub(crate) fn size(
+    types: &Types,
+    debug: &Debug<'_>,
+    type_ref: TypeRef,
+) -> Result<Option<u64>, DebugError> {
+    let mut times = 1u64;
+    let mut at = type_ref;
+    for _ in 0..CHAIN {
+        let described = types.describe(debug, at)?;
+        match &described.kind {
+            TypeKind::Alias { of, .. } => at = *of,
+            TypeKind::Array { .. } if described.bytes.is_some() => {
+                return Ok(described.bytes.and_then(|bytes| times.checked_mul(bytes)));
+            }
+            TypeKind::Array {
+                element,
+                dimensions,
+            } => {
+                let elements = dimensions
+                    .iter()
+                    .try_fold(times, |all, count| all.checked_mul((*count)?));
+                let Some(elements) = elements else {
+                    return Ok(None);
+                };
+                times = elements;
+                at = *element;
+            }
+            TypeKind::MemberPointer { to, .. } if described.bytes.is_none() => {
+                // Of data an offset; of functions two words (the Itanium C++ ABI, section 2.3).
+                let word = at.entry.map_or(4, |entry| {
+                    u64::from(debug.unit(entry.unit).header.address_size())
+                });
+                let function =
+                    matches!(types.describe(debug, *to)?.kind, TypeKind::Function { .. });
+                return Ok(times.checked_mul(if function { 2 * word } else { word }));
+            }
+            _ => return Ok(described.bytes.and_then(|bytes| times.checked_mul(bytes))),
+        }
+    }
+    Err(DebugError::Endless {
+        at: type_ref.entry.map_or(0, |entry| debug.at(entry)),
+    })
+}
+
+/// The type that a type is another name or a qualified form of.
+pub(crate) fn plain(
+    types: &Types,
+    debug: &Debug<'_>,
+    type_ref: TypeRef,
+) -> Result<TypeRef, DebugError> {
+    let mut at = type_ref;
+    for _ in 0..CHAIN {
+        match types.describe(debug, at)?.kind {
+            TypeKind::Alias { of, .. } => at = of,
+            _ => return Ok(at),
+        }
+    }
+    Err(DebugError::Endless {
+        at: type_ref.entry.map_or(0, |entry| debug.at(entry)),
+    })
+}
