@@ -93,7 +93,7 @@ macro_rules! vectors {
             /// The result's bits, from the operands' bits; operands that it does not have are ignored.
             ///
             /// Scalars take the lowest bits. What is above them is ignored in operands, and zero in results.
-            /// A lane's number counts modulo the number of lanes.
+            /// A lane's number counts modulo the number of lanes, a byte's modulo 32.
             pub fn eval(self, immediate: u128, operands: [u128; 3]) -> u128 {
                 let [first, second, third] = operands;
                 match self {

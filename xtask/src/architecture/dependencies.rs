@@ -32,6 +32,7 @@ const GRAPH: &str = "afterimage-graph";
 const PROGRAM: &str = "afterimage-program";
 const PLACEMENT: &str = "afterimage-placement";
 const PATHS: &str = "afterimage-paths";
+const NUMERIC: &str = "afterimage-numeric";
 const WPP: &str = "afterimage-wpp";
 const BASELINES: &str = "afterimage-baselines";
 const REWRITE: &str = "afterimage-rewrite";
@@ -50,11 +51,12 @@ const RULES: &[Rule] = &[
     pure(PLACEMENT, &[IDS, GRAPH, PROGRAM]),
     pure(PATHS, &[IDS, GRAPH, PROGRAM, PLACEMENT]),
     pure(REWRITE, &[IDS, GRAPH, PROGRAM, PLACEMENT, PATHS]),
+    pure(NUMERIC, &[]),
     pure(WPP, &[IDS]),
     pure(TRACE, &[IDS]),
     with_engine(
         RECORD,
-        &[IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE],
+        &[IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, NUMERIC],
     ),
     pure(QUERY, &[IDS, PROGRAM, WPP, TRACE]),
     pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),

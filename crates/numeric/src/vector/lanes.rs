@@ -91,6 +91,13 @@ pub(super) fn swizzle(a: [u8; 16], numbers: [u8; 16]) -> [u8; 16] {
     numbers.map(|i| a.get(usize::from(i)).copied().unwrap_or(0))
 }
 
+/// For each byte of the result, the byte with that number of `a`, then `b`. Numbers count modulo 32.
+#[inline(always)]
+pub(super) fn shuffle(a: [u8; 16], b: [u8; 16], numbers: [u8; 16]) -> [u8; 16] {
+    let both: [u8; 32] = concatenate(a, b);
+    numbers.map(|i| both[usize::from(i % 32)])
+}
+
 /// The half of the sum, rounded up.
 macro_rules! average {
     ($lane:ident, $wide:ident) => {

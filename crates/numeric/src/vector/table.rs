@@ -6,7 +6,7 @@ use wasmparser::{Operator, ValType};
 
 use super::lanes::{
     average, bits, canonical, compare, concatenate, dot_of_four, fused, high, low, pairs, products,
-    q15_product, replace, saturate, select, swizzle, zip,
+    q15_product, replace, saturate, select, shuffle, swizzle, zip,
 };
 use super::operand::{
     F32x4, F64x2, I8x16, I16x8, I32x4, I64x2, Operand, U8x16, U16x8, U32x4, U64x2,
@@ -15,7 +15,7 @@ use super::{Immediate, Kind};
 use crate::float::Float;
 
 vectors! {
-    I8x16Shuffle { lanes } "i8x16.shuffle" (a: U8x16, b: U8x16) -> U8x16 = lanes.map(|i| concatenate::<_, 16, 32>(a, b)[usize::from(i % 32)]);
+    I8x16Shuffle { lanes } "i8x16.shuffle" (a: U8x16, b: U8x16) -> U8x16 = shuffle(a, b, lanes);
     I8x16ExtractLaneS { lane } "i8x16.extract_lane_s" (a: I8x16) -> i32 = a[lane % 16].into();
     I8x16ExtractLaneU { lane } "i8x16.extract_lane_u" (a: U8x16) -> u32 = a[lane % 16].into();
     I8x16ReplaceLane { lane } "i8x16.replace_lane" (a: U8x16, b: u32) -> U8x16 = replace(a, lane, b as u8);

@@ -19,17 +19,30 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Of `width` bits, with long runs of equal bits more often than not: edges are among them.
+    /// Of `width` bits, with edges of integers and floats more often than not: long runs of equal bits, least and
+    /// greatest, halves and the limits of conversions.
     fn bits(&mut self, width: u32) -> u64 {
         let mask = u64::MAX >> (64 - width);
         let random = self.next();
         let run = (u64::MAX << (random % 64)) ^ (u64::MAX << (random / 64 % 64));
+        let small = (random / 64 % 5).wrapping_sub(2);
         let bits = match random >> 60 {
-            0..4 => self.next(),
-            4..8 => run,
-            8..10 => !run,
-            10..12 => run ^ 1 << (random / 4096 % 64),
-            12..14 => (random / 4096 % 5).wrapping_sub(2),
+            0..3 => self.next(),
+            3..6 => run,
+            6..7 => !run,
+            7..8 => run ^ 1 << (random / 4096 % 64),
+            8..9 => small,
+            9..10 => small.wrapping_add(1 << (width - 1)),
+            10..14 => {
+                let powers = [0, 0, 1, 2, 3, 4, 31, 32, 52, 63, 64];
+                let power = 2f64.powi(powers[random as usize % powers.len()]);
+                let more = [-1.0, -0.5, 0.0, 0.5][random as usize / 64 % 4];
+                let float = (power + more).copysign((random / 256 % 2) as f64 - 0.5);
+                match width {
+                    32 => u64::from((float as f32).to_bits()),
+                    _ => float.to_bits(),
+                }
+            }
             _ => run ^ self.next() & 0xff,
         };
         bits & mask

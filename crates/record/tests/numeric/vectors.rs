@@ -40,52 +40,70 @@ fn pack(width: u32, lanes: &[u64]) -> Vec<u128> {
     vectors.collect()
 }
 
-/// All pairs of edges, lane by lane, of every kind of lane; then edges in any order, and random ones. The third
-/// operands are chosen so that a fused product is nearly cancelled in some lanes.
-fn operands(random: &mut Random) -> Vec<[u128; 3]> {
-    let mut triples = Vec::new();
-    let mut lanes_of = |width: u32, edges: Vec<u64>, random: &mut Random| {
-        let pairs = edges
-            .iter()
-            .flat_map(|&a| edges.iter().map(move |&b| (a, b)));
-        let (mut firsts, mut seconds): (Vec<_>, Vec<_>) = pairs.unzip();
-        for _ in 0..4000 {
-            firsts.push(random.choose(&edges));
-            seconds.push(random.choose(&edges));
+/// Three operands.
+type Triple = [u128; 3];
+
+fn pack_triples(width: u32, lanes: [Vec<u64>; 3]) -> impl Iterator<Item = Triple> {
+    let [a, b, c] = lanes.map(|lanes| pack(width, &lanes));
+    a.into_iter().zip(b).zip(c).map(|((a, b), c)| [a, b, c])
+}
+
+/// All pairs of these lanes, then any of them; the third operand is any of them always.
+fn pairs(width: u32, edges: &[u64], random: &mut Random) -> impl Iterator<Item = Triple> {
+    let pairs = edges
+        .iter()
+        .flat_map(|&a| edges.iter().map(move |&b| (a, b)));
+    let (mut firsts, mut seconds): (Vec<_>, Vec<_>) = pairs.unzip();
+    for _ in 0..4000 {
+        firsts.push(random.choose(edges));
+        seconds.push(random.choose(edges));
+    }
+    let thirds = firsts.iter().map(|_| random.choose(edges)).collect();
+    pack_triples(width, [firsts, seconds, thirds])
+}
+
+/// Equal lanes: sums of neighbours have edges of their own.
+fn equal_lanes(width: u32, random: &mut Random) -> Vec<Triple> {
+    let least = 1u64 << (width - 1);
+    let edges = [0, 1, least - 1, least, least | (least - 1)];
+    let vectors = edges.map(|lane| pack(width, &vec![lane; 128 / width as usize])[0]);
+    let pairs = vectors
+        .iter()
+        .flat_map(|&a| vectors.iter().map(move |&b| (a, b)));
+    pairs.map(|(a, b)| [a, b, random.wide()]).collect()
+}
+
+/// Floats of like size, with a third that nearly cancels the product in every other lane.
+fn moderate_floats(width: u32, random: &mut Random) -> impl Iterator<Item = Triple> {
+    let mut lanes = [vec![], vec![], vec![]];
+    for i in 0..4000 {
+        let [a, b, c] = [(); 3].map(|()| moderate_float(width, random));
+        let minus_product = match width {
+            32 => u64::from((-f32::from_bits(a as u32) * f32::from_bits(b as u32)).to_bits()),
+            _ => (-f64::from_bits(a) * f64::from_bits(b)).to_bits(),
+        };
+        let c = if i % 2 == 0 { minus_product } else { c };
+        for (lanes, lane) in lanes.iter_mut().zip([a, b, c]) {
+            lanes.push(lane);
         }
-        let thirds = Vec::from_iter(firsts.iter().map(|_| random.choose(&edges)));
-        let [firsts, seconds, thirds] = [firsts, seconds, thirds].map(|lanes| pack(width, &lanes));
-        triples.extend((0..firsts.len()).map(|i| [firsts[i], seconds[i], thirds[i]]));
-    };
+    }
+    pack_triples(width, lanes)
+}
+
+/// Edges of every kind of lane, and random vectors.
+fn operands(random: &mut Random) -> Vec<Triple> {
+    let mut triples = Vec::new();
     for width in [8, 16, 32, 64] {
         let edges = integers(width, random);
-        lanes_of(width, edges, random);
+        triples.extend(pairs(width, &edges, random));
+        triples.extend(equal_lanes(width, random));
     }
     for width in [32, 64] {
         let edges = floats(width, random);
-        lanes_of(width, edges, random);
+        triples.extend(pairs(width, &edges, random));
+        triples.extend(moderate_floats(width, random));
     }
     triples.extend((0..1000).map(|_| [random.wide(), random.wide(), random.wide()]));
-    for width in [32, 64] {
-        let mut lanes = [vec![], vec![], vec![]];
-        for i in 0..4000 {
-            let [a, b] = [(); 2].map(|()| moderate_float(width, random));
-            let minus_product = match width {
-                32 => u64::from((-f32::from_bits(a as u32) * f32::from_bits(b as u32)).to_bits()),
-                _ => (-f64::from_bits(a) * f64::from_bits(b)).to_bits(),
-            };
-            let c = if i % 2 == 0 {
-                minus_product
-            } else {
-                moderate_float(width, random)
-            };
-            for (lanes, lane) in lanes.iter_mut().zip([a, b, c]) {
-                lanes.push(lane);
-            }
-        }
-        let [a, b, c] = lanes.map(|lanes| pack(width, &lanes));
-        triples.extend((0..a.len()).map(|i| [a[i], b[i], c[i]]));
-    }
     triples
 }
 
