@@ -18,14 +18,9 @@ enum Ends {
     Each(Box<[u64]>),
 }
 
-/// Appends a directory and the blocks, which end at `ends` in `blocks`.
-pub(crate) fn encode(ends: &[usize], blocks: &[u8], out: &mut Vec<u8>) {
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    let sizes: Vec<_> = ends
-        .iter()
-        .zip(starts)
-        .map(|(end, start)| (end - start) as u64)
-        .collect();
+/// Appends a directory and the blocks.
+pub(crate) fn encode(blocks: &[Vec<u8>], out: &mut Vec<u8>) {
+    let sizes: Vec<_> = blocks.iter().map(|block| block.len() as u64).collect();
     let (least, most) = sizes.iter().fold((u64::MAX, 0), |(least, most), &size| {
         (least.min(size), most.max(size))
     });
@@ -33,7 +28,7 @@ pub(crate) fn encode(ends: &[usize], blocks: &[u8], out: &mut Vec<u8>) {
     varint::put(out, least);
     out.push(width as u8);
     bits::pack(sizes.iter().map(|size| size - least), width, out);
-    out.extend_from_slice(blocks);
+    blocks.iter().for_each(|block| out.extend_from_slice(block));
 }
 
 impl<'a> Directory<'a> {

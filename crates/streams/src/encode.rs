@@ -1,7 +1,15 @@
 //! Codes a stream.
 
 use crate::block::{self, Nesting, runs};
-use crate::{BLOCK, Codec, blocks};
+use crate::primer::Primer;
+use crate::{BLOCK, Codec, blocks, predicted};
+
+/// Blocks of so few bytes are not tried with predictors.
+const SHORT: usize = 8;
+/// After so many blocks in a row that predictors did not make shorter, …
+const PATIENCE: u32 = 4;
+/// … they are tried on one block in so many.
+const PAUSE: usize = 8;
 
 /// Appends one coded stream to `out`: nothing for no values, 2 to 6 bytes for a constant or arithmetic one of small numbers.
 ///
@@ -15,30 +23,68 @@ pub fn encode(values: &[u64], out: &mut Vec<u8>) {
     }
     let start = out.len();
     let pieces = runs::pieces(values, BLOCK);
-    if let Some(pieces) = &pieces {
-        block::push(Codec::Runs, out, |out| {
-            runs::encode(pieces, Nesting::default(), out)
-        });
-        if out.len() - start <= 2 * values.len() / BLOCK {
-            // A block takes two bytes at least.
-            return;
+    let Some(pieces) = pieces else {
+        return block::push(Codec::Blocks, out, |out| encode_blocks(values, out));
+    };
+    block::push(Codec::Runs, out, |out| {
+        runs::encode(&pieces, Nesting::default(), out)
+    });
+    // A block takes two bytes at least.
+    if out.len() - start > 2 * values.len() / BLOCK {
+        block::keep_shorter(start, Codec::Blocks, out, |out| encode_blocks(values, out));
+    }
+}
+
+/// Appends a directory and blocks; the result is the tag's parameter.
+fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
+    let mut blocks: Vec<Vec<u8>> = values
+        .chunks(BLOCK)
+        .map(|chunk| {
+            let mut bytes = Vec::new();
+            block::encode_unpredicted(chunk, Nesting::default(), &mut bytes);
+            bytes
+        })
+        .collect();
+    let parameter = predict_blocks(values, &mut blocks);
+    blocks::encode(&blocks, out);
+    parameter
+}
+
+/// Replaces blocks by predicted ones where those are shorter; the result is the tag's parameter.
+fn predict_blocks(values: &[u64], blocks: &mut [Vec<u8>]) -> u8 {
+    if blocks.iter().all(|block| block.len() <= SHORT) {
+        return 0;
+    }
+    let primer = Primer::choose(blocks.len() as u64);
+    let block = |index: usize| &values[index * BLOCK..values.len().min((index + 1) * BLOCK)];
+    let mut model = primer.fresh();
+    let mut used = false;
+    for index in primer.indices() {
+        let index = index as usize;
+        used |= predict_block(block(index), &model, &mut blocks[index]);
+        model.train(block(index));
+    }
+    let mut failures = 0;
+    for (index, bytes) in blocks.iter_mut().enumerate() {
+        let pauses = failures >= PATIENCE && index % PAUSE != 0;
+        if bytes.len() <= SHORT || pauses || primer.contains(index as u64) {
+            continue;
+        }
+        if predict_block(block(index), &model, bytes) {
+            used = true;
+            failures = 0;
+        } else {
+            failures += 1;
         }
     }
-    let in_blocks = |out: &mut Vec<u8>| {
-        let mut bytes = Vec::new();
-        let ends: Vec<_> = values
-            .chunks(BLOCK)
-            .map(|chunk| {
-                block::encode(chunk, Nesting::default(), &mut bytes);
-                bytes.len()
-            })
-            .collect();
-        blocks::encode(&ends, &bytes, out);
-        0
-    };
-    if pieces.is_some() {
-        block::keep_shorter(start, Codec::Blocks, out, in_blocks);
-    } else {
-        block::push(Codec::Blocks, out, in_blocks);
-    }
+    if used { primer.parameter() } else { 0 }
+}
+
+/// Codes a block with predictors, if that is shorter.
+fn predict_block(values: &[u64], model: &predicted::Model, bytes: &mut Vec<u8>) -> bool {
+    let before = bytes.len();
+    block::keep_shorter(0, Codec::Predicted, bytes, |out| {
+        predicted::encode(values, model.clone(), false, out)
+    });
+    bytes.len() < before
 }

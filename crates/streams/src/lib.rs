@@ -28,6 +28,9 @@ mod codec;
 mod cursor;
 mod encode;
 mod error;
+mod explain;
+mod predicted;
+mod primer;
 mod stream;
 mod varint;
 
@@ -35,6 +38,7 @@ pub use codec::Codec;
 pub use cursor::Cursor;
 pub use encode::encode;
 pub use error::StreamError;
+pub use explain::{Part, explain};
 pub use stream::Stream;
 
 /// How many values a block holds, the last of a stream excepted.

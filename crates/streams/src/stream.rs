@@ -1,11 +1,15 @@
 //! A coded stream, opened for reading.
 
+use std::sync::OnceLock;
+
 use crate::block::runs::Piece;
 use crate::block::{self, Nesting, runs};
 use crate::blocks::Directory;
+use crate::predicted::Model;
+use crate::primer::{self, Primer};
 use crate::{BLOCK, Codec, Cursor, StreamError, varint};
 
-/// A coded stream. Nothing but a directory is decoded until values are asked for.
+/// A coded stream. Of a long one, nothing but a directory is decoded until values are asked for.
 #[derive(Debug)]
 pub struct Stream<'a> {
     len: u64,
@@ -17,8 +21,8 @@ pub struct Stream<'a> {
 enum Layout<'a> {
     /// No values, no bytes.
     Empty,
-    /// One block of any codec.
-    Single(&'a [u8]),
+    /// One block of any codec, decoded: only that tells where it ends.
+    Single(Box<[u64]>),
     /// Runs, of any length.
     Runs {
         pieces: Vec<Piece>,
@@ -26,7 +30,20 @@ enum Layout<'a> {
         ends: Vec<u64>,
     },
     /// Many blocks.
-    Blocks(Directory<'a>),
+    Blocks {
+        directory: Directory<'a>,
+        /// If some are predicted, what primes the predictors.
+        primer: Option<Primer>,
+        /// The model that all but the primer's blocks begin with, once it was needed.
+        model: OnceLock<Result<Box<Model>, StreamError>>,
+    },
+}
+
+/// What a stream is made of.
+pub(crate) enum Parts<'s, 'a> {
+    None,
+    One,
+    Blocks(&'s Directory<'a>),
 }
 
 impl<'a> Stream<'a> {
@@ -95,6 +112,20 @@ impl<'a> Stream<'a> {
         result
     }
 
+    /// How many blocks there are.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.len.div_ceil(BLOCK as u64)
+    }
+
+    /// What the stream is made of.
+    pub(crate) fn parts(&self) -> Parts<'_, 'a> {
+        match &self.layout {
+            Layout::Empty => Parts::None,
+            Layout::Single(_) | Layout::Runs { .. } => Parts::One,
+            Layout::Blocks { directory, .. } => Parts::Blocks(directory),
+        }
+    }
+
     /// How many values a block holds.
     pub(crate) fn block_len(&self, index: u64) -> usize {
         (self.len - index * BLOCK as u64).min(BLOCK as u64) as usize
@@ -104,15 +135,23 @@ impl<'a> Stream<'a> {
     pub(crate) fn load(&self, index: u64, out: &mut [u64]) -> Result<(), StreamError> {
         match &self.layout {
             Layout::Empty => Ok(()),
-            &Layout::Single(mut bytes) => block::decode(&mut bytes, out, Nesting::default()),
+            Layout::Single(values) => {
+                out.copy_from_slice(values);
+                Ok(())
+            }
             Layout::Runs { pieces, ends } => {
                 load_runs(pieces, ends, index * BLOCK as u64, out);
                 Ok(())
             }
-            Layout::Blocks(directory) => {
-                let mut bytes = directory.block(index);
-                block::decode(&mut bytes, out, Nesting::default())
-            }
+            Layout::Blocks {
+                directory,
+                primer,
+                model,
+            } => primer::decode(directory.block(index), out, || match *primer {
+                None => Err(StreamError::Malformed("predictions without a model")),
+                Some(primer) if primer.contains(index) => primer.model(directory, Some(index)),
+                Some(primer) => model.get_or_init(|| primer.model(directory, None)).clone(),
+            }),
         }
     }
 }
@@ -137,15 +176,23 @@ impl<'a> Layout<'a> {
                     .collect();
                 Ok(Self::Runs { pieces, ends })
             }
-            Codec::Blocks if len > BLOCK as u64 && parameter == 0 => {
-                Ok(Self::Blocks(Directory::decode(input, len)?))
+            Codec::Blocks if len > BLOCK as u64 => {
+                let blocks = len.div_ceil(BLOCK as u64);
+                let primer = match parameter {
+                    0 => None,
+                    _ => Some(Primer::from_parameter(parameter, blocks)?),
+                };
+                Ok(Self::Blocks {
+                    directory: Directory::decode(input, len)?,
+                    primer,
+                    model: OnceLock::new(),
+                })
             }
             _ if len <= BLOCK as u64 => {
-                // Only decoding tells where a block ends, and it is a short one.
                 *input = whole;
                 let mut values = vec![0; len as usize];
                 block::decode(input, &mut values, Nesting::default())?;
-                Ok(Self::Single(&whole[..whole.len() - input.len()]))
+                Ok(Self::Single(values.into()))
             }
             _ => Err(StreamError::Malformed("a long stream in one block")),
         }

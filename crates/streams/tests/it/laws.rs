@@ -1,6 +1,6 @@
 //! What holds of every stream: it comes back, from any place, in both directions.
 
-use afterimage_streams::{BLOCK, Stream, StreamError, encode};
+use afterimage_streams::{BLOCK, Stream, StreamError, encode, explain};
 use proptest::prelude::*;
 
 use crate::shapes::{Random, SHAPES};
@@ -14,6 +14,12 @@ fn check(values: &[u64], random: &mut Random) {
     let len = values.len() as u64;
     let stream = Stream::open(&bytes[1..], len).unwrap();
     assert_eq!((stream.len(), stream.coded_len()), (len, coded_len));
+    let parts = explain(&bytes[1..], len).unwrap();
+    assert_eq!(parts.iter().map(|part| part.values).sum::<u64>(), len);
+    assert_eq!(
+        parts.iter().map(|part| part.bytes).sum::<u64>(),
+        coded_len as u64
+    );
     let mut all = vec![3];
     stream.decode_all(&mut all).unwrap();
     assert_eq!(all[0], 3);

@@ -1,0 +1,57 @@
+//! What a stream's bytes are spent on.
+
+use crate::block;
+use crate::stream::Parts;
+use crate::{Codec, Stream, StreamError};
+
+/// A part of a coded stream, as [`explain`] tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The codec of a block; [`Codec::Blocks`] for what a stream of several has beside them.
+    pub codec: Codec,
+    /// How many values the block holds.
+    pub values: u64,
+    /// How many bytes it takes.
+    pub bytes: u64,
+}
+
+/// What the stream of `len` values with which `bytes` begin is made of, in order: blocks, and what tells them apart. The
+/// parts' bytes add up to [`Stream::coded_len`], their values to `len`. Values are not decoded, except those of streams of
+/// one block.
+///
+/// # Errors
+/// As [`Stream::open`].
+pub fn explain(bytes: &[u8], len: u64) -> Result<Vec<Part>, StreamError> {
+    let stream = Stream::open(bytes, len)?;
+    let coded_len = stream.coded_len() as u64;
+    let codec = |bytes: &[u8]| match bytes.first() {
+        Some(&tag) => Ok(block::untag(tag)?.0),
+        None => Err(StreamError::Truncated),
+    };
+    match stream.parts() {
+        Parts::None => Ok(Vec::new()),
+        Parts::One => Ok(vec![Part {
+            codec: codec(bytes)?,
+            values: len,
+            bytes: coded_len,
+        }]),
+        Parts::Blocks(directory) => {
+            let mut parts = vec![Part {
+                codec: Codec::Blocks,
+                values: 0,
+                bytes: coded_len,
+            }];
+            for index in 0..stream.blocks() {
+                let block = directory.block(index);
+                let bytes = block.len() as u64;
+                parts[0].bytes -= bytes;
+                parts.push(Part {
+                    codec: codec(block)?,
+                    values: stream.block_len(index) as u64,
+                    bytes,
+                });
+            }
+            Ok(parts)
+        }
+    }
+}

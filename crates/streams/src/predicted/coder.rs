@@ -1,0 +1,285 @@
+//! A binary range coder (Martin 1979, in the binary form of Rissanen and Langdon's arithmetic coding), 64 bits wide, with
+//! words of 32 bits.
+
+/// A probability, adapted to the decisions that were made with it.
+///
+/// The upper 22 bits are the probability of `true`, the lower 10 count the decisions: the first ones weigh most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probability(u32);
+
+impl Probability {
+    /// Before any decision.
+    pub(super) const EVEN: Self = Self(1 << 31);
+    const COUNT: u32 = (1 << 10) - 1;
+    /// From here on, each decision weighs one part in so many.
+    const LIMIT: u32 = 60;
+
+    /// In parts of 65536, never none nor all.
+    #[inline]
+    fn share(self) -> u64 {
+        u64::from(self.0 >> 16).clamp(16, 65_536 - 16)
+    }
+
+    #[inline]
+    fn adapt(&mut self, bit: bool) {
+        let count = self.0 & Self::COUNT;
+        let share = self.0 >> 10;
+        let weight = WEIGHTS[count as usize % WEIGHTS.len()];
+        let share = if bit {
+            share + ((u64::from((1 << 22) - 1 - share) * weight) >> 16) as u32
+        } else {
+            share - ((u64::from(share) * weight) >> 16) as u32
+        };
+        self.0 = share << 10 | (count + u32::from(count < Self::LIMIT));
+    }
+}
+
+/// One part in `count + 1.6`, of 65536.
+const WEIGHTS: [u64; 64] = {
+    let mut weights = [0; 64];
+    let mut count = 0;
+    while count < 64 {
+        weights[count] = 655_360 / (10 * count as u64 + 16);
+        count += 1;
+    }
+    weights
+};
+
+/// Makes one decision after the other: an [`Encoder`] writes those that it is given, a [`Decoder`] finds them, a [`Trainer`] only
+/// lets the model learn. With one interface for all, the model exists once, and cannot disagree with itself.
+pub(super) trait Coder {
+    /// A decision with the probability `share / 65536` of being true. A decoder does not look at `bit`.
+    fn decide(&mut self, bit: bool, share: u64) -> bool;
+
+    /// A decision with a probability that learns from it.
+    #[inline]
+    fn bit(&mut self, bit: bool, probability: &mut Probability) -> bool {
+        let bit = self.decide(bit, probability.share());
+        probability.adapt(bit);
+        bit
+    }
+
+    /// The lowest `count` bits of a number, all equally likely, `count <= 16`.
+    fn few(&mut self, value: u64, count: u32) -> u64;
+
+    /// The lowest `count` bits of a number, all equally likely.
+    #[inline]
+    fn raw(&mut self, value: u64, count: u32) -> u64 {
+        let (mut sum, mut left) = (0, count);
+        while left > 0 {
+            let taken = left.min(16);
+            left -= taken;
+            sum = sum << taken | self.few(value >> left & ((1 << taken) - 1), taken);
+        }
+        sum
+    }
+}
+
+/// Writes nothing.
+pub(super) struct Trainer;
+
+impl Coder for Trainer {
+    #[inline]
+    fn decide(&mut self, bit: bool, _: u64) -> bool {
+        bit
+    }
+
+    #[inline]
+    fn few(&mut self, value: u64, _: u32) -> u64 {
+        value
+    }
+}
+
+/// Writes decisions behind what `bytes` holds. The interval is `[low, low + range)`, with `range >= 2^32`
+/// before each decision.
+pub(super) struct Encoder<'b> {
+    low: u64,
+    range: u64,
+    bytes: &'b mut Vec<u8>,
+}
+
+impl<'b> Encoder<'b> {
+    pub(super) fn new(bytes: &'b mut Vec<u8>) -> Self {
+        Self {
+            low: 0,
+            range: u64::MAX,
+            bytes,
+        }
+    }
+
+    /// Adds to `low`. A carry runs into the bytes that are written: their value stays below 1.
+    #[inline]
+    fn add(&mut self, amount: u64) {
+        let (low, carry) = self.low.overflowing_add(amount);
+        self.low = low;
+        if carry {
+            for byte in self.bytes.iter_mut().rev() {
+                *byte = byte.wrapping_add(1);
+                if *byte != 0 {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Writes a word if it is known.
+    #[inline]
+    fn widen(&mut self) {
+        if self.range < 1 << 32 {
+            let word = (self.low >> 32) as u32;
+            self.bytes.extend_from_slice(&word.to_be_bytes());
+            self.low <<= 32;
+            self.range <<= 32;
+        }
+    }
+
+    /// Writes as many bytes as tell the interval if zeros follow.
+    pub(super) fn finish(mut self) {
+        for kept in 0..=8 {
+            let mask = u64::MAX.checked_shr(8 * kept).unwrap_or(0);
+            let rounded = self.low.wrapping_add(mask) & !mask;
+            if rounded.wrapping_sub(self.low) < self.range {
+                self.add(rounded.wrapping_sub(self.low));
+                let low = self.low.to_be_bytes();
+                self.bytes.extend_from_slice(&low[..kept as usize]);
+                return;
+            }
+        }
+    }
+}
+
+impl Coder for Encoder<'_> {
+    #[inline]
+    fn decide(&mut self, bit: bool, share: u64) -> bool {
+        let split = (self.range >> 16) * share;
+        if bit {
+            self.range = split;
+        } else {
+            self.add(split);
+            self.range -= split;
+        }
+        self.widen();
+        bit
+    }
+
+    #[inline]
+    fn few(&mut self, value: u64, count: u32) -> u64 {
+        self.range >>= count;
+        self.add(self.range * value);
+        self.widen();
+        value
+    }
+}
+
+/// Finds decisions. Behind the end there are zeros without end.
+pub(super) struct Decoder<'a> {
+    /// How far the bytes' value lies above the encoder's `low`.
+    offset: u64,
+    range: u64,
+    rest: &'a [u8],
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        let mut decoder = Self {
+            offset: 0,
+            range: u64::MAX,
+            rest: bytes,
+        };
+        decoder.offset = decoder.word() << 32;
+        decoder.offset |= decoder.word();
+        decoder
+    }
+
+    /// Takes a word if it is needed.
+    #[inline]
+    fn widen(&mut self) {
+        if self.range < 1 << 32 {
+            self.offset = self.offset << 32 | self.word();
+            self.range <<= 32;
+        }
+    }
+
+    #[inline]
+    fn word(&mut self) -> u64 {
+        if let Some((word, rest)) = self.rest.split_first_chunk() {
+            self.rest = rest;
+            return u64::from(u32::from_be_bytes(*word));
+        }
+        let mut word = [0; 4];
+        word[..self.rest.len()].copy_from_slice(self.rest);
+        self.rest = &[];
+        u64::from(u32::from_be_bytes(word))
+    }
+}
+
+impl Coder for Decoder<'_> {
+    #[inline]
+    fn decide(&mut self, _: bool, share: u64) -> bool {
+        let split = (self.range >> 16) * share;
+        let bit = self.offset < split;
+        if bit {
+            self.range = split;
+        } else {
+            self.offset = self.offset.wrapping_sub(split);
+            self.range -= split;
+        }
+        self.widen();
+        bit
+    }
+
+    #[inline]
+    fn few(&mut self, _: u64, count: u32) -> u64 {
+        self.range >>= count;
+        // Bytes of an encoder lie below the limit.
+        let value = (self.offset / self.range).min((1 << count) - 1);
+        self.offset = self.offset.wrapping_sub(value * self.range);
+        self.widen();
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::bits;
+
+    proptest! {
+        #[test]
+        fn decisions_come_back(decisions in prop::collection::vec((any::<bool>(), 16..65_520u64), 0..2000)) {
+            let mut bytes = vec![1, 255];
+            let mut encoder = Encoder::new(&mut bytes);
+            for &(bit, share) in &decisions {
+                encoder.decide(bit, share);
+                encoder.raw(share, share as u32 % 65);
+            }
+            encoder.finish();
+            prop_assert_eq!(&bytes[..2], &[1, 255]);
+            let mut decoder = Decoder::new(&bytes[2..]);
+            for &(bit, share) in &decisions {
+                prop_assert_eq!(decoder.decide(!bit, share), bit);
+                let count = share as u32 % 65;
+                prop_assert_eq!(decoder.raw(0, count), share & bits::mask(count));
+            }
+        }
+    }
+
+    #[test]
+    fn a_decision_costs_its_information() {
+        let mut bytes = Vec::new();
+        let mut encoder = Encoder::new(&mut bytes);
+        let mut probability = Probability::EVEN;
+        for at in 0..100_000 {
+            encoder.bit(at % 100 != 0, &mut probability);
+        }
+        encoder.finish();
+        let entropy = 100_000.0 * 0.0808 / 8.0;
+        assert!(
+            (bytes.len() as f64 / entropy - 1.0).abs() < 0.2,
+            "{}",
+            bytes.len()
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! A value that no prediction met, by its magnitude: how many bits it has, the bits below the leading one, and the lowest ones
+//! (alignment), are modelled, those between are not.
+
+use super::coder::{Coder, Probability};
+use crate::bits;
+
+/// Numbers of so many bits are modelled whole.
+const WHOLE: u32 = 8;
+/// So many bits below the leading one are modelled in longer numbers.
+const HIGH: u32 = 3;
+/// And so many lowest ones.
+const LOW: u32 = 3;
+
+/// The model of escaped numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Escapes {
+    /// A tree over the number of bits, 0 to 64.
+    lengths: [Probability; 128],
+    /// A tree over the numbers below 2^[`WHOLE`].
+    whole: [Probability; 1 << WHOLE],
+    /// For each number of bits, a tree over those below the leading one.
+    high: [[Probability; 1 << HIGH]; 65],
+    /// A tree over the lowest bits, the lowest first.
+    low: [Probability; 1 << LOW],
+}
+
+impl Escapes {
+    pub(super) fn new() -> Self {
+        Self {
+            lengths: [Probability::EVEN; 128],
+            whole: [Probability::EVEN; 1 << WHOLE],
+            high: [[Probability::EVEN; 1 << HIGH]; 65],
+            low: [Probability::EVEN; 1 << LOW],
+        }
+    }
+
+    /// Codes a number.
+    pub(super) fn code(&mut self, coder: &mut impl Coder, number: u64) -> u64 {
+        let len = descend(
+            coder,
+            &mut self.lengths,
+            u64::from(bits::length(number)),
+            7,
+            1,
+        ) as u32;
+        let below = len.saturating_sub(1);
+        if below == 0 {
+            return u64::from(len);
+        }
+        let lead = 1 << below.min(63);
+        if len <= WHOLE {
+            // All numbers of all these lengths are nodes of one tree.
+            return lead | descend(coder, &mut self.whole, number & (lead - 1), below, 1);
+        }
+        let below = below.min(63);
+        let high_at = below - HIGH;
+        let high = &mut self.high[len.min(64) as usize];
+        let high = descend(coder, high, number >> high_at & bits::mask(HIGH), HIGH, 1);
+        let middle = coder.raw(number >> LOW & bits::mask(high_at - LOW), high_at - LOW);
+        let mut low = 0;
+        let mut node = 1;
+        for at in 0..LOW {
+            let bit = coder.bit(number >> at & 1 == 1, &mut self.low[node]);
+            node = node << 1 | usize::from(bit);
+            low |= u64::from(bit) << at;
+        }
+        lead | high << high_at | middle << LOW | low
+    }
+}
+
+/// Codes the lowest `count` bits of a number, the highest first, each by what stands above it, from a tree's `node` down.
+#[inline]
+fn descend(
+    coder: &mut impl Coder,
+    tree: &mut [Probability],
+    number: u64,
+    count: u32,
+    mut node: usize,
+) -> u64 {
+    let start = node << count;
+    for at in (0..count).rev() {
+        let bit = coder.bit(number >> at & 1 == 1, &mut tree[node]);
+        node = node << 1 | usize::from(bit);
+    }
+    (node - start) as u64
+}

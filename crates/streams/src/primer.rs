@@ -1,0 +1,122 @@
+//! Blocks that prime the model of a long stream.
+//!
+//! A predictor that begins each block with empty tables learns the same again in each. So it begins with what it learnt
+//! from a few blocks, spread evenly over the stream: they are coded first, each by a model that knows those before it, and all
+//! others by one that knows them all.
+
+use crate::block::{self, Nesting};
+use crate::blocks::Directory;
+use crate::predicted::{self, Model};
+use crate::{BLOCK, Codec, StreamError, varint};
+
+/// Which blocks prime the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Primer {
+    /// How many.
+    count: u64,
+    /// Of how many in all.
+    blocks: u64,
+}
+
+impl Primer {
+    /// At most 2^this blocks prime a model.
+    const MOST_LOG: u8 = 3;
+
+    /// For a stream of so many blocks, at least two.
+    pub(crate) fn choose(blocks: u64) -> Self {
+        let log = (blocks / 3).max(1).ilog2().min(Self::MOST_LOG.into());
+        Self {
+            count: 1 << log,
+            blocks,
+        }
+    }
+
+    /// The tag's parameter, which is not 0.
+    pub(crate) fn parameter(self) -> u8 {
+        1 + self.count.ilog2() as u8
+    }
+
+    /// From the tag's parameter, which is not 0.
+    pub(crate) fn from_parameter(parameter: u8, blocks: u64) -> Result<Self, StreamError> {
+        let log = parameter - 1;
+        if log > Self::MOST_LOG || 1 << log >= blocks {
+            return Err(StreamError::Malformed(
+                "more blocks to learn from than there are",
+            ));
+        }
+        Ok(Self {
+            count: 1 << log,
+            blocks,
+        })
+    }
+
+    /// The blocks, in order.
+    pub(crate) fn indices(self) -> impl Iterator<Item = u64> {
+        // Divided first: no stream is too long for it.
+        let (step, rest) = (self.blocks / self.count, self.blocks % self.count);
+        (0..self.count).map(move |at| at * step + at * rest / self.count)
+    }
+
+    /// The model before it learns.
+    pub(crate) fn fresh(self) -> Model {
+        Model::fresh((self.count as usize + 1) * BLOCK)
+    }
+
+    /// The model for a block, if that is among those it learns from; otherwise, the model that learnt from all.
+    ///
+    /// Time: that of decoding and learning the blocks.
+    pub(crate) fn model(
+        self,
+        directory: &Directory<'_>,
+        before: Option<u64>,
+    ) -> Result<Model, StreamError> {
+        let mut model = self.fresh();
+        let mut values = [0; BLOCK];
+        for index in self.indices().take_while(|&index| Some(index) != before) {
+            // None is the last one, the only one that may be shorter.
+            decode(directory.block(index), &mut values, || Ok(model.clone()))?;
+            model.train(&values);
+        }
+        Ok(model)
+    }
+
+    /// Whether a block is among those the model learns from.
+    pub(crate) fn contains(self, index: u64) -> bool {
+        self.indices().any(|other| other == index)
+    }
+}
+
+/// Decodes a block, with a model if it is predicted.
+pub(crate) fn decode(
+    bytes: &[u8],
+    out: &mut [u64],
+    model: impl FnOnce() -> Result<Model, StreamError>,
+) -> Result<(), StreamError> {
+    let mut input = bytes;
+    match block::untag(varint::byte(&mut input)?)? {
+        (Codec::Predicted, parameter) => predicted::decode(&mut input, parameter, model()?, out),
+        _ => {
+            input = bytes;
+            block::decode(&mut input, out, Nesting::default())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_block_primes_nothing() {
+        for blocks in (2..100).chain([1 << 20, u64::MAX >> 10]) {
+            let primer = Primer::choose(blocks);
+            let indices: Vec<_> = primer.indices().collect();
+            assert!(indices.is_sorted_by(|a, b| a < b), "{blocks}: {indices:?}");
+            assert!(indices.iter().all(|&index| index + 1 < blocks));
+            assert_eq!(
+                Primer::from_parameter(primer.parameter(), blocks),
+                Ok(primer)
+            );
+        }
+    }
+}
