@@ -150,7 +150,10 @@ impl<'a> Stream<'a> {
             } => primer::decode(directory.block(index), out, || match *primer {
                 None => Err(StreamError::Malformed("predictions without a model")),
                 Some(primer) if primer.contains(index) => primer.model(directory, Some(index)),
-                Some(primer) => model.get_or_init(|| primer.model(directory, None)).clone(),
+                Some(primer) => {
+                    let primed = || primer.model(directory, None).map(Box::new);
+                    model.get_or_init(primed).clone().map(|model| *model)
+                }
             }),
         }
     }
