@@ -1,0 +1,121 @@
+//! How much work it is to compute a value from what is stored: counted in evaluations of nodes, from above.
+
+use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
+
+use super::KEPT;
+use crate::model::{NodeModel, ReadFrom, WriteTo, read_from, write_to};
+
+/// A set of inputs of a node. The last bit stands for all from its position on.
+pub(super) type Mask = u64;
+
+fn bit(input: usize) -> Mask {
+    1 << input.min(63)
+}
+
+/// The inputs that values of a node depend on.
+#[derive(Debug)]
+pub(super) struct Masks {
+    /// Per instruction: for a read, those that its address needs; for a write, those that what is written needs; else those of its result.
+    pub insts: Box<[Mask]>,
+    /// Per output of the node.
+    pub outputs: Box<[Mask]>,
+    /// Per argument or result at the node's end.
+    pub end: Box<[Mask]>,
+}
+
+impl Masks {
+    /// O(instructions).
+    pub(super) fn new(code: &NodeCode, model: &NodeModel) -> Self {
+        let mut insts: Vec<Mask> = Vec::with_capacity(code.insts.len());
+        let first = code.first_result();
+        let of = |register: Register, insts: &[Mask]| -> Mask {
+            if register < code.variables {
+                model.of_variable(register).map_or(0, bit)
+            } else if register < first {
+                0
+            } else {
+                let inst = (register - first) as usize;
+                match read_from(code.insts[inst].code) {
+                    Some(_) => bit(model.of_read(inst)),
+                    None => insts[inst],
+                }
+            }
+        };
+        for (position, inst) in code.insts.iter().enumerate() {
+            let mut operands = [inst.a, inst.b, inst.c];
+            let count = match (read_from(inst.code), write_to(inst.code)) {
+                (Some(ReadFrom::Memory), _) => 1,
+                (Some(_), _) => 0,
+                (_, Some(WriteTo::Memory(_))) => {
+                    operands[0] = inst.b;
+                    1
+                }
+                (_, Some(WriteTo::Global)) => 1,
+                (_, Some(WriteTo::Many | WriteTo::Copy)) => 2,
+                _ => match inst.code {
+                    Code::Scalar(scalar) => scalar.arity(),
+                    Code::Vector(_) => {
+                        let extra = code.vector(position).map_or(0, |extra| extra.c);
+                        operands[2] = extra;
+                        3
+                    }
+                    Code::Select | Code::SelectVector => 3,
+                    Code::RefIsNull => 1,
+                    _ => 0,
+                },
+            };
+            let mask = operands[..count]
+                .iter()
+                .fold(0, |mask, &register| mask | of(register, &insts));
+            insts.push(mask);
+        }
+        let outputs = code.outputs.iter();
+        let outputs = outputs.map(|&(_, register)| of(register, &insts)).collect();
+        let end: &[Register] = match &code.end {
+            NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. } => arguments,
+            NodeEnd::Return(values) => values,
+            _ => &[],
+        };
+        let end = end.iter().map(|&register| of(register, &insts)).collect();
+        Self {
+            insts: insts.into(),
+            outputs,
+            end,
+        }
+    }
+}
+
+/// What the inputs of a node's execution cost.
+pub(super) struct Costs([u32; 64]);
+
+impl Costs {
+    pub(super) fn new() -> Self {
+        Self([0; 64])
+    }
+
+    /// Before an execution of a node with so many inputs.
+    #[inline]
+    pub(super) fn clear(&mut self, inputs: usize) {
+        self.0[..inputs.min(64)].fill(0);
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, input: usize, cost: u32) {
+        if input < 63 {
+            self.0[input] = cost;
+        } else {
+            self.0[63] = (self.0[63] + cost).min(KEPT);
+        }
+    }
+
+    /// What a value costs that depends on these inputs.
+    #[inline]
+    pub(super) fn of(&self, mut mask: Mask) -> u32 {
+        let mut cost = 0;
+        while mask != 0 {
+            cost += self.0[mask.trailing_zeros() as usize];
+            mask &= mask - 1;
+        }
+        cost.min(KEPT)
+    }
+}

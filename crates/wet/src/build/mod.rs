@@ -1,0 +1,454 @@
+//! Building a whole execution trace: the run is followed, and of every input is told where it comes from.
+
+mod buffers;
+mod costs;
+mod patterns;
+pub(crate) mod run;
+mod shadow;
+mod sites;
+mod variables;
+
+use afterimage_ids::{EntityRef, FuncId, NodeId, PrimaryMap};
+use afterimage_machine::{Caller, NodeCode, NodeEnd, Observer, Range};
+
+use std::sync::Arc;
+
+use crate::model::{NodeModel, ReadFrom, WriteTo};
+pub(crate) use buffers::{Buffers, Column, Copies, Executions};
+use costs::{Costs, Masks};
+pub(crate) use patterns::{Pattern, Patterns};
+use shadow::{Entry, Shadow};
+pub(crate) use sites::Numbers;
+use sites::{Def, HOST, MOST_EXECUTIONS, MOST_SITES, Site};
+use variables::Activations;
+
+/// How many steps back within its activation the definition of a variable is looked for.
+pub(crate) const NEAR: u64 = 64;
+/// A value is kept if it would take more evaluations of nodes than this to compute it.
+const DEAREST: u32 = 200;
+/// What is never computed.
+const KEPT: u32 = 250;
+
+/// The nodes as the builder knows them.
+struct Known {
+    model: NodeModel,
+    masks: Masks,
+    /// The number of its first input among all nodes' inputs.
+    inputs: u32,
+    /// The site of its first write.
+    sites: u32,
+    /// How often it was executed.
+    count: u64,
+}
+
+/// Watches a machine, and collects what is to be stored.
+pub(crate) struct Builder {
+    known: PrimaryMap<NodeId, Known>,
+    numbers: Arc<Numbers>,
+    memories: Vec<Shadow>,
+    globals: Vec<Entry>,
+    activations: Activations,
+    /// The node that is being executed.
+    node: NodeId,
+    costs: Costs,
+    /// The inputs whose values are to be kept, of this execution.
+    cuts: Vec<u32>,
+    /// Where an input's column is, plus 1.
+    of_input: Vec<u32>,
+    buffers: Buffers,
+    /// Calls of the host so far.
+    host_calls: u64,
+    /// Parts of the load at hand.
+    parts: Vec<(u8, Def)>,
+    /// Executed instructions.
+    pub(crate) statements: u64,
+    /// A number does not fit into a definition.
+    pub(crate) overflow: bool,
+}
+
+impl Builder {
+    /// Before the run.
+    pub(crate) fn new(codes: &PrimaryMap<NodeId, NodeCode>, memories: usize, globals: usize) -> Self {
+        let mut known = PrimaryMap::with_capacity(codes.len());
+        let outside = Site {
+            node: NodeId::new(0),
+            write: 0,
+        };
+        // What is there before the run, and the host.
+        let mut sites = vec![outside; HOST as usize + 1];
+        let mut inputs = 0;
+        let mut first_inputs = Vec::with_capacity(codes.len());
+        for (node, code) in codes.iter() {
+            let model = NodeModel::new(code);
+            let masks = Masks::new(code, &model);
+            let first = sites.len() as u32;
+            sites.extend((0..model.writes.len() as u32).map(|write| Site { node, write }));
+            let count = model.inputs() as u32;
+            known.push(Known {
+                model,
+                masks,
+                inputs,
+                sites: first,
+                count: 0,
+            });
+            first_inputs.push(inputs);
+            inputs += count;
+        }
+        Self {
+            known,
+            overflow: sites.len() > MOST_SITES,
+            numbers: Arc::new(Numbers {
+                sites,
+                inputs: first_inputs,
+            }),
+            memories: (0..memories).map(|_| Shadow::default()).collect(),
+            globals: vec![Entry::default(); globals],
+            activations: Activations::default(),
+            node: NodeId::new(0),
+            costs: Costs::new(),
+            cuts: Vec::new(),
+            of_input: vec![0; inputs as usize],
+            buffers: Buffers::default(),
+            host_calls: 0,
+            parts: Vec::new(),
+            statements: 0,
+        }
+    }
+
+    /// What was written before this moment is not to be asked for: the window begins.
+    pub(crate) fn begin(&mut self) {
+        self.take();
+        self.statements = 0;
+        self.memories.iter_mut().for_each(Shadow::keep);
+        self.activations.keep();
+        for global in &mut self.globals {
+            global.cost = KEPT as u8;
+        }
+    }
+
+    /// How many numbers wait to be written.
+    pub(crate) fn size(&self) -> usize {
+        self.buffers.size
+    }
+
+    /// Takes what waits to be written.
+    pub(crate) fn take(&mut self) -> Buffers {
+        for column in &self.buffers.columns {
+            self.of_input[column.input as usize] = 0;
+        }
+        std::mem::take(&mut self.buffers)
+    }
+
+    /// What the numbers of inputs and sites stand for.
+    pub(crate) fn numbers(&self) -> Arc<Numbers> {
+        Arc::clone(&self.numbers)
+    }
+
+    #[inline]
+    fn column(&mut self, input: usize) -> &mut Column {
+        let known = &self.known[self.node];
+        let input = known.inputs + input as u32;
+        let place = &mut self.of_input[input as usize];
+        let columns = &mut self.buffers.columns;
+        if *place == 0 {
+            columns.push(Column {
+                input,
+                first: known.count,
+                ..Column::default()
+            });
+            *place = columns.len() as u32;
+        }
+        &mut columns[*place as usize - 1]
+    }
+
+    /// An input has this cost, unless it is cut.
+    #[inline]
+    fn input(&mut self, input: usize, cost: u32) {
+        if cost > DEAREST {
+            self.cuts.push(input as u32);
+        } else {
+            self.costs.set(input, cost);
+        }
+    }
+
+    /// A read comes from one write.
+    #[inline]
+    fn label(&mut self, input: usize, def: Def) {
+        let count = self.executions(def);
+        let column = self.column(input);
+        column.patterns.push(def.place());
+        if column.pieces.is_empty() {
+            column.pieces.push(Executions::default());
+        }
+        column.pieces[0].push(def.execution(), count);
+        self.buffers.size += 1;
+    }
+
+    /// A read comes from several writes, which are in `parts`.
+    fn labels(&mut self, input: usize) {
+        let parts = std::mem::take(&mut self.parts);
+        let places = Vec::from_iter(parts.iter().map(|&(length, def)| (length, def.place())));
+        let pattern = self.buffers.patterns.number(&places);
+        let counts = Vec::from_iter(parts.iter().map(|&(_, def)| self.executions(def)));
+        let column = self.column(input);
+        column.patterns.push(pattern);
+        if column.pieces.len() < parts.len() {
+            column.pieces.resize(parts.len(), Executions::default());
+        }
+        for ((piece, &(_, def)), count) in column.pieces.iter_mut().zip(&parts).zip(counts) {
+            piece.push(def.execution(), count);
+        }
+        self.buffers.size += parts.len();
+        self.parts = parts;
+    }
+
+    /// How often the node of a definition was executed so far.
+    #[inline]
+    fn executions(&self, def: Def) -> u64 {
+        match def.site() {
+            0 => 0,
+            HOST => self.host_calls,
+            site => self.known[self.numbers.sites[site as usize].node].count,
+        }
+    }
+
+    /// What it costs to compute what a definition wrote, and to get at it.
+    fn cost_of(&self, entry: Entry, address: u32) -> u32 {
+        match entry.def.site() {
+            HOST => KEPT,
+            // It is in the module, at an address that has to be computed.
+            sites::INITIAL => address + 1,
+            _ => u32::from(entry.cost) + 1,
+        }
+    }
+
+    /// Splits a range by who wrote it.
+    fn split(&mut self, range: Range) -> u32 {
+        let shadow = &self.memories[range.memory as usize];
+        let mut cost = 0;
+        self.parts.clear();
+        for i in 0..range.length {
+            let entry = shadow.byte(range.address + i);
+            if let Some((length, def)) = self.parts.last_mut()
+                && def.fits(u64::from(*length) + 1)
+                && def.at(u64::from(*length)) == entry.def
+            {
+                *length += 1;
+                continue;
+            }
+            cost += match entry.def.site() {
+                HOST => KEPT,
+                _ => u32::from(entry.cost) + 1,
+            };
+            self.parts.push((1, entry.def));
+        }
+        cost
+    }
+
+    fn written(&self, inst: usize) -> (u32, u32) {
+        let known = &self.known[self.node];
+        let write = known.model.ordinal(inst).unwrap_or(0) as u32;
+        (known.sites + write, self.costs.of(known.masks.insts[inst]))
+    }
+}
+
+impl Observer for Builder {
+    #[inline]
+    fn node(&mut self, node: NodeId, code: &NodeCode) {
+        self.node = node;
+        self.cuts.clear();
+        self.statements += code.insts.len() as u64;
+        let known = &mut self.known[node];
+        known.count += 1;
+        let count = known.count;
+        self.overflow |= count > MOST_EXECUTIONS;
+        self.costs.clear(known.model.inputs());
+        let step = self
+            .activations
+            .node(node, count, code.variables as usize);
+        for (input, &variable) in code.inputs.iter().enumerate() {
+            let written = self.activations.get(variable);
+            if step - written.step > NEAR {
+                let ago = self.known[written.node].count;
+                let column = self.column(input);
+                let (node, execution) = (written.node.as_u32(), written.execution);
+                if column.far_nodes.last() != Some(&node)
+                    || column.far.absolute.last() != Some(&execution)
+                {
+                    column.far_at.push(count);
+                    column.far_nodes.push(node);
+                    column.far.push(execution, ago);
+                    self.buffers.size += 1;
+                }
+            }
+            self.input(input, written.cost + 1);
+        }
+    }
+
+    #[inline]
+    fn read(&mut self, inst: usize, range: Range) {
+        let known = &self.known[self.node];
+        let input = known.model.of_read(inst);
+        let address = self.costs.of(known.masks.insts[inst]);
+        let shadow = &self.memories[range.memory as usize];
+        let cost = match shadow.single(range.address, range.length) {
+            Some(entry) => {
+                let cost = self.cost_of(entry, address);
+                self.label(input, entry.def);
+                cost
+            }
+            None => {
+                let cost = self.split(range) + address;
+                self.labels(input);
+                cost
+            }
+        };
+        self.input(input, cost);
+    }
+
+    #[inline]
+    fn write(&mut self, inst: usize, range: Range) {
+        let (site, cost) = self.written(inst);
+        let execution = self.known[self.node].count;
+        let write = self.known[self.node].model.writes[(site - self.known[self.node].sites) as usize];
+        let def = match write.to {
+            WriteTo::Memory(_) => Def::value(site, execution),
+            _ => Def::other(site, execution),
+        };
+        let cost = cost as u8;
+        self.memories[range.memory as usize].write(
+            range.address,
+            range.length,
+            Entry { def, cost },
+        );
+    }
+
+    fn copy(&mut self, inst: usize, from: Range, to: Range) {
+        let (site, mut cost) = self.written(inst);
+        let execution = self.known[self.node].count;
+        let copies = &mut self.buffers.copies;
+        let place = *self.buffers.of_site.entry(site).or_insert_with(|| {
+            copies.push(Copies {
+                site,
+                ..Copies::default()
+            });
+            copies.len() - 1
+        });
+        let copies = &mut self.buffers.copies[place];
+        let before = copies.runs.len();
+        let dearest = self.memories[from.memory as usize].runs(from, &mut copies.runs);
+        cost = (cost + 1 + dearest).min(KEPT);
+        copies.at.push(execution);
+        let count = copies.runs.len() - before;
+        copies.counts.push(count as u64);
+        self.buffers.size += count + 1;
+        let entry = Entry {
+            def: Def::other(site, execution),
+            cost: cost as u8,
+        };
+        self.memories[to.memory as usize].write(to.address, to.length, entry);
+    }
+
+    #[inline]
+    fn read_global(&mut self, inst: usize, global: u32) {
+        let entry = self.globals[global as usize];
+        let input = self.known[self.node].model.of_read(inst);
+        self.label(input, entry.def);
+        let cost = self.cost_of(entry, 0);
+        self.input(input, cost);
+    }
+
+    #[inline]
+    fn write_global(&mut self, inst: usize, global: u32) {
+        let (site, cost) = self.written(inst);
+        let def = Def::other(site, self.known[self.node].count);
+        let cost = cost as u8;
+        self.globals[global as usize] = Entry { def, cost };
+    }
+
+    #[inline]
+    fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        let count = self.known[self.node].count;
+        // What comes from elsewhere than memory is always kept.
+        let reads = self.known[self.node].model.reads.iter();
+        if reads.clone().any(|read| read.from == ReadFrom::Elsewhere) {
+            let kept = reads.filter(|read| read.from == ReadFrom::Elsewhere);
+            let kept = kept.map(|read| read.inst as usize).collect::<Vec<_>>();
+            for inst in kept {
+                self.cuts.push(self.known[self.node].model.of_read(inst) as u32);
+            }
+        }
+        for i in 0..self.cuts.len() {
+            let input = self.cuts[i] as usize;
+            let model = &self.known[self.node].model;
+            let register = match input.checked_sub(model.variables.len()) {
+                Some(read) => code.first_result() + model.reads[read].inst,
+                None => model.variables[input],
+            } as usize;
+            let column = self.column(input);
+            column.cut_at.push(count);
+            column.cut.push(low[register]);
+            if let Some(&high) = high.get(register) {
+                column.cut_high.push(high);
+            }
+            self.buffers.size += 1;
+        }
+        let masks = &self.known[self.node].masks;
+        for (&(variable, _), &mask) in code.outputs.iter().zip(&masks.outputs) {
+            let cost = self.costs.of(mask);
+            self.activations.set(variable, cost);
+        }
+        if !masks.end.is_empty() || !matches!(code.end, NodeEnd::Next) {
+            let given = &mut self.activations.given;
+            given.clear();
+            given.extend(masks.end.iter().map(|&mask| self.costs.of(mask) + 1));
+        }
+    }
+
+    fn enter(&mut self, _: FuncId, by: Caller) {
+        if by == Caller::Host {
+            // What the host passes is in the log only.
+            self.activations.given = vec![KEPT; 64];
+        }
+        self.activations.enter();
+    }
+
+    fn leave(&mut self, results: Option<(u32, u32)>) {
+        self.activations.leave();
+        if let Some((first, count)) = results {
+            self.deliver(first, count, None);
+        }
+    }
+
+    fn host_returned(&mut self, first: u32, count: u32) {
+        self.deliver(first, count, Some(KEPT));
+    }
+
+    fn host_call(&mut self) {
+        self.host_calls += 1;
+    }
+
+    fn host_write(&mut self, range: Range) {
+        let def = Def::other(HOST, self.host_calls);
+        let entry = Entry { def, cost: 0 };
+        self.memories[range.memory as usize].write(range.address, range.length, entry);
+    }
+
+    fn caught(&mut self, first: u32, count: u32) {
+        self.deliver(first, count, Some(KEPT));
+    }
+}
+
+impl Builder {
+    /// What a call gave is in the variables from `first` on.
+    fn deliver(&mut self, first: u32, count: u32, cost: Option<u32>) {
+        for i in 0..count {
+            let cost = cost.or_else(|| self.activations.given.get(i as usize).copied());
+            self.activations.set(first + i, cost.unwrap_or(KEPT));
+        }
+        // If the caller returns them in turn, they may stand at other places.
+        let given = &mut self.activations.given;
+        let dearest = cost.or_else(|| given.iter().max().copied());
+        given.fill(dearest.unwrap_or(KEPT));
+    }
+}

@@ -1,0 +1,125 @@
+//! Who wrote the variables of the open activations last.
+
+use afterimage_ids::{EntityRef, NodeId};
+
+use super::KEPT;
+
+/// The execution of a node that wrote a variable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// The node; the activation's first, if nothing wrote the variable since it began.
+    pub node: NodeId,
+    /// Which execution of it.
+    pub execution: u64,
+    /// How many nodes the activation had executed by then, it included.
+    pub step: u64,
+    /// What its value costs.
+    pub cost: u32,
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        Self {
+            node: NodeId::new(0),
+            execution: 0,
+            step: 0,
+            cost: 0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// Where its variables begin.
+    base: usize,
+    /// How many it has; known once its first node begins.
+    variables: usize,
+    /// How many nodes it has executed.
+    step: u64,
+    /// The last of them, and which execution of it.
+    last: (NodeId, u64),
+}
+
+/// The open activations.
+#[derive(Debug, Default)]
+pub(super) struct Activations {
+    frames: Vec<Frame>,
+    variables: Vec<Written>,
+    /// What the arguments of a call, or the results of a return, cost.
+    pub given: Vec<u32>,
+}
+
+impl Activations {
+    /// One begins. What `given` has are the costs of its arguments.
+    pub(super) fn enter(&mut self) {
+        let base = self.frames.last().map_or(0, |f| f.base + f.variables);
+        self.frames.push(Frame {
+            base,
+            variables: 0,
+            step: 0,
+            last: (NodeId::new(0), 0),
+        });
+    }
+
+    /// One ends.
+    pub(super) fn leave(&mut self) {
+        self.frames.pop();
+    }
+
+    /// What was written is not to be computed any more.
+    pub(super) fn keep(&mut self) {
+        for variable in &mut self.variables {
+            variable.cost = KEPT;
+        }
+    }
+
+    /// A node begins in the innermost one. The answer is which one of its nodes it is.
+    #[inline]
+    pub(super) fn node(&mut self, node: NodeId, execution: u64, variables: usize) -> u64 {
+        let Some(frame) = self.frames.last_mut() else {
+            return 0;
+        };
+        frame.step += 1;
+        frame.last = (node, execution);
+        if frame.step == 1 {
+            frame.variables = variables;
+            let end = frame.base + variables;
+            if self.variables.len() < end {
+                self.variables.resize(2 * end, Written::default());
+            }
+            let begins = Written {
+                node,
+                execution,
+                step: 1,
+                cost: 0,
+            };
+            let variables = &mut self.variables[frame.base..end];
+            variables.fill(begins);
+            for (variable, &cost) in variables.iter_mut().zip(&self.given) {
+                variable.cost = cost;
+            }
+        }
+        frame.step
+    }
+
+    /// Who wrote a variable of the innermost one.
+    #[inline]
+    pub(super) fn get(&self, variable: u32) -> Written {
+        let base = self.frames.last().map_or(0, |frame| frame.base);
+        self.variables[base + variable as usize]
+    }
+
+    /// The last node of the innermost one wrote a variable, itself or with what its call gave.
+    #[inline]
+    pub(super) fn set(&mut self, variable: u32, cost: u32) {
+        if let Some(frame) = self.frames.last() {
+            let (node, execution) = frame.last;
+            self.variables[frame.base + variable as usize] = Written {
+                node,
+                execution,
+                step: frame.step,
+                cost: cost.min(KEPT),
+            };
+        }
+    }
+}

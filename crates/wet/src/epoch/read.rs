@@ -1,0 +1,547 @@
+//! Reading an epoch.
+
+use afterimage_ids::NodeId;
+use afterimage_streams::{Stream, StreamError};
+
+use super::wire::{take, take_bytes, take_u32};
+use super::{AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
+use crate::def::{Origin, Piece};
+
+/// Why an epoch cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EpochError {
+    /// Its bytes are not those of an epoch.
+    #[error("an epoch is damaged: {0}")]
+    Damaged(&'static str),
+    /// A stream is damaged.
+    #[error("a stream of an epoch is damaged: {0}")]
+    Stream(#[from] StreamError),
+}
+
+fn damaged(what: &'static str) -> EpochError {
+    EpochError::Damaged(what)
+}
+
+/// The coded form of a stretch of the run, with its directory.
+#[derive(Clone, Debug)]
+pub struct Epoch {
+    bytes: Vec<u8>,
+    /// By node and slot, ascending: where it stands.
+    entries: Vec<((u32, u32), (u32, u32))>,
+}
+
+/// Which execution of a node it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// The last one but so many that began by then.
+    Ago(u64),
+    /// This one.
+    Number(u64),
+}
+
+impl Epoch {
+    /// Reads the directory. O(entries).
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn open(bytes: Vec<u8>) -> Result<Self, EpochError> {
+        let bad = || damaged("its directory");
+        let mut input = &bytes[..];
+        let count = take(&mut input).ok_or_else(bad)?;
+        // An entry takes three bytes at least.
+        if count > input.len() as u64 / 3 {
+            return Err(bad());
+        }
+        let mut entries: Vec<((u32, u32), (u32, u32))> = Vec::with_capacity(count as usize);
+        let (mut node, mut start) = (0u32, 0u32);
+        for _ in 0..count {
+            let step = take_u32(&mut input).ok_or_else(bad)?;
+            node = node.checked_add(step).ok_or_else(bad)?;
+            let key = (node, take_u32(&mut input).ok_or_else(bad)?);
+            if entries.last().is_some_and(|(last, _)| *last >= key) {
+                return Err(bad());
+            }
+            let length = take_u32(&mut input).ok_or_else(bad)?;
+            let end = start.checked_add(length).ok_or_else(bad)?;
+            entries.push((key, (start, end)));
+            start = end;
+        }
+        if start as usize != input.len() {
+            return Err(bad());
+        }
+        let body = (bytes.len() - input.len()) as u32;
+        for (_, (start, end)) in &mut entries {
+            *start += body;
+            *end = end.checked_add(body).ok_or_else(bad)?;
+        }
+        Ok(Self { bytes, entries })
+    }
+
+    fn entry(&self, node: NodeId, slot: u32) -> Option<(usize, usize)> {
+        let key = (node.as_u32(), slot);
+        let found = self.entries.binary_search_by_key(&key, |(key, _)| *key);
+        let (start, end) = self.entries[found.ok()?].1;
+        Some((start as usize, end as usize))
+    }
+
+    /// What is told of an input of a node. `None` if nothing is.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn input(&self, node: NodeId, input: usize) -> Result<Option<ColumnView<'_>>, EpochError> {
+        let Some((start, end)) = self.entry(node, slot_of_input(input)) else {
+            return Ok(None);
+        };
+        let mut reader = Reader {
+            all: &self.bytes[..end],
+            at: start,
+        };
+        let flags = reader.byte()?;
+        let labels = match flags & LABELS {
+            0 => None,
+            _ => Some(Labels::read(&mut reader)?),
+        };
+        let far = match flags & FAR {
+            0 => None,
+            _ => Some(Far::read(&mut reader)?),
+        };
+        let cuts = match flags & CUTS {
+            0 => None,
+            _ => Some(Cuts::read(&mut reader, flags & VECTORS != 0)?),
+        };
+        if reader.at != end {
+            return Err(damaged("more than an input"));
+        }
+        Ok(Some(ColumnView { labels, far, cuts }))
+    }
+
+    /// What is told of a write of a node that copies memory. `None` if nothing is.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn copies(&self, node: NodeId, write: usize) -> Result<Option<CopyView<'_>>, EpochError> {
+        let Some((start, end)) = self.entry(node, slot_of_copy(write)) else {
+            return Ok(None);
+        };
+        let mut reader = Reader {
+            all: &self.bytes[..end],
+            at: start,
+        };
+        CopyView::read(&mut reader).map(Some)
+    }
+}
+
+/// What is told of an input.
+#[derive(Debug)]
+pub struct ColumnView<'a> {
+    /// Where what is read comes from.
+    pub labels: Option<Labels<'a>>,
+    /// Where a variable that was written long ago comes from.
+    pub far: Option<Far<'a>>,
+    /// The values that are kept.
+    pub cuts: Option<Cuts<'a>>,
+}
+
+struct Reader<'a> {
+    all: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a [u8] {
+        self.all.get(self.at..).unwrap_or(&[])
+    }
+
+    fn number(&mut self) -> Result<u64, EpochError> {
+        let mut rest = self.rest();
+        let before = rest.len();
+        let value = take(&mut rest).ok_or(damaged("a number"))?;
+        self.at += before - rest.len();
+        Ok(value)
+    }
+
+    fn small(&mut self) -> Result<u32, EpochError> {
+        u32::try_from(self.number()?).map_err(|_| damaged("a number that is too large"))
+    }
+
+    fn byte(&mut self) -> Result<u8, EpochError> {
+        let byte = *self.rest().first().ok_or(damaged("its end"))?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// A count of things that take a byte at least.
+    fn count(&mut self) -> Result<usize, EpochError> {
+        let count = self.number()?;
+        if count > self.rest().len() as u64 {
+            return Err(damaged("a list that is too long"));
+        }
+        Ok(count as usize)
+    }
+
+    fn stream(&mut self, length: u64) -> Result<Stream<'a>, EpochError> {
+        let here = self.at;
+        let bytes = match self.number()? {
+            0 => {
+                let back = self.number()?;
+                let length = self.number()?;
+                let start = (here as u64).checked_sub(back);
+                let range = start.and_then(|start| {
+                    let end = start.checked_add(length)?;
+                    self.all
+                        .get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+                });
+                range.ok_or(damaged("a reference to a stream"))?
+            }
+            length => {
+                let length = usize::try_from(length - 1).map_err(|_| damaged("a stream"))?;
+                let mut rest = self.rest();
+                let bytes = take_bytes(&mut rest, length).ok_or(damaged("a stream"))?;
+                self.at += length;
+                bytes
+            }
+        };
+        Ok(Stream::open(bytes, length)?)
+    }
+
+    fn origin(&mut self) -> Result<Origin, EpochError> {
+        Ok(match self.number()? {
+            0 => Origin::Initial,
+            1 => Origin::Host,
+            node => {
+                let node = u32::try_from(node - 2).map_err(|_| damaged("a node"))?;
+                let write = self.number()?;
+                Origin::Write {
+                    node: NodeId::from_u32(node),
+                    write: u32::try_from(write >> 4).map_err(|_| damaged("a write"))?,
+                    offset: write as u8 & 15,
+                }
+            }
+        })
+    }
+
+    fn executions(&mut self, length: u64) -> Result<Executions<'a>, EpochError> {
+        let ages = self.byte()? == AGES;
+        let stream = self.stream(length)?;
+        Ok(Executions { ages, stream })
+    }
+}
+
+/// Which executions these were.
+#[derive(Debug)]
+struct Executions<'a> {
+    ages: bool,
+    stream: Stream<'a>,
+}
+
+impl Executions<'_> {
+    fn get(&self, index: u64) -> Result<Execution, EpochError> {
+        let value = self.stream.cursor().get(index)?;
+        Ok(match self.ages {
+            true => Execution::Ago(value),
+            false => Execution::Number(value),
+        })
+    }
+}
+
+/// What a load's bytes may consist of.
+pub type Pattern = Box<[Piece]>;
+
+/// Where what is read comes from, execution by execution.
+#[derive(Debug)]
+pub struct Labels<'a> {
+    /// The execution of the node that the first label belongs to.
+    first: u64,
+    count: u64,
+    patterns: Vec<Pattern>,
+    /// Which pattern; the first if there is only one.
+    chosen: Option<Stream<'a>>,
+    /// By piece: how many executions have so many, and which executions of their nodes these come from.
+    pieces: Vec<(u64, Executions<'a>)>,
+}
+
+impl<'a> Labels<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, EpochError> {
+        let count = reader.number()?;
+        let first = reader.number()?;
+        let mut patterns: Vec<Pattern> = Vec::new();
+        let mut most = 0;
+        for _ in 0..reader.count()? {
+            let parts = reader.count()?;
+            most = most.max(parts);
+            let mut pattern = Vec::with_capacity(parts);
+            for _ in 0..parts {
+                let length = match parts {
+                    1 => 0,
+                    _ => u8::try_from(reader.number()?).map_err(|_| damaged("a piece"))?,
+                };
+                let origin = reader.origin()?;
+                pattern.push(Piece { length, origin });
+            }
+            patterns.push(pattern.into());
+        }
+        let chosen = match patterns.len() {
+            0 => return Err(damaged("labels without a pattern")),
+            1 => None,
+            _ => Some(reader.stream(count)?),
+        };
+        let mut pieces = Vec::new();
+        for piece in 0..most {
+            let count = if piece == 0 { count } else { reader.number()? };
+            pieces.push((count, reader.executions(count)?));
+        }
+        Ok(Self {
+            first,
+            count,
+            patterns,
+            chosen,
+            pieces,
+        })
+    }
+
+    /// How many executions have a label here.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Where an execution of the node reads from: piece by piece, with the execution of the piece's node. `None` if it has no label here. A
+    /// piece of length 0 is all that is read.
+    ///
+    /// O(1) and a block of each stream; where the numbers of pieces differ, O(executions before).
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn at(&self, execution: u64) -> Result<Option<Vec<(Piece, Execution)>>, EpochError> {
+        let Some(index) = execution.checked_sub(self.first) else {
+            return Ok(None);
+        };
+        if index >= self.count {
+            return Ok(None);
+        }
+        let pattern = match &self.chosen {
+            None => 0,
+            Some(chosen) => chosen.cursor().get(index)?,
+        };
+        let unknown = damaged("a pattern that is not there");
+        let of = |pattern: u64| usize::try_from(pattern).ok();
+        let pattern = of(pattern).and_then(|i| self.patterns.get(i));
+        let pattern = pattern.ok_or(unknown)?;
+        let mut label = Vec::with_capacity(pattern.len());
+        for (i, &piece) in pattern.iter().enumerate() {
+            let (count, executions) = &self.pieces[i];
+            let mut position = index;
+            if *count != self.count
+                && let Some(chosen) = &self.chosen
+            {
+                position = 0;
+                let mut cursor = chosen.cursor();
+                for _ in 0..index {
+                    let pattern = cursor.next()?.ok_or(unknown)?;
+                    let pattern = of(pattern).and_then(|i| self.patterns.get(i));
+                    position += u64::from(pattern.ok_or(unknown)?.len() > i);
+                }
+            }
+            label.push((piece, executions.get(position)?));
+        }
+        Ok(Some(label))
+    }
+}
+
+/// Where a variable that was written long ago comes from.
+#[derive(Debug)]
+pub struct Far<'a> {
+    at: Stream<'a>,
+    nodes: Vec<NodeId>,
+    chosen: Option<Stream<'a>>,
+    executions: Executions<'a>,
+}
+
+impl<'a> Far<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, EpochError> {
+        let count = reader.number()?;
+        let at = reader.stream(count)?;
+        let mut nodes = Vec::new();
+        let mut last = 0u32;
+        for _ in 0..reader.count()? {
+            let step = reader.small()?;
+            last = last.checked_add(step).ok_or(damaged("a node"))?;
+            nodes.push(NodeId::from_u32(last));
+        }
+        let chosen = match nodes.len() {
+            0 => return Err(damaged("a definition without a node")),
+            1 => None,
+            _ => Some(reader.stream(count)?),
+        };
+        let executions = reader.executions(count)?;
+        Ok(Self {
+            at,
+            nodes,
+            chosen,
+            executions,
+        })
+    }
+
+    /// The definition as of an execution: the node, which execution of it, and the execution of the reading node from which on that
+    /// is so. `None` if none is told by then. O(log definitions) blocks.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn at(&self, execution: u64) -> Result<Option<(NodeId, Execution, u64)>, EpochError> {
+        let after = after(&self.at, execution)?;
+        let Some(index) = after.checked_sub(1) else {
+            return Ok(None);
+        };
+        let from = self.at.cursor().get(index)?;
+        let node = match &self.chosen {
+            None => 0,
+            Some(chosen) => chosen.cursor().get(index)?,
+        };
+        let node = usize::try_from(node).ok().and_then(|i| self.nodes.get(i));
+        let node = *node.ok_or(damaged("a node that is not there"))?;
+        Ok(Some((node, self.executions.get(index)?, from)))
+    }
+}
+
+/// How many of the values of an ascending stream are not larger.
+fn after(stream: &Stream<'_>, value: u64) -> Result<u64, EpochError> {
+    let mut cursor = stream.cursor();
+    let (mut low, mut high) = (0, stream.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if cursor.get(middle)? <= value {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// Values of an input that are kept.
+#[derive(Debug)]
+pub struct Cuts<'a> {
+    at: Stream<'a>,
+    low: Stream<'a>,
+    high: Option<Stream<'a>>,
+}
+
+impl<'a> Cuts<'a> {
+    fn read(reader: &mut Reader<'a>, vectors: bool) -> Result<Self, EpochError> {
+        let count = reader.number()?;
+        let at = reader.stream(count)?;
+        let low = reader.stream(count)?;
+        let high = match vectors {
+            true => Some(reader.stream(count)?),
+            false => None,
+        };
+        Ok(Self { at, low, high })
+    }
+
+    /// The value at an execution of the node, with the upper half of a vector. `None` if it is not kept. O(log values) blocks.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn at(&self, execution: u64) -> Result<Option<(u64, u64)>, EpochError> {
+        let after = after(&self.at, execution)?;
+        let Some(index) = after.checked_sub(1) else {
+            return Ok(None);
+        };
+        if self.at.cursor().get(index)? != execution {
+            return Ok(None);
+        }
+        let high = match &self.high {
+            Some(high) => high.cursor().get(index)?,
+            None => 0,
+        };
+        Ok(Some((self.low.cursor().get(index)?, high)))
+    }
+}
+
+/// What the executions of a copy from memory to memory copied.
+#[derive(Debug)]
+pub struct CopyView<'a> {
+    at: Stream<'a>,
+    counts: Stream<'a>,
+    lengths: Stream<'a>,
+    elements: Stream<'a>,
+    origins: Vec<Origin>,
+    places: Stream<'a>,
+    executions: Stream<'a>,
+    steps: Stream<'a>,
+}
+
+impl<'a> CopyView<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, EpochError> {
+        let count = reader.number()?;
+        let runs = reader.number()?;
+        let at = reader.stream(count)?;
+        let counts = reader.stream(count)?;
+        let lengths = reader.stream(runs)?;
+        let elements = reader.stream(runs)?;
+        let mut origins = Vec::new();
+        for _ in 0..reader.count()? {
+            origins.push(reader.origin()?);
+        }
+        Ok(Self {
+            at,
+            counts,
+            lengths,
+            elements,
+            origins,
+            places: reader.stream(runs)?,
+            executions: reader.stream(runs)?,
+            steps: reader.stream(runs)?,
+        })
+    }
+
+    /// Where the byte at this offset of an execution's copy comes from, and which execution of its node that was. `None` if
+    /// nothing was copied then or so far. O(copies before).
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn at(&self, execution: u64, offset: u64) -> Result<Option<(Origin, u64)>, EpochError> {
+        let after = after(&self.at, execution)?;
+        let Some(index) = after.checked_sub(1) else {
+            return Ok(None);
+        };
+        if self.at.cursor().get(index)? != execution {
+            return Ok(None);
+        }
+        let mut counts = self.counts.cursor();
+        let mut first = 0u64;
+        for _ in 0..index {
+            first = first.saturating_add(counts.next()?.unwrap_or(0));
+        }
+        let count = counts.next()?.unwrap_or(0);
+        let (mut lengths, mut elements) = (self.lengths.cursor(), self.elements.cursor());
+        let mut start = 0u64;
+        for run in first..first.saturating_add(count) {
+            let (length, count) = (lengths.get(run)?, elements.get(run)?);
+            let end = start.saturating_add(length.saturating_mul(count));
+            if offset < end && length > 0 {
+                let element = (offset - start) / length;
+                let within = (offset - start) % length;
+                let place = usize::try_from(self.places.cursor().get(run)?).ok();
+                let origin = place.and_then(|place| self.origins.get(place));
+                let origin = *origin.ok_or(damaged("an origin that is not there"))?;
+                let step = self.steps.cursor().get(run)?.wrapping_mul(element);
+                let execution = self.executions.cursor().get(run)?.wrapping_add(step);
+                let origin = match origin {
+                    Origin::Write {
+                        node,
+                        write,
+                        offset,
+                    } => Origin::Write {
+                        node,
+                        write,
+                        offset: offset.wrapping_add(within as u8),
+                    },
+                    other => other,
+                };
+                return Ok(Some((origin, execution)));
+            }
+            start = end;
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,285 @@
+//! Coding an epoch.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use afterimage_ids::NodeId;
+use afterimage_streams::encode;
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+
+use super::wire::put;
+use super::{
+    ABSOLUTE, AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input,
+};
+use crate::build::{Buffers, Column, Copies, Executions, Numbers, Pattern};
+use crate::def::Origin;
+
+/// How many values decide how executions are told.
+const SAMPLE: usize = 4096;
+
+/// How many bytes what takes, and how many numbers there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Where memory and globals that are read come from.
+    pub labels: (u64, u64),
+    /// Where variables that were written long ago come from.
+    pub far: (u64, u64),
+    /// Values that are kept.
+    pub values: (u64, u64),
+    /// What memory copies copy.
+    pub copies: (u64, u64),
+    /// Directories.
+    pub directory: u64,
+}
+
+/// Codes epochs, one after the other.
+pub(crate) struct Writer {
+    numbers: Arc<Numbers>,
+    /// Streams of the node at hand, by their content: where they begin and end.
+    seen: FxHashMap<u64, Vec<(usize, usize, usize)>>,
+    scratch: Vec<u8>,
+    pub sizes: Sizes,
+}
+
+impl Writer {
+    pub(crate) fn new(numbers: Arc<Numbers>) -> Self {
+        Self {
+            numbers,
+            seen: FxHashMap::default(),
+            scratch: Vec::new(),
+            sizes: Sizes::default(),
+        }
+    }
+
+    /// The coded form of what was collected.
+    pub(crate) fn encode(&mut self, mut buffers: Buffers) -> Vec<u8> {
+        let numbers = Arc::clone(&self.numbers);
+        enum What<'a> {
+            Column(&'a Column),
+            Copies(&'a Copies),
+        }
+        buffers.columns.sort_unstable_by_key(|column| column.input);
+        let mut entries: Vec<(NodeId, u32, What<'_>)> = Vec::new();
+        for column in &buffers.columns {
+            let (node, input) = numbers.of_input(column.input);
+            entries.push((node, slot_of_input(input), What::Column(column)));
+        }
+        for copies in &buffers.copies {
+            let site = numbers.sites[copies.site as usize];
+            let slot = slot_of_copy(site.write as usize);
+            entries.push((site.node, slot, What::Copies(copies)));
+        }
+        entries.sort_unstable_by_key(|(node, slot, _)| (*node, *slot));
+        let mut directory = Vec::new();
+        let mut body = Vec::new();
+        put(&mut directory, entries.len() as u64);
+        let mut last = 0;
+        for (node, slot, what) in &entries {
+            let start = body.len();
+            let step = node.as_u32() - last;
+            if step > 0 {
+                self.seen.clear();
+            }
+            last = node.as_u32();
+            match what {
+                What::Column(column) => self.column(column, &buffers, &mut body),
+                What::Copies(copies) => self.copies(copies, &mut body),
+            }
+            put(&mut directory, u64::from(step));
+            put(&mut directory, u64::from(*slot));
+            put(&mut directory, (body.len() - start) as u64);
+        }
+        self.seen.clear();
+        self.sizes.directory += directory.len() as u64;
+        directory.append(&mut body);
+        directory
+    }
+
+    fn column(&mut self, column: &Column, buffers: &Buffers, out: &mut Vec<u8>) {
+        let mut flags = 0;
+        flags |= if column.patterns.is_empty() { 0 } else { LABELS };
+        flags |= if column.far_at.is_empty() { 0 } else { FAR };
+        flags |= if column.cut_at.is_empty() { 0 } else { CUTS };
+        flags |= if column.cut_high.is_empty() { 0 } else { VECTORS };
+        out.push(flags);
+        let mut start = out.len();
+        let mut account = |sizes: &mut (u64, u64), out: &Vec<u8>, count: usize| {
+            sizes.0 += (out.len() - start) as u64;
+            sizes.1 += count as u64;
+            start = out.len();
+        };
+        if flags & LABELS != 0 {
+            self.labels(column, buffers, out);
+            account(&mut self.sizes.labels, out, column.patterns.len());
+        }
+        if flags & FAR != 0 {
+            put(out, column.far_at.len() as u64);
+            self.stream(&column.far_at, out);
+            let nodes = distinct(&column.far_nodes);
+            put(out, nodes.len() as u64);
+            let mut last = 0;
+            for &node in &nodes {
+                put(out, u64::from(node - last));
+                last = node;
+            }
+            if nodes.len() > 1 {
+                let indices = column.far_nodes.iter();
+                let indices = indices.map(|node| nodes.partition_point(|n| n < node) as u64);
+                self.stream(&Vec::from_iter(indices), out);
+            }
+            self.executions(&column.far, out);
+            account(&mut self.sizes.far, out, column.far_at.len());
+        }
+        if flags & CUTS != 0 {
+            put(out, column.cut_at.len() as u64);
+            self.stream(&column.cut_at, out);
+            self.stream(&column.cut, out);
+            if flags & VECTORS != 0 {
+                self.stream(&column.cut_high, out);
+            }
+            account(&mut self.sizes.values, out, column.cut_at.len());
+        }
+    }
+
+    fn labels(&mut self, column: &Column, buffers: &Buffers, out: &mut Vec<u8>) {
+        put(out, column.patterns.len() as u64);
+        put(out, column.first);
+        let patterns = distinct(&column.patterns);
+        put(out, patterns.len() as u64);
+        for &pattern in &patterns {
+            match buffers.patterns.get(pattern) {
+                Pattern::One(place) => {
+                    put(out, 1);
+                    self.origin(place, out);
+                }
+                Pattern::Parts(parts) => {
+                    put(out, parts.len() as u64);
+                    for &(length, place) in parts {
+                        put(out, u64::from(length));
+                        self.origin(place, out);
+                    }
+                }
+            }
+        }
+        if patterns.len() > 1 {
+            let indices = column.patterns.iter();
+            let indices = indices.map(|pattern| patterns.partition_point(|p| p < pattern) as u64);
+            self.stream(&Vec::from_iter(indices), out);
+        }
+        for (i, piece) in column.pieces.iter().enumerate() {
+            if i > 0 {
+                put(out, piece.absolute.len() as u64);
+            }
+            self.executions(piece, out);
+        }
+    }
+
+    fn origin(&self, place: u32, out: &mut Vec<u8>) {
+        match self.numbers.origin(place) {
+            Origin::Initial => put(out, 0),
+            Origin::Host => put(out, 1),
+            Origin::Write {
+                node,
+                write,
+                offset,
+            } => {
+                put(out, u64::from(node.as_u32()) + 2);
+                put(out, u64::from(write) << 4 | u64::from(offset));
+            }
+        }
+    }
+
+    fn executions(&mut self, executions: &Executions, out: &mut Vec<u8>) {
+        let Executions { absolute, ages } = executions;
+        // What another stream of the node tells costs least.
+        if self.known(absolute).is_none() {
+            let sample = absolute.len().min(SAMPLE);
+            let mut size = |values: &[u64]| {
+                self.scratch.clear();
+                encode(&values[..sample], &mut self.scratch);
+                self.scratch.len()
+            };
+            let of_ages = size(ages);
+            if of_ages <= 4 || of_ages <= size(absolute) {
+                out.push(AGES);
+                return self.stream(ages, out);
+            }
+        }
+        out.push(ABSOLUTE);
+        self.stream(absolute, out);
+    }
+
+    fn copies(&mut self, copies: &Copies, out: &mut Vec<u8>) {
+        let start = out.len();
+        put(out, copies.at.len() as u64);
+        put(out, copies.runs.len() as u64);
+        self.stream(&copies.at, out);
+        self.stream(&copies.counts, out);
+        let runs = &copies.runs;
+        self.stream(&Vec::from_iter(runs.iter().map(|run| run.length)), out);
+        self.stream(&Vec::from_iter(runs.iter().map(|run| run.count)), out);
+        let mut places = Vec::from_iter(runs.iter().map(|run| run.place));
+        places.sort_unstable();
+        places.dedup();
+        put(out, places.len() as u64);
+        for &place in &places {
+            self.origin(place, out);
+        }
+        let indices = runs
+            .iter()
+            .map(|run| places.partition_point(|&place| place < run.place) as u64);
+        self.stream(&Vec::from_iter(indices), out);
+        self.stream(&Vec::from_iter(runs.iter().map(|run| run.execution)), out);
+        self.stream(&Vec::from_iter(runs.iter().map(|run| run.step)), out);
+        self.sizes.copies.0 += (out.len() - start) as u64;
+        self.sizes.copies.1 += runs.len() as u64;
+    }
+
+    fn known(&self, values: &[u64]) -> Option<(usize, usize)> {
+        let same = self.seen.get(&hash(values))?;
+        let same = same.iter().find(|(_, _, count)| *count == values.len());
+        same.map(|&(start, end, _)| (start, end))
+    }
+
+    /// Writes a stream of numbers, at least one.
+    fn stream(&mut self, values: &[u64], out: &mut Vec<u8>) {
+        let start = out.len();
+        if let Some((from, to)) = self.known(values) {
+            out.push(0);
+            put(out, (start - from) as u64);
+            put(out, (to - from) as u64);
+            return;
+        }
+        self.scratch.clear();
+        encode(values, &mut self.scratch);
+        put(out, self.scratch.len() as u64 + 1);
+        let from = out.len();
+        out.extend_from_slice(&self.scratch);
+        // A reference takes some bytes, too.
+        if self.scratch.len() > 5 {
+            let known = (from, out.len(), values.len());
+            self.seen.entry(hash(values)).or_default().push(known);
+        }
+    }
+}
+
+/// The different ones of many numbers, ascending. There are few, and often the same ones follow each other.
+fn distinct(numbers: &[u32]) -> Vec<u32> {
+    let mut known: FxHashSet<u32> = FxHashSet::default();
+    let mut last = None;
+    for &number in numbers {
+        if last != Some(number) {
+            known.insert(number);
+            last = Some(number);
+        }
+    }
+    let mut distinct = Vec::from_iter(known);
+    distinct.sort_unstable();
+    distinct
+}
+
+fn hash(values: &[u64]) -> u64 {
+    let mut hasher = FxHasher::default();
+    values.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,13 @@
+//! Whole execution traces: every value, address and dependence of a run (Zhang and Gupta 2005).
+
+mod build;
+mod def;
+mod epoch;
+mod index;
+mod model;
+
+pub use build::run::{BuildError, Run};
+pub use def::{Origin, Piece};
+pub use epoch::{Epoch, EpochError, Execution, Sizes};
+pub use index::Index;
+pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo};
