@@ -28,7 +28,8 @@ impl Variables<'_> {
         let mut left = 4 * self.debug.size() + (1 << 20);
         let mut found = Vec::new();
         for &global in &index.globals {
-            let Some(name) = self.debug.name(global.entry)? else {
+            // A broken entry does not hide the others.
+            let Ok(Some(name)) = self.debug.name(global.entry) else {
                 continue;
             };
             // Entries may share one long name.

@@ -20,7 +20,7 @@ pub(crate) fn nearest<'a>(query: &str, names: impl IntoIterator<Item = &'a str>)
     let mut found: Vec<(usize, &str)> = Vec::new();
     for name in names {
         let (longer, apart) = alike(name);
-        if apart <= (longer / 3).max(1)
+        if apart <= (longer / 3).max(2).min(longer.saturating_sub(1))
             && longer > 1
             && !found.iter().any(|(_, known)| *known == name)
         {

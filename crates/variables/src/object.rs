@@ -226,16 +226,13 @@ impl Variables<'_> {
                 });
             }
         };
-        let outside = Unavailable::OutsideMemory {
-            address: address as u64,
+        // Addresses wrap around, as they do when the program computes them.
+        let distance = i128::from(count).wrapping_mul(i128::from(bytes)) as u64;
+        let address = (address as u64).wrapping_add(distance);
+        let address = match width {
+            1..8 => address & (u64::MAX >> (64 - 8 * width)),
+            _ => address,
         };
-        let address = i128::try_from(address).ok().and_then(|address| {
-            address.checked_add(i128::from(count).checked_mul(i128::from(bytes))?)
-        });
-        let address = address.and_then(|address| u64::try_from(address).ok());
-        // An address beyond the pointer's width is no address of the program.
-        let address = address.filter(|address| width >= 8 || address >> (8 * width) == 0);
-        let address = address.ok_or(outside)?;
         let piece = Piece {
             place: Place::Memory(address),
             offset: 0,

@@ -130,31 +130,33 @@ impl Variables<'_> {
         found: &mut Vec<Variable>,
     ) -> Result<(), DebugError> {
         let code = function.code(scope);
-        let name = if scope.inlined > 0 {
-            self.debug.name(scope.function)?
-        } else {
-            None
+        let function_name = match scope.inlined {
+            0 => None,
+            _ => self.debug.name(scope.function)?,
         };
-        let mut add = |entry: EntryId, kind| -> Result<(), DebugError> {
+        let mut add = |entry: EntryId, kind| {
+            let name = self.debug.name(entry);
             found.push(Variable {
-                name: self.debug.name(entry)?.unwrap_or_default(),
-                type_ref: TypeRef::new(self.debug.type_of(entry)?),
+                // A broken entry does not hide the others; locating the variable gives the error.
+                name: name
+                    .unwrap_or_else(|_| Some("<broken>".into()))
+                    .unwrap_or_default(),
+                type_ref: TypeRef::new(self.debug.type_of(entry).unwrap_or(None)),
                 kind,
                 inlined: scope.inlined,
-                function: name.clone(),
+                function: function_name.clone(),
                 scope: code.clone(),
                 shadowed: false,
-                line: self.line(entry)?,
+                line: self.line(entry).unwrap_or(None),
                 entry,
                 frame: Some(function.entry),
             });
-            Ok(())
         };
         let mut origins = std::collections::HashSet::new();
         for &variable in &scope.variables {
             let entry = self.debug.entry(variable)?;
             origins.extend(self.debug.origin(&entry));
-            add(variable, kind(entry.tag))?;
+            add(variable, kind(entry.tag));
         }
         let Some(origin) = scope.origin else {
             return Ok(());
@@ -174,7 +176,7 @@ impl Variables<'_> {
                     if more > IN_SCOPE {
                         return Err(DebugError::TooMuch { what: "variables" });
                     }
-                    add(entry.id, kind(entry.tag))?;
+                    add(entry.id, kind(entry.tag));
                 }
                 Ok(if depth == 0 { Next::Into } else { Next::Over })
             },
