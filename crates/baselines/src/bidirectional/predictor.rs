@@ -1,0 +1,158 @@
+//! The predictors of section 4, each reversible: a value is looked up, put in, and taken out again.
+
+/// The tables of FCM and differential FCM have 2^this entries.
+pub const TABLE_LOG: u32 = 12;
+
+/// How values are predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// The value that followed the same `context` values the last time (Sazeides and Smith 1997).
+    Fcm {
+        /// How many values, at least 1.
+        context: usize,
+    },
+    /// The difference that followed the same `context` differences (Goeman, Vandierendonck and De Bosschere 2001).
+    DifferentialFcm {
+        /// How many differences, at least 1.
+        context: usize,
+    },
+    /// One of the last `n` values that no other predicted (Lipasti and Shen 1996; Burtscher and Zorn 1999).
+    LastN {
+        /// A power of two.
+        n: usize,
+    },
+    /// The same of differences.
+    LastNStride {
+        /// A power of two.
+        n: usize,
+    },
+}
+
+impl Method {
+    /// How many values the window holds.
+    pub(super) fn window(self) -> usize {
+        match self {
+            Self::Fcm { context } => context,
+            Self::DifferentialFcm { context } => context + 1,
+            Self::LastN { .. } | Self::LastNStride { .. } => 1,
+        }
+    }
+
+    /// Whether differences to the nearest value of the context are predicted.
+    fn is_differential(self) -> bool {
+        matches!(
+            self,
+            Self::DifferentialFcm { .. } | Self::LastNStride { .. }
+        )
+    }
+}
+
+/// What is stored of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// The prediction at this place was right. Only last n has more than one.
+    Hit(u64),
+    /// None was; this is what had to leave the table.
+    Miss(u64),
+}
+
+/// The table of one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Predictor {
+    method: Method,
+    /// Numbers are taken modulo 2^width.
+    mask: u64,
+    table: Vec<u64>,
+    /// Of last n: where the next miss goes.
+    next: usize,
+}
+
+impl Predictor {
+    pub(super) fn new(method: Method, width: u32) -> Self {
+        let entries = match method {
+            Method::Fcm { .. } | Method::DifferentialFcm { .. } => 1 << TABLE_LOG,
+            Method::LastN { n } | Method::LastNStride { n } => {
+                assert!(n.is_power_of_two(), "last {n} is not a power of two");
+                n
+            }
+        };
+        Self {
+            method,
+            mask: u64::MAX >> (64 - width),
+            table: vec![0; entries],
+            next: 0,
+        }
+    }
+
+    /// How many bits the place of a hit takes.
+    pub(super) fn hit_bits(&self) -> u32 {
+        match self.method {
+            Method::Fcm { .. } | Method::DifferentialFcm { .. } => 0,
+            Method::LastN { n } | Method::LastNStride { n } => n.ilog2(),
+        }
+    }
+
+    /// Puts in a value that stands beside its context, whose nearest value comes first.
+    pub(super) fn put(&mut self, value: u64, context: &[u64]) -> Token {
+        let number = match self.method.is_differential() {
+            true => value.wrapping_sub(context[0]) & self.mask,
+            false => value,
+        };
+        let place = match self.method {
+            Method::Fcm { .. } | Method::DifferentialFcm { .. } => {
+                let place = self.place(context);
+                if self.table[place] == number {
+                    return Token::Hit(0);
+                }
+                place
+            }
+            Method::LastN { n } | Method::LastNStride { n } => {
+                if let Some(place) = self.table.iter().position(|&held| held == number) {
+                    return Token::Hit(place as u64);
+                }
+                let place = self.next;
+                self.next = (place + 1) % n;
+                place
+            }
+        };
+        Token::Miss(std::mem::replace(&mut self.table[place], number))
+    }
+
+    /// Undoes [`put`](Self::put): the value, the table being as it was before.
+    pub(super) fn take(&mut self, token: Token, context: &[u64]) -> u64 {
+        let place = match (self.method, token) {
+            (Method::Fcm { .. } | Method::DifferentialFcm { .. }, _) => self.place(context),
+            (Method::LastN { .. } | Method::LastNStride { .. }, Token::Hit(place)) => {
+                place as usize
+            }
+            (Method::LastN { n } | Method::LastNStride { n }, Token::Miss(_)) => {
+                self.next = (self.next + n - 1) % n;
+                self.next
+            }
+        };
+        let number = self.table[place];
+        if let Token::Miss(evicted) = token {
+            self.table[place] = evicted;
+        }
+        match self.method.is_differential() {
+            true => number.wrapping_add(context[0]) & self.mask,
+            false => number,
+        }
+    }
+
+    /// Where the table keeps what stands beside a context.
+    fn place(&self, context: &[u64]) -> usize {
+        let mix = |hash: u64, number: u64| {
+            (hash.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        let hash = if self.method.is_differential() {
+            context
+                .windows(2)
+                .map(|pair| pair[0].wrapping_sub(pair[1]) & self.mask)
+                .fold(0, mix)
+        } else {
+            context.iter().copied().fold(0, mix)
+        };
+        (hash >> (64 - TABLE_LOG)) as usize
+    }
+}

@@ -1,0 +1,51 @@
+//! One side of the window: FR and BL of section 4.1.
+
+use super::bit_stack::BitStack;
+use super::predictor::{Method, Predictor, Token};
+
+/// The bits of a side and the table that they are undone with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Side {
+    bits: BitStack,
+    predictor: Predictor,
+    width: u32,
+}
+
+impl Side {
+    pub(super) fn new(method: Method, width: u32) -> Self {
+        Self {
+            bits: BitStack::default(),
+            predictor: Predictor::new(method, width),
+            width,
+        }
+    }
+
+    /// How many bits there are.
+    pub(super) fn bits(&self) -> u64 {
+        self.bits.len()
+    }
+
+    /// FORWARD_COMPRESS and BACKWARD_COMPRESS of Figure 9, corrected. The nearest value of the context comes first.
+    pub(super) fn compress(&mut self, value: u64, context: &[u64]) {
+        // What tells hit from miss is put last, since it is wanted first.
+        match self.predictor.put(value, context) {
+            Token::Hit(place) => {
+                self.bits.push(place, self.predictor.hit_bits());
+                self.bits.push(1, 1);
+            }
+            Token::Miss(evicted) => {
+                self.bits.push(evicted, self.width);
+                self.bits.push(0, 1);
+            }
+        }
+    }
+
+    /// FORWARD_UNCOMPRESS and BACKWARD_UNCOMPRESS of Figure 9, corrected; `None` if nothing is left.
+    pub(super) fn uncompress(&mut self, context: &[u64]) -> Option<u64> {
+        let token = match self.bits.pop(1)? {
+            1 => Token::Hit(self.bits.pop(self.predictor.hit_bits())?),
+            _ => Token::Miss(self.bits.pop(self.width)?),
+        };
+        Some(self.predictor.take(token, context))
+    }
+}
