@@ -1,6 +1,6 @@
 //! Codes a stream.
 
-use crate::block::{self, Nesting, runs};
+use crate::block::{self, Nesting, dictionary, runs};
 use crate::primer::Primer;
 use crate::{BLOCK, Codec, blocks, predicted};
 
@@ -10,6 +10,9 @@ const SHORT: usize = 8;
 const PATIENCE: u32 = 4;
 /// … they are tried on one block in so many.
 const PAUSE: usize = 8;
+
+/// A value of a stream's dictionary stands for so many places, on average.
+const SHARING: usize = 8;
 
 /// Appends one coded stream to `out`: nothing for no values, 2 to 6 bytes for a constant or arithmetic one of small numbers.
 ///
@@ -23,15 +26,26 @@ pub fn encode(values: &[u64], out: &mut Vec<u8>) {
     }
     let start = out.len();
     let pieces = runs::pieces(values, BLOCK);
-    let Some(pieces) = pieces else {
-        return block::push(Codec::Blocks, out, |out| encode_blocks(values, out));
-    };
-    block::push(Codec::Runs, out, |out| {
-        runs::encode(&pieces, Nesting::default(), out)
-    });
-    // A block takes two bytes at least.
-    if out.len() - start > 2 * values.len() / BLOCK {
-        block::keep_shorter(start, Codec::Blocks, out, |out| encode_blocks(values, out));
+    match pieces {
+        Some(pieces) => {
+            block::push(Codec::Runs, out, |out| {
+                runs::encode(&pieces, Nesting::default(), out)
+            });
+            // A block takes two bytes at least.
+            if out.len() - start <= 2 * values.len() / BLOCK {
+                return;
+            }
+            block::keep_shorter(start, Codec::Blocks, out, |out| encode_blocks(values, out));
+        }
+        None => block::push(Codec::Blocks, out, |out| encode_blocks(values, out)),
+    }
+    // One dictionary for all blocks.
+    if let Some(plan) = dictionary::plan(values, BLOCK.min(values.len() / SHARING)) {
+        block::keep_shorter(start, Codec::Dictionary, out, |out| {
+            dictionary::encode_values(&plan, Nesting::default(), out);
+            block::push(Codec::Blocks, out, |out| encode_blocks(&plan.ranks, out));
+            0
+        });
     }
 }
 

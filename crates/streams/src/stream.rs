@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::block::runs::Piece;
-use crate::block::{self, Nesting, runs};
+use crate::block::{self, Nesting, dictionary, runs};
 use crate::blocks::Directory;
 use crate::predicted::Model;
 use crate::primer::{self, Primer};
@@ -36,6 +36,11 @@ enum Layout<'a> {
         primer: Option<Primer>,
         /// The model that all but the primer's blocks begin with, once it was needed.
         model: OnceLock<Result<Box<Model>, StreamError>>,
+    },
+    /// Blocks of ranks in one dictionary.
+    Ranked {
+        distinct: Box<[u64]>,
+        ranks: Box<Layout<'a>>,
     },
 }
 
@@ -119,11 +124,7 @@ impl<'a> Stream<'a> {
 
     /// What the stream is made of.
     pub(crate) fn parts(&self) -> Parts<'_, 'a> {
-        match &self.layout {
-            Layout::Empty => Parts::None,
-            Layout::Single(_) | Layout::Runs { .. } => Parts::One,
-            Layout::Blocks { directory, .. } => Parts::Blocks(directory),
-        }
+        self.layout.parts()
     }
 
     /// How many values a block holds.
@@ -133,17 +134,34 @@ impl<'a> Stream<'a> {
 
     /// Decodes a block, of [`block_len`](Self::block_len) values.
     pub(crate) fn load(&self, index: u64, out: &mut [u64]) -> Result<(), StreamError> {
-        match &self.layout {
-            Layout::Empty => Ok(()),
-            Layout::Single(values) => {
+        self.layout.load(index, out)
+    }
+}
+
+impl<'a> Layout<'a> {
+    /// What it is made of.
+    fn parts(&self) -> Parts<'_, 'a> {
+        match self {
+            Self::Empty => Parts::None,
+            Self::Single(_) | Self::Runs { .. } => Parts::One,
+            Self::Blocks { directory, .. } => Parts::Blocks(directory),
+            Self::Ranked { ranks, .. } => ranks.parts(),
+        }
+    }
+
+    /// Decodes a block.
+    fn load(&self, index: u64, out: &mut [u64]) -> Result<(), StreamError> {
+        match self {
+            Self::Empty => Ok(()),
+            Self::Single(values) => {
                 out.copy_from_slice(values);
                 Ok(())
             }
-            Layout::Runs { pieces, ends } => {
+            Self::Runs { pieces, ends } => {
                 load_runs(pieces, ends, index * BLOCK as u64, out);
                 Ok(())
             }
-            Layout::Blocks {
+            Self::Blocks {
                 directory,
                 primer,
                 model,
@@ -155,11 +173,13 @@ impl<'a> Stream<'a> {
                     model.get_or_init(primed).clone().map(|model| *model)
                 }
             }),
+            Self::Ranked { distinct, ranks } => {
+                ranks.load(index, out)?;
+                dictionary::look_up(distinct, out)
+            }
         }
     }
-}
 
-impl<'a> Layout<'a> {
     /// Takes a stream's bytes.
     fn decode(input: &mut &'a [u8], len: u64) -> Result<Self, StreamError> {
         if len == 0 {
@@ -190,6 +210,14 @@ impl<'a> Layout<'a> {
                     primer,
                     model: OnceLock::new(),
                 })
+            }
+            Codec::Dictionary if len > BLOCK as u64 && parameter == 0 => {
+                let distinct = dictionary::decode_values(input, len, Nesting::default())?;
+                if block::untag(input.first().copied().unwrap_or(0))?.0 != Codec::Blocks {
+                    return Err(StreamError::Malformed("ranks that are not in blocks"));
+                }
+                let ranks = Box::new(Self::decode(input, len)?);
+                Ok(Self::Ranked { distinct, ranks })
             }
             _ if len <= BLOCK as u64 => {
                 *input = whole;

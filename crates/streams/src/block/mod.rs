@@ -94,7 +94,7 @@ pub(crate) fn encode_unpredicted(values: &[u64], nesting: Nesting, out: &mut Vec
         });
     }
     if nesting.has_columns()
-        && let Some(plan) = dictionary::plan(values)
+        && let Some(plan) = dictionary::plan(values, dictionary::limit(values.len()))
     {
         keep_shorter(start, Codec::Dictionary, out, |out| {
             dictionary::encode(&plan, nesting, out)
