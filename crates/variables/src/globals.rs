@@ -22,23 +22,24 @@ impl Variables<'_> {
     /// The first call reads all entries; any call takes O(global variables).
     ///
     /// # Errors
-    /// If an entry is broken.
+    /// If names are longer than the debug information can hold honestly.
     pub fn globals(&self) -> Result<Vec<Global>, DebugError> {
         let index = self.index();
         let mut left = 4 * self.debug.size() + (1 << 20);
         let mut found = Vec::new();
         for &global in &index.globals {
-            // A broken entry does not hide the others.
-            let Ok(Some(name)) = self.debug.name(global.entry) else {
+            // A broken entry does not hide the others; what is asked about it gives the error.
+            let name = self.debug.name(global.entry);
+            let Some(name) = name.unwrap_or_else(|_| Some("<broken>".into())) else {
                 continue;
             };
             // Entries may share one long name.
             let rest = left.checked_sub(name.len());
             left = rest.ok_or(DebugError::TooMuch { what: "long names" })?;
-            let external = self.debug.attribute(global.entry, gimli::DW_AT_external)?;
+            let external = self.debug.attribute(global.entry, gimli::DW_AT_external);
             found.push(Global {
                 name,
-                external: external.is_some(),
+                external: external.is_ok_and(|external| external.is_some()),
                 entry: global,
             });
         }

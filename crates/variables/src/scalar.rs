@@ -43,6 +43,9 @@ pub(crate) struct Scalar {
     pub(crate) kind: Kind,
 }
 
+/// Constants are extended to at most so many bytes: hostile locations could ask for any number.
+const EXTENDED: u64 = 1 << 12;
+
 fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width.clamp(1, 64))
 }
@@ -86,11 +89,13 @@ impl Scalar {
         } else {
             i128::from(self.bits)
         };
-        let all = wide.to_le_bytes();
-        let taken = usize::try_from(bytes)
-            .ok()
-            .and_then(|bytes| all.get(..bytes));
-        Ok(taken.ok_or(Unavailable::Narrow { bits: 128 })?.to_vec())
+        // LLVM writes one constant for all the bytes of a structure that was set to zero.
+        if bytes > EXTENDED {
+            return Err(Unavailable::Narrow { bits: width });
+        }
+        let mut held = wide.to_le_bytes().to_vec();
+        held.resize(bytes as usize, if wide < 0 { 0xff } else { 0 });
+        Ok(held)
     }
 
     /// An address: floats and 64-bit values beyond the address space are none.
@@ -288,6 +293,7 @@ mod tests {
             Ok(vec![255, 255])
         );
         assert_eq!(Scalar::signed(-1).to_bytes(16), Ok(vec![255; 16]));
+        assert_eq!(Scalar::constant(0).to_bytes(24), Ok(vec![0; 24]));
         assert!(Scalar::constant(1).to_bytes(1 << 40).is_err());
     }
 

@@ -142,12 +142,14 @@ fn scope<'a>(
         Some((_, around)) if call => (around.depth + 1, around.inlined + 1, entry.id),
         Some((_, around)) => (around.depth + 1, around.inlined, around.function),
     };
+    // A specification's parameters are not variables, unlike those of an abstract instance.
+    let abstract_origin = entry.value(gimli::DW_AT_abstract_origin);
     Ok(Scope {
         parent: parent.map_or(0, |(parent, _)| parent),
         depth,
         inlined,
         function,
-        origin: debug.origin(entry),
+        origin: abstract_origin.and_then(|origin| debug.reference(entry.id.unit, origin)),
         code,
         variables: Vec::new(),
     })
