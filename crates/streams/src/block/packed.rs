@@ -15,13 +15,20 @@ use crate::{BLOCK, StreamError, bits, varint};
 
 /// Flags of the tag's parameter; its lowest two bits are the order.
 const ORDER: u8 = 3;
+/// From this order on, it is told apart.
+const HIGH_ORDER: usize = 3;
+/// Differences of no higher order are taken.
+const HIGHEST_ORDER: usize = 8;
 const LAG: u8 = 1 << 2;
 const SCALE: u8 = 1 << 3;
 const PATCHES: u8 = 1 << 4;
 
 /// Appends the block; the result is the tag's parameter.
 pub(crate) fn encode(values: &[u64], plan: Plan, nesting: Nesting, out: &mut Vec<u8>) -> u8 {
-    let mut parameter = plan.order as u8;
+    let mut parameter = plan.order.min(HIGH_ORDER) as u8;
+    if plan.order >= HIGH_ORDER {
+        varint::put(out, (plan.order - HIGH_ORDER) as u64);
+    }
     if plan.lag > 1 {
         parameter |= LAG;
         varint::put(out, plan.lag as u64 - 2);
@@ -78,10 +85,13 @@ pub(crate) fn decode(
     out: &mut [u64],
     nesting: Nesting,
 ) -> Result<(), StreamError> {
-    let order = usize::from(parameter & ORDER);
+    let order = match usize::from(parameter & ORDER) {
+        HIGH_ORDER => HIGH_ORDER + varint::get(input)?.min(BLOCK as u64) as usize,
+        order => order,
+    };
     let lag = if parameter & LAG != 0 { lag(input)? } else { 1 };
     let head = order * lag;
-    if order > 2 || head > out.len() {
+    if order > HIGHEST_ORDER || (lag > 1 && order >= HIGH_ORDER) || head > out.len() {
         return Err(StreamError::Malformed("differences that cannot be"));
     }
     let scale = if parameter & SCALE != 0 {
@@ -195,6 +205,26 @@ fn integrate(out: &mut [u64], order: usize, lag: usize) {
                 out[at] = out[at].wrapping_add(near.wrapping_mul(2)).wrapping_sub(far);
             }
         }
-        _ => {}
+        (0, _) => {}
+        _ => {
+            // The differences of each order at the head's end: there the sums begin.
+            let (head, body) = out.split_at_mut(order);
+            let mut differences = [0; HIGHEST_ORDER];
+            let differences = &mut differences[..order];
+            differences.copy_from_slice(head);
+            differences.reverse();
+            for start in 1..order {
+                for at in (start..order).rev() {
+                    differences[at] = differences[at - 1].wrapping_sub(differences[at]);
+                }
+            }
+            for &start in differences.iter().rev() {
+                let mut sum = start;
+                for slot in &mut *body {
+                    sum = sum.wrapping_add(*slot);
+                    *slot = sum;
+                }
+            }
+        }
     }
 }

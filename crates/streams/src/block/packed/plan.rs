@@ -1,13 +1,13 @@
 //! Which differences, base and width a packed block takes.
 
-use super::lags;
+use super::{HIGHEST_ORDER, lags};
 use crate::block::Nesting;
 use crate::{bits, varint};
 
 /// How a block is packed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
-    /// 0: values; 1: differences; 2: differences of differences.
+    /// 0: values; 1: differences; 2: differences of differences; and so on.
     pub(super) order: usize,
     /// How far back the differences reach.
     pub(super) lag: usize,
@@ -29,25 +29,32 @@ const BELOW: [usize; 8] = [0, 1, 2, 5, 12, 25, 50, 100];
 
 /// At most two ways to pack a block, the best by estimate.
 pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
-    let mut plans = Vec::new();
+    let mut plans: Vec<Plan> = Vec::new();
     let mut numbers = Vec::with_capacity(values.len());
-    let lags = if nesting.has_columns() {
-        lags::find(values)
-    } else {
-        Vec::new()
-    };
-    let ways = (0..=2).map(|order| (order, 1));
-    for (order, lag) in ways.chain(lags) {
-        if order * lag >= values.len() || (values.len() < 3 && order > 0) {
-            continue;
-        }
+    let mut consider = |order: usize, lag: usize| {
         residuals(values, order, lag, &mut numbers);
-        let head = &values[..order * lag];
-        plans.push(Plan {
+        let head = head_bytes(&values[..order * lag]);
+        Plan {
             order,
             lag,
-            ..frame(&mut numbers, order > 0, head_bytes(head))
-        });
+            ..frame(&mut numbers, order > 0, head)
+        }
+    };
+    for order in 0..=HIGHEST_ORDER {
+        if order > 0 && values.len() < 3.max(4 * order) {
+            break;
+        }
+        let plan = consider(order, 1);
+        // Higher differences are tried as long as they get shorter.
+        let worse = order > 1 && plans.last().is_some_and(|last| plan.bytes >= last.bytes);
+        plans.push(plan);
+        if worse {
+            break;
+        }
+    }
+    if nesting.has_columns() {
+        let lags = lags::find(values);
+        plans.extend(lags.into_iter().map(|(order, lag)| consider(order, lag)));
     }
     plans.sort_by_key(|plan| plan.bytes);
     plans.truncate(2);
@@ -65,12 +72,21 @@ pub(super) fn residuals(values: &[u64], order: usize, lag: usize, out: &mut Vec<
                 .zip(values)
                 .map(|(value, before)| value.wrapping_sub(*before)),
         ),
-        _ => out.extend((2 * lag..values.len()).map(|at| {
+        2 => out.extend((2 * lag..values.len()).map(|at| {
             let (near, far) = (values[at - lag], values[at - 2 * lag]);
             values[at]
                 .wrapping_sub(near)
                 .wrapping_sub(near.wrapping_sub(far))
         })),
+        _ => {
+            out.extend_from_slice(values);
+            for _ in 0..order {
+                for at in 1..out.len() {
+                    out[at - 1] = out[at].wrapping_sub(out[at - 1]);
+                }
+                out.pop();
+            }
+        }
     }
 }
 
