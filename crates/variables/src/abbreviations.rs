@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gimli::{Abbreviations, DebugAbbrev, DebugAbbrevOffset, EndianSlice, LittleEndian};
+use gimli::{Abbreviations, DebugAbbrev, DebugAbbrevOffset, EndianSlice, LittleEndian, Reader};
 
 /// No compiler gives an entry so many attributes. Attributes may take no bytes, so without a limit a small section
 /// could describe any number of them.
@@ -35,11 +35,20 @@ impl<'a> Budget<'a> {
             return Ok(table.clone());
         }
         let bytes = self.section.get(at.0..).unwrap_or_default();
-        let length = length(bytes).ok_or("its abbreviations are broken")?;
-        self.left = self
-            .left
-            .checked_sub(length)
-            .ok_or("its abbreviations overlap with too many others")?;
+        let mut rest = EndianSlice::new(&bytes[..bytes.len().min(self.left)], LittleEndian);
+        let ends = skim(&mut rest).is_some();
+        // What was read is paid for even if it was in vain.
+        let cut = rest.is_empty() && bytes.len() > self.left;
+        self.left -= bytes.len().min(self.left) - rest.len();
+        if !ends {
+            let overlap = "its abbreviations overlap with too many others";
+            return Err(if cut {
+                overlap
+            } else {
+                "its abbreviations are broken"
+            }
+            .into());
+        }
         let table = DebugAbbrev::from(EndianSlice::new(self.section, LittleEndian))
             .abbreviations(at)
             .map_err(|error| error.to_string())?;
@@ -49,25 +58,23 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// How many bytes a table takes. `None` if it does not end, or has an entry with too many attributes.
-fn length(bytes: &[u8]) -> Option<usize> {
-    let mut rest = EndianSlice::new(bytes, LittleEndian);
-    let number = |rest: &mut EndianSlice<'_, LittleEndian>| gimli::Reader::read_uleb128(rest).ok();
-    while number(&mut rest)? != 0 {
-        number(&mut rest)?;
-        gimli::Reader::read_u8(&mut rest).ok()?;
+/// Reads to the end of a table. `None` if it does not end, or has an entry with too many attributes.
+fn skim(rest: &mut EndianSlice<'_, LittleEndian>) -> Option<()> {
+    while rest.read_uleb128().ok()? != 0 {
+        rest.read_uleb128().ok()?;
+        rest.read_u8().ok()?;
         for attributes in 0.. {
-            let (name, form) = (number(&mut rest)?, number(&mut rest)?);
+            let (name, form) = (rest.read_uleb128().ok()?, rest.read_uleb128().ok()?);
             if (name, form) == (0, 0) {
                 break;
             }
             if form == u64::from(gimli::DW_FORM_implicit_const.0) {
-                gimli::Reader::read_sleb128(&mut rest).ok()?;
+                rest.read_sleb128().ok()?;
             }
             if attributes == ATTRIBUTES {
                 return None;
             }
         }
     }
-    Some(bytes.len() - rest.len())
+    Some(())
 }
