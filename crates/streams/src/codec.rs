@@ -14,6 +14,8 @@ pub enum Codec {
     Dictionary = 3,
     /// The predictor that was right, by an adaptive arithmetic coder.
     Predicted = 4,
+    /// Floats that are multiples of a power of ten: the numbers.
+    Decimal = 5,
     /// A stream of several blocks.
     Blocks = 7,
 }

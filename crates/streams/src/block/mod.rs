@@ -1,6 +1,7 @@
 //! One block: a tag of a byte, then what its codec writes. A block knows neither its length in values nor, if it stands
 //! last, its length in bytes.
 
+mod decimal;
 pub(crate) mod dictionary;
 pub(crate) mod packed;
 pub(crate) mod plain;
@@ -49,6 +50,7 @@ pub(crate) fn untag(tag: u8) -> Result<(Codec, u8), StreamError> {
         2 => Codec::Packed,
         3 => Codec::Dictionary,
         4 => Codec::Predicted,
+        5 => Codec::Decimal,
         7 => Codec::Blocks,
         _ => return Err(StreamError::Malformed("an unknown codec")),
     };
@@ -91,6 +93,13 @@ pub(crate) fn encode_unpredicted(values: &[u64], nesting: Nesting, out: &mut Vec
     for plan in packed::plans(values, nesting) {
         keep_shorter(start, Codec::Packed, out, |out| {
             packed::encode(values, plan, nesting, out)
+        });
+    }
+    if nesting.has_columns()
+        && let Some(plan) = decimal::plan(values)
+    {
+        keep_shorter(start, Codec::Decimal, out, |out| {
+            decimal::encode(&plan, nesting, out)
         });
     }
     if nesting.has_columns()
@@ -149,7 +158,8 @@ pub(crate) fn decode(
             Ok(())
         }
         Codec::Packed => packed::decode(input, parameter, out, nesting),
-        Codec::Dictionary if !nesting.has_columns() => Err(TOO_DEEP),
+        Codec::Dictionary | Codec::Decimal if !nesting.has_columns() => Err(TOO_DEEP),
+        Codec::Decimal => decimal::decode(input, parameter, out, nesting),
         Codec::Dictionary => dictionary::decode(input, parameter, out, nesting),
         Codec::Predicted => {
             let model = Model::fresh(out.len());

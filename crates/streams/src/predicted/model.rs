@@ -55,19 +55,23 @@ impl Model {
     pub(super) fn code(&mut self, coder: &mut impl Coder, value: u64, differences: bool) -> u64 {
         let slots = self.slots();
         let (predictions, confidence) = self.predict(&slots);
+        // As sets of predictors, one bit each.
+        let saying = |value: u64| {
+            (0..PREDICTORS).fold(0u32, |set, at| {
+                set | u32::from(predictions[at] == value) << at
+            })
+        };
+        let mut left =
+            (0..PREDICTORS).fold(0u32, |set, at| set | u32::from(confidence[at] > 0) << at);
         let mut found = None;
         let mut asked = 0;
-        for at in 0..PREDICTORS {
+        while left != 0 {
+            let at = left.trailing_zeros() as usize % PREDICTORS;
             let prediction = predictions[at];
-            if confidence[at] == 0 || said_before(&predictions, &confidence, at) {
-                continue;
-            }
-            let agreeing = (at + 1..PREDICTORS)
-                .filter(|&other| confidence[other] > 0 && predictions[other] == prediction)
-                .count()
-                .min(AGREEING - 1);
-            let context = ((at * LEVELS + confidence[at]) * AGREEING + agreeing)
-                * History::OUTCOMES
+            let agreeing = saying(prediction) & left;
+            left &= !agreeing;
+            let others = (agreeing.count_ones() as usize - 1).min(AGREEING - 1);
+            let context = ((at * LEVELS + confidence[at]) * AGREEING + others) * History::OUTCOMES
                 + self.history.outcomes();
             if coder.bit(value == prediction, &mut self.hits[context]) {
                 found = Some(prediction);
@@ -96,7 +100,7 @@ impl Model {
     }
 
     /// Where each table keeps what follows.
-    #[inline]
+    #[inline(always)]
     fn slots(&self) -> [Slot; 3] {
         let history = &self.history;
         let [last, second, third] = history.values;
@@ -108,7 +112,7 @@ impl Model {
         ]
     }
 
-    #[inline]
+    #[inline(always)]
     fn predict(&self, slots: &[Slot; 3]) -> ([u64; PREDICTORS], [usize; PREDICTORS]) {
         let [last, second, _] = self.history.values;
         let (values3, sure3) = self.values3.predict(slots[0]);
@@ -125,7 +129,7 @@ impl Model {
         (predictions, [sure3, sure2, sure1, 1, 1, 1])
     }
 
-    #[inline]
+    #[inline(always)]
     fn learn(&mut self, slots: &[Slot; 3], value: u64, outcome: Outcome) {
         let last = self.history.values[0];
         self.values3.update(slots[0], value);
@@ -133,13 +137,4 @@ impl Model {
         self.value1.update(slots[2], value);
         self.history.push(value, outcome);
     }
-}
-
-#[inline]
-fn said_before(
-    predictions: &[u64; PREDICTORS],
-    confidence: &[usize; PREDICTORS],
-    at: usize,
-) -> bool {
-    (0..at).any(|other| confidence[other] > 0 && predictions[other] == predictions[at])
 }

@@ -177,6 +177,11 @@ pub const SHAPES: &[Shape] = &[
             })
             .collect()
     }),
+    ("whole floats, 32 bits", |random, len| {
+        (0..len)
+            .map(|_| (random.below(1000) as f32).to_bits().into())
+            .collect()
+    }),
     ("phases", |random, len| {
         let mut values = Vec::with_capacity(len);
         while values.len() < len {

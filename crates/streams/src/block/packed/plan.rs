@@ -27,38 +27,64 @@ const PATCH: usize = 1;
 /// How many numbers below the base, by rank among the sorted ones, are tried as exceptions.
 const BELOW: [usize; 8] = [0, 1, 2, 5, 12, 25, 50, 100];
 
-/// At most two ways to pack a block, the best by estimate.
+/// How many ways are looked at closely.
+const FINALISTS: usize = 2;
+
+/// Ways to pack a block, at most [`FINALISTS`], the best first by estimate.
 pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
-    let mut plans: Vec<Plan> = Vec::new();
     let mut numbers = Vec::with_capacity(values.len());
+    let mut ways = Vec::new();
     let mut consider = |order: usize, lag: usize| {
         residuals(values, order, lag, &mut numbers);
-        let head = head_bytes(&values[..order * lag]);
-        Plan {
-            order,
-            lag,
-            ..frame(&mut numbers, order > 0, head)
-        }
+        let bits = 8 * head_bytes(&values[..order * lag]) as u64 + spread(&numbers);
+        ways.push((bits, order, lag));
+        bits
     };
+    let mut least = u64::MAX;
     for order in 0..=HIGHEST_ORDER {
         if order > 0 && values.len() < 3.max(4 * order) {
             break;
         }
-        let plan = consider(order, 1);
         // Higher differences are tried as long as they get shorter.
-        let worse = order > 1 && plans.last().is_some_and(|last| plan.bytes >= last.bytes);
-        plans.push(plan);
-        if worse {
+        let bits = consider(order, 1);
+        if order > 1 && bits >= least {
             break;
         }
+        least = bits;
     }
     if nesting.has_columns() {
-        let lags = lags::find(values);
-        plans.extend(lags.into_iter().map(|(order, lag)| consider(order, lag)));
+        for (order, lag) in lags::find(values) {
+            consider(order, lag);
+        }
     }
+    ways.sort_unstable();
+    ways.truncate(FINALISTS);
+    let mut plans: Vec<_> = ways
+        .into_iter()
+        .map(|(_, order, lag)| {
+            residuals(values, order, lag, &mut numbers);
+            let head = head_bytes(&values[..order * lag]);
+            Plan {
+                order,
+                lag,
+                ..frame(&mut numbers, order > 0, head)
+            }
+        })
+        .collect();
     plans.sort_by_key(|plan| plan.bytes);
-    plans.truncate(2);
     plans
+}
+
+/// About how many bits numbers take beside one from their midst: no sorting, and outliers weigh little.
+fn spread(numbers: &[u64]) -> u64 {
+    let at = |eighths: usize| numbers[numbers.len() * eighths / 8];
+    let mut samples = [at(1), at(3), at(4), at(5), at(7)];
+    samples.sort_unstable_by_key(|&sample| sample as i64);
+    let middle = samples[2];
+    numbers
+        .iter()
+        .map(|number| u64::from(bits::length(varint::zigzag(number.wrapping_sub(middle)))))
+        .sum()
 }
 
 /// The differences of an order to the values `lag` places before, without the head.

@@ -1,0 +1,141 @@
+//! Floats that are whole numbers, or multiples of a power of ten: the numbers are a column.
+//!
+//! Each value is the float nearest to `number / 10^digits`; the division is IEEE 754's, so it gives the same bits everywhere.
+
+use super::{Nesting, decode_nested, encode_nested};
+use crate::{StreamError, varint};
+
+/// More digits behind the point are not looked for.
+const MOST_DIGITS: u8 = 9;
+
+/// Powers of ten, all of which are floats. (`powi` may round differently on different machines.)
+const POWERS: [f64; MOST_DIGITS as usize + 1] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+
+/// A block of such floats.
+pub(crate) struct Plan {
+    format: Format,
+    numbers: Vec<u64>,
+}
+
+/// What values are the bits of, and how many digits stand behind the point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Format {
+    single: bool,
+    digits: u8,
+}
+
+impl Format {
+    fn parameter(self) -> u8 {
+        self.digits << 1 | u8::from(self.single)
+    }
+
+    fn from_parameter(parameter: u8) -> Result<Self, StreamError> {
+        let (single, digits) = (parameter & 1 == 1, parameter >> 1);
+        if digits > MOST_DIGITS {
+            return Err(StreamError::Malformed("too many digits"));
+        }
+        Ok(Self { single, digits })
+    }
+
+    fn scale(self) -> f64 {
+        POWERS[usize::from(self.digits)]
+    }
+
+    fn value(self, number: u64, scale: f64) -> u64 {
+        let float = varint::unzigzag(number) as i64 as f64 / scale;
+        match self.single {
+            true => (float as f32).to_bits().into(),
+            false => float.to_bits(),
+        }
+    }
+
+    /// The number of which `value` are the bits, if there is one.
+    fn number(self, value: u64, scale: f64) -> Option<u64> {
+        let float = match self.single {
+            true => f64::from(f32::from_bits(u32::try_from(value).ok()?)),
+            false => f64::from_bits(value),
+        };
+        let number = (float * scale).round();
+        // What does not fit, or is no number, does not come back.
+        let number = varint::zigzag(number as i64 as u64);
+        (self.value(number, scale) == value).then_some(number)
+    }
+}
+
+/// The block as such floats, if all values are.
+pub(crate) fn plan(values: &[u64]) -> Option<Plan> {
+    let largest = *values.iter().max()?;
+    // Small numbers are no floats, though their bits are some.
+    let single = largest <= u32::MAX.into();
+    if largest < if single { 1 << 23 } else { 1 << 52 } {
+        return None;
+    }
+    let formats = (0..=MOST_DIGITS).map(|digits| Format { single, digits });
+    let plan = |format: Format| {
+        let scale = format.scale();
+        let numbers = values.iter().map(|&value| format.number(value, scale));
+        Some(Plan {
+            format,
+            numbers: numbers.collect::<Option<_>>()?,
+        })
+    };
+    formats.into_iter().find_map(plan)
+}
+
+/// Appends the block; the result is the tag's parameter.
+pub(crate) fn encode(plan: &Plan, nesting: Nesting, out: &mut Vec<u8>) -> u8 {
+    encode_nested(&plan.numbers, nesting, out);
+    plan.format.parameter()
+}
+
+/// Takes the block.
+pub(crate) fn decode(
+    input: &mut &[u8],
+    parameter: u8,
+    out: &mut [u64],
+    nesting: Nesting,
+) -> Result<(), StreamError> {
+    let format = Format::from_parameter(parameter)?;
+    let scale = format.scale();
+    decode_nested(input, out, nesting)?;
+    for slot in out {
+        *slot = format.value(*slot, scale);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_comes_back_is_a_decimal() {
+        let bits = |floats: &[f64]| {
+            floats
+                .iter()
+                .map(|float| float.to_bits())
+                .collect::<Vec<_>>()
+        };
+        let format = |values: &[u64]| plan(values).map(|plan| plan.format);
+        let double = |digits| {
+            Some(Format {
+                single: false,
+                digits,
+            })
+        };
+        assert_eq!(format(&bits(&[0.0, 3.0, -7.0])), double(0));
+        assert_eq!(format(&bits(&[0.1, 3.0, -7.25])), double(2));
+        for strange in [f64::NAN, -0.0, f64::INFINITY, 1e300, 0.1 + 0.2] {
+            assert_eq!(format(&bits(&[1.0, strange])), None, "{strange}");
+        }
+        assert_eq!(format(&[3, 4, 500]), None);
+        let single = format(&[1.5f32.to_bits().into(), 0.7f32.to_bits().into()]);
+        assert_eq!(
+            single,
+            Some(Format {
+                single: true,
+                digits: 1
+            })
+        );
+    }
+}
