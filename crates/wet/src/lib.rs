@@ -5,9 +5,11 @@ mod def;
 mod epoch;
 mod index;
 mod model;
+mod trace;
 
 pub use build::run::{BuildError, Run};
 pub use def::{Origin, Piece};
 pub use epoch::{Epoch, EpochError, Execution, Sizes};
 pub use index::Index;
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo};
+pub use trace::{Compiled, Epochs, Instance, Reading, Source, TraceError, WholeTrace, Writer};

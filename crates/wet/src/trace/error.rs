@@ -1,0 +1,35 @@
+//! Why a question cannot be answered.
+
+use afterimage_machine::MachineError;
+use afterimage_wpp::{PathError, TargetError};
+
+use crate::epoch::EpochError;
+
+/// Why a question cannot be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'static> {
+    /// The path cannot be read.
+    #[error(transparent)]
+    Path(PathError<P>),
+    /// The path's nodes cannot be counted.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// An epoch cannot be loaded.
+    #[error(transparent)]
+    Epoch(E),
+    /// An epoch is damaged.
+    #[error(transparent)]
+    Read(#[from] EpochError),
+    /// A node is no path of the program.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The trace contradicts itself.
+    #[error("the whole execution trace is damaged: it names {0}")]
+    Damaged(&'static str),
+    /// Nothing is stored of this time.
+    #[error("block {time} is outside of what the whole execution trace holds")]
+    Outside {
+        /// The block.
+        time: u64,
+    },
+}

@@ -1,0 +1,226 @@
+//! Computing values.
+
+use std::collections::HashMap;
+
+use afterimage_machine::{Code, Inst, NodeCode, Operand, Register};
+use afterimage_numeric::Kind;
+use afterimage_wpp::Segments;
+use rustc_hash::FxBuildHasher;
+
+use super::source::{Source, Step};
+use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
+use crate::model::{ReadFrom, read_from};
+
+/// A value: its bits, and the upper half of a vector's.
+pub type Bits = (u64, u64);
+
+/// A register of an execution.
+pub(super) type Key = (Instance, Register);
+
+/// Most evaluations for one value: the builder keeps values so that far fewer are needed.
+const MOST: usize = 1 << 20;
+
+/// What was computed on the way to a value.
+#[derive(Default)]
+pub(super) struct Known {
+    values: HashMap<Key, Bits, FxBuildHasher>,
+    /// What is needed before the value at hand can be computed.
+    missing: Vec<Key>,
+}
+
+impl Known {
+    /// A value, if it is known; otherwise it is noted as missing.
+    pub(super) fn get(&mut self, instance: Instance, register: Register) -> Option<Bits> {
+        let key = (instance, register);
+        let known = self.values.get(&key).copied();
+        if known.is_none() {
+            self.missing.push(key);
+        }
+        known
+    }
+}
+
+impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// The value of a register of an execution: of a variable when the execution begins, of a constant, or of an instruction's result.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn value(&self, instance: Instance, register: Register) -> Result<Bits, Failure<S, E>> {
+        let mut known = Known::default();
+        let wanted = (instance, register);
+        let mut stack = vec![wanted];
+        let mut evaluations = 0;
+        while let Some(&key) = stack.last() {
+            if known.values.contains_key(&key) {
+                stack.pop();
+                continue;
+            }
+            evaluations += 1;
+            if evaluations > MOST {
+                return Err(TraceError::Damaged("values that depend on too many others"));
+            }
+            known.missing.clear();
+            match self.attempt(key, &mut known)? {
+                Some(value) => {
+                    known.values.insert(key, value);
+                    stack.pop();
+                }
+                None => {
+                    // What is needed is earlier: in time, or in the node.
+                    let place = |(instance, register): Key| (instance.time, register);
+                    let earlier = known.missing.iter().all(|&missing| place(missing) < place(key));
+                    if known.missing.is_empty() || !earlier {
+                        return Err(TraceError::Damaged("a value that depends on itself"));
+                    }
+                    stack.append(&mut known.missing);
+                }
+            }
+        }
+        let value = known.values.get(&wanted).copied();
+        value.ok_or(TraceError::Damaged("a value that is not there"))
+    }
+
+    /// Computes a value from what is known. `None` if something is missing.
+    fn attempt(&self, key: Key, known: &mut Known) -> Result<Option<Bits>, Failure<S, E>> {
+        let (instance, register) = key;
+        let compiled = self.compiled(instance.node)?;
+        let code = &compiled.code;
+        match code.source(register) {
+            Operand::Constant(low) => {
+                let mut wide = code.wide_constants.iter();
+                let wide = wide.find(|(constant, _)| *constant == register);
+                Ok(Some((low, wide.map_or(0, |&(_, high)| high))))
+            }
+            Operand::Variable(variable) => {
+                if let Some(input) = compiled.model.of_variable(variable)
+                    && let Some(kept) = self.kept(instance, input)?
+                {
+                    return Ok(Some(kept));
+                }
+                match self.step(instance, variable)? {
+                    Step::Register(earlier, register) => Ok(known.get(earlier, register)),
+                    Step::Source(Source::Constant(bits)) => Ok(Some((bits, 0))),
+                    Step::Source(Source::Zero) => Ok(Some((0, 0))),
+                    Step::Source(_) => Err(TraceError::Damaged("a value that was not kept")),
+                }
+            }
+            Operand::Result(position) => {
+                let inst = &code.insts[position];
+                match read_from(inst.code) {
+                    Some(from) => self.read(instance, &compiled, position, from, known),
+                    None => Ok(self.pure(instance, code, position, known)),
+                }
+            }
+        }
+    }
+
+    /// The value of an input, if it is kept itself.
+    fn kept(&self, instance: Instance, input: usize) -> Result<Option<Bits>, Failure<S, E>> {
+        let epoch = self.epoch(instance.time)?;
+        let Some(column) = epoch.input(instance.node, input)? else {
+            return Ok(None);
+        };
+        Ok(match column.cuts {
+            Some(cuts) => cuts.at(instance.number)?,
+            None => None,
+        })
+    }
+
+    fn read(
+        &self,
+        instance: Instance,
+        compiled: &Compiled,
+        position: usize,
+        from: ReadFrom,
+        known: &mut Known,
+    ) -> Result<Option<Bits>, Failure<S, E>> {
+        let input = compiled.model.of_read(position);
+        if let Some(kept) = self.kept(instance, input)? {
+            return Ok(Some(kept));
+        }
+        match from {
+            ReadFrom::Memory => self.loaded(instance, compiled, position, known),
+            ReadFrom::Global => self.global(instance, &compiled.code.insts[position], position, known),
+            ReadFrom::Elsewhere => Err(TraceError::Damaged("a value that was not kept")),
+        }
+    }
+
+    fn global(
+        &self,
+        instance: Instance,
+        inst: &Inst,
+        position: usize,
+        known: &mut Known,
+    ) -> Result<Option<Bits>, Failure<S, E>> {
+        let unknown = TraceError::Damaged("a global that nobody wrote");
+        let reading = self.reading(instance, position)?;
+        let writer = reading.first().ok_or(unknown)?.writer;
+        match writer {
+            super::Writer::Initial => {
+                let global = self.initial.globals.get(inst.immediate as usize);
+                let global = global.ok_or(TraceError::Damaged("a global that is not there"))?;
+                Ok(Some(*global))
+            }
+            super::Writer::Host => Err(TraceError::Damaged("a value that was not kept")),
+            super::Writer::Write { instance, inst, .. } => {
+                let compiled = self.compiled(instance.node)?;
+                Ok(known.get(instance, compiled.code.insts[inst].a))
+            }
+        }
+    }
+
+    /// What an instruction without a memory computes.
+    fn pure(
+        &self,
+        instance: Instance,
+        code: &NodeCode,
+        position: usize,
+        known: &mut Known,
+    ) -> Option<Bits> {
+        let inst = &code.insts[position];
+        let mut low = |register| Some(known.get(instance, register)?.0);
+        let number = match inst.code {
+            Code::Scalar(scalar) => {
+                let a = low(inst.a)?;
+                let b = match scalar.arity() {
+                    2 => low(inst.b)?,
+                    _ => 0,
+                };
+                // It did not trap then, so it does not now.
+                scalar.eval(a, b).unwrap_or(0)
+            }
+            Code::Select | Code::SelectVector => {
+                let chosen = match low(inst.c)? as u32 {
+                    0 => inst.b,
+                    _ => inst.a,
+                };
+                return known.get(instance, chosen);
+            }
+            Code::RefIsNull => u64::from(low(inst.a)? == 0),
+            Code::Vector(vector) => {
+                let extra = code.vector(position)?;
+                let (kinds, result) = vector.signature();
+                let mut operands = [0; 3];
+                let from = [inst.a, inst.b, extra.c];
+                for ((operand, kind), register) in operands.iter_mut().zip(kinds).zip(from) {
+                    let (low, high) = known.get(instance, register)?;
+                    *operand = match kind {
+                        Kind::Scalar => u128::from(low),
+                        Kind::Vector => u128::from(low) | u128::from(high) << 64,
+                    };
+                }
+                let value = vector.eval(extra.immediate, operands);
+                return Some(match result {
+                    Kind::Scalar => (value as u64, 0),
+                    Kind::Vector => (value as u64, (value >> 64) as u64),
+                });
+            }
+            // It has no result.
+            _ => 0,
+        };
+        Some((number, 0))
+    }
+}

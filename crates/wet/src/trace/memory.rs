@@ -1,0 +1,240 @@
+//! Values from memory.
+
+use afterimage_machine::Code;
+use afterimage_wpp::Segments;
+
+use super::evaluate::{Bits, Known};
+use super::source::Writer;
+use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
+use crate::def::Origin;
+
+/// Most bytes that a value has.
+const LONGEST: usize = 16;
+
+/// Bytes in memory that are looked for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// In which memory.
+    memory: u32,
+    /// The execution and the register with the address of the load, and what is added to it.
+    base: (Instance, u32),
+    offset: u64,
+    length: usize,
+}
+
+impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// What a load gave.
+    pub(super) fn loaded(
+        &self,
+        instance: Instance,
+        compiled: &Compiled,
+        position: usize,
+        known: &mut Known,
+    ) -> Result<Option<Bits>, Failure<S, E>> {
+        let inst = &compiled.code.insts[position];
+        let length = match inst.code {
+            Code::Load(load) => load.bytes as usize,
+            Code::LoadVector(load) => load.bytes(),
+            _ => return Err(TraceError::Damaged("a load that loads nothing")),
+        };
+        let mut bytes = [0u8; LONGEST];
+        let mut filled = 0;
+        let mut complete = true;
+        let readings = self.reading(instance, position)?;
+        let whole = readings.len() == 1;
+        for reading in readings {
+            let part = match whole {
+                true => length,
+                false => reading.length as usize,
+            };
+            let bytes = bytes
+                .get_mut(filled..filled + part)
+                .ok_or(TraceError::Damaged("a load of too many bytes"))?;
+            let wanted = Wanted {
+                memory: u32::from(inst.memory),
+                base: (instance, inst.a),
+                offset: inst.immediate.wrapping_add(filled as u64),
+                length: part,
+            };
+            complete &= self.bytes_of(wanted, reading.writer, bytes, known)?;
+            filled += part;
+        }
+        if filled != length {
+            return Err(TraceError::Damaged("a load of other bytes"));
+        }
+        let kept = match inst.code {
+            Code::LoadVector(load) if load.keeps() => known.get(instance, inst.b),
+            _ => Some((0, 0)),
+        };
+        let (Some((low, high)), true) = (kept, complete) else {
+            return Ok(None);
+        };
+        let raw = u128::from_le_bytes(bytes);
+        Ok(Some(match inst.code {
+            Code::LoadVector(load) => {
+                let into = u128::from(low) | u128::from(high) << 64;
+                let value = load.make(raw, into, inst.c as u8);
+                (value as u64, (value >> 64) as u64)
+            }
+            Code::Load(load) => (load.extend(raw as u64), 0),
+            _ => (0, 0),
+        }))
+    }
+
+    /// Fills in bytes that a writer wrote. Whether all that is needed for it was known.
+    fn bytes_of(
+        &self,
+        wanted: Wanted,
+        writer: Writer,
+        bytes: &mut [u8],
+        known: &mut Known,
+    ) -> Result<bool, Failure<S, E>> {
+        match writer {
+            Writer::Initial => {
+                let Some(address) = address_of(wanted, known) else {
+                    return Ok(false);
+                };
+                let memory = self.initial.memories.get(wanted.memory as usize);
+                let memory = memory.ok_or(TraceError::Damaged("a memory that is not there"))?;
+                // What a memory was grown by is zero.
+                for (i, byte) in (0..).zip(bytes) {
+                    let at = usize::try_from(address.wrapping_add(i)).ok();
+                    let found = at.and_then(|at| memory.bytes.get(at));
+                    *byte = found.copied().unwrap_or(0);
+                }
+                Ok(true)
+            }
+            Writer::Host => Err(TraceError::Damaged("a value that was not kept")),
+            Writer::Write {
+                instance,
+                inst,
+                offset,
+            } => self.written_bytes(wanted, instance, inst, offset, bytes, known),
+        }
+    }
+
+    fn written_bytes(
+        &self,
+        wanted: Wanted,
+        instance: Instance,
+        position: usize,
+        offset: u8,
+        bytes: &mut [u8],
+        known: &mut Known,
+    ) -> Result<bool, Failure<S, E>> {
+        let compiled = self.compiled(instance.node)?;
+        let inst = &compiled.code.insts[position];
+        let value = match inst.code {
+            Code::Store(_) => known.get(instance, inst.b).map(|(low, _)| u128::from(low)),
+            Code::StoreVector(store) => known.get(instance, inst.b).map(|(low, high)| {
+                let vector = u128::from(low) | u128::from(high) << 64;
+                store.value(vector, inst.c as u8)
+            }),
+            Code::MemoryFill => {
+                let byte = known.get(instance, inst.b);
+                let Some((byte, _)) = byte else {
+                    return Ok(false);
+                };
+                bytes.fill(byte as u8);
+                return Ok(true);
+            }
+            Code::MemoryInit | Code::MemoryCopy => {
+                let to = known.get(instance, inst.a);
+                let from = known.get(instance, inst.b);
+                let address = address_of(wanted, known);
+                let (Some((to, _)), Some((from, _)), Some(address)) = (to, from, address) else {
+                    return Ok(false);
+                };
+                let first = address.wrapping_sub(to);
+                if inst.code == Code::MemoryInit {
+                    let data = self.initial.data.get(inst.immediate as usize);
+                    let data = data.ok_or(TraceError::Damaged("a data segment"))?;
+                    for (i, byte) in (0..).zip(bytes) {
+                        let at = from.wrapping_add(first).wrapping_add(i);
+                        let found = usize::try_from(at).ok().and_then(|at| data.get(at));
+                        *byte = *found.ok_or(TraceError::Damaged("a data segment's byte"))?;
+                    }
+                    return Ok(true);
+                }
+                let source = Wanted {
+                    memory: inst.immediate as u32,
+                    base: (instance, inst.b),
+                    offset: first,
+                    length: 1,
+                };
+                return self.copied_bytes(source, instance, position, bytes, known);
+            }
+            _ => return Err(TraceError::Damaged("a write that writes nothing")),
+        };
+        let Some(value) = value else {
+            return Ok(false);
+        };
+        let value = value.to_le_bytes();
+        let offset = offset as usize;
+        let part = value.get(offset..offset + wanted.length);
+        let part = part.ok_or(TraceError::Damaged("a write of fewer bytes"))?;
+        bytes.copy_from_slice(part);
+        Ok(true)
+    }
+
+    /// Fills in bytes that a copy from memory to memory wrote, `source.offset` bytes after its beginning.
+    fn copied_bytes(
+        &self,
+        source: Wanted,
+        instance: Instance,
+        position: usize,
+        bytes: &mut [u8],
+        known: &mut Known,
+    ) -> Result<bool, Failure<S, E>> {
+        let compiled = self.compiled(instance.node)?;
+        let write = compiled.model.ordinal(position);
+        let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
+        let epoch = self.epoch(instance.time)?;
+        let copies = epoch.copies(instance.node, write)?;
+        let copies = copies.ok_or(TraceError::Damaged("a copy of nothing"))?;
+        let mut complete = true;
+        for (i, byte) in (0..).zip(bytes) {
+            let offset = source.offset.wrapping_add(i);
+            let found = copies.at(instance.number, offset)?;
+            let (origin, execution) = found.ok_or(TraceError::Damaged("a copy of fewer bytes"))?;
+            let writer = match origin {
+                Origin::Initial => Writer::Initial,
+                Origin::Host => Writer::Host,
+                Origin::Write {
+                    node,
+                    write,
+                    offset,
+                } => {
+                    let named = self.instance(node, execution)?;
+                    let named = named.filter(|named| named.time <= instance.time);
+                    let named = named.ok_or(TraceError::Damaged("an execution"))?;
+                    let writer = self.compiled(node)?;
+                    let write = writer.model.writes.get(write as usize);
+                    let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
+                    Writer::Write {
+                        instance: named,
+                        inst: write.inst as usize,
+                        offset,
+                    }
+                }
+            };
+            let wanted = Wanted {
+                offset,
+                length: 1,
+                ..source
+            };
+            complete &= self.bytes_of(wanted, writer, std::slice::from_mut(byte), known)?;
+        }
+        Ok(complete)
+    }
+}
+
+/// The address of bytes that are looked for, if it is known.
+fn address_of(wanted: Wanted, known: &mut Known) -> Option<u64> {
+    let (instance, register) = wanted.base;
+    let (base, _) = known.get(instance, register)?;
+    Some(base.wrapping_add(wanted.offset))
+}

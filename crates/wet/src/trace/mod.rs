@@ -1,0 +1,232 @@
+//! Asking a whole execution trace.
+
+mod error;
+mod evaluate;
+mod memory;
+mod source;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use afterimage_ids::{EntityRef, FuncId, NodeId};
+use afterimage_machine::{Body, NodeCode, State, compile};
+use afterimage_program::Program;
+use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
+
+pub use error::TraceError;
+pub use source::{Reading, Source, Writer};
+
+use crate::epoch::{Epoch, Execution};
+use crate::model::NodeModel;
+
+/// Where the epochs of a whole execution trace are.
+pub trait Epochs {
+    /// Why one cannot be loaded.
+    type Error: std::error::Error + 'static;
+
+    /// How many blocks were executed before each, ascending.
+    fn before(&self) -> &[u64];
+
+    /// How many blocks were executed before the end of the last one.
+    fn end(&self) -> u64;
+
+    /// Loads one, by its position.
+    ///
+    /// # Errors
+    /// If it is damaged or cannot be read.
+    fn load(&self, position: usize) -> Result<Arc<Epoch>, Self::Error>;
+}
+
+/// An execution of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Instance {
+    /// The time of its first block.
+    pub time: u64,
+    /// The node.
+    pub node: NodeId,
+    /// Which of the node's executions it is, from 1.
+    pub number: u64,
+}
+
+/// A node, compiled.
+#[derive(Debug)]
+pub struct Compiled {
+    /// Its code.
+    pub code: NodeCode,
+    /// Its inputs and writes.
+    pub model: NodeModel,
+}
+
+/// How many nodes' executions are kept countable.
+const MOST_COUNTED: usize = 512;
+
+/// A whole execution trace, open for questions.
+///
+/// Values are computed when they are asked for: from what is kept, through the definitions of what a node reads, by its code. The builder has
+/// kept so much that one value takes a few hundred evaluations at most.
+pub struct WholeTrace<'a, S: Segments, E> {
+    program: &'a Program,
+    bytes: &'a [u8],
+    path: &'a WholePath<S>,
+    continuations: &'a [Continuation],
+    epochs: E,
+    /// What memories and globals are before the run.
+    initial: State,
+    bodies: RefCell<HashMap<FuncId, Rc<Body<'a>>>>,
+    compiled: RefCell<HashMap<NodeId, Rc<Compiled>>>,
+    counted: RefCell<HashMap<NodeId, Rc<Occurrences<'a, S>>>>,
+}
+
+/// What goes wrong, for a path and epochs.
+type Failure<S, E> = TraceError<<S as Segments>::Error, <E as Epochs>::Error>;
+
+impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// Opens a trace. `bytes` is the module that the program was parsed from, `continuations` are those of the path's nodes.
+    ///
+    /// # Errors
+    /// If the module cannot be read.
+    pub fn new(
+        program: &'a Program,
+        bytes: &'a [u8],
+        path: &'a WholePath<S>,
+        continuations: &'a [Continuation],
+        epochs: E,
+    ) -> Result<Self, Failure<S, E>> {
+        let (initial, _) = State::of_module(program, bytes)?;
+        Ok(Self {
+            program,
+            bytes,
+            path,
+            continuations,
+            epochs,
+            initial,
+            bodies: RefCell::default(),
+            compiled: RefCell::default(),
+            counted: RefCell::default(),
+        })
+    }
+
+    /// The path.
+    pub fn path(&self) -> &'a WholePath<S> {
+        self.path
+    }
+
+    /// A node's code. Compiled when it is first asked for.
+    ///
+    /// # Errors
+    /// If the path has no such node, or it is no path of the program.
+    pub fn compiled(&self, node: NodeId) -> Result<Rc<Compiled>, Failure<S, E>> {
+        if let Some(known) = self.compiled.borrow().get(&node) {
+            return Ok(Rc::clone(known));
+        }
+        let unknown = || TraceError::Damaged("a node that the path does not have");
+        let known = self.path.nodes().get(node).ok_or_else(unknown)?;
+        let continuation = self.continuations.get(node.index()).ok_or_else(unknown)?;
+        let body = self.body(known.function)?;
+        let code = compile(self.program, &body, &known.blocks, continuation.next)?;
+        let model = NodeModel::new(&code);
+        let compiled = Rc::new(Compiled { code, model });
+        let mut all = self.compiled.borrow_mut();
+        all.insert(node, Rc::clone(&compiled));
+        Ok(compiled)
+    }
+
+    fn body(&self, function: FuncId) -> Result<Rc<Body<'a>>, Failure<S, E>> {
+        if let Some(known) = self.bodies.borrow().get(&function) {
+            return Ok(Rc::clone(known));
+        }
+        let unknown = TraceError::Damaged("a function that the program does not have");
+        let found = self.program.function(function).ok_or(unknown)?;
+        let body = Rc::new(Body::read(self.program, self.bytes, found)?);
+        let mut all = self.bodies.borrow_mut();
+        all.insert(function, Rc::clone(&body));
+        Ok(body)
+    }
+
+    fn counted(&self, node: NodeId) -> Result<Rc<Occurrences<'a, S>>, Failure<S, E>> {
+        if let Some(known) = self.counted.borrow().get(&node) {
+            return Ok(Rc::clone(known));
+        }
+        let counted = Rc::new(self.path.executions([(node, 0)])?);
+        let mut all = self.counted.borrow_mut();
+        if all.len() >= MOST_COUNTED {
+            all.clear();
+        }
+        all.insert(node, Rc::clone(&counted));
+        Ok(counted)
+    }
+
+    /// How often a node was executed.
+    ///
+    /// # Errors
+    /// If the path has no such node.
+    pub fn executions(&self, node: NodeId) -> Result<u64, Failure<S, E>> {
+        Ok(self.counted(node)?.count())
+    }
+
+    /// An execution of a node by its number, from 1. `None` if there are not so many.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn instance(&self, node: NodeId, number: u64) -> Result<Option<Instance>, Failure<S, E>> {
+        let found = self.counted(node)?.select(number);
+        let found = found.map_err(TraceError::Path)?;
+        Ok(found.map(|found| Instance {
+            time: found.time,
+            node,
+            number,
+        }))
+    }
+
+    /// The execution of a node that contains block T. `None` if T is not in the run.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn at(&self, time: u64) -> Result<Option<Instance>, Failure<S, E>> {
+        let mut cursor = self.path.cursor();
+        let Some(visit) = cursor.seek(time).map_err(TraceError::Path)? else {
+            return Ok(None);
+        };
+        self.numbered(visit.node, visit.start).map(Some)
+    }
+
+    /// The execution of a node that begins with block T.
+    fn numbered(&self, node: NodeId, time: u64) -> Result<Instance, Failure<S, E>> {
+        let number = self.counted(node)?.rank(time).map_err(TraceError::Path)?;
+        Ok(Instance { time, node, number })
+    }
+
+    /// The execution of a node that a label names, which was written when `at` was executed.
+    fn named(
+        &self,
+        node: NodeId,
+        execution: Execution,
+        at: u64,
+    ) -> Result<Instance, Failure<S, E>> {
+        let number = match execution {
+            Execution::Number(number) => number,
+            Execution::Ago(ago) => {
+                let count = self.counted(node)?.rank(at).map_err(TraceError::Path)?;
+                count.wrapping_sub(ago)
+            }
+        };
+        let named = self.instance(node, number)?;
+        let named = named.filter(|instance| instance.time <= at);
+        named.ok_or(TraceError::Damaged("an execution that is not there"))
+    }
+
+    /// The epoch in which a node that begins with block T is told of.
+    fn epoch(&self, time: u64) -> Result<Arc<Epoch>, Failure<S, E>> {
+        let before = self.epochs.before();
+        let after = before.partition_point(|&before| before < time);
+        if after == 0 || time > self.epochs.end() {
+            return Err(TraceError::Outside { time });
+        }
+        self.epochs.load(after - 1).map_err(TraceError::Epoch)
+    }
+}
