@@ -11,6 +11,8 @@ const PATIENCE: u32 = 4;
 /// … they are tried on one block in so many.
 const PAUSE: usize = 8;
 
+/// About so many blocks tell whether a dictionary pays.
+const SAMPLES: usize = 12;
 /// A value of a stream's dictionary stands for so many places, on average.
 const SHARING: usize = 8;
 
@@ -25,28 +27,46 @@ pub fn encode(values: &[u64], out: &mut Vec<u8>) {
         return block::encode(values, Nesting::default(), out);
     }
     let start = out.len();
-    let pieces = runs::pieces(values, BLOCK);
-    match pieces {
-        Some(pieces) => {
-            block::push(Codec::Runs, out, |out| {
-                runs::encode(&pieces, Nesting::default(), out)
-            });
-            // A block takes two bytes at least.
-            if out.len() - start <= 2 * values.len() / BLOCK {
-                return;
-            }
-            block::keep_shorter(start, Codec::Blocks, out, |out| encode_blocks(values, out));
+    if let Some(pieces) = runs::pieces(values, BLOCK) {
+        block::push(Codec::Runs, out, |out| {
+            runs::encode(&pieces, Nesting::default(), out)
+        });
+        // A block takes two bytes at least.
+        if out.len() - start <= 2 * values.len() / BLOCK {
+            return;
         }
-        None => block::push(Codec::Blocks, out, |out| encode_blocks(values, out)),
+        block::keep_shorter(start, Codec::Blocks, out, |out| encode_blocks(values, out));
+        return;
     }
-    // One dictionary for all blocks.
+    // One dictionary for all blocks, where that is shorter.
     if let Some(plan) = dictionary::plan(values, BLOCK.min(values.len() / SHARING)) {
-        block::keep_shorter(start, Codec::Dictionary, out, |out| {
+        block::push(Codec::Dictionary, out, |out| {
             dictionary::encode_values(&plan, Nesting::default(), out);
-            block::push(Codec::Blocks, out, |out| encode_blocks(&plan.ranks, out));
             0
         });
+        let sampled = (values.len() / BLOCK).div_ceil(SAMPLES).max(1);
+        if (out.len() - start) / sampled + sample_size(&plan.ranks, sampled)
+            < sample_size(values, sampled)
+        {
+            block::push(Codec::Blocks, out, |out| encode_blocks(&plan.ranks, out));
+            return;
+        }
+        out.truncate(start);
     }
+    block::push(Codec::Blocks, out, |out| encode_blocks(values, out));
+}
+
+/// How many bytes one in `step` blocks take.
+fn sample_size(values: &[u64], step: usize) -> usize {
+    let sample: Vec<_> = values
+        .chunks(BLOCK)
+        .step_by(step)
+        .flatten()
+        .copied()
+        .collect();
+    let mut bytes = Vec::new();
+    encode_blocks(&sample, &mut bytes);
+    bytes.len()
 }
 
 /// Appends a directory and blocks; the result is the tag's parameter.
@@ -55,7 +75,7 @@ fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
         .chunks(BLOCK)
         .map(|chunk| {
             let mut bytes = Vec::new();
-            block::encode_unpredicted(chunk, Nesting::default(), &mut bytes);
+            block::encode(chunk, Nesting::PRIMED, &mut bytes);
             bytes
         })
         .collect();

@@ -21,19 +21,37 @@ const PREDICTED_MARGIN: usize = 12;
 
 /// How deep a block lies in others: columns of a codec are blocks in turn.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Nesting(u32);
+pub(crate) struct Nesting {
+    depth: u32,
+    /// The outermost block is predicted by a primed model if by any: its columns are not worth the time.
+    primed: bool,
+}
 
 impl Nesting {
     /// Deeper columns are packed or plain.
     const DEEPEST: u32 = 3;
 
+    /// A block of a long stream.
+    pub(crate) const PRIMED: Self = Self {
+        depth: 0,
+        primed: true,
+    };
+
     fn deeper(self) -> Self {
-        Self(self.0 + 1)
+        Self {
+            depth: self.depth + 1,
+            ..self
+        }
     }
 
     /// Whether the codec may have columns here.
     fn has_columns(self) -> bool {
-        self.0 < Self::DEEPEST
+        self.depth < Self::DEEPEST
+    }
+
+    /// Whether predictors are tried.
+    fn is_predicted(self) -> bool {
+        self.depth < 2 && !self.primed
     }
 }
 
@@ -59,17 +77,6 @@ pub(crate) fn untag(tag: u8) -> Result<(Codec, u8), StreamError> {
 
 /// Codes between 1 and [`BLOCK`] values, as each codec would, and keeps the shortest.
 pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
-    let start = out.len();
-    encode_unpredicted(values, nesting, out);
-    if values.len() >= PREDICTABLE && out.len() - start > values.len() / 64 {
-        keep_shorter(start, Codec::Predicted, out, |out| {
-            predicted::encode(values, Model::fresh(values.len()), true, out)
-        });
-    }
-}
-
-/// As [`encode`], without predictors: a block of a long stream, whose predictors are primed.
-pub(crate) fn encode_unpredicted(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     debug_assert!((1..=BLOCK).contains(&values.len()));
     let limit = if nesting.has_columns() {
         values.len() / 2
@@ -107,6 +114,14 @@ pub(crate) fn encode_unpredicted(values: &[u64], nesting: Nesting, out: &mut Vec
     {
         keep_shorter(start, Codec::Dictionary, out, |out| {
             dictionary::encode(&plan, nesting, out)
+        });
+    }
+    if nesting.is_predicted()
+        && values.len() >= PREDICTABLE
+        && out.len() - start > values.len() / 64
+    {
+        keep_shorter(start, Codec::Predicted, out, |out| {
+            predicted::encode(values, Model::fresh(values.len()), true, out)
         });
     }
 }
