@@ -15,7 +15,7 @@ pub struct NodeCode {
     pub function: FuncId,
     /// The first block.
     pub first: BlockId,
-    /// The vertex where the activation goes on; `None` if it ends.
+    /// The vertex where the activation goes on; `None` if it ends, or the run does.
     pub next: Option<BlockId>,
     /// How many variables the function has: the first register of a constant.
     pub variables: u32,
@@ -60,7 +60,7 @@ pub struct TableIndices {
 /// How a node ends.
 #[derive(Clone, Debug)]
 pub enum NodeEnd {
-    /// The activation goes on with another node.
+    /// The activation goes on with another node; without one the run ends inside the last block.
     Next,
     /// A call. Its results go to variables from `results` on; then the activation goes on, or returns these if
     /// there is no `next`.

@@ -66,4 +66,16 @@ pub enum Trap {
     /// A table is not that large.
     #[error("out of bounds table access")]
     Table,
+    /// `unreachable` was reached.
+    #[error("unreachable code")]
+    Unreachable,
+    /// The element that is to be called is null.
+    #[error("indirect call to null")]
+    CallOfNull,
+    /// The function that is to be called has another type.
+    #[error("indirect call type mismatch")]
+    Signature,
+    /// An exception that is to be thrown again is null.
+    #[error("null reference")]
+    NullReference,
 }

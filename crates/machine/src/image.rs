@@ -11,10 +11,10 @@ use crate::{MachineError, Trap};
 
 /// The bytes of a page.
 pub const PAGE: u64 = 1 << 16;
-/// Most elements that a table may begin with.
-const LARGEST_TABLE: u64 = 1 << 26;
-/// Most bytes that all memories may begin with.
-const LARGEST_MEMORY: u64 = 1 << 34;
+/// Most elements that all tables may have.
+const MOST_ELEMENTS: u64 = 1 << 26;
+/// Most bytes that all memories may have.
+const MOST_MEMORY: u64 = 1 << 34;
 
 /// A global's bits: the upper half is for vectors only.
 pub type GlobalBits = (u64, u64);
@@ -43,6 +43,8 @@ pub struct Memory {
     pub bytes: Vec<u8>,
     /// Addresses have 64 bits.
     pub wide: bool,
+    /// How many pages it may have.
+    pub most: u64,
 }
 
 /// A table.
@@ -52,6 +54,8 @@ pub struct Table {
     pub elements: Vec<u64>,
     /// Indices have 64 bits.
     pub wide: bool,
+    /// How many elements it may have.
+    pub most: u64,
 }
 
 /// Where in the module the bytes of memory come from at first: active data segments in order.
@@ -66,11 +70,11 @@ pub struct Initial {
 }
 
 impl State {
-    /// What a module begins with, and from where its memories were filled. `None` if an active segment does not fit: the module cannot then be
-    /// instantiated.
+    /// What a module begins with, and from where its memories were filled.
     ///
     /// # Errors
-    /// If the module cannot be read or imports a memory, a table, a global or a tag.
+    /// If the module cannot be read, imports a memory, a table, a global or a tag, or has memories of more than 16 GiB, tables of more than
+    /// 2²⁶ elements or an active segment that does not fit.
     pub fn of_module(
         program: &Program,
         bytes: &[u8],
@@ -78,7 +82,7 @@ impl State {
         let mut state = Self::default();
         let mut initial = Vec::new();
         let mut fits = true;
-        let mut total = 0u64;
+        let too_large = |Growth(what)| MachineError::Unsupported(what);
         for payload in Parser::new(0).parse_all(bytes) {
             match payload? {
                 Payload::ImportSection(imports) => {
@@ -91,33 +95,38 @@ impl State {
                 Payload::MemorySection(memories) => {
                     for memory in memories {
                         let memory = memory?;
-                        let size = memory.initial.checked_mul(PAGE);
-                        let size = size.filter(|size| {
-                            total = total.saturating_add(*size);
-                            total <= LARGEST_MEMORY
-                        });
-                        let size =
-                            size.ok_or(MachineError::Unsupported("a memory of more than 16 GiB"))?;
+                        let most = if memory.memory64 { 1 << 48 } else { 1 << 16 };
                         state.memories.push(Memory {
-                            bytes: vec![0; size as usize],
+                            bytes: Vec::new(),
                             wide: memory.memory64,
+                            most: memory.maximum.unwrap_or(most),
                         });
+                        let index = state.memories.len() - 1;
+                        state
+                            .grow_memory(index, memory.initial)
+                            .map_err(too_large)?;
                     }
                 }
                 Payload::TableSection(tables) => {
                     for table in tables {
                         let table = table?;
-                        if table.ty.initial > LARGEST_TABLE {
-                            return Err(MachineError::Unsupported("a table of that size"));
-                        }
                         let first = match &table.init {
                             TableInit::RefNull => 0,
                             TableInit::Expr(value) => state.constant(value)?.0,
                         };
+                        let most = if table.ty.table64 {
+                            u64::MAX
+                        } else {
+                            u64::from(u32::MAX)
+                        };
                         state.tables.push(Table {
-                            elements: vec![first; table.ty.initial as usize],
+                            elements: Vec::new(),
                             wide: table.ty.table64,
+                            most: table.ty.maximum.unwrap_or(most),
                         });
+                        let index = state.tables.len() - 1;
+                        let initial = table.ty.initial;
+                        state.grow_table(index, initial, first).map_err(too_large)?;
                     }
                 }
                 Payload::GlobalSection(globals) => {
@@ -150,10 +159,14 @@ impl State {
                             address,
                             segment: index,
                         });
-                        let memory = &mut state.memories[*memory_index as usize];
-                        match memory.range(address, segment.data.len() as u64) {
-                            Ok(range) => memory.bytes[range].copy_from_slice(segment.data),
-                            Err(_) => fits = false,
+                        let memory = state.memories.get_mut(*memory_index as usize);
+                        let place = memory.and_then(|memory| {
+                            let range = memory.range(address, segment.data.len() as u64).ok()?;
+                            memory.bytes.get_mut(range)
+                        });
+                        match place {
+                            Some(place) => place.copy_from_slice(segment.data),
+                            None => fits = false,
                         }
                     }
                 }
@@ -165,6 +178,36 @@ impl State {
             return Err(MachineError::Unsupported(what));
         }
         Ok((state, initial))
+    }
+
+    /// Adds pages to a memory.
+    pub(crate) fn grow_memory(&mut self, index: usize, pages: u64) -> Result<(), Growth> {
+        let total: u64 = self.memories.iter().map(|m| m.bytes.len() as u64).sum();
+        let memory = &mut self.memories[index];
+        let before = memory.bytes.len() as u64;
+        let size = pages.checked_add(before / PAGE);
+        let size = size.filter(|size| *size <= memory.most);
+        let size = size
+            .ok_or(Growth("a memory beyond its limit"))?
+            .checked_mul(PAGE);
+        let size = size.unwrap_or(u64::MAX);
+        if size - before > MOST_MEMORY.saturating_sub(total) {
+            return Err(Growth("memories of more than 16 GiB"));
+        }
+        grow(&mut memory.bytes, size as usize, 0)
+    }
+
+    /// Adds elements to a table.
+    pub(crate) fn grow_table(&mut self, index: usize, by: u64, with: u64) -> Result<(), Growth> {
+        let total: u64 = self.tables.iter().map(|t| t.elements.len() as u64).sum();
+        let table = &mut self.tables[index];
+        let before = table.elements.len() as u64;
+        let size = by.checked_add(before).filter(|size| *size <= table.most);
+        let size = size.ok_or(Growth("a table beyond its limit"))?;
+        if size - before > MOST_ELEMENTS.saturating_sub(total) {
+            return Err(Growth("tables of more than 2²⁶ elements"));
+        }
+        grow(&mut table.elements, size as usize, with)
     }
 
     /// Takes an element segment. Whether it fits.
@@ -191,12 +234,16 @@ impl State {
             } => {
                 self.elements.push([].into());
                 let at = self.constant(&offset_expr)?.0;
-                let table = &mut self.tables[table_index.unwrap_or(0) as usize];
-                let end = at.checked_add(elements.len() as u64);
-                let Some(end) = end.filter(|end| *end <= table.elements.len() as u64) else {
+                let table = self.tables.get_mut(table_index.unwrap_or(0) as usize);
+                let place = table.and_then(|table| {
+                    let end = at.checked_add(elements.len() as u64)?;
+                    let range = usize::try_from(at).ok()?..usize::try_from(end).ok()?;
+                    table.elements.get_mut(range)
+                });
+                let Some(place) = place else {
                     return Ok(false);
                 };
-                table.elements[at as usize..end as usize].copy_from_slice(&elements);
+                place.copy_from_slice(&elements);
             }
         }
         Ok(true)
@@ -245,6 +292,37 @@ impl State {
     }
 }
 
+/// Why something cannot grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Growth(pub &'static str);
+
+/// Makes a list longer. If it becomes twice as long or more, by one whose pages are zeros that nobody has touched.
+fn grow<T: Clone + Default + PartialEq>(
+    list: &mut Vec<T>,
+    size: usize,
+    with: T,
+) -> Result<(), Growth> {
+    let length = list.len();
+    let mut room = Vec::new();
+    let more = size.saturating_sub(length);
+    let fresh = more >= length && with == T::default();
+    let reserved = if fresh {
+        room.try_reserve_exact(size)
+    } else {
+        list.try_reserve(more)
+    };
+    reserved.map_err(|_| Growth("memory that this machine does not have"))?;
+    if fresh {
+        drop(room);
+        room = vec![T::default(); size];
+        room[..length].clone_from_slice(list);
+        *list = room;
+    } else {
+        list.resize(size, with);
+    }
+    Ok(())
+}
+
 impl Memory {
     /// The range of so many bytes from an address on.
     #[inline]
@@ -256,4 +334,3 @@ impl Memory {
         Ok(address as usize..end as usize)
     }
 }
-

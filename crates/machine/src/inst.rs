@@ -65,6 +65,57 @@ pub enum Code {
     Branch(Expected),
 }
 
+impl Code {
+    /// How many of the operands `a`, `b` and `c` are registers that it reads, in this order. (Of a vector's lane, `c` is the number.)
+    pub fn operands(self) -> usize {
+        match self {
+            Self::Scalar(scalar) => scalar.arity(),
+            Self::Vector(vector) => vector.signature().0.len(),
+            Self::LoadVector(load) => 1 + usize::from(load.keeps()),
+            Self::GlobalGet
+            | Self::MemorySize
+            | Self::TableSize
+            | Self::DataDrop
+            | Self::ElementDrop => 0,
+            Self::Load(_)
+            | Self::GlobalSet
+            | Self::MemoryGrow
+            | Self::TableGet
+            | Self::RefIsNull
+            | Self::Branch(_) => 1,
+            Self::Store(_) | Self::StoreVector(_) | Self::TableSet | Self::TableGrow => 2,
+            Self::Select
+            | Self::SelectVector
+            | Self::MemoryCopy
+            | Self::MemoryFill
+            | Self::MemoryInit
+            | Self::TableFill
+            | Self::TableCopy
+            | Self::TableInit => 3,
+        }
+    }
+
+    /// Whether it has a result.
+    pub fn gives(self) -> bool {
+        !matches!(
+            self,
+            Self::Store(_)
+                | Self::StoreVector(_)
+                | Self::GlobalSet
+                | Self::MemoryCopy
+                | Self::MemoryFill
+                | Self::MemoryInit
+                | Self::DataDrop
+                | Self::TableSet
+                | Self::TableFill
+                | Self::TableCopy
+                | Self::TableInit
+                | Self::ElementDrop
+                | Self::Branch(_)
+        )
+    }
+}
+
 /// How a scalar load makes its value from the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {

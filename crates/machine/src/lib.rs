@@ -4,10 +4,14 @@
 //! ([`compile()`]) and executed by the [`Machine`], which keeps memories, tables, globals and the variables of all activations. An
 //! [`Observer`] is told of what happens. Every branch, call and host call is compared with the recording.
 
+mod activations;
 mod code;
 mod compile;
+mod end;
 mod error;
+mod exceptions;
 mod execute;
+mod host;
 mod image;
 mod inst;
 mod machine;
@@ -15,6 +19,7 @@ mod observe;
 
 pub use code::{NodeCode, NodeEnd, Operand, TableIndices, VectorExtra};
 pub use compile::{Body, compile};
+pub use end::{StoppedBefore, stopped_before};
 pub use error::{MachineError, Trap};
 pub use image::{GlobalBits, Initial, Memory, PAGE, State, Table};
 pub use inst::{Code, Expected, Inst, Load, Register};

@@ -53,14 +53,14 @@ pub trait Observer {
         let _ = (inst, global);
     }
 
-    /// The instructions of the node are done; its end follows. `low` are all of its registers, at their positions, `high` the upper
+    /// The instructions of the node are done; its end follows. Not so where the run ends inside the node. `low` are all of its registers, at their positions, `high` the upper
     /// halves of vectors, if the function has any.
     #[inline(always)]
     fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
         let _ = (code, low, high);
     }
 
-    /// An activation of a function begins, with these many arguments.
+    /// An activation of a function begins.
     #[inline(always)]
     fn enter(&mut self, function: FuncId, by: Caller) {
         let _ = (function, by);
@@ -94,7 +94,8 @@ pub trait Observer {
         let _ = range;
     }
 
-    /// An exception was caught, and what it carries is in the variables from `first` on.
+    /// An exception was caught, and what it carries is in the `count` variables from `first` on, and behind them the reference to it if the
+    /// handler takes one. If the handler is the function's own label, the activation leaves next, and returns these.
     #[inline(always)]
     fn caught(&mut self, first: u32, count: u32) {
         let _ = (first, count);

@@ -1,0 +1,243 @@
+//! Activations: calls, returns, and the variables that a node leaves changed.
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
+use afterimage_program::Callee;
+
+use crate::code::NodeEnd;
+use crate::compile::type_of;
+use crate::machine::{Bank, Machine, Waiting};
+use crate::observe::{Caller, Observer};
+use crate::{MachineError, Trap};
+
+/// Most registers that all activations may have: 2 GiB of them.
+const MOST_REGISTERS: usize = 1 << 28;
+
+/// An activation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub function: FuncId,
+    /// The register of its first variable.
+    pub base: usize,
+    /// The node with the call that it waits for, if it does.
+    pub call: NodeId,
+}
+
+impl Machine<'_> {
+    /// Begins an activation that the guest called, with the arguments in `values`.
+    pub(crate) fn enter_called<O: Observer>(
+        &mut self,
+        function: FuncId,
+        first: BlockId,
+        tail: bool,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let by = if tail { Caller::TailCall } else { Caller::Call };
+        self.enter(function, first, by, observer)
+    }
+
+    /// Begins an activation, with the arguments in `values`.
+    pub(crate) fn enter<O: Observer>(
+        &mut self,
+        function: FuncId,
+        first: BlockId,
+        by: Caller,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let base = match self.frames.last() {
+            Some(frame) => frame.base + self.variables(frame.function),
+            None => 0,
+        };
+        let body = self.body(function)?;
+        let (locals, wide) = (body.slots.locals.len(), body.wide);
+        let root = body.function.cfg.graph.root();
+        if first != root {
+            return Err(self.diverged("a call begins inside a function"));
+        }
+        let given = self.values.len();
+        if given > locals {
+            return Err(self.diverged("a call has too many arguments"));
+        }
+        if base + locals > MOST_REGISTERS {
+            return Err(self.diverged("the activations take too much memory"));
+        }
+        let low = self.values.iter().map(|&(low, _)| low);
+        begin(&mut self.registers, base, locals, low);
+        if wide {
+            let high = self.values.iter().map(|&(_, high)| high);
+            begin(&mut self.high, base, locals, high);
+        }
+        self.frames.push(Frame {
+            function,
+            base,
+            call: NodeId::new(0),
+        });
+        observer.enter(function, by);
+        Ok(())
+    }
+
+    /// Begins a call, with the arguments in `values`.
+    pub(crate) fn call<O: Observer>(
+        &mut self,
+        node: NodeId,
+        callee: Callee,
+        index: Option<u64>,
+        tail: bool,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let callee = match self.called(callee, index) {
+            Ok(callee) => callee,
+            Err(trap) => {
+                self.trapped(trap);
+                return Ok(());
+            }
+        };
+        if tail {
+            self.frames.pop();
+            observer.leave(None);
+        } else if let Some(frame) = self.frames.last_mut() {
+            frame.call = node;
+        }
+        if callee.index() < self.program.imports.len() {
+            return self.call_host(callee, observer);
+        }
+        self.waiting = Waiting::Enter {
+            function: callee,
+            tail,
+        };
+        Ok(())
+    }
+
+    /// The function that a call reaches.
+    fn called(&self, callee: Callee, index: Option<u64>) -> Result<FuncId, Trap> {
+        let (table, ty) = match callee {
+            Callee::Direct(function) => return Ok(function),
+            Callee::Indirect { table, ty } => (table, ty),
+        };
+        let table = self.state.tables.get(table as usize).ok_or(Trap::Table)?;
+        let index = index.and_then(|index| usize::try_from(index).ok());
+        let element = index.and_then(|index| table.elements.get(index));
+        let reference = *element.ok_or(Trap::Table)?;
+        let function = reference.checked_sub(1).ok_or(Trap::CallOfNull)?;
+        let function = u32::try_from(function).map_err(|_| Trap::Signature)?;
+        let function = FuncId::from_u32(function);
+        let found = type_of(self.program, Callee::Direct(function));
+        if found == self.program.types.get(ty) {
+            Ok(function)
+        } else {
+            Err(Trap::Signature)
+        }
+    }
+
+    /// Gives the values in `values` to the innermost activation, which called, and where nothing follows the call to the one around
+    /// it. `from_host` says that no activation has ended yet.
+    pub(crate) fn deliver<O: Observer>(
+        &mut self,
+        from_host: bool,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let mut from_host = from_host;
+        loop {
+            let Some(&frame) = self.frames.last() else {
+                if !from_host {
+                    observer.leave(None);
+                }
+                return self.return_to_host();
+            };
+            let code = &self.codes[frame.call];
+            let NodeEnd::Call { results, .. } = code.end else {
+                return Err(self.diverged("a return to where nothing was called"));
+            };
+            let (next, wide) = (code.next, code.wide);
+            self.write_values(frame.base + results as usize, wide);
+            let given = (results, self.values.len() as u32);
+            if from_host {
+                observer.host_returned(given.0, given.1);
+            } else {
+                observer.leave(Some(given));
+            }
+            if let Some(next) = next {
+                self.waiting = Waiting::Block(next);
+                return Ok(());
+            }
+            self.return_top(frame, given.0 + given.1, wide);
+            from_host = false;
+        }
+    }
+
+    /// Writes `values` to the registers from `first` on.
+    pub(crate) fn write_values(&mut self, first: usize, wide: bool) {
+        let end = first + self.values.len();
+        if self.registers.len() < end {
+            self.registers.resize(end, 0);
+        }
+        for (register, &(low, _)) in self.registers[first..].iter_mut().zip(&self.values) {
+            *register = low;
+        }
+        if wide {
+            if self.high.len() < end {
+                self.high.resize(end, 0);
+            }
+            for (register, &(_, high)) in self.high[first..].iter_mut().zip(&self.values) {
+                *register = high;
+            }
+        }
+    }
+
+    /// Ends the innermost activation, which returns what is on top of its operand stack: the variables before `top`.
+    pub(crate) fn return_top(&mut self, frame: Frame, top: u32, wide: bool) {
+        let function = self.program.function(frame.function);
+        let results = function.and_then(|f| self.program.types.get(f.ty));
+        let count = results.map_or(0, |ty| ty.results.len() as u32);
+        let bank = Bank {
+            low: &self.registers[frame.base..],
+            high: if wide { &self.high[frame.base..] } else { &[] },
+        };
+        let registers = Vec::from_iter(top.saturating_sub(count)..top);
+        bank.gather(&registers, &mut self.values);
+        self.frames.pop();
+    }
+
+    /// Writes the variables that a node leaves changed.
+    pub(crate) fn write_outputs(&mut self, node: NodeId, base: usize) {
+        let code = &self.codes[node];
+        let variables = code.variables;
+        // A variable may become what another one was: those are read before any is written.
+        let moves = code.outputs.iter().any(|&(_, from)| from < variables);
+        for registers in [&mut self.registers, &mut self.high]
+            .into_iter()
+            .take(1 + usize::from(code.wide))
+        {
+            let registers = &mut registers[base..];
+            if moves {
+                self.moved.clear();
+                let values = code.outputs.iter();
+                self.moved
+                    .extend(values.map(|&(_, from)| registers[from as usize]));
+                for (&(to, _), &value) in code.outputs.iter().zip(&self.moved) {
+                    registers[to as usize] = value;
+                }
+            } else {
+                for &(to, from) in &code.outputs {
+                    registers[to as usize] = registers[from as usize];
+                }
+            }
+        }
+    }
+}
+
+/// Sets an activation's locals: arguments, then zeros.
+fn begin(
+    registers: &mut Vec<u64>,
+    base: usize,
+    locals: usize,
+    arguments: impl ExactSizeIterator<Item = u64>,
+) {
+    if registers.len() < base + locals {
+        registers.resize(base + 2 * locals, 0);
+    }
+    let registers = &mut registers[base..base + locals];
+    registers[arguments.len()..].fill(0);
+    for (register, argument) in registers.iter_mut().zip(arguments) {
+        *register = argument;
+    }
+}

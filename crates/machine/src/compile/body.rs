@@ -1,0 +1,110 @@
+//! A function's body as the compiler needs it.
+
+use afterimage_ids::{EntityRef, FuncId, TypeId};
+use afterimage_numeric::{Kind, Vector, VectorLoad};
+use afterimage_program::{Callee, Function, FunctionType, Program, Slots};
+use wasmparser::{Operator, ValType};
+
+use crate::MachineError;
+
+/// A function as the compiler needs it.
+#[derive(Debug)]
+pub struct Body<'a> {
+    /// The function.
+    pub function: &'a Function,
+    /// Its operators.
+    pub operators: Vec<Operator<'a>>,
+    /// Its variables.
+    pub slots: Slots,
+    /// Some value may be a vector.
+    pub wide: bool,
+    /// How many values the function returns.
+    results: u32,
+}
+
+impl<'a> Body<'a> {
+    /// Reads a function's body. O(operators).
+    ///
+    /// # Errors
+    /// If `bytes` is not the module that the program was parsed from.
+    pub fn read(
+        program: &'a Program,
+        bytes: &'a [u8],
+        function: &'a Function,
+    ) -> Result<Self, MachineError> {
+        let slots = Slots::build(program, bytes, function)?;
+        let operators = program.operators(bytes, function);
+        let operators = Vec::from_iter(operators.map(|(_, _, operator)| operator));
+        let types = slots.locals.iter().chain(slots.at_start.values().flatten());
+        let ty = program.types.get(function.ty);
+        let results = ty.map_or(&[][..], |ty| &ty.results);
+        let wide = types.chain(results).any(|ty| *ty == ValType::V128)
+            || operators.iter().any(|o| gives_vector(program, o));
+        let results = results.len() as u32;
+        Ok(Self {
+            function,
+            operators,
+            slots,
+            wide,
+            results,
+        })
+    }
+
+    /// How many variables an activation has: those of [`Slots`], and room for what the function returns. (A handler that is the function's
+    /// own label may catch more values than the operand stack ever holds.)
+    pub fn variables(&self) -> usize {
+        let results = self.slots.locals.len() + self.results as usize;
+        self.slots.count().max(results)
+    }
+}
+
+/// Whether an operator may leave a vector on the operand stack that was none of its operands.
+fn gives_vector(program: &Program, operator: &Operator<'_>) -> bool {
+    if let Some((vector, _)) = Vector::of(operator) {
+        return vector.signature().1 == Kind::Vector;
+    }
+    match *operator {
+        Operator::V128Const { .. } => true,
+        Operator::GlobalGet { global_index } => {
+            program.globals.get(global_index as usize) == Some(&ValType::V128)
+        }
+        _ if VectorLoad::of(operator).is_some() => true,
+        _ => callee_of(operator)
+            .and_then(|(callee, _)| type_of(program, callee))
+            .is_some_and(|ty| ty.results.contains(&ValType::V128)),
+    }
+}
+
+/// The callee of a call, and whether it is a tail call.
+pub(super) fn callee_of(operator: &Operator<'_>) -> Option<(Callee, bool)> {
+    let indirect = |table, ty| Callee::Indirect {
+        table,
+        ty: TypeId::from_u32(ty),
+    };
+    let direct = |function| Callee::Direct(FuncId::from_u32(function));
+    Some(match *operator {
+        Operator::Call { function_index } => (direct(function_index), false),
+        Operator::ReturnCall { function_index } => (direct(function_index), true),
+        Operator::CallIndirect {
+            type_index,
+            table_index,
+        } => (indirect(table_index, type_index), false),
+        Operator::ReturnCallIndirect {
+            type_index,
+            table_index,
+        } => (indirect(table_index, type_index), true),
+        _ => return None,
+    })
+}
+
+/// The type of what a call calls.
+pub(crate) fn type_of(program: &Program, callee: Callee) -> Option<&FunctionType> {
+    let ty = match callee {
+        Callee::Direct(function) => match program.function(function) {
+            Some(function) => function.ty,
+            None => program.imports.get(function.index())?.ty,
+        },
+        Callee::Indirect { ty, .. } => ty,
+    };
+    program.types.get(ty)
+}

@@ -1,0 +1,217 @@
+//! Exceptions: finding their handlers, and keeping those that references may reach.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_program::{BlockKind, EdgeKind};
+use wasmparser::{Catch, Operator};
+
+use crate::MachineError;
+use crate::code::NodeEnd;
+use crate::machine::{Bits, Machine, Waiting};
+use crate::observe::Observer;
+
+/// As many exceptions are kept at least before those out of reach are looked for.
+const FEW: usize = 1 << 10;
+
+/// An exception that was caught by reference.
+#[derive(Clone, Debug)]
+struct Exception {
+    tag: u32,
+    values: Vec<Bits>,
+}
+
+/// The exceptions that were caught by reference, by their references: numbers from 1 on, none of which is used twice.
+#[derive(Debug, Default)]
+pub(crate) struct Exceptions {
+    kept: HashMap<u64, Exception>,
+    made: u64,
+    /// So many fit before those out of reach are looked for.
+    room: usize,
+}
+
+impl Exceptions {
+    /// Keeps an exception. The answer is the reference to it.
+    fn keep(&mut self, exception: Exception) -> u64 {
+        self.made += 1;
+        self.kept.insert(self.made, exception);
+        self.made
+    }
+
+    /// Forgets those that none of `roots` may refer to, directly or through others. It is not known which values are references: every one that
+    /// could be one is taken for one. O(roots + exceptions), for as many exceptions.
+    fn forget(&mut self, roots: impl Iterator<Item = u64>) {
+        let mut reached = HashMap::new();
+        let mut found = Vec::new();
+        let mut count = 0;
+        for root in roots {
+            count += 1;
+            found.push(root);
+            while let Some(reference) = found.pop() {
+                if let Some(exception) = self.kept.remove(&reference) {
+                    found.extend(exception.values.iter().map(|&(low, _)| low));
+                    reached.insert(reference, exception);
+                }
+            }
+        }
+        self.room = 2 * reached.len() + FEW.max(count);
+        self.kept = reached;
+    }
+}
+
+/// Where an exception is handled.
+struct Handler {
+    block: BlockId,
+    /// It is the function's own label: the function returns what is caught.
+    returns: bool,
+    /// The first variable that gets what is caught.
+    first: u32,
+    /// It gets what the exception carries.
+    values: bool,
+    /// It gets a reference to the exception.
+    reference: bool,
+    /// The function has vectors.
+    wide: bool,
+}
+
+impl Machine<'_> {
+    /// An exception is thrown again.
+    pub(crate) fn rethrow<O: Observer>(
+        &mut self,
+        reference: u64,
+        block: BlockId,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let Some(exception) = self.exceptions.kept.get(&reference) else {
+            return Err(self.diverged("an exception is thrown again that never was"));
+        };
+        self.values.clone_from(&exception.values);
+        let tag = exception.tag;
+        self.unwind(tag, block, observer)
+    }
+
+    /// An exception with the values in `values` was thrown in this block of the innermost activation: finds its handler.
+    pub(crate) fn unwind<O: Observer>(
+        &mut self,
+        tag: u32,
+        block: BlockId,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let mut block = block;
+        while let Some(&frame) = self.frames.last() {
+            if let Some(handler) = self.handler(frame.function, block, tag)? {
+                return self.catch(tag, &handler, observer);
+            }
+            self.frames.pop();
+            observer.leave(None);
+            if let Some(caller) = self.frames.last() {
+                let NodeEnd::Call { block: call, .. } = self.codes[caller.call].end else {
+                    return Err(self.diverged("an exception reaches no call"));
+                };
+                block = call;
+            }
+        }
+        self.waiting = Waiting::Nothing;
+        Ok(())
+    }
+
+    /// The innermost activation catches the exception.
+    fn catch<O: Observer>(
+        &mut self,
+        tag: u32,
+        handler: &Handler,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let Some(&frame) = self.frames.last() else {
+            return Err(self.diverged("an exception is caught by nobody"));
+        };
+        let reference = handler.reference.then(|| {
+            let values = self.values.clone();
+            self.exceptions.keep(Exception { tag, values })
+        });
+        if !handler.values {
+            self.values.clear();
+        }
+        let carried = self.values.len() as u32;
+        self.values
+            .extend(reference.map(|reference| (reference, 0)));
+        let given = self.values.len() as u32;
+        self.write_values(frame.base + handler.first as usize, handler.wide);
+        observer.caught(handler.first, carried);
+        if self.exceptions.kept.len() > self.exceptions.room {
+            self.forget_exceptions();
+        }
+        if handler.returns {
+            self.return_top(frame, handler.first + given, handler.wide);
+            return self.deliver(false, observer);
+        }
+        self.waiting = Waiting::Block(handler.block);
+        Ok(())
+    }
+
+    fn forget_exceptions(&mut self) {
+        let top = self
+            .frames
+            .last()
+            .map_or(0, |frame| frame.base + self.variables(frame.function));
+        let registers = self.registers.iter().take(top).copied();
+        let tables = self.state.tables.iter();
+        let elements = tables.flat_map(|table| table.elements.iter().copied());
+        let globals = self.state.globals.iter().map(|&(low, _)| low);
+        self.exceptions
+            .forget(registers.chain(elements).chain(globals));
+    }
+
+    /// Where a function goes on when an exception is thrown or arrives in a block.
+    fn handler(
+        &mut self,
+        function: FuncId,
+        block: BlockId,
+        tag: u32,
+    ) -> Result<Option<Handler>, MachineError> {
+        let body = self.body(function)?;
+        let cfg = &body.function.cfg;
+        let thrown = |kind| matches!(kind, EdgeKind::Throw | EdgeKind::CallThrow);
+        let mut ways = cfg.graph.out_edges(block).iter();
+        let mut way = ways.find(|&&edge| thrown(cfg.edges[edge].kind));
+        while let Some(&edge) = way {
+            let dispatch = cfg.graph.to(edge);
+            let BlockKind::Dispatch(Some(op)) = cfg.blocks[dispatch].kind else {
+                return Ok(None);
+            };
+            let Some(Operator::TryTable { try_table }) = body.operators.get(op.as_u32() as usize)
+            else {
+                return Err(MachineError::Unsupported("a handler without its try_table"));
+            };
+            way = None;
+            for edge in cfg.graph.out_edges(dispatch) {
+                let EdgeKind::Catch(clause) = cfg.edges[*edge].kind else {
+                    way = Some(edge);
+                    continue;
+                };
+                let (fits, values, reference) = match try_table.catches.get(clause as usize) {
+                    Some(Catch::One { tag: t, .. }) => (*t == tag, true, false),
+                    Some(Catch::OneRef { tag: t, .. }) => (*t == tag, true, true),
+                    Some(Catch::All { .. }) => (true, false, false),
+                    Some(Catch::AllRef { .. }) => (true, false, true),
+                    None => (false, false, false),
+                };
+                if fits {
+                    let carried = body.slots.carried.get(edge);
+                    let block = cfg.graph.to(*edge);
+                    return Ok(Some(Handler {
+                        block,
+                        returns: block == cfg.graph.exit(),
+                        first: body
+                            .slots
+                            .of_slot(carried.map_or(0, |carried| carried.base)),
+                        values,
+                        reference,
+                        wide: body.wide,
+                    }));
+                }
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,99 @@
+//! Sizes, and what accesses any number of bytes.
+
+use super::tables::table;
+use super::{Inst, Stop};
+use crate::Trap;
+use crate::host::Source;
+use crate::image::{PAGE, State};
+use crate::inst::Code;
+use crate::observe::{Observer, Range};
+
+/// Executes what is rare: what has to do with sizes, segments and tables.
+pub(super) fn bulk<O: Observer>(
+    i: usize,
+    inst: &Inst,
+    [a, b, c]: [u64; 3],
+    state: &mut State,
+    source: &mut Source,
+    observer: &mut O,
+) -> Result<Option<u64>, Stop> {
+    let of = |memory: u32, address, length| Range {
+        memory,
+        address,
+        length,
+    };
+    let memory = inst.memory as usize;
+    let to = u32::from(inst.memory);
+    let index = inst.immediate as usize;
+    match inst.code {
+        Code::MemorySize => return Ok(Some(state.memories[memory].bytes.len() as u64 / PAGE)),
+        Code::MemoryGrow => return Ok(Some(grow_memory(memory, a, state, source)?)),
+        Code::MemoryCopy => {
+            let read = state.memories[index].range(b, c)?;
+            let written = state.memories[memory].range(a, c)?;
+            observer.copy(i, of(index as u32, b, c), of(to, a, c));
+            match state.memories.get_disjoint_mut([memory, index]) {
+                Ok([target, from]) => {
+                    target.bytes[written].copy_from_slice(&from.bytes[read]);
+                }
+                // They are one.
+                Err(_) => state.memories[memory]
+                    .bytes
+                    .copy_within(read, written.start),
+            }
+        }
+        Code::MemoryFill => {
+            let memory = &mut state.memories[memory];
+            let target = memory.range(a, c)?;
+            memory.bytes[target].fill(b as u8);
+            observer.write(i, of(to, a, c));
+        }
+        Code::MemoryInit => {
+            let data = &state.data[index];
+            let read = part(data.len(), b, c).ok_or(Trap::Memory)?;
+            let memory = &mut state.memories[memory];
+            let written = memory.range(a, c)?;
+            memory.bytes[written].copy_from_slice(&data[read]);
+            observer.write(i, of(to, a, c));
+        }
+        Code::DataDrop => state.data[index] = [].into(),
+        Code::RefIsNull => return Ok(Some(u64::from(a == 0))),
+        _ => return table(inst, [a, b, c], state, source),
+    }
+    Ok(None)
+}
+
+/// Lets a memory grow, if the log says so. The answer is what the instruction gives.
+fn grow_memory(
+    index: usize,
+    pages: u64,
+    state: &mut State,
+    source: &mut Source,
+) -> Result<u64, Stop> {
+    let memory = &state.memories[index];
+    let before = memory.bytes.len() as u64 / PAGE;
+    if pages == 0 {
+        return Ok(before);
+    }
+    let fits = before
+        .checked_add(pages)
+        .is_some_and(|size| size <= memory.most);
+    if !source.memory_growth(fits)? {
+        return Ok(refused(memory.wide));
+    }
+    state.grow_memory(index, pages)?;
+    Ok(before)
+}
+
+/// What a growth gives that is refused: -1.
+pub(super) fn refused(wide: bool) -> u64 {
+    if wide { u64::MAX } else { u64::from(u32::MAX) }
+}
+
+/// So many of `length` things, if there are so many.
+pub(super) fn part(length: usize, start: u64, count: u64) -> Option<std::ops::Range<usize>> {
+    let end = start
+        .checked_add(count)
+        .filter(|end| *end <= length as u64)?;
+    Some(start as usize..end as usize)
+}

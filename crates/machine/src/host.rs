@@ -1,0 +1,250 @@
+//! The boundary: what the host calls, returns, reads and writes comes from the log.
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId};
+use afterimage_program::Program;
+use afterimage_trace::{Event, HostRead, HostWrite, LogReader, RawValue, TraceError};
+
+use crate::MachineError;
+use crate::execute::Stop;
+use crate::machine::{Bits, Machine, Waiting};
+use crate::observe::{Caller, Observer, Range};
+
+/// Where what the host did comes from.
+pub(crate) struct Source {
+    log: LogReader,
+    /// The guest may make exceptions. The engine's room for these is a memory, too: that it grew is in the log, as if the guest had done it.
+    exceptions: bool,
+}
+
+impl Source {
+    pub(crate) fn new(log: LogReader, program: &Program) -> Self {
+        let exceptions = !program.tags.is_empty();
+        Self { log, exceptions }
+    }
+
+    /// The next event that is no growth of a memory; `None` where the log ends.
+    pub(crate) fn next(&mut self) -> Result<Option<Event>, TraceError> {
+        loop {
+            match self.log.next().transpose()? {
+                Some(Event::MemoryGrow { granted: true }) if self.exceptions => {}
+                event => return Ok(event),
+            }
+        }
+    }
+
+    /// Whether a memory was let grow. `fits` says that it would stay within its limit.
+    ///
+    /// Growth within the limit is granted, unless the host has no memory left, as is that of the room for exceptions: it does not
+    /// matter which of the two an event tells of. Growth beyond it is refused.
+    pub(crate) fn memory_growth(&mut self, fits: bool) -> Result<bool, Stop> {
+        loop {
+            let event = self.log.next().transpose();
+            match event.map_err(|error| Stop::Error(error.into()))? {
+                Some(Event::MemoryGrow { granted: true }) if self.exceptions && !fits => {}
+                Some(Event::MemoryGrow { granted: false }) if self.exceptions && fits => {
+                    let what = "a host that runs out of memory, with exceptions,";
+                    return Err(Stop::Error(MachineError::Unsupported(what)));
+                }
+                Some(Event::MemoryGrow { granted }) => return Ok(granted),
+                None => return Err(Stop::End),
+                Some(_) => return Err(Stop::Boundary("a memory grows")),
+            }
+        }
+    }
+
+    /// Whether a table was let grow.
+    pub(crate) fn table_growth(&mut self) -> Result<bool, Stop> {
+        match self.next().map_err(|error| Stop::Error(error.into()))? {
+            Some(Event::TableGrow { granted }) => Ok(granted),
+            None => Err(Stop::End),
+            Some(_) => Err(Stop::Boundary("a table grows")),
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// Begins the activation that the host calls next.
+    pub(crate) fn enter_from_host<O: Observer>(
+        &mut self,
+        function: FuncId,
+        first: BlockId,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        loop {
+            let Some(Event::Enter {
+                function: called,
+                args,
+            }) = self.source.next()?
+            else {
+                return Err(self.boundary("the host calls nothing"));
+            };
+            self.take(&args)?;
+            if called == function {
+                return self.enter(function, first, Caller::Host, observer);
+            }
+            if called.index() >= self.program.imports.len() {
+                return Err(self.boundary("the host calls another function"));
+            }
+            // An export may be an import: then the host calls itself.
+            self.call_host(called, observer)?;
+            if self.waiting != Waiting::Host {
+                return Err(self.boundary("the run ends in the host"));
+            }
+        }
+    }
+
+    /// The guest, or the host itself, calls the host with the arguments in `values`, and it does what the log says.
+    pub(crate) fn call_host<O: Observer>(
+        &mut self,
+        function: FuncId,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let event = self.source.next()?;
+        let (import, args, reads, digest) = match &event {
+            Some(
+                Event::HostCall {
+                    import,
+                    args,
+                    reads,
+                    read_digest,
+                    ..
+                }
+                | Event::HostStop {
+                    import,
+                    args,
+                    reads,
+                    read_digest,
+                    ..
+                },
+            ) => (import, args, reads, read_digest),
+            None => {
+                self.waiting = Waiting::Nothing;
+                return Ok(());
+            }
+            Some(_) => return Err(self.boundary("the guest calls the host")),
+        };
+        if *import != ImportId::from_u32(function.as_u32()) {
+            return Err(self.boundary("the guest calls another import"));
+        }
+        if !self.holds(args) {
+            return Err(self.boundary("an import is called with other arguments"));
+        }
+        observer.host_call();
+        self.host_reads(reads, *digest, observer)?;
+        let Some(Event::HostCall {
+            results, writes, ..
+        }) = event
+        else {
+            self.waiting = Waiting::Nothing;
+            return Ok(());
+        };
+        self.host_writes(&writes, observer)?;
+        let import = self.program.imports.get(function.index());
+        let ty = import.and_then(|import| self.program.types.get(import.ty));
+        if ty.map(|ty| ty.results.len()) != Some(results.len()) {
+            return Err(self.boundary("an import returns another number of values"));
+        }
+        self.take(&results)?;
+        self.deliver(true, observer)
+    }
+
+    fn host_reads<O: Observer>(
+        &self,
+        reads: &[HostRead],
+        digest: u32,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let mut hasher = crc32fast::Hasher::new();
+        for read in reads {
+            let range = Range {
+                memory: read.memory,
+                address: read.address,
+                length: read.length,
+            };
+            let memory = self.state.memories.get(read.memory as usize);
+            let bytes = memory.and_then(|memory| {
+                let place = memory.range(read.address, read.length).ok()?;
+                memory.bytes.get(place)
+            });
+            hasher.update(bytes.ok_or_else(|| self.boundary("the host reads outside of memory"))?);
+            observer.host_read(range);
+        }
+        if hasher.finalize() != digest {
+            return Err(self.boundary("the host reads other bytes"));
+        }
+        Ok(())
+    }
+
+    fn host_writes<O: Observer>(
+        &mut self,
+        writes: &[HostWrite],
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        for write in writes {
+            let range = Range {
+                memory: write.memory,
+                address: write.address,
+                length: write.bytes.len() as u64,
+            };
+            let memory = self.state.memories.get_mut(write.memory as usize);
+            let bytes = memory.and_then(|memory| {
+                let place = memory.range(range.address, range.length).ok()?;
+                memory.bytes.get_mut(place)
+            });
+            let Some(bytes) = bytes else {
+                return Err(self.boundary("the host writes outside of memory"));
+            };
+            bytes.copy_from_slice(&write.bytes);
+            observer.host_write(range);
+        }
+        Ok(())
+    }
+
+    /// The call by the host has returned `values`.
+    pub(crate) fn return_to_host(&mut self) -> Result<(), MachineError> {
+        match self.source.next()? {
+            Some(Event::Leave { results }) if self.holds(&results) => self.waiting = Waiting::Host,
+            Some(Event::Leave { .. }) => {
+                return Err(self.boundary("other values are returned to the host"));
+            }
+            Some(_) => return Err(self.boundary("the guest returns to the host")),
+            None => self.waiting = Waiting::Nothing,
+        }
+        Ok(())
+    }
+
+    /// Sets `values` to what the host gives.
+    fn take(&mut self, given: &[RawValue]) -> Result<(), MachineError> {
+        self.values.clear();
+        for &value in given {
+            let Some(bits) = bits(value) else {
+                return Err(self.boundary("the host gives a reference, which cannot be followed"));
+            };
+            self.values.push(bits);
+        }
+        Ok(())
+    }
+
+    /// Whether `values` are these, as far as the log tells.
+    fn holds(&self, logged: &[RawValue]) -> bool {
+        let mut pairs = logged.iter().zip(&self.values);
+        logged.len() == self.values.len()
+            && pairs.all(|(&logged, &value)| match bits(logged) {
+                Some(bits) => bits == value,
+                None => value != (0, 0),
+            })
+    }
+}
+
+/// The bits of a value; `None` for a reference that is not null.
+fn bits(value: RawValue) -> Option<Bits> {
+    Some(match value {
+        RawValue::I32(value) => (u64::from(value as u32), 0),
+        RawValue::I64(value) => (value as u64, 0),
+        RawValue::F32(bits) => (u64::from(bits), 0),
+        RawValue::F64(bits) => (bits, 0),
+        RawValue::V128(bits) => (bits as u64, (bits >> 64) as u64),
+        RawValue::NullRef => (0, 0),
+        RawValue::OpaqueRef => return None,
+    })
+}

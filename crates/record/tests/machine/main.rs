@@ -1,0 +1,31 @@
+//! The machine runs recorded guests again without the engine, and both agree.
+//!
+//! One law is behind all of it: whatever the guest does and however its run ended, the machine follows the stored path to its end without
+//! a contradiction, and leaves the memories, globals and tables that the engine leaves.
+
+#[allow(
+    dead_code,
+    reason = "shared with the test `exact`, which uses all of it"
+)]
+#[path = "../exact/harness.rs"]
+mod harness;
+#[allow(
+    dead_code,
+    reason = "shared with the test `exact`, which uses all of it"
+)]
+#[path = "../exact/play.rs"]
+mod play;
+#[allow(
+    dead_code,
+    reason = "shared with the test `exact`, which uses all of it"
+)]
+#[path = "../exact/random.rs"]
+mod random;
+
+mod exported;
+mod follow;
+
+mod cases;
+mod coverage;
+mod endings;
+mod generated;
