@@ -1,18 +1,22 @@
 //! The debugging information entries of a module: opening units, finding entries, reading their attributes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use afterimage_ids::OrigOffset;
 use gimli::{
     Attribute, AttributeValue, DebugInfoOffset, DebugTypeSignature, DwAt, DwTag, EndianSlice,
-    LittleEndian, Unit, UnitOffset, UnitRef, UnitType,
+    LittleEndian, Unit, UnitOffset, UnitRef,
 };
 
 use crate::DebugError;
-use crate::abbreviations::Budget;
 use crate::sections::Sections;
+
+mod units;
+mod walk;
+
+pub(crate) use walk::Next;
 
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 pub(crate) type Value<'a> = AttributeValue<Slice<'a>>;
@@ -63,88 +67,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What to do after an entry.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Go on with its children.
-    Into,
-    /// Go on behind its children.
-    Over,
-}
-
 impl<'a> Debug<'a> {
-    /// Reads the units' headers and root entries. O(debug sections).
-    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, DebugError> {
-        let sections = Sections::read(bytes);
-        if sections.custom(".debug_info").is_empty() {
-            return Err(DebugError::None);
-        }
-        let section = |id: gimli::SectionId| {
-            let data = EndianSlice::new(sections.custom(id.name()), LittleEndian);
-            Ok::<_, std::convert::Infallible>(data)
-        };
-        let Ok(dwarf) = gimli::Dwarf::load(section);
-        let warnings = sections.failure.iter().cloned().collect();
-        let mut debug = Self {
-            sections,
-            dwarf,
-            units: Vec::new(),
-            signatures: HashMap::new(),
-            warnings,
-        };
-        debug.read_units();
-        Ok(debug)
-    }
-
-    fn read_units(&mut self) {
-        let mut abbreviations = Budget::new(self.sections.custom(".debug_abbrev"));
-        let mut lines = LineBudget::new(self.sections.custom(".debug_line").len());
-        let mut headers = self.dwarf.units();
-        loop {
-            let header = match headers.next() {
-                Ok(Some(header)) => header,
-                Ok(None) => break,
-                Err(error) => {
-                    self.warnings.push(format!(".debug_info: {error}"));
-                    break;
-                }
-            };
-            let at = header.offset().0;
-            let unit = abbreviations
-                .table(header.debug_abbrev_offset())
-                .and_then(|table| {
-                    Unit::new_with_abbreviations(&self.dwarf, header, table)
-                        .map_err(|error| error.to_string())
-                });
-            match unit {
-                Ok(mut unit) => {
-                    // Line tables are read elsewhere; this crate needs none.
-                    let program = unit.line_program.take();
-                    if !program.is_none_or(|program| lines.pays(program.header())) {
-                        self.warnings
-                            .push(".debug_line: units share line tables".into());
-                        break;
-                    }
-                    if let UnitType::Type {
-                        type_signature,
-                        type_offset,
-                    } = unit.header.type_()
-                    {
-                        let id = EntryId {
-                            unit: self.units.len() as u32,
-                            offset: type_offset,
-                        };
-                        self.signatures.insert(type_signature.0, id);
-                    }
-                    self.units.push(unit);
-                }
-                Err(error) => self
-                    .warnings
-                    .push(format!("unit at 0x{at:x} of .debug_info: {error}")),
-            }
-        }
-    }
-
     pub(crate) fn units(&self) -> u32 {
         // Every unit takes bytes of a module of at most 4 GiB.
         self.units.len() as u32
@@ -196,51 +119,6 @@ impl<'a> Debug<'a> {
             })
         };
         read().map_err(self.broken(id))
-    }
-
-    /// Visits an entry (at depth 0) and those below it, or a whole unit. `wanted` says of which tags the attributes
-    /// are read; `visit` may leave out what is below an entry.
-    pub(crate) fn walk(
-        &self,
-        unit: u32,
-        from: Option<UnitOffset>,
-        wanted: impl Fn(DwTag) -> bool,
-        mut visit: impl FnMut(isize, Entry<'a>) -> Result<Next, DebugError>,
-    ) -> Result<(), DebugError> {
-        let whole = EntryId {
-            unit,
-            offset: from.unwrap_or(UnitOffset(0)),
-        };
-        let broken = self.broken(whole);
-        let unit_ref = self.unit(unit);
-        let mut entries = unit_ref.entries_raw(from).map_err(&broken)?;
-        let (mut first, mut over) = (true, None);
-        while !entries.is_empty() {
-            let (depth, offset) = (entries.next_depth(), entries.next_offset());
-            if !first && depth <= 0 {
-                break;
-            }
-            first = false;
-            let Some(abbreviation) = entries.read_abbreviation().map_err(&broken)? else {
-                continue;
-            };
-            let specs = abbreviation.attributes();
-            over = over.filter(|over| depth > *over);
-            if over.is_some() || !wanted(abbreviation.tag()) {
-                entries.skip_attributes(specs).map_err(&broken)?;
-                continue;
-            }
-            let attributes = specs.iter().map(|&spec| entries.read_attribute(spec));
-            let entry = Entry {
-                id: EntryId { unit, offset },
-                tag: abbreviation.tag(),
-                attributes: attributes.collect::<gimli::Result<_>>().map_err(&broken)?,
-            };
-            if visit(depth, entry)? == Next::Over {
-                over = Some(depth);
-            }
-        }
-        Ok(())
     }
 
     /// An attribute of an entry, or else of the entry that it is an instance of or completes, with the unit
@@ -348,33 +226,5 @@ impl<'a> Debug<'a> {
         };
         let found: Option<Vec<_>> = read().map_err(self.broken(entry.id))?;
         Ok(found.map(Into::into))
-    }
-}
-
-/// Line tables are read once per unit with their header: hostile units could all name one huge header.
-struct LineBudget {
-    seen: HashSet<usize>,
-    left: usize,
-}
-
-impl LineBudget {
-    fn new(bytes: usize) -> Self {
-        Self {
-            seen: HashSet::new(),
-            left: 16 * bytes,
-        }
-    }
-
-    fn pays(&mut self, header: &gimli::LineProgramHeader<Slice<'_>>) -> bool {
-        if self.seen.insert(header.offset().0) {
-            return true;
-        }
-        match self.left.checked_sub(header.header_length()) {
-            Some(left) => {
-                self.left = left;
-                true
-            }
-            None => false,
-        }
     }
 }

@@ -8,16 +8,16 @@
 use std::sync::Arc;
 
 use afterimage_ids::OrigOffset;
-use gimli::{Expression, Operation, UnitOffset};
+use gimli::{Expression, Operation};
 
 use crate::debug::{Debug, EntryId, Slice};
 use crate::place::{Machine, Piece, Place, Word};
 use crate::scalar::{Binary, Kind, Scalar, binary};
 use crate::{Unavailable, location};
 
+mod operands;
 mod operations;
-
-use operations::{name, two_operands};
+mod step;
 
 /// Expressions may loop; those of compilers do not.
 const STEPS: usize = 10_000;
@@ -180,212 +180,6 @@ impl<'m, 'a> Run<'m, 'a> {
         let (right, left) = (self.scalar()?, self.scalar()?);
         self.push(binary(operation, left, right, self.address_bits)?);
         Ok(())
-    }
-
-    /// Carries out an operation. The result is how far to jump.
-    fn step(&mut self, operation: Operation<Slice<'a>>) -> Result<Option<i16>, Unavailable> {
-        if let Some(operation) = two_operands(&operation) {
-            return self.binary(operation).map(|()| None);
-        }
-        match operation {
-            Operation::WasmLocal { index } => self.stack.push(Item::Unread(Place::Local(index))),
-            Operation::WasmGlobal { index } => self.stack.push(Item::Unread(Place::Global(index))),
-            Operation::WasmStack { index } => {
-                self.stack.push(Item::Unread(Place::OperandStack(index)));
-            }
-            Operation::UnsignedConstant { value } => self.push(Scalar::constant(value)),
-            Operation::SignedConstant { value } => self.push(Scalar::signed(value)),
-            Operation::Address { address } => self.data(address)?,
-            Operation::AddressIndex { index } => {
-                let address = self.context.debug.unit(self.unit).address(index);
-                self.data(address.map_err(|_| Unavailable::Broken("an address without entry"))?)?;
-            }
-            Operation::ConstantIndex { index } => {
-                let value = self.context.debug.unit(self.unit).address(index);
-                let value = value.map_err(|_| Unavailable::Broken("a constant without entry"))?;
-                self.push(Scalar::constant(value));
-            }
-            Operation::FrameOffset { offset } => {
-                let base = match self.base {
-                    Some(base) => base,
-                    None => *self.base.insert(self.context.frame_base()?),
-                };
-                let offset = Scalar::signed(offset);
-                self.push(binary(Binary::Plus, base, offset, self.address_bits)?);
-            }
-            Operation::PlusConstant { value } => {
-                let left = self.scalar()?;
-                let right = Scalar::constant(value);
-                self.push(binary(Binary::Plus, left, right, self.address_bits)?);
-            }
-            Operation::Deref {
-                base_type,
-                size,
-                space: false,
-            } => self.dereference(base_type, size)?,
-            Operation::Drop => drop(self.pop()?),
-            Operation::Pick { index } => {
-                let at = self.stack.len().checked_sub(1 + usize::from(index));
-                let at = at.ok_or(Unavailable::Broken("too few operands"))?;
-                self.stack.push(self.stack[at].clone());
-            }
-            Operation::Swap => {
-                let (top, next) = (self.pop()?, self.pop()?);
-                self.stack.extend([top, next]);
-            }
-            Operation::Rot => {
-                let (top, next, third) = (self.pop()?, self.pop()?, self.pop()?);
-                self.stack.extend([top, third, next]);
-            }
-            Operation::Abs | Operation::Neg => {
-                let value = self.scalar()?;
-                let keep = matches!(operation, Operation::Abs) && value.as_i64() >= 0;
-                let zero = Scalar::new(0, value.kind);
-                let result = binary(Binary::Minus, zero, value, self.address_bits)?;
-                self.push(if keep { value } else { result });
-            }
-            Operation::Not => {
-                let value = self.scalar()?;
-                let ones = Scalar::new(u64::MAX, value.kind);
-                self.push(binary(Binary::Xor, value, ones, self.address_bits)?);
-            }
-            Operation::Bra { target } => {
-                return Ok((self.scalar()?.bits != 0).then_some(target));
-            }
-            Operation::Skip { target } => return Ok(Some(target)),
-            Operation::Nop => {}
-            Operation::TypedLiteral { base_type, value } => {
-                let kind = self.kind(base_type)?;
-                let mut bytes = [0; 8];
-                let taken = bytes.get_mut(..value.len());
-                taken
-                    .ok_or(Unavailable::Unsupported("a wide constant"))?
-                    .copy_from_slice(value.slice());
-                self.push(Scalar::new(u64::from_le_bytes(bytes), kind));
-            }
-            Operation::Convert { base_type } => {
-                let value = self.scalar()?;
-                let kind = self.kind(base_type)?;
-                self.push(value.convert(kind)?);
-            }
-            Operation::Reinterpret { base_type } => {
-                let value = self.scalar()?;
-                let kind = self.kind(base_type)?;
-                if kind.width() != value.kind.width() {
-                    return Err(Unavailable::Broken("a reinterpretation in another width"));
-                }
-                self.push(Scalar::new(value.bits, kind));
-            }
-            Operation::EntryValue { expression } => self.entry_value(expression)?,
-            Operation::StackValue => self.simple = Some(Simple::Value(self.pop()?)),
-            Operation::ImplicitValue { data } => {
-                self.simple = Some(Simple::Bytes(data.slice().into()));
-            }
-            Operation::Piece {
-                size_in_bits,
-                bit_offset,
-            } => {
-                let bit_offset = bit_offset.unwrap_or(0);
-                if size_in_bits % 8 != 0 || bit_offset % 8 != 0 {
-                    return Err(Unavailable::Unsupported("a part that is not whole bytes"));
-                }
-                let simple = self.simple.take();
-                let simple = simple.or_else(|| self.stack.pop().map(Simple::Memory));
-                let piece = self.piece(simple, bit_offset / 8, size_in_bits / 8)?;
-                self.pieces.push(piece);
-                self.stack.clear();
-            }
-            other => return Err(Unavailable::Unsupported(name(&other))),
-        }
-        Ok(None)
-    }
-
-    /// The address of a static variable.
-    fn data(&mut self, address: u64) -> Result<(), Unavailable> {
-        let top = u64::MAX >> (64 - self.address_bits);
-        // What linkers leave of an address of removed data (lld: −1, −2 in some sections; older ones 0, where
-        // nothing lies either).
-        if address == 0 || address >= top - 1 {
-            return Err(Unavailable::Removed);
-        }
-        self.push(Scalar::new(address, Kind::Word(self.address_bits)));
-        Ok(())
-    }
-
-    fn dereference(&mut self, base_type: UnitOffset, size: u8) -> Result<(), Unavailable> {
-        let address = self.scalar()?.address(self.address_bits)?;
-        let mut bytes = [0; 8];
-        let into = bytes.get_mut(..usize::from(size));
-        let into = into.ok_or(Unavailable::Unsupported("a wide value"))?;
-        if !self.context.machine.memory(address, into) {
-            return Err(Unavailable::OutsideMemory { address });
-        }
-        let kind = match base_type.0 {
-            // Shorter values are extended with zeros (section 2.5.1.3).
-            0 => Kind::Word(self.address_bits.max(8 * u32::from(size))),
-            _ => self.kind(base_type)?,
-        };
-        self.push(Scalar::new(u64::from_le_bytes(bytes), kind));
-        Ok(())
-    }
-
-    /// What an argument was when the function was entered.
-    fn entry_value(&mut self, expression: Slice<'a>) -> Result<(), Unavailable> {
-        let encoding = self.context.debug.unit(self.unit).encoding();
-        let mut rest = expression;
-        match Operation::parse(&mut rest, encoding) {
-            Ok(Operation::WasmLocal { index }) if rest.is_empty() => {
-                let held = self.context.machine.at_entry(index);
-                self.push(word(held.ok_or(Unavailable::OptimisedOut)?)?);
-                Ok(())
-            }
-            _ => Err(Unavailable::OptimisedOut),
-        }
-    }
-
-    /// The kind of value that a base type describes.
-    fn kind(&self, offset: UnitOffset) -> Result<Kind, Unavailable> {
-        if offset.0 == 0 {
-            return Ok(Kind::Word(self.address_bits));
-        }
-        let unit = self.unit;
-        let entry = self.context.debug.entry(EntryId { unit, offset })?;
-        let wrong = Unavailable::Broken("a type that is not a number");
-        if entry.tag != gimli::DW_TAG_base_type {
-            return Err(wrong);
-        }
-        let name = entry
-            .value(gimli::DW_AT_name)
-            .and_then(|name| self.context.debug.text(unit, name));
-        // LLVM names the types that its expressions need after their bits, which may be fewer than their bytes hold.
-        let named = name.and_then(|name| {
-            name.strip_prefix("DW_ATE_")?
-                .rsplit_once('_')?
-                .1
-                .parse()
-                .ok()
-        });
-        let bytes = entry.number(gimli::DW_AT_byte_size).unwrap_or(0);
-        let bits = entry.number(gimli::DW_AT_bit_size).or(named);
-        let bits = bits.unwrap_or(bytes.saturating_mul(8));
-        let width = u32::try_from(bits)
-            .ok()
-            .filter(|bits| (1..=64).contains(bits));
-        let width = width.ok_or(Unavailable::Unsupported("a number of more than 64 bits"))?;
-        let encoding = match entry.value(gimli::DW_AT_encoding) {
-            Some(gimli::AttributeValue::Encoding(encoding)) => encoding,
-            _ => return Err(wrong),
-        };
-        match encoding {
-            gimli::DW_ATE_signed | gimli::DW_ATE_signed_char => Ok(Kind::Signed(width)),
-            gimli::DW_ATE_float if matches!(width, 32 | 64) => Ok(Kind::Float(width)),
-            gimli::DW_ATE_unsigned
-            | gimli::DW_ATE_unsigned_char
-            | gimli::DW_ATE_boolean
-            | gimli::DW_ATE_UTF
-            | gimli::DW_ATE_address => Ok(Kind::Unsigned(width)),
-            _ => Err(wrong),
-        }
     }
 
     fn piece(&self, simple: Option<Simple>, skip: u64, bytes: u64) -> Result<Piece, Unavailable> {

@@ -1,5 +1,7 @@
 //! Global variables by name.
 
+use std::collections::HashSet;
+
 use crate::debug::EntryId;
 use crate::index::GlobalEntry;
 use crate::types::TypeRef;
@@ -58,7 +60,10 @@ impl Variables<'_> {
     /// If an entry is broken.
     pub fn full_name(&self, global: &Global) -> Result<String, DebugError> {
         let mut parts = vec![global.name.clone()];
-        for space in self.index().spaces_of(&self.debug, global.entry)? {
+        for space in self
+            .index()
+            .spaces_of(&self.debug, global.entry, usize::MAX)?
+        {
             parts.push(self.space_name(space)?);
         }
         parts.reverse();
@@ -105,7 +110,9 @@ impl Variables<'_> {
         let globals = self.globals()?;
         let mut found = Vec::new();
         for global in globals.iter().filter(|global| global.name == own) {
-            let inside = self.index().spaces_of(&self.debug, global.entry)?;
+            let inside = self
+                .index()
+                .spaces_of(&self.debug, global.entry, spaces.len())?;
             let mut matches = inside.len() >= spaces.len();
             for (space, wanted) in inside.into_iter().zip(&spaces) {
                 matches = matches && self.space_name(space)? == *wanted;
@@ -117,14 +124,13 @@ impl Variables<'_> {
         // The same variable may be described by many units, or by some without a place.
         if found.len() > 1 {
             let place = |global: &Global| self.locate_statically(&global.entry.entry);
-            let mut places = Vec::new();
+            let mut places = HashSet::new();
             let mut kept = Vec::new();
             for &global in &found {
                 let place = place(global);
                 if let Some(place) = place
-                    && !places.contains(&place)
+                    && places.insert(place)
                 {
-                    places.push(place);
                     kept.push(global);
                 }
             }

@@ -111,7 +111,8 @@ impl Index {
                 }
             }
             Ok(Next::Into)
-        })
+        })?;
+        Ok(())
     }
 
     /// The function that an offset is in.
@@ -132,11 +133,12 @@ impl Index {
         (range.start < body.end).then_some(*entry)
     }
 
-    /// The namespaces and types that a global variable is in, innermost first.
+    /// The innermost `most` namespaces and types that a global variable is in, innermost first.
     pub(crate) fn spaces_of(
         &self,
         debug: &Debug<'_>,
         global: GlobalEntry,
+        most: usize,
     ) -> Result<Vec<EntryId>, DebugError> {
         let mut space = global.space;
         if space == NO_SPACE {
@@ -150,7 +152,9 @@ impl Index {
             space = self.declarations.get(&origin).copied().unwrap_or(space);
         }
         let mut found = Vec::new();
-        while let Some(own) = self.spaces.get(space as usize) {
+        while let Some(own) = self.spaces.get(space as usize)
+            && found.len() < most
+        {
             found.push(own.entry);
             space = own.parent;
         }

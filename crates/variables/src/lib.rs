@@ -36,6 +36,7 @@ mod error;
 mod expression;
 mod globals;
 mod index;
+mod locate;
 mod location;
 mod nearest;
 mod object;

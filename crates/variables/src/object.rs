@@ -244,4 +244,24 @@ impl Variables<'_> {
             bits: None,
         })
     }
+
+    /// Reads the bytes of an object.
+    ///
+    /// # Errors
+    /// If a part of it is unavailable, or it is longer than `most`.
+    pub fn bytes(
+        &self,
+        object: &Object,
+        most: usize,
+        machine: &dyn Machine,
+    ) -> Result<Vec<u8>, Unavailable> {
+        let total = object
+            .pieces
+            .iter()
+            .fold(0u64, |all, piece| all.saturating_add(piece.bytes));
+        let total = usize::try_from(total).ok().filter(|total| *total <= most);
+        let mut into = vec![0; total.ok_or(Unavailable::Unsupported("more bytes than wanted"))?];
+        read(&object.pieces, &mut into, machine)?;
+        Ok(into)
+    }
 }

@@ -8,6 +8,8 @@
 
 use crate::PathError;
 
+mod find;
+mod member;
 mod resolve;
 
 /// A step from an object to another one.

@@ -36,7 +36,7 @@ impl fmt::Display for Place {
 }
 
 /// Consecutive bytes of a variable that are in one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// The place.
     pub place: Place,

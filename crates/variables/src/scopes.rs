@@ -32,8 +32,9 @@ pub(crate) struct Scope {
     pub(crate) function: EntryId,
     /// The scope that this one is an instance of: it may have variables that this one lacks.
     pub(crate) origin: Option<EntryId>,
-    /// Its code; `None` if it is where its parent is.
-    pub(crate) code: Option<Arc<[Range<OrigOffset>]>>,
+    /// Its code, or that of the scope around it if it has none of its own.
+    pub(crate) code: Arc<[Range<OrigOffset>]>,
+    own_code: bool,
     pub(crate) variables: Vec<EntryId>,
 }
 
@@ -70,13 +71,9 @@ impl FunctionScopes {
                     // The parts of types are no variables of the function.
                     _ => return Ok(Next::Over),
                 }
-                let scope = scope(
-                    debug,
-                    &entry,
-                    parent.map(|parent| (parent, &scopes[parent as usize])),
-                )?;
-                let count = scope.code.as_ref().map_or(0, |code| code.len());
-                let left = ranges.checked_sub(count);
+                let around = parent.map(|parent| (parent, &scopes[parent as usize]));
+                let scope = scope(debug, &entry, &body, around)?;
+                let left = ranges.checked_sub(if scope.own_code { scope.code.len() } else { 0 });
                 ranges = left.ok_or(DebugError::TooMuch { what: "ranges" })?;
                 // Each takes at least a byte of a section of less than 4 GiB.
                 open.push((depth, scopes.len() as u32));
@@ -92,16 +89,14 @@ impl FunctionScopes {
         })
     }
 
-    /// The scopes that an offset is in, innermost first. O(scopes · log ranges).
+    /// The scopes that an offset is in, innermost first. O(scopes · log + ranges).
     pub(crate) fn around(&self, at: OrigOffset) -> Vec<&Scope> {
         let mut inside = vec![false; self.scopes.len()];
         let mut found = Vec::new();
         for (i, scope) in self.scopes.iter().enumerate() {
             let parent = i == 0 || inside[scope.parent as usize];
-            // The function's own code ends where its body does, whatever the entry says.
-            let own = scope.code.as_ref().filter(|_| i > 0);
-            inside[i] =
-                parent && own.is_none_or(|code| code.iter().any(|range| range.contains(&at)));
+            let here = || scope.code.iter().any(|range| range.contains(&at));
+            inside[i] = parent && (!scope.own_code || here());
             if inside[i] {
                 found.push(scope);
             }
@@ -109,33 +104,22 @@ impl FunctionScopes {
         found.sort_by_key(|scope| std::cmp::Reverse(scope.depth));
         found
     }
-
-    /// The code of a scope: that of the nearest scope around it that has code of its own.
-    pub(crate) fn code(&self, scope: &Scope) -> Arc<[Range<OrigOffset>]> {
-        let mut scope = scope;
-        // Depths descend, so this ends.
-        while scope.code.is_none() && scope.depth > 0 {
-            scope = &self.scopes[scope.parent as usize];
-        }
-        match &scope.code {
-            Some(code) if scope.depth > 0 => code.clone(),
-            _ => [self.body.clone()].into(),
-        }
-    }
 }
 
 fn scope<'a>(
     debug: &Debug<'a>,
     entry: &Entry<'a>,
+    body: &Range<OrigOffset>,
     parent: Option<(u32, &Scope)>,
 ) -> Result<Scope, DebugError> {
-    let code = debug.code(entry)?;
     let call = entry.tag == gimli::DW_TAG_inlined_subroutine;
-    // A block without code of its own is where its parent is; an inlined call without code is nowhere.
-    let code = if call {
-        Some(code.unwrap_or_default())
-    } else {
-        code
+    let (code, own_code) = match (debug.code(entry)?, parent) {
+        // The function's own code ends where its body does, whatever the entry says.
+        (_, None) => ([body.clone()].into(), false),
+        (Some(code), _) => (code, true),
+        // A block without code of its own is where its parent is; an inlined call without code is nowhere.
+        (None, Some((_, around))) if !call => (around.code.clone(), false),
+        (None, Some(_)) => ([].into(), true),
     };
     let (depth, inlined, function) = match parent {
         None => (0, 0, entry.id),
@@ -151,6 +135,7 @@ fn scope<'a>(
         function,
         origin: abstract_origin.and_then(|origin| debug.reference(entry.id.unit, origin)),
         code,
+        own_code,
         variables: Vec::new(),
     })
 }

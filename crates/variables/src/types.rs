@@ -7,11 +7,15 @@ use std::sync::Arc;
 
 use crate::debug::EntryId;
 
+mod constant;
+mod known;
 mod name;
 mod read;
+mod record;
 mod size;
 
-pub(crate) use read::{Types, cut};
+pub(crate) use constant::cut;
+pub(crate) use known::Types;
 pub(crate) use size::{plain, size};
 
 /// A type: an entry of the debug information, or what path expressions make of one.
@@ -188,7 +192,7 @@ pub struct ComputedOffset(pub(crate) EntryId);
 pub struct BitField {
     /// The first bit, from 0 at the least significant one.
     pub first: u32,
-    /// How many there are: 1 to 128.
+    /// How many there are: 1 to 64.
     pub count: u32,
 }
 

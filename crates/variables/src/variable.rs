@@ -6,14 +6,9 @@ use std::sync::Arc;
 use afterimage_ids::{FuncId, OrigOffset};
 
 use crate::debug::{EntryId, Next};
-use crate::expression::Context;
-use crate::location::{Found, select};
-use crate::object::Object;
-use crate::place::{Machine, Nothing, Piece, Place};
-use crate::scalar::Scalar;
 use crate::scopes::{FunctionScopes, Scope};
 use crate::types::TypeRef;
-use crate::{DebugError, Unavailable, Variables};
+use crate::{DebugError, Variables};
 
 /// A variable of the source.
 #[derive(Clone, Debug)]
@@ -101,9 +96,15 @@ impl Variables<'_> {
         let mut found = Vec::new();
         let mut names = std::collections::HashSet::new();
         let mut bytes = 0;
+        // Calls that are in each other could all be of one huge function.
+        let mut origins = 64 * self.debug.size() + (1 << 20);
         for scope in function.around(at) {
             let start = found.len();
-            self.variables_of(function, scope, &mut found)?;
+            let read = self.variables_of(function, scope, &mut found)?;
+            let left = origins.checked_sub(read);
+            origins = left.ok_or(DebugError::TooMuch {
+                what: "inlined calls",
+            })?;
             for variable in &mut found[start..] {
                 variable.shadowed = names.contains(&variable.name);
                 bytes += variable.name.len() + variable.function.as_ref().map_or(0, String::len);
@@ -122,14 +123,13 @@ impl Variables<'_> {
     }
 
     /// The variables of one scope, with those that its origin has and it lacks: the compiler leaves out of an inlined call
-    /// what it optimised out.
-    pub(crate) fn variables_of(
+    /// what it optimised out. The result is how many bytes of the origin's entries were read.
+    fn variables_of(
         &self,
         function: &FunctionScopes,
         scope: &Scope,
         found: &mut Vec<Variable>,
-    ) -> Result<(), DebugError> {
-        let code = function.code(scope);
+    ) -> Result<usize, DebugError> {
         let function_name = match scope.inlined {
             0 => None,
             _ => self.debug.name(scope.function)?,
@@ -145,7 +145,7 @@ impl Variables<'_> {
                 kind,
                 inlined: scope.inlined,
                 function: function_name.clone(),
-                scope: code.clone(),
+                scope: scope.code.clone(),
                 shadowed: false,
                 line: self.line(entry).unwrap_or(None),
                 entry,
@@ -159,7 +159,7 @@ impl Variables<'_> {
             add(variable, kind(entry.tag));
         }
         let Some(origin) = scope.origin else {
-            return Ok(());
+            return Ok(0);
         };
         let mut more = 0;
         self.debug.walk(
@@ -187,99 +187,6 @@ impl Variables<'_> {
         let line = self.debug.attribute(entry, gimli::DW_AT_decl_line)?;
         let line = line.and_then(|(_, value)| u32::try_from(value.udata_value()?).ok());
         Ok(line.filter(|line| *line > 0))
-    }
-
-    /// Where a variable is at an offset, which global variables do not need.
-    ///
-    /// Unoptimised code keeps variables in its stack frame, and DWARF says so for the whole function: before the
-    /// function has set up the frame and stored its arguments there, the place is right but the value is not set yet.
-    ///
-    /// # Errors
-    /// Why it is nowhere.
-    pub fn locate(
-        &self,
-        variable: &Variable,
-        at: Option<OrigOffset>,
-        machine: &dyn Machine,
-    ) -> Result<Object, Unavailable> {
-        let bytes = self.size(variable.type_ref)?;
-        let pieces = match select(&self.debug, variable.entry, gimli::DW_AT_location, at)? {
-            Found::Nothing => return Err(Unavailable::OptimisedOut),
-            Found::Constant(value) => vec![self.constant(value, bytes)?],
-            Found::Expression(unit, expression) => {
-                let context = Context {
-                    debug: &self.debug,
-                    machine,
-                    frame: variable.frame.zip(at),
-                };
-                context.pieces(unit, expression, None, bytes.unwrap_or(0))?
-            }
-        };
-        if pieces
-            .iter()
-            .all(|piece| piece.place == Place::OptimisedOut)
-        {
-            return Err(Unavailable::OptimisedOut);
-        }
-        Ok(Object {
-            type_ref: variable.type_ref,
-            pieces,
-            bits: None,
-        })
-    }
-
-    /// Where a global variable is, if that can be said without a run.
-    pub(crate) fn locate_statically(&self, entry: &EntryId) -> Option<Vec<Piece>> {
-        let found = select(&self.debug, *entry, gimli::DW_AT_location, None).ok()?;
-        let context = Context {
-            debug: &self.debug,
-            machine: &Nothing,
-            frame: None,
-        };
-        match found {
-            Found::Expression(unit, expression) => context.pieces(unit, expression, None, 0).ok(),
-            Found::Constant(value) => self.constant(value, None).ok().map(|piece| vec![piece]),
-            Found::Nothing => None,
-        }
-    }
-
-    /// The bytes of a variable that is a constant.
-    fn constant(
-        &self,
-        value: crate::debug::Value<'_>,
-        bytes: Option<u64>,
-    ) -> Result<Piece, Unavailable> {
-        use gimli::AttributeValue as A;
-        let bytes = bytes.unwrap_or(8);
-        // Numbers of a fixed size do not say how they are extended.
-        let fixed = |number: u64, size: u64| {
-            let narrow = Unavailable::Narrow {
-                bits: 8 * size as u32,
-            };
-            if bytes > size {
-                Err(narrow)
-            } else {
-                Scalar::constant(number).to_bytes(bytes)
-            }
-        };
-        let held = match value {
-            A::Udata(number) => Scalar::constant(number).to_bytes(bytes)?,
-            A::Sdata(number) => Scalar::signed(number).to_bytes(bytes)?,
-            A::Data1(number) => fixed(number.into(), 1)?,
-            A::Data2(number) => fixed(number.into(), 2)?,
-            A::Data4(number) => fixed(number.into(), 4)?,
-            A::Data8(number) => fixed(number, 8)?,
-            A::Data16(number) if bytes <= 16 => number.to_le_bytes()[..bytes as usize].to_vec(),
-            A::Block(block) => block.slice().to_vec(),
-            A::String(text) => [text.slice(), &[0]].concat(),
-            _ => return Err(Unavailable::Unsupported("a constant in this form")),
-        };
-        let bytes = held.len() as u64;
-        Ok(Piece {
-            place: Place::Value(held.into()),
-            offset: 0,
-            bytes,
-        })
     }
 }
 

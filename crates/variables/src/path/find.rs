@@ -1,0 +1,76 @@
+//! From a name to a variable.
+
+use std::ops::Range;
+
+use afterimage_ids::OrigOffset;
+
+use crate::location::distance;
+use crate::nearest::nearest;
+use crate::scopes::FunctionScopes;
+use crate::variable::Variable;
+use crate::{PathError, Variables};
+
+impl Variables<'_> {
+    /// The variable that a name means at an offset of a function: the innermost one in scope, or else a global one. Without a
+    /// function, a global one.
+    ///
+    /// # Errors
+    /// If there is none; [`PathError::NotInScope`] if the function has one elsewhere.
+    pub fn find(
+        &self,
+        name: &str,
+        place: Option<(&FunctionScopes, OrigOffset)>,
+    ) -> Result<Variable, PathError> {
+        let Some((function, at)) = place.filter(|_| !name.contains("::")) else {
+            return self.find_global(name);
+        };
+        let in_scope = self.in_scope_of(function, at)?;
+        let names: Vec<String> = in_scope
+            .iter()
+            .map(|variable| variable.name.clone())
+            .collect();
+        if let Some(found) = in_scope.into_iter().find(|variable| variable.name == name) {
+            return Ok(found);
+        }
+        match self.find_global(name) {
+            Err(PathError::NoVariable {
+                name,
+                nearest: mut globals,
+            }) => {
+                if let Some(nearest) = self.elsewhere(function, &name, at)? {
+                    return Err(PathError::NotInScope { name, nearest });
+                }
+                let mut nearest = nearest(&name, names.iter().map(String::as_str));
+                globals.retain(|global| !nearest.contains(global));
+                nearest.append(&mut globals);
+                Err(PathError::NoVariable { name, nearest })
+            }
+            found => found,
+        }
+    }
+
+    /// The nearest code of a function where it has a variable of this name. O(variables of the function).
+    fn elsewhere(
+        &self,
+        function: &FunctionScopes,
+        name: &str,
+        at: OrigOffset,
+    ) -> Result<Option<Range<OrigOffset>>, PathError> {
+        let mut best = None;
+        for scope in &function.scopes {
+            let mut here = false;
+            for &variable in &scope.variables {
+                here = here || self.debug.name(variable)?.as_deref() == Some(name);
+            }
+            if here {
+                for range in scope.code.iter() {
+                    let apart = distance(range, at);
+                    if best.as_ref().is_none_or(|(least, _)| apart < *least) {
+                        best = Some((apart, range.clone()));
+                    }
+                }
+            }
+        }
+        Ok(best.map(|(_, range)| range))
+    }
+}

@@ -1,0 +1,110 @@
+//! From the name of a member to the member.
+
+use std::collections::VecDeque;
+
+use crate::nearest::nearest;
+use crate::object::Object;
+use crate::place::Machine;
+use crate::types::{Member, Record, TypeKind};
+use crate::{DebugError, PathError, Variables};
+
+/// So many anonymous members and base classes are searched for a member.
+const SEARCHED: usize = 1 << 12;
+
+impl Variables<'_> {
+    pub(super) fn named_member(
+        &self,
+        object: Object,
+        name: &str,
+        arrow: bool,
+        machine: &dyn Machine,
+    ) -> Result<Object, PathError> {
+        let described = self.describe(self.plain(object.type_ref)?)?;
+        let object = match described.kind {
+            // Rust's references are pointers in DWARF, so `.` follows them too.
+            TypeKind::Pointer { .. } => self.pointee(&object, 0, machine)?,
+            _ if arrow => {
+                let type_name = self.type_name(object.type_ref)?;
+                return Err(PathError::NotPointer { type_name });
+            }
+            _ => object,
+        };
+        let mut known = Vec::new();
+        let mut searched = 0;
+        // Anonymous members and base classes are searched as they lie nearer, level by level.
+        let mut waiting = VecDeque::from([object.clone()]);
+        while let Some(inside) = waiting.pop_front() {
+            searched += 1;
+            if searched > SEARCHED {
+                return Err(DebugError::TooMuch {
+                    what: "base classes",
+                }
+                .into());
+            }
+            let Some(record) = self.record(inside.type_ref)? else {
+                continue;
+            };
+            if let Some(member) = record.members.iter().find(|member| is_called(member, name)) {
+                return Ok(self.member(&inside, member, machine)?);
+            }
+            if let Some(found) = self.variant(&inside, &record, name, machine)? {
+                return Ok(found);
+            }
+            for member in &record.members {
+                known.extend(member.name.clone());
+                if member.base || member.name.is_none() {
+                    waiting.push_back(self.member(&inside, member, machine)?);
+                }
+            }
+            let variants = record.variants.iter().flat_map(|part| &part.variants);
+            known.extend(
+                variants
+                    .flat_map(|variant| &variant.members)
+                    .filter_map(|member| member.name.clone()),
+            );
+        }
+        let mut members = nearest(name, known.iter().map(String::as_str));
+        if members.is_empty() && known.len() <= 8 {
+            members = known;
+        }
+        let type_name = self.type_name(object.type_ref)?;
+        Err(PathError::NoMember {
+            type_name,
+            name: name.into(),
+            members,
+        })
+    }
+
+    /// The variant of this name, if it is the active one; or the member of this name of the active one.
+    fn variant(
+        &self,
+        object: &Object,
+        record: &Record,
+        name: &str,
+        machine: &dyn Machine,
+    ) -> Result<Option<Object>, PathError> {
+        for part in &record.variants {
+            let mut all = part.variants.iter().flat_map(|variant| &variant.members);
+            if !all.any(|member| is_called(member, name)) {
+                continue;
+            }
+            let active = self.active(object, part, machine)?.unwrap_or_default();
+            return match active.iter().find(|member| is_called(member, name)) {
+                Some(member) => Ok(Some(self.member(object, member, machine)?)),
+                None => {
+                    let active = active.first().and_then(|member| member.name.clone());
+                    let active = active.unwrap_or_else(|| "none that is known".into());
+                    Err(PathError::OtherVariant {
+                        name: name.into(),
+                        active,
+                    })
+                }
+            };
+        }
+        Ok(None)
+    }
+}
+
+fn is_called(member: &Member, name: &str) -> bool {
+    member.name.as_deref() == Some(name)
+}

@@ -1,0 +1,173 @@
+//! Structures, unions, classes, and Rust enumerations, whose variants are in them.
+
+use std::sync::Arc;
+
+use gimli::AttributeValue;
+
+use super::constant::constant;
+use super::read::Reader;
+use super::{
+    BitField, ComputedOffset, Member, MemberOffset, Record, RecordKind, TypeKind, Types, Variant,
+    VariantPart,
+};
+use crate::DebugError;
+use crate::debug::{Entry, Next};
+
+impl<'a> Reader<'_, 'a> {
+    pub(super) fn record(
+        &self,
+        entry: &Entry<'a>,
+        kind: RecordKind,
+    ) -> Result<TypeKind, DebugError> {
+        let id = entry.id;
+        let mut record = Record {
+            kind,
+            declaration: entry.flag(gimli::DW_AT_declaration),
+            members: Vec::new(),
+            variants: Vec::new(),
+        };
+        // Which member the discriminant of the open variant part is, and how deep that part is.
+        let mut discriminant = None;
+        self.walk(id, |depth, entry| {
+            Ok(match (depth, entry.tag) {
+                (0, _) => Next::Into,
+                (1, gimli::DW_TAG_member | gimli::DW_TAG_inheritance) => {
+                    record.members.extend(self.member(&entry)?);
+                    Next::Over
+                }
+                (1, gimli::DW_TAG_variant_part) => {
+                    let value = entry.value(gimli::DW_AT_discr);
+                    discriminant = value.and_then(|value| self.debug.reference(id.unit, value));
+                    record.variants.push(VariantPart {
+                        discriminant: None,
+                        variants: Vec::new(),
+                    });
+                    Next::Into
+                }
+                (2, gimli::DW_TAG_member) => {
+                    if let Some(part) = record
+                        .variants
+                        .last_mut()
+                        .filter(|_| discriminant == Some(entry.id))
+                    {
+                        part.discriminant = self.member(&entry)?;
+                    }
+                    Next::Over
+                }
+                (2, gimli::DW_TAG_variant) => {
+                    let when = self.when(&entry);
+                    let variant = Variant {
+                        when,
+                        members: Vec::new(),
+                    };
+                    if let Some(part) = record.variants.last_mut() {
+                        part.variants.push(variant);
+                    }
+                    Next::Into
+                }
+                (3, gimli::DW_TAG_member) => {
+                    let variant = record
+                        .variants
+                        .last_mut()
+                        .and_then(|part| part.variants.last_mut());
+                    if let Some(variant) = variant {
+                        variant.members.extend(self.member(&entry)?);
+                    }
+                    Next::Over
+                }
+                _ => Next::Over,
+            })
+        })?;
+        Ok(TypeKind::Record(Arc::new(record)))
+    }
+
+    /// A member that is in every object of its class.
+    fn member(&self, entry: &Entry<'a>) -> Result<Option<Member>, DebugError> {
+        if entry.flag(gimli::DW_AT_external) || entry.flag(gimli::DW_AT_declaration) {
+            return Ok(None);
+        }
+        let place = entry.value(gimli::DW_AT_data_member_location);
+        let mut offset = match &place {
+            None => MemberOffset::Bytes(0),
+            Some(AttributeValue::Exprloc(_)) => MemberOffset::Computed(ComputedOffset(entry.id)),
+            Some(value) => MemberOffset::Bytes(value.udata_value().ok_or(DebugError::NoPlace {
+                at: self.debug.at(entry.id),
+            })?),
+        };
+        let mut bits = None;
+        if let Some(count) = entry.number(gimli::DW_AT_bit_size) {
+            let first = match (entry.number(gimli::DW_AT_data_bit_offset), &offset) {
+                (Some(first), _) => Some(first),
+                (None, MemberOffset::Bytes(bytes)) => self.old_bit_offset(entry, count, *bytes)?,
+                (None, MemberOffset::Computed(_)) => None,
+            };
+            let fits = first.and_then(|first| first.checked_add(count)).is_some()
+                && (1..=64).contains(&count);
+            let (Some(first), true) = (first, fits) else {
+                return Err(DebugError::NoPlace {
+                    at: self.debug.at(entry.id),
+                });
+            };
+            offset = MemberOffset::Bytes(first / 8);
+            bits = Some(BitField {
+                first: (first % 8) as u32,
+                count: count as u32,
+            });
+        }
+        let name = self.name(entry)?;
+        let base = entry.tag == gimli::DW_TAG_inheritance;
+        Ok(Some(Member {
+            name,
+            type_ref: self.target(entry),
+            offset,
+            bits,
+            base,
+        }))
+    }
+
+    /// The first bit of a bit-field as DWARF 2 and 3 give it: from the most significant bit of the integer that holds it.
+    fn old_bit_offset(
+        &self,
+        entry: &Entry<'a>,
+        count: u64,
+        bytes: u64,
+    ) -> Result<Option<u64>, DebugError> {
+        let Some(from_top) = entry.number(gimli::DW_AT_bit_offset) else {
+            return Ok(bytes.checked_mul(8));
+        };
+        let storage = match entry.number(gimli::DW_AT_byte_size) {
+            Some(size) => Some(size),
+            None => super::size(&Types::default(), self.debug, self.target(entry))?,
+        };
+        let first = || {
+            let above = storage?
+                .checked_mul(8)?
+                .checked_sub(from_top)?
+                .checked_sub(count)?;
+            bytes.checked_mul(8)?.checked_add(above)
+        };
+        Ok(first())
+    }
+
+    /// The discriminants that choose a variant.
+    fn when(&self, entry: &Entry<'a>) -> Vec<(u128, u128)> {
+        if let Some(value) = entry.value(gimli::DW_AT_discr_value).and_then(constant) {
+            return vec![(value, value)];
+        }
+        let Some(AttributeValue::Block(mut list)) = entry.value(gimli::DW_AT_discr_list) else {
+            return Vec::new();
+        };
+        let mut when = Vec::new();
+        while let Ok(label) = gimli::Reader::read_u8(&mut list) {
+            let mut number = || gimli::Reader::read_uleb128(&mut list).map(u128::from);
+            let Ok(low) = number() else { break };
+            let high = if label == gimli::DW_DSC_range.0 {
+                number()
+            } else {
+                Ok(low)
+            };
+            when.extend(high.map(|high| (low, high)));
+        }
+        when
+    }
+}
