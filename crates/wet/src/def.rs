@@ -20,6 +20,24 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// So many bytes further on in the same write.
+    pub(crate) fn at(self, bytes: u64) -> Self {
+        match self {
+            Origin::Write {
+                node,
+                write,
+                offset,
+            } => Origin::Write {
+                node,
+                write,
+                offset: offset.wrapping_add(bytes as u8),
+            },
+            other => other,
+        }
+    }
+}
+
 /// A part of what a load reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {

@@ -9,7 +9,7 @@ mod trace;
 
 pub use build::run::{BuildError, Run};
 pub use def::{Origin, Piece};
-pub use epoch::{Epoch, EpochError, Execution, Sizes};
+pub use epoch::{Epoch, EpochError, Sizes};
 pub use index::Index;
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo};
 pub use trace::{Compiled, Epochs, Instance, Reading, Source, TraceError, WholeTrace, Writer};

@@ -6,11 +6,14 @@
 //! Numbers are LEB128. A stream of numbers is written as its length in bytes plus 1 and its bytes, or, where the
 //! same node has an equal one already, as 0, how many bytes before it stands, and its length in bytes.
 
+mod blocks;
 mod read;
 pub(crate) mod wire;
 mod write;
 
-pub use read::{ColumnView, CopyView, Cuts, Epoch, EpochError, Execution, Far, Labels, Pattern};
+pub(crate) use blocks::Blocks;
+pub(crate) use read::{ColumnView, CopyView, Execution};
+pub use read::{Epoch, EpochError};
 pub use write::Sizes;
 pub(crate) use write::Writer;
 

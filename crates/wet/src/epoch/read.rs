@@ -1,8 +1,11 @@
 //! Reading an epoch.
 
-use afterimage_ids::NodeId;
-use afterimage_streams::{Stream, StreamError};
+use std::cell::OnceCell;
 
+use afterimage_ids::NodeId;
+use afterimage_streams::{BLOCK, StreamError};
+
+use super::blocks::{Blocks, Coded};
 use super::wire::{take, take_bytes, take_u32};
 use super::{AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
 use crate::def::{Origin, Piece};
@@ -32,7 +35,7 @@ pub struct Epoch {
 
 /// Which execution of a node it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Execution {
+pub(crate) enum Execution {
     /// The last one but so many that began by then.
     Ago(u64),
     /// This one.
@@ -88,7 +91,7 @@ impl Epoch {
     ///
     /// # Errors
     /// If it is damaged.
-    pub fn input(&self, node: NodeId, input: usize) -> Result<Option<ColumnView<'_>>, EpochError> {
+    pub(crate) fn input(&self, node: NodeId, input: usize) -> Result<Option<ColumnView<'_>>, EpochError> {
         let Some((start, end)) = self.entry(node, slot_of_input(input)) else {
             return Ok(None);
         };
@@ -119,7 +122,7 @@ impl Epoch {
     ///
     /// # Errors
     /// If it is damaged.
-    pub fn copies(&self, node: NodeId, write: usize) -> Result<Option<CopyView<'_>>, EpochError> {
+    pub(crate) fn copies(&self, node: NodeId, write: usize) -> Result<Option<CopyView<'_>>, EpochError> {
         let Some((start, end)) = self.entry(node, slot_of_copy(write)) else {
             return Ok(None);
         };
@@ -133,7 +136,7 @@ impl Epoch {
 
 /// What is told of an input.
 #[derive(Debug)]
-pub struct ColumnView<'a> {
+pub(crate) struct ColumnView<'a> {
     /// Where what is read comes from.
     pub labels: Option<Labels<'a>>,
     /// Where a variable that was written long ago comes from.
@@ -179,7 +182,7 @@ impl<'a> Reader<'a> {
         Ok(count as usize)
     }
 
-    fn stream(&mut self, length: u64) -> Result<Stream<'a>, EpochError> {
+    fn stream(&mut self, length: u64) -> Result<Coded<'a>, EpochError> {
         let here = self.at;
         let bytes = match self.number()? {
             0 => {
@@ -201,7 +204,7 @@ impl<'a> Reader<'a> {
                 bytes
             }
         };
-        Ok(Stream::open(bytes, length)?)
+        Ok(Coded::open(bytes, length)?)
     }
 
     fn origin(&mut self) -> Result<Origin, EpochError> {
@@ -231,12 +234,13 @@ impl<'a> Reader<'a> {
 #[derive(Debug)]
 struct Executions<'a> {
     ages: bool,
-    stream: Stream<'a>,
+    stream: Coded<'a>,
 }
 
 impl Executions<'_> {
-    fn get(&self, index: u64) -> Result<Execution, EpochError> {
-        let value = self.stream.cursor().get(index)?;
+    fn get(&self, index: u64, blocks: &Blocks) -> Result<Execution, EpochError> {
+        let value = self.stream.get(index, blocks)?;
+        let value = value.ok_or(damaged("an execution that is not there"))?;
         Ok(match self.ages {
             true => Execution::Ago(value),
             false => Execution::Number(value),
@@ -245,19 +249,28 @@ impl Executions<'_> {
 }
 
 /// What a load's bytes may consist of.
-pub type Pattern = Box<[Piece]>;
+type Pattern = Box<[Piece]>;
 
 /// Where what is read comes from, execution by execution.
 #[derive(Debug)]
-pub struct Labels<'a> {
+pub(crate) struct Labels<'a> {
     /// The execution of the node that the first label belongs to.
     first: u64,
     count: u64,
     patterns: Vec<Pattern>,
     /// Which pattern; the first if there is only one.
-    chosen: Option<Stream<'a>>,
-    /// By piece: how many executions have so many, and which executions of their nodes these come from.
-    pieces: Vec<(u64, Executions<'a>)>,
+    chosen: Option<Coded<'a>>,
+    pieces: Vec<OfPiece<'a>>,
+}
+
+/// The executions that the pieces at one position come from.
+#[derive(Debug)]
+struct OfPiece<'a> {
+    /// How many executions have so many pieces.
+    count: u64,
+    executions: Executions<'a>,
+    /// How many of them there are before each block of the patterns; known when it is first asked for.
+    before: OnceCell<Vec<u64>>,
 }
 
 impl<'a> Labels<'a> {
@@ -288,7 +301,11 @@ impl<'a> Labels<'a> {
         let mut pieces = Vec::new();
         for piece in 0..most {
             let count = if piece == 0 { count } else { reader.number()? };
-            pieces.push((count, reader.executions(count)?));
+            pieces.push(OfPiece {
+                count,
+                executions: reader.executions(count)?,
+                before: OnceCell::new(),
+            });
         }
         Ok(Self {
             first,
@@ -299,19 +316,18 @@ impl<'a> Labels<'a> {
         })
     }
 
-    /// How many executions have a label here.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
     /// Where an execution of the node reads from: piece by piece, with the execution of the piece's node. `None` if it has no label here. A
     /// piece of length 0 is all that is read.
     ///
-    /// O(1) and a block of each stream; where the numbers of pieces differ, O(executions before).
+    /// O(1) and a block of each stream; where the numbers of pieces differ, once O(executions).
     ///
     /// # Errors
     /// If it is damaged.
-    pub fn at(&self, execution: u64) -> Result<Option<Vec<(Piece, Execution)>>, EpochError> {
+    pub(crate) fn at(
+        &self,
+        execution: u64,
+        blocks: &Blocks,
+    ) -> Result<Option<Vec<(Piece, Execution)>>, EpochError> {
         let Some(index) = execution.checked_sub(self.first) else {
             return Ok(None);
         };
@@ -319,40 +335,73 @@ impl<'a> Labels<'a> {
             return Ok(None);
         }
         let pattern = match &self.chosen {
-            None => 0,
-            Some(chosen) => chosen.cursor().get(index)?,
+            None => Some(0),
+            Some(chosen) => chosen.get(index, blocks)?,
         };
-        let unknown = damaged("a pattern that is not there");
-        let of = |pattern: u64| usize::try_from(pattern).ok();
-        let pattern = of(pattern).and_then(|i| self.patterns.get(i));
-        let pattern = pattern.ok_or(unknown)?;
+        let pattern = self.pattern(pattern)?;
         let mut label = Vec::with_capacity(pattern.len());
         for (i, &piece) in pattern.iter().enumerate() {
-            let (count, executions) = &self.pieces[i];
-            let mut position = index;
-            if *count != self.count
-                && let Some(chosen) = &self.chosen
-            {
-                position = 0;
-                let mut cursor = chosen.cursor();
-                for _ in 0..index {
-                    let pattern = cursor.next()?.ok_or(unknown)?;
-                    let pattern = of(pattern).and_then(|i| self.patterns.get(i));
-                    position += u64::from(pattern.ok_or(unknown)?.len() > i);
+            let of_piece = &self.pieces[i];
+            let position = match &self.chosen {
+                Some(chosen) if of_piece.count != self.count => {
+                    self.position(chosen, i, index, blocks)?
                 }
-            }
-            label.push((piece, executions.get(position)?));
+                _ => index,
+            };
+            label.push((piece, of_piece.executions.get(position, blocks)?));
         }
         Ok(Some(label))
+    }
+
+    fn pattern(&self, number: Option<u64>) -> Result<&Pattern, EpochError> {
+        let number = number.and_then(|number| usize::try_from(number).ok());
+        let pattern = number.and_then(|number| self.patterns.get(number));
+        pattern.ok_or(damaged("a pattern that is not there"))
+    }
+
+    /// How many executions before the one at `index` have more pieces than `piece`.
+    fn position(
+        &self,
+        chosen: &Coded<'_>,
+        piece: usize,
+        index: u64,
+        blocks: &Blocks,
+    ) -> Result<u64, EpochError> {
+        let before = &self.pieces[piece].before;
+        let before = match before.get() {
+            Some(before) => before,
+            None => {
+                let mut counts = Vec::new();
+                let mut count = 0;
+                for block in 0..chosen.len().div_ceil(BLOCK as u64) {
+                    counts.push(count);
+                    count += self.longer(&chosen.block(block, blocks)?, piece)?;
+                }
+                before.get_or_init(|| counts)
+            }
+        };
+        let block = index / BLOCK as u64;
+        let values = chosen.block(block, blocks)?;
+        let within = self.longer(&values[..(index % BLOCK as u64) as usize], piece)?;
+        Ok(before[block as usize] + within)
+    }
+
+    /// How many of these patterns have more pieces than `piece`.
+    fn longer(&self, patterns: &[u64], piece: usize) -> Result<u64, EpochError> {
+        let mut count = 0;
+        for &pattern in patterns {
+            count += u64::from(self.pattern(Some(pattern))?.len() > piece);
+        }
+        Ok(count)
     }
 }
 
 /// Where a variable that was written long ago comes from.
 #[derive(Debug)]
-pub struct Far<'a> {
-    at: Stream<'a>,
+pub(crate) struct Far<'a> {
+    at: Coded<'a>,
     nodes: Vec<NodeId>,
-    chosen: Option<Stream<'a>>,
+    chosen: Option<Coded<'a>>,
     executions: Executions<'a>,
 }
 
@@ -386,43 +435,32 @@ impl<'a> Far<'a> {
     ///
     /// # Errors
     /// If it is damaged.
-    pub fn at(&self, execution: u64) -> Result<Option<(NodeId, Execution, u64)>, EpochError> {
-        let after = after(&self.at, execution)?;
-        let Some(index) = after.checked_sub(1) else {
+    pub(crate) fn at(
+        &self,
+        execution: u64,
+        blocks: &Blocks,
+    ) -> Result<Option<(NodeId, Execution, u64)>, EpochError> {
+        let Some(index) = self.at.after(execution, blocks)?.checked_sub(1) else {
             return Ok(None);
         };
-        let from = self.at.cursor().get(index)?;
+        let unknown = damaged("a node that is not there");
+        let from = self.at.get(index, blocks)?.ok_or(unknown)?;
         let node = match &self.chosen {
-            None => 0,
-            Some(chosen) => chosen.cursor().get(index)?,
+            None => Some(0),
+            Some(chosen) => chosen.get(index, blocks)?,
         };
-        let node = usize::try_from(node).ok().and_then(|i| self.nodes.get(i));
-        let node = *node.ok_or(damaged("a node that is not there"))?;
-        Ok(Some((node, self.executions.get(index)?, from)))
+        let node = node.and_then(|node| usize::try_from(node).ok());
+        let node = *node.and_then(|node| self.nodes.get(node)).ok_or(unknown)?;
+        Ok(Some((node, self.executions.get(index, blocks)?, from)))
     }
-}
-
-/// How many of the values of an ascending stream are not larger.
-fn after(stream: &Stream<'_>, value: u64) -> Result<u64, EpochError> {
-    let mut cursor = stream.cursor();
-    let (mut low, mut high) = (0, stream.len());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if cursor.get(middle)? <= value {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    Ok(low)
 }
 
 /// Values of an input that are kept.
 #[derive(Debug)]
-pub struct Cuts<'a> {
-    at: Stream<'a>,
-    low: Stream<'a>,
-    high: Option<Stream<'a>>,
+pub(crate) struct Cuts<'a> {
+    at: Coded<'a>,
+    low: Coded<'a>,
+    high: Option<Coded<'a>>,
 }
 
 impl<'a> Cuts<'a> {
@@ -441,33 +479,36 @@ impl<'a> Cuts<'a> {
     ///
     /// # Errors
     /// If it is damaged.
-    pub fn at(&self, execution: u64) -> Result<Option<(u64, u64)>, EpochError> {
-        let after = after(&self.at, execution)?;
-        let Some(index) = after.checked_sub(1) else {
+    pub(crate) fn at(
+        &self,
+        execution: u64,
+        blocks: &Blocks,
+    ) -> Result<Option<(u64, u64)>, EpochError> {
+        let Some(index) = self.at.after(execution, blocks)?.checked_sub(1) else {
             return Ok(None);
         };
-        if self.at.cursor().get(index)? != execution {
+        if self.at.get(index, blocks)? != Some(execution) {
             return Ok(None);
         }
         let high = match &self.high {
-            Some(high) => high.cursor().get(index)?,
-            None => 0,
+            Some(high) => high.get(index, blocks)?,
+            None => Some(0),
         };
-        Ok(Some((self.low.cursor().get(index)?, high)))
+        Ok(self.low.get(index, blocks)?.zip(high))
     }
 }
 
 /// What the executions of a copy from memory to memory copied.
 #[derive(Debug)]
-pub struct CopyView<'a> {
-    at: Stream<'a>,
-    counts: Stream<'a>,
-    lengths: Stream<'a>,
-    elements: Stream<'a>,
+pub(crate) struct CopyView<'a> {
+    at: Coded<'a>,
+    counts: Coded<'a>,
+    lengths: Coded<'a>,
+    elements: Coded<'a>,
     origins: Vec<Origin>,
-    places: Stream<'a>,
-    executions: Stream<'a>,
-    steps: Stream<'a>,
+    places: Coded<'a>,
+    executions: Coded<'a>,
+    steps: Coded<'a>,
 }
 
 impl<'a> CopyView<'a> {
@@ -499,46 +540,40 @@ impl<'a> CopyView<'a> {
     ///
     /// # Errors
     /// If it is damaged.
-    pub fn at(&self, execution: u64, offset: u64) -> Result<Option<(Origin, u64)>, EpochError> {
-        let after = after(&self.at, execution)?;
-        let Some(index) = after.checked_sub(1) else {
+    pub(crate) fn at(
+        &self,
+        execution: u64,
+        offset: u64,
+        blocks: &Blocks,
+    ) -> Result<Option<(Origin, u64)>, EpochError> {
+        let Some(index) = self.at.after(execution, blocks)?.checked_sub(1) else {
             return Ok(None);
         };
-        if self.at.cursor().get(index)? != execution {
+        if self.at.get(index, blocks)? != Some(execution) {
             return Ok(None);
         }
-        let mut counts = self.counts.cursor();
         let mut first = 0u64;
-        for _ in 0..index {
-            first = first.saturating_add(counts.next()?.unwrap_or(0));
+        for copy in 0..index {
+            first = first.saturating_add(self.counts.get(copy, blocks)?.unwrap_or(0));
         }
-        let count = counts.next()?.unwrap_or(0);
-        let (mut lengths, mut elements) = (self.lengths.cursor(), self.elements.cursor());
+        let count = self.counts.get(index, blocks)?.unwrap_or(0);
         let mut start = 0u64;
         for run in first..first.saturating_add(count) {
-            let (length, count) = (lengths.get(run)?, elements.get(run)?);
-            let end = start.saturating_add(length.saturating_mul(count));
+            let of_run = |stream: &Coded<'_>| -> Result<u64, EpochError> {
+                let value = stream.get(run, blocks)?;
+                value.ok_or(damaged("a run that is not there"))
+            };
+            let (length, elements) = (of_run(&self.lengths)?, of_run(&self.elements)?);
+            let end = start.saturating_add(length.saturating_mul(elements));
             if offset < end && length > 0 {
                 let element = (offset - start) / length;
                 let within = (offset - start) % length;
-                let place = usize::try_from(self.places.cursor().get(run)?).ok();
+                let place = usize::try_from(of_run(&self.places)?).ok();
                 let origin = place.and_then(|place| self.origins.get(place));
                 let origin = *origin.ok_or(damaged("an origin that is not there"))?;
-                let step = self.steps.cursor().get(run)?.wrapping_mul(element);
-                let execution = self.executions.cursor().get(run)?.wrapping_add(step);
-                let origin = match origin {
-                    Origin::Write {
-                        node,
-                        write,
-                        offset,
-                    } => Origin::Write {
-                        node,
-                        write,
-                        offset: offset.wrapping_add(within as u8),
-                    },
-                    other => other,
-                };
-                return Ok(Some((origin, execution)));
+                let step = of_run(&self.steps)?.wrapping_mul(element);
+                let execution = of_run(&self.executions)?.wrapping_add(step);
+                return Ok(Some((origin.at(within), execution)));
             }
             start = end;
         }

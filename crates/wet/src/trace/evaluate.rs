@@ -119,12 +119,10 @@ where
 
     /// The value of an input, if it is kept itself.
     fn kept(&self, instance: Instance, input: usize) -> Result<Option<Bits>, Failure<S, E>> {
-        let epoch = self.epoch(instance.time)?;
-        let Some(column) = epoch.input(instance.node, input)? else {
-            return Ok(None);
-        };
-        Ok(match column.cuts {
-            Some(cuts) => cuts.at(instance.number)?,
+        let column = self.column(instance, input)?;
+        let cuts = column.as_deref().and_then(|column| column.cuts.as_ref());
+        Ok(match cuts {
+            Some(cuts) => cuts.at(instance.number, &self.blocks)?,
             None => None,
         })
     }

@@ -192,13 +192,13 @@ where
         let compiled = self.compiled(instance.node)?;
         let write = compiled.model.ordinal(position);
         let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
-        let epoch = self.epoch(instance.time)?;
+        let (_, epoch) = self.epoch(instance.time)?;
         let copies = epoch.copies(instance.node, write)?;
         let copies = copies.ok_or(TraceError::Damaged("a copy of nothing"))?;
         let mut complete = true;
         for (i, byte) in (0..).zip(bytes) {
             let offset = source.offset.wrapping_add(i);
-            let found = copies.at(instance.number, offset)?;
+            let found = copies.at(instance.number, offset, &self.blocks)?;
             let (origin, execution) = found.ok_or(TraceError::Damaged("a copy of fewer bytes"))?;
             let writer = match origin {
                 Origin::Initial => Writer::Initial,

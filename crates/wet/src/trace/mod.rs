@@ -8,7 +8,6 @@ mod source;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::{Body, NodeCode, State, compile};
@@ -18,7 +17,7 @@ use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 pub use error::TraceError;
 pub use source::{Reading, Source, Writer};
 
-use crate::epoch::{Epoch, Execution};
+use crate::epoch::{Blocks, ColumnView, Epoch, Execution};
 use crate::model::NodeModel;
 
 /// Where the epochs of a whole execution trace are.
@@ -32,11 +31,11 @@ pub trait Epochs {
     /// How many blocks were executed before the end of the last one.
     fn end(&self) -> u64;
 
-    /// Loads one, by its position.
+    /// One, by its position. It stays where it is.
     ///
     /// # Errors
     /// If it is damaged or cannot be read.
-    fn load(&self, position: usize) -> Result<Arc<Epoch>, Self::Error>;
+    fn load(&self, position: usize) -> Result<&Epoch, Self::Error>;
 }
 
 /// An execution of a node.
@@ -59,6 +58,8 @@ pub struct Compiled {
     pub model: NodeModel,
 }
 
+/// How many inputs' columns are kept open.
+const MOST_COLUMNS: usize = 1 << 16;
 /// How many nodes' executions are kept countable.
 const MOST_COUNTED: usize = 512;
 
@@ -71,12 +72,14 @@ pub struct WholeTrace<'a, S: Segments, E> {
     bytes: &'a [u8],
     path: &'a WholePath<S>,
     continuations: &'a [Continuation],
-    epochs: E,
+    epochs: &'a E,
     /// What memories and globals are before the run.
     initial: State,
     bodies: RefCell<HashMap<FuncId, Rc<Body<'a>>>>,
     compiled: RefCell<HashMap<NodeId, Rc<Compiled>>>,
     counted: RefCell<HashMap<NodeId, Rc<Occurrences<'a, S>>>>,
+    columns: RefCell<HashMap<(usize, NodeId, usize), Option<Rc<ColumnView<'a>>>>>,
+    blocks: Blocks,
 }
 
 /// What goes wrong, for a path and epochs.
@@ -95,7 +98,7 @@ where
         bytes: &'a [u8],
         path: &'a WholePath<S>,
         continuations: &'a [Continuation],
-        epochs: E,
+        epochs: &'a E,
     ) -> Result<Self, Failure<S, E>> {
         let (initial, _) = State::of_module(program, bytes)?;
         Ok(Self {
@@ -108,6 +111,8 @@ where
             bodies: RefCell::default(),
             compiled: RefCell::default(),
             counted: RefCell::default(),
+            columns: RefCell::default(),
+            blocks: Blocks::default(),
         })
     }
 
@@ -221,12 +226,33 @@ where
     }
 
     /// The epoch in which a node that begins with block T is told of.
-    fn epoch(&self, time: u64) -> Result<Arc<Epoch>, Failure<S, E>> {
+    fn epoch(&self, time: u64) -> Result<(usize, &'a Epoch), Failure<S, E>> {
         let before = self.epochs.before();
         let after = before.partition_point(|&before| before < time);
         if after == 0 || time > self.epochs.end() {
             return Err(TraceError::Outside { time });
         }
-        self.epochs.load(after - 1).map_err(TraceError::Epoch)
+        let epoch = self.epochs.load(after - 1).map_err(TraceError::Epoch)?;
+        Ok((after - 1, epoch))
+    }
+
+    /// What is told of an input of a node around block T.
+    fn column(
+        &self,
+        instance: Instance,
+        input: usize,
+    ) -> Result<Option<Rc<ColumnView<'a>>>, Failure<S, E>> {
+        let (position, epoch) = self.epoch(instance.time)?;
+        let key = (position, instance.node, input);
+        if let Some(known) = self.columns.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let column = epoch.input(instance.node, input)?.map(Rc::new);
+        let mut columns = self.columns.borrow_mut();
+        if columns.len() >= MOST_COLUMNS {
+            columns.clear();
+        }
+        columns.insert(key, column.clone());
+        Ok(column)
     }
 }

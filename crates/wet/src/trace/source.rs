@@ -122,12 +122,10 @@ where
     ) -> Result<Vec<Reading>, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let input = compiled.model.of_read(inst);
-        let epoch = self.epoch(instance.time)?;
-        let label = match epoch.input(instance.node, input)? {
-            Some(column) => match column.labels {
-                Some(labels) => labels.at(instance.number)?,
-                None => None,
-            },
+        let column = self.column(instance, input)?;
+        let labels = column.as_deref().and_then(|column| column.labels.as_ref());
+        let label = match labels {
+            Some(labels) => labels.at(instance.number, &self.blocks)?,
             None => None,
         };
         let mut readings = Vec::new();
@@ -263,14 +261,11 @@ where
         input: usize,
         variable: u32,
     ) -> Result<Option<Step>, Failure<S, E>> {
-        let epoch = self.epoch(at.time)?;
-        let Some(column) = epoch.input(at.node, input)? else {
+        let column = self.column(at, input)?;
+        let Some(far) = column.as_deref().and_then(|column| column.far.as_ref()) else {
             return Ok(None);
         };
-        let Some(far) = column.far else {
-            return Ok(None);
-        };
-        let Some((node, execution, from)) = far.at(at.number)? else {
+        let Some((node, execution, from)) = far.at(at.number, &self.blocks)? else {
             return Ok(None);
         };
         let then = self.instance(at.node, from)?;

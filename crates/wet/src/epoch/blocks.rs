@@ -1,0 +1,87 @@
+//! Decoded blocks of streams, kept while they may be asked for again.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use afterimage_streams::{BLOCK, Stream, StreamError};
+use rustc_hash::FxBuildHasher;
+
+/// Most blocks that are kept.
+const MOST: usize = 1 << 14;
+
+/// A stream of an epoch, and where it begins, by which its blocks are known.
+#[derive(Debug)]
+pub(crate) struct Coded<'a> {
+    stream: Stream<'a>,
+    place: usize,
+}
+
+/// Decoded blocks.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    known: RefCell<HashMap<(usize, u64), Rc<[u64]>, FxBuildHasher>>,
+}
+
+impl<'a> Coded<'a> {
+    pub(super) fn open(bytes: &'a [u8], length: u64) -> Result<Self, StreamError> {
+        Ok(Self {
+            stream: Stream::open(bytes, length)?,
+            // The bytes stay where they are as long as the stream exists.
+            place: bytes.as_ptr().addr(),
+        })
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.stream.len()
+    }
+
+    /// A block, by its position.
+    pub(super) fn block(&self, index: u64, blocks: &Blocks) -> Result<Rc<[u64]>, StreamError> {
+        if let Some(known) = blocks.known.borrow().get(&(self.place, index)) {
+            return Ok(Rc::clone(known));
+        }
+        let mut cursor = self.stream.cursor();
+        cursor.seek(index.saturating_mul(BLOCK as u64))?;
+        let mut values = Vec::with_capacity(BLOCK);
+        while values.len() < BLOCK
+            && let Some(value) = cursor.next()?
+        {
+            values.push(value);
+        }
+        let values: Rc<[u64]> = values.into();
+        let mut known = blocks.known.borrow_mut();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert((self.place, index), Rc::clone(&values));
+        Ok(values)
+    }
+
+    /// A value, by its position.
+    pub(super) fn get(&self, index: u64, blocks: &Blocks) -> Result<Option<u64>, StreamError> {
+        let block = self.block(index / BLOCK as u64, blocks)?;
+        Ok(block.get((index % BLOCK as u64) as usize).copied())
+    }
+
+    /// How many of the values are not larger, if they ascend. O(log values) blocks.
+    pub(super) fn after(&self, value: u64, blocks: &Blocks) -> Result<u64, StreamError> {
+        let (mut low, mut high) = (0, self.len().div_ceil(BLOCK as u64));
+        // The last block that begins with a value that is not larger.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let first = self.block(middle, blocks)?.first().copied();
+            if first.is_some_and(|first| first <= value) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let Some(block) = low.checked_sub(1) else {
+            return Ok(0);
+        };
+        let values = self.block(block, blocks)?;
+        let within = values.partition_point(|&other| other <= value);
+        Ok(block * BLOCK as u64 + within as u64)
+    }
+}
