@@ -27,27 +27,33 @@ pub fn encode(values: &[u64], out: &mut Vec<u8>) {
         return block::encode(values, Nesting::default(), out);
     }
     let start = out.len();
-    if let Some(pieces) = runs::pieces(values, BLOCK) {
-        block::push(Codec::Runs, out, |out| {
-            runs::encode(&pieces, Nesting::default(), out)
-        });
-        // A block takes two bytes at least.
-        if out.len() - start <= 2 * values.len() / BLOCK {
-            return;
+    let Some(pieces) = runs::pieces(values, BLOCK) else {
+        return encode_long(values, out);
+    };
+    block::push(Codec::Runs, out, |out| {
+        runs::encode(&pieces, Nesting::default(), out)
+    });
+    // A block takes two bytes at least.
+    if out.len() - start > 2 * values.len() / BLOCK {
+        let mut other = Vec::new();
+        encode_long(values, &mut other);
+        if other.len() < out.len() - start {
+            out.truncate(start);
+            out.extend(other);
         }
-        block::keep_shorter(start, Codec::Blocks, out, |out| encode_blocks(values, out));
-        return;
     }
-    // One dictionary for all blocks, where that is shorter.
+}
+
+/// Appends a stream in blocks, with one dictionary for all if that is shorter.
+fn encode_long(values: &[u64], out: &mut Vec<u8>) {
+    let start = out.len();
     if let Some(plan) = dictionary::plan(values, BLOCK.min(values.len() / SHARING)) {
         block::push(Codec::Dictionary, out, |out| {
             dictionary::encode_values(&plan, Nesting::default(), out);
             0
         });
-        let sampled = (values.len() / BLOCK).div_ceil(SAMPLES).max(1);
-        if (out.len() - start) / sampled + sample_size(&plan.ranks, sampled)
-            < sample_size(values, sampled)
-        {
+        let step = values.len().div_ceil(BLOCK).div_ceil(SAMPLES);
+        if (out.len() - start) / step + sample_size(&plan.ranks, step) < sample_size(values, step) {
             block::push(Codec::Blocks, out, |out| encode_blocks(&plan.ranks, out));
             return;
         }

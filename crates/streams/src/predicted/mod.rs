@@ -21,9 +21,9 @@ const DIFFERENCES: u8 = 1;
 const DELIMITED: u8 = 2;
 
 impl Model {
-    /// A model that has seen nothing.
+    /// A model that has seen nothing, for `len` values, at least one.
     pub(crate) fn fresh(len: usize) -> Self {
-        Self::new(bits::length(len as u64).clamp(4, 12))
+        Self::new(bits::length(len as u64 - 1).clamp(4, 12))
     }
 
     /// Learns from a block, however that is coded.
