@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::debug::EntryId;
 use crate::index::GlobalEntry;
+use crate::nearest::nearest;
 use crate::types::TypeRef;
 use crate::variable::{Variable, VariableKind};
 use crate::{DebugError, PathError, Variables};
@@ -96,7 +97,7 @@ impl Variables<'_> {
     }
 
     /// The global variable that a name means, possibly with some of its namespaces: `count`, `Circle::count`,
-    /// `geo::Circle::count`.
+    /// `geo::Circle::count`. One whose full name this is goes before others.
     ///
     /// A declaration stands back behind the definition, and an equal definition of another unit at the same place
     /// behind the first. O(global variables).
@@ -104,39 +105,48 @@ impl Variables<'_> {
     /// # Errors
     /// If there is none, or several.
     pub fn find_global(&self, query: &str) -> Result<Variable, PathError> {
+        self.find_global_from(query, None)
+    }
+
+    /// As [`find_global`](Self::find_global), seen from a unit, whose own variables go before those of others.
+    pub(crate) fn find_global_from(
+        &self,
+        query: &str,
+        unit: Option<u32>,
+    ) -> Result<Variable, PathError> {
         let mut parts = query.rsplit("::");
         let own = parts.next().unwrap_or_default();
         let spaces: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
         let globals = self.globals()?;
         let mut found = Vec::new();
+        let mut exact = Vec::new();
         for global in globals.iter().filter(|global| global.name == own) {
-            let inside = self
-                .index()
-                .spaces_of(&self.debug, global.entry, spaces.len())?;
+            // One more than wanted tells whether these are all.
+            let most = spaces.len() + 1;
+            let inside = self.index().spaces_of(&self.debug, global.entry, most)?;
             let mut matches = inside.len() >= spaces.len();
-            for (space, wanted) in inside.into_iter().zip(&spaces) {
-                matches = matches && self.space_name(space)? == *wanted;
+            for (space, wanted) in inside.iter().zip(&spaces) {
+                matches = matches && self.space_name(*space)? == *wanted;
             }
             if matches {
                 found.push(global);
+                exact.extend((inside.len() == spaces.len()).then_some(global));
             }
         }
-        // The same variable may be described by many units, or by some without a place.
-        if found.len() > 1 {
-            let place = |global: &Global| self.locate_statically(&global.entry.entry);
-            let mut places = HashSet::new();
-            let mut kept = Vec::new();
-            for &global in &found {
-                let place = place(global);
-                if let Some(place) = place
-                    && places.insert(place)
-                {
-                    kept.push(global);
+        found = self.places_once(found);
+        for mut better in [
+            exact,
+            found
+                .iter()
+                .copied()
+                .filter(|global| Some(global.entry.entry.unit) == unit)
+                .collect(),
+        ] {
+            if found.len() > 1 {
+                better = self.places_once(better);
+                if better.len() == 1 {
+                    found = better;
                 }
-            }
-            found.truncate(1);
-            if !kept.is_empty() {
-                found = kept;
             }
         }
         match found[..] {
@@ -145,7 +155,7 @@ impl Variables<'_> {
                 let names = globals.iter().map(|global| global.name.as_str());
                 Err(PathError::NoVariable {
                     name: query.into(),
-                    nearest: crate::nearest::nearest(own, names),
+                    nearest: nearest(own, names),
                 })
             }
             _ => {
@@ -160,5 +170,20 @@ impl Variables<'_> {
                 })
             }
         }
+    }
+
+    /// Those at different places. The same variable may be described by many units, or by some without a place.
+    fn places_once<'g>(&self, found: Vec<&'g Global>) -> Vec<&'g Global> {
+        if found.len() < 2 {
+            return found;
+        }
+        let mut places = HashSet::new();
+        let first = found[0];
+        let new = |global: &&Global| {
+            let place = self.locate_statically(&global.entry.entry);
+            place.is_some_and(|place| places.insert(place))
+        };
+        let kept: Vec<_> = found.into_iter().filter(new).collect();
+        if kept.is_empty() { vec![first] } else { kept }
     }
 }

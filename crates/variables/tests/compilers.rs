@@ -5,7 +5,7 @@ mod guests;
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_variables::{
-    FunctionScopes, Limits, Place, Unavailable, VariableKind, Variables, Word,
+    FunctionScopes, Limits, Nothing, Place, Unavailable, VariableKind, Variables, Word,
 };
 use common::Moment;
 use guests::Compiled;
@@ -136,6 +136,14 @@ fn global_variables_of_c() {
             "{}",
             asked.global("greeting")
         );
+        // Where a part of a global variable is does not depend on the moment.
+        let path = "table[2].name[1]".parse().unwrap();
+        let part = asked.variables.resolve(&path, None, &Nothing).unwrap();
+        let table = asked
+            .variables
+            .resolve(&"table".parse().unwrap(), None, &Nothing);
+        let start = table.unwrap().address().unwrap();
+        assert_eq!(part.address(), Some(start + 2 * 20 + 4 + 1));
         assert_eq!(asked.global("ratio"), "0.25");
         assert_eq!(asked.global("paint"), "GREEN");
         // Optimised, it is a constant that is in no memory.

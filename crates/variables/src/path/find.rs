@@ -32,7 +32,7 @@ impl Variables<'_> {
         if let Some(found) = in_scope.into_iter().find(|variable| variable.name == name) {
             return Ok(found);
         }
-        match self.find_global(name) {
+        match self.find_global_from(name, Some(function.entry.unit)) {
             Err(PathError::NoVariable {
                 name,
                 nearest: mut globals,
