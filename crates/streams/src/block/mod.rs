@@ -119,6 +119,7 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     if nesting.is_predicted()
         && values.len() >= PREDICTABLE
         && out.len() - start > values.len() / 64
+        && predicted::recurs(values)
     {
         keep_shorter(start, Codec::Predicted, out, |out| {
             predicted::encode(values, Model::fresh(values.len()), true, out)

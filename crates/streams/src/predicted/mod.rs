@@ -7,9 +7,11 @@ mod coder;
 mod escape;
 mod history;
 mod model;
+mod promise;
 mod table;
 
 pub(crate) use model::Model;
+pub(crate) use promise::recurs;
 
 use coder::{Decoder, Encoder, Trainer};
 

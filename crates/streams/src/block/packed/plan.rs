@@ -165,6 +165,9 @@ fn frame(numbers: &mut [u64], signed: bool, head: usize) -> Plan {
     for below in candidates.chain([below_middle]) {
         let base = numbers[below];
         for width in 0..bits::length(max - base) {
+            if bytes(numbers.len(), width, 0, head) >= best.bytes {
+                break;
+            }
             let top = base.saturating_add(bits::mask(width));
             let above = numbers.partition_point(|&number| number <= top);
             let exceptions = below + numbers.len() - above;
