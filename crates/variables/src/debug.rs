@@ -38,8 +38,10 @@ const NAME: usize = 1 << 14;
 pub(crate) struct Debug<'a> {
     pub(crate) sections: Sections<'a>,
     dwarf: gimli::Dwarf<Slice<'a>>,
-    /// Ascending by their offset in `.debug_info`.
+    /// Those in `.debug_info`, ascending by their offset there, and then those in `.debug_types`.
     units: Vec<Unit<Slice<'a>>>,
+    /// How many are in `.debug_info`.
+    in_info: usize,
     /// Type units.
     signatures: HashMap<u64, EntryId>,
     pub(crate) warnings: Vec<String>,
@@ -82,6 +84,7 @@ impl<'a> Debug<'a> {
     pub(crate) fn size(&self) -> usize {
         let sections = [
             ".debug_info",
+            ".debug_types",
             ".debug_ranges",
             ".debug_rnglists",
             ".debug_str",
@@ -146,7 +149,9 @@ impl<'a> Debug<'a> {
     pub(crate) fn origin(&self, entry: &Entry<'a>) -> Option<EntryId> {
         let value = entry
             .value(gimli::DW_AT_abstract_origin)
-            .or_else(|| entry.value(gimli::DW_AT_specification))?;
+            .or_else(|| entry.value(gimli::DW_AT_specification))
+            // The declaration of a type that has a unit of its own.
+            .or_else(|| entry.value(gimli::DW_AT_signature))?;
         self.reference(entry.id.unit, value)
     }
 
@@ -185,7 +190,8 @@ impl<'a> Debug<'a> {
 
     fn entry_at(&self, at: DebugInfoOffset) -> Option<EntryId> {
         let before = |unit: &Unit<_>| unit.header.offset().0 <= at.0;
-        let unit = self.units.partition_point(before).checked_sub(1)?;
+        let units = &self.units[..self.in_info];
+        let unit = units.partition_point(before).checked_sub(1)?;
         let offset = at.to_unit_offset(&self.units[unit].header)?;
         Some(EntryId {
             unit: unit as u32,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gimli::{EndianSlice, LittleEndian, Unit, UnitType};
+use gimli::{EndianSlice, LittleEndian, Unit, UnitHeader, UnitType};
 
 use super::{Debug, EntryId, Slice};
 use crate::DebugError;
@@ -26,6 +26,7 @@ impl<'a> Debug<'a> {
             sections,
             dwarf,
             units: Vec::new(),
+            in_info: 0,
             signatures: HashMap::new(),
             warnings,
         };
@@ -34,69 +35,98 @@ impl<'a> Debug<'a> {
     }
 
     fn read_units(&mut self) {
-        let mut abbreviations = Budget::new(self.sections.custom(".debug_abbrev"));
-        let mut lines = LineBudget::new(self.sections.custom(".debug_line").len());
+        let mut budgets = Budgets {
+            abbreviations: Budget::new(self.sections.custom(".debug_abbrev")),
+            lines: LineBudget::new(&self.sections),
+        };
         let mut headers = self.dwarf.units();
-        loop {
-            let header = match headers.next() {
-                Ok(Some(header)) => header,
-                Ok(None) => break,
-                Err(error) => {
-                    self.warnings.push(format!(".debug_info: {error}"));
-                    break;
-                }
-            };
-            let at = header.offset().0;
-            let unit = abbreviations
-                .table(header.debug_abbrev_offset())
-                .and_then(|table| {
-                    Unit::new_with_abbreviations(&self.dwarf, header, table)
-                        .map_err(|error| error.to_string())
-                });
-            match unit {
-                Ok(mut unit) => {
-                    // Line tables are read elsewhere; this crate needs none.
-                    let program = unit.line_program.take();
-                    if !program.is_none_or(|program| lines.pays(program.header())) {
-                        self.warnings
-                            .push(".debug_line: units share line tables".into());
-                        break;
-                    }
-                    if let UnitType::Type {
-                        type_signature,
-                        type_offset,
-                    } = unit.header.type_()
-                    {
-                        let id = EntryId {
-                            unit: self.units.len() as u32,
-                            offset: type_offset,
-                        };
-                        self.signatures.insert(type_signature.0, id);
-                    }
-                    self.units.push(unit);
-                }
-                Err(error) => self
-                    .warnings
-                    .push(format!("unit at 0x{at:x} of .debug_info: {error}")),
-            }
+        while let (Some(header), true) = (self.header(headers.next()), budgets.lines.lasts) {
+            self.read_unit(header, &mut budgets);
+        }
+        self.in_info = self.units.len();
+        // Up to DWARF 4, type units have a section of their own.
+        let mut headers = self.dwarf.type_units();
+        while let (Some(header), true) = (self.header(headers.next()), budgets.lines.lasts) {
+            self.read_unit(header, &mut budgets);
         }
     }
+
+    fn header(
+        &mut self,
+        header: gimli::Result<Option<UnitHeader<Slice<'a>>>>,
+    ) -> Option<UnitHeader<Slice<'a>>> {
+        header.unwrap_or_else(|error| {
+            self.warnings.push(format!("a unit's header: {error}"));
+            None
+        })
+    }
+
+    fn read_unit(&mut self, header: UnitHeader<Slice<'a>>, budgets: &mut Budgets<'a>) {
+        let (section, at) = (header.section().name(), header.offset().0);
+        let unit = budgets
+            .abbreviations
+            .table(header.debug_abbrev_offset())
+            .and_then(|table| {
+                Unit::new_with_abbreviations(&self.dwarf, header, table)
+                    .map_err(|error| error.to_string())
+            })
+            .and_then(|mut unit| {
+                // Line tables are read elsewhere; this crate needs none.
+                let program = unit.line_program.take();
+                let pays = program.is_none_or(|program| budgets.lines.pays(program.header()));
+                pays.then_some(unit)
+                    .ok_or_else(|| "its line table is shared too often".into())
+            });
+        let unit = match unit {
+            Ok(unit) => unit,
+            Err(error) => {
+                let warning = format!("unit at 0x{at:x} of {section}: {error}");
+                self.warnings.push(warning);
+                return;
+            }
+        };
+        if let UnitType::Type {
+            type_signature,
+            type_offset,
+        } = unit.header.type_()
+        {
+            let id = EntryId {
+                unit: self.units.len() as u32,
+                offset: type_offset,
+            };
+            self.signatures.insert(type_signature.0, id);
+        }
+        self.units.push(unit);
+    }
+}
+
+/// What may still be read again and again.
+struct Budgets<'a> {
+    abbreviations: Budget<'a>,
+    lines: LineBudget,
 }
 
 /// Line tables are read once per unit with their header: hostile units could all name one huge header.
 struct LineBudget {
     seen: HashSet<usize>,
     left: usize,
+    /// Whether all could be paid so far. If not, no further unit is read.
+    lasts: bool,
 }
 
 impl LineBudget {
-    fn new(bytes: usize) -> Self {
+    fn new(sections: &Sections<'_>) -> Self {
+        let size = |name| sections.custom(name).len();
+        // The types of a file are units that share its table.
+        let units = size(".debug_info") + size(".debug_types");
         Self {
             seen: HashSet::new(),
-            left: 16 * bytes,
+            lasts: true,
+            left: 16 * size(".debug_line") + 64 * units,
         }
     }
 
+    /// Pays for a header that was read.
     fn pays(&mut self, header: &gimli::LineProgramHeader<Slice<'_>>) -> bool {
         if self.seen.insert(header.offset().0) {
             return true;
@@ -106,7 +136,10 @@ impl LineBudget {
                 self.left = left;
                 true
             }
-            None => false,
+            None => {
+                self.lasts = false;
+                false
+            }
         }
     }
 }

@@ -26,7 +26,14 @@ pub(super) struct Reader<'d, 'a> {
 
 impl<'a> Reader<'_, 'a> {
     pub(super) fn read(&self, id: EntryId) -> Result<Type, DebugError> {
-        let entry = self.debug.entry(id)?;
+        let mut entry = self.debug.entry(id)?;
+        // A type that has a unit of its own.
+        if let Some(signature) = entry.value(gimli::DW_AT_signature)
+            && let Some(own) = self.debug.reference(id.unit, signature)
+        {
+            entry = self.debug.entry(own)?;
+        }
+        let id = entry.id;
         let address = u64::from(self.debug.unit(id.unit).header.address_size());
         let mut bytes = entry.number(gimli::DW_AT_byte_size);
         let of = self.target(&entry);

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 pub struct Compiled {
     /// The file of its source.
     pub source: &'static str,
-    /// How it was optimised.
+    /// How it was optimised, and with which further options.
     pub level: &'static str,
     pub module: Vec<u8>,
 }
@@ -22,8 +22,12 @@ pub fn compiled() -> &'static [Compiled] {
         for (source, level) in [
             ("list.c", "0"),
             ("list.c", "2"),
+            ("list.c", "2 -gdwarf-5"),
+            ("list.c", "0 -gdwarf-5"),
             ("shapes.cpp", "0"),
             ("shapes.cpp", "2"),
+            ("shapes.cpp", "2 -gdwarf-5"),
+            ("shapes.cpp", "0 -fdebug-types-section"),
             ("rust.rs", "0"),
             ("rust.rs", "2"),
         ] {
@@ -63,9 +67,8 @@ fn compile(source: &str, level: &str) -> Option<Vec<u8>> {
             "-fno-exceptions",
             "-fno-rtti",
         ]);
-        command
-            .args(["-Wl,--no-entry", "-Wl,--export-all"])
-            .arg(format!("-O{level}"));
+        command.args(["-Wl,--no-entry", "-Wl,--export-all"]);
+        command.args(format!("-O{level}").split(' '));
         command
     };
     let output = command.arg("-o").arg(&out).arg(path).output().ok()?;
