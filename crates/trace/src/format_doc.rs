@@ -188,6 +188,8 @@ fn kinds_and_tags() {
         Kind::PATHS,
         Kind::PATH_INDEX,
         Kind::PATH_WORDS,
+        Kind::VALUES,
+        Kind::VALUES_INDEX,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

@@ -10,7 +10,7 @@ pub(crate) const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// Version of the format: a reader refuses a greater one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Additions that an older reader may ignore: new kinds of section.
-pub const VERSION_MINOR: u16 = 1;
+pub const VERSION_MINOR: u16 = 2;
 /// Length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
 /// Length of a chunk's header.
@@ -60,6 +60,10 @@ impl Kind {
     pub const PATH_INDEX: Kind = Kind(7);
     /// What the probes of a live run wrote of its path, to be compacted into [`Kind::PATHS`].
     pub const PATH_WORDS: Kind = Kind(8);
+    /// A whole execution trace: an epoch, or a part of one, in each chunk; of several, the last one holds.
+    pub const VALUES: Kind = Kind(9);
+    /// What is known of a whole execution trace at once; the last one belongs to the last [`Kind::VALUES`].
+    pub const VALUES_INDEX: Kind = Kind(10);
 
     /// Whether a file may hold only one section of this kind.
     pub(crate) fn is_single(self) -> bool {
@@ -79,6 +83,8 @@ impl fmt::Display for Kind {
             Kind::PATHS => f.pad("PATHS"),
             Kind::PATH_INDEX => f.pad("PATH-INDEX"),
             Kind::PATH_WORDS => f.pad("PATH-WORDS"),
+            Kind::VALUES => f.pad("VALUES"),
+            Kind::VALUES_INDEX => f.pad("VALUES-INDEX"),
             Kind(other) => f.pad(&format!("KIND-{other}")),
         }
     }

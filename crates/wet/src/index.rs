@@ -1,17 +1,26 @@
 //! What is known of a whole execution trace at once.
 
+use afterimage_ids::PrimaryMap;
+use afterimage_wpp::{Continuation, Node};
+
 use crate::epoch::Sizes;
 use crate::epoch::wire::{put, take};
 
 /// What a whole execution trace holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
-    /// How many blocks were executed.
+    /// Of which path's nodes it speaks: [`fingerprint`].
+    pub nodes: u32,
+    /// The first block that was traced.
+    pub first: u64,
+    /// How many blocks were executed until its end.
     pub length: u64,
-    /// How many instructions were executed.
+    /// How many instructions were executed in it.
     pub statements: u64,
     /// What takes how much.
     pub sizes: Sizes,
+    /// Per epoch: how many blocks were executed before it, and how many chunks it has.
+    pub epochs: Vec<(u64, u32)>,
 }
 
 impl Index {
@@ -25,12 +34,26 @@ impl Index {
             directory,
         } = self.sizes;
         let mut out = vec![VERSION];
-        for value in [self.length, self.statements, directory] {
+        let numbers = [
+            u64::from(self.nodes),
+            self.first,
+            self.length,
+            self.statements,
+            directory,
+        ];
+        for value in numbers {
             put(&mut out, value);
         }
         for (bytes, numbers) in [labels, far, values, copies] {
             put(&mut out, bytes);
             put(&mut out, numbers);
+        }
+        put(&mut out, self.epochs.len() as u64);
+        let mut last = 0;
+        for &(before, chunks) in &self.epochs {
+            put(&mut out, before - last);
+            put(&mut out, u64::from(chunks));
+            last = before;
         }
         out
     }
@@ -41,9 +64,11 @@ impl Index {
         if version != VERSION {
             return None;
         }
-        let mut next = || take(&mut input);
-        let (length, statements, directory) = (next()?, next()?, next()?);
-        let mut pair = || Some((next()?, next()?));
+        let input = &mut input;
+        let nodes = u32::try_from(take(input)?).ok()?;
+        let (first, length, statements) = (take(input)?, take(input)?, take(input)?);
+        let directory = take(input)?;
+        let mut pair = || Some((take(input)?, take(input)?));
         let sizes = Sizes {
             labels: pair()?,
             far: pair()?,
@@ -51,13 +76,42 @@ impl Index {
             copies: pair()?,
             directory,
         };
+        let count = take(input)?;
+        // An epoch takes two bytes at least.
+        if count > input.len() as u64 / 2 {
+            return None;
+        }
+        let mut epochs = Vec::with_capacity(count as usize);
+        let mut last = 0u64;
+        for _ in 0..count {
+            last = last.checked_add(take(input)?)?;
+            epochs.push((last, u32::try_from(take(input)?).ok()?));
+        }
         input.is_empty().then_some(Self {
+            nodes,
+            first,
             length,
             statements,
             sizes,
+            epochs,
         })
     }
 }
 
 /// The form of an index.
 const VERSION: u8 = 1;
+
+/// A number that tells the nodes of one path from those of others.
+pub fn fingerprint(nodes: &PrimaryMap<afterimage_ids::NodeId, Node>, on: &[Continuation]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    for (node, continuation) in nodes.values().zip(on) {
+        hasher.update(&node.function.as_u32().to_le_bytes());
+        hasher.update(&(node.blocks.len() as u32).to_le_bytes());
+        for block in &node.blocks {
+            hasher.update(&block.as_u32().to_le_bytes());
+        }
+        let next = continuation.next.map_or(u32::MAX, |next| next.as_u32());
+        hasher.update(&next.to_le_bytes());
+    }
+    hasher.finalize()
+}

@@ -3,6 +3,7 @@
 mod build;
 mod def;
 mod epoch;
+mod file;
 mod index;
 mod model;
 mod trace;
@@ -10,6 +11,9 @@ mod trace;
 pub use build::run::{BuildError, Run};
 pub use def::{Origin, Piece};
 pub use epoch::{Epoch, EpochError, Sizes};
-pub use index::Index;
+pub use file::{EpochFileError, EpochWriter, FileEpochs};
+pub use index::{Index, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo};
-pub use trace::{Compiled, Epochs, Instance, Reading, Source, TraceError, WholeTrace, Writer};
+pub use trace::{
+    Compiled, Epochs, HostWrites, Instance, Reading, Source, TraceError, WholeTrace, Writer,
+};

@@ -206,8 +206,8 @@ impl Builder {
     #[inline]
     fn executions(&self, def: Def) -> u64 {
         match def.site() {
-            0 => 0,
-            HOST => self.host_calls,
+            // So that the number of a call is told, not how many calls ago it was: calls cannot be counted in a path.
+            sites::INITIAL | HOST => 2 * def.execution(),
             site => self.known[self.numbers.sites[site as usize].node].count,
         }
     }
@@ -215,9 +215,8 @@ impl Builder {
     /// What it costs to compute what a definition wrote, and to get at it.
     fn cost_of(&self, entry: Entry, address: u32) -> u32 {
         match entry.def.site() {
-            HOST => KEPT,
-            // It is in the module, at an address that has to be computed.
-            sites::INITIAL => address + 1,
+            // It is in the module or the log, at an address that has to be computed.
+            sites::INITIAL | HOST => address + 1,
             _ => u32::from(entry.cost) + 1,
         }
     }
@@ -236,10 +235,7 @@ impl Builder {
                 *length += 1;
                 continue;
             }
-            cost += match entry.def.site() {
-                HOST => KEPT,
-                _ => u32::from(entry.cost) + 1,
-            };
+            cost += u32::from(entry.cost) + 1;
             self.parts.push((1, entry.def));
         }
         cost

@@ -11,7 +11,7 @@ use afterimage_wpp::{Continuation, PathError, Segments, WholePath};
 
 use super::{Buffers, Builder};
 use crate::epoch::Writer;
-use crate::index::Index;
+use crate::index::{Index, fingerprint};
 
 /// How many numbers an epoch collects, about.
 const EPOCH: usize = 8 << 20;
@@ -137,6 +137,9 @@ where
                 return Err(BuildError::Overflow);
             }
             Ok(Index {
+                nodes: fingerprint(nodes, self.continuations),
+                first,
+                epochs: Vec::new(),
                 length: machine.time(),
                 statements: builder.statements,
                 sizes: sizes.map_err(BuildError::Write)?,

@@ -3,7 +3,7 @@
 use afterimage_machine::Range;
 
 use super::buffers::Run;
-use super::sites::{Def, HOST};
+use super::sites::Def;
 use super::KEPT;
 
 /// Bytes of a page of the shadow.
@@ -172,10 +172,7 @@ impl Shadow {
         while at < range.length {
             // An element: what one write wrote, as far as it lies there in one piece.
             let first = self.byte(range.address + at);
-            dearest = dearest.max(match first.def.site() {
-                HOST => KEPT,
-                _ => u32::from(first.cost),
-            });
+            dearest = dearest.max(u32::from(first.cost));
             let mut length = 1;
             while at + length < range.length
                 && first.def.fits(length + 1)

@@ -162,7 +162,7 @@ where
                 let global = global.ok_or(TraceError::Damaged("a global that is not there"))?;
                 Ok(Some(*global))
             }
-            super::Writer::Host => Err(TraceError::Damaged("a value that was not kept")),
+            super::Writer::Host { .. } => Err(TraceError::Damaged("a value that was not kept")),
             super::Writer::Write { instance, inst, .. } => {
                 let compiled = self.compiled(instance.node)?;
                 Ok(known.get(instance, compiled.code.insts[inst].a))

@@ -107,7 +107,14 @@ where
                 }
                 Ok(true)
             }
-            Writer::Host => Err(TraceError::Damaged("a value that was not kept")),
+            Writer::Host { call } => {
+                let Some(address) = address_of(wanted, known) else {
+                    return Ok(false);
+                };
+                let unknown = TraceError::Damaged("bytes that the host did not write");
+                let written = self.host()?.written(call, wanted.memory, address, bytes);
+                written.then_some(true).ok_or(unknown)
+            }
             Writer::Write {
                 instance,
                 inst,
@@ -202,7 +209,7 @@ where
             let (origin, execution) = found.ok_or(TraceError::Damaged("a copy of fewer bytes"))?;
             let writer = match origin {
                 Origin::Initial => Writer::Initial,
-                Origin::Host => Writer::Host,
+                Origin::Host => Writer::Host { call: execution },
                 Origin::Write {
                     node,
                     write,

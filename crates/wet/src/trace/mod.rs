@@ -2,6 +2,7 @@
 
 mod error;
 mod evaluate;
+mod host;
 mod memory;
 mod source;
 
@@ -15,6 +16,7 @@ use afterimage_program::Program;
 use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
 pub use error::TraceError;
+pub use host::HostWrites;
 pub use source::{Reading, Source, Writer};
 
 use crate::epoch::{Blocks, ColumnView, Epoch, Execution};
@@ -36,6 +38,12 @@ pub trait Epochs {
     /// # Errors
     /// If it is damaged or cannot be read.
     fn load(&self, position: usize) -> Result<&Epoch, Self::Error>;
+
+    /// What the host wrote.
+    ///
+    /// # Errors
+    /// If the log is damaged or cannot be read.
+    fn host(&self) -> Result<&HostWrites, Self::Error>;
 }
 
 /// An execution of a node.
@@ -223,6 +231,10 @@ where
         let named = self.instance(node, number)?;
         let named = named.filter(|instance| instance.time <= at);
         named.ok_or(TraceError::Damaged("an execution that is not there"))
+    }
+
+    fn host(&self) -> Result<&'a HostWrites, Failure<S, E>> {
+        self.epochs.host().map_err(TraceError::Epoch)
     }
 
     /// The epoch in which a node that begins with block T is told of.

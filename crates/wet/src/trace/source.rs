@@ -7,6 +7,7 @@ use afterimage_wpp::Segments;
 use super::{Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::build::NEAR;
 use crate::def::Origin;
+use crate::epoch::Execution;
 
 /// Where the value of a register comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,10 @@ pub enum Writer {
     /// Nobody: they are the module's.
     Initial,
     /// The host.
-    Host,
+    Host {
+        /// Which of the guest's calls to it, from 1.
+        call: u64,
+    },
     /// An instruction.
     Write {
         /// The execution of its node.
@@ -132,7 +136,11 @@ where
         for (piece, execution) in label.unwrap_or_default() {
             let writer = match piece.origin {
                 Origin::Initial => Writer::Initial,
-                Origin::Host => Writer::Host,
+                Origin::Host => Writer::Host {
+                    call: match execution {
+                        Execution::Number(call) | Execution::Ago(call) => call,
+                    },
+                },
                 Origin::Write {
                     node,
                     write,
