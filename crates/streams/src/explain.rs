@@ -1,7 +1,7 @@
 //! What a stream's bytes are spent on.
 
 use crate::block;
-use crate::stream::Parts;
+use crate::layout::Parts;
 use crate::{Codec, Stream, StreamError};
 
 /// A part of a coded stream, as [`explain`] tells it.

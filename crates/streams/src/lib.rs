@@ -4,6 +4,26 @@
 //! [`encode`] codes a stream in blocks of [`BLOCK`] values, each by the codec that makes it shortest; [`Stream`] opens it and
 //! [`Cursor`] walks it. Each block is decoded alone, so that going to any place costs one block.
 //!
+//! | codec | for | decoding |
+//! |---|---|---|
+//! | [`Codec::Plain`] | a handful of values | |
+//! | [`Codec::Runs`] | constant and arithmetic runs, streams of any length included | as fast as memory |
+//! | [`Codec::Packed`] | narrow ranges, differences, periods, interleaved strides; exceptions are patched in | 400 to 1,000 million values a second |
+//! | [`Codec::Dictionary`] | few distinct values, in a block or in the stream | as its ranks |
+//! | [`Codec::Decimal`] | floats with few digits behind the point | as its numbers |
+//! | [`Codec::Predicted`] | what recurs in context | 25 to 35 million values a second |
+//!
+//! # Format
+//!
+//! A stream of no values has no bytes. Any other begins with a tag, whose lower three bits are the codec and whose upper five its
+//! parameter. Up to [`BLOCK`] values, or any number in runs, are one block. More are blocks behind a directory (the least
+//! size, the width of what exceeds it, those excesses, packed), or a dictionary and ranks in blocks. The columns of runs, dictionaries and decimal
+//! floats are blocks in turn, at most three deep. Each codec's module says what it writes. Neither a stream nor a block
+//! stores how many values it has.
+//!
+//! The bytes may be anyone's: reading them never panics, and takes no memory beyond a small multiple of what they and the values
+//! take, and 300 KB.
+//!
 //! ```
 //! use afterimage_streams::{Stream, encode};
 //!
@@ -29,6 +49,7 @@ mod cursor;
 mod encode;
 mod error;
 mod explain;
+mod layout;
 mod predicted;
 mod primer;
 mod stream;

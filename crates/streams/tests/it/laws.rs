@@ -1,6 +1,8 @@
 //! What holds of every stream: it comes back, from any place, in both directions.
 
-use afterimage_streams::{BLOCK, Stream, StreamError, encode, explain};
+use std::collections::BTreeSet;
+
+use afterimage_streams::{BLOCK, Codec, Stream, StreamError, encode, explain};
 use proptest::prelude::*;
 
 use crate::shapes::{Random, SHAPES};
@@ -119,4 +121,41 @@ fn a_constant_stream_longer_than_memory_is_read() {
         stream.decode_all(&mut Vec::new()),
         Err(StreamError::TooLong(1 << 60))
     );
+}
+
+#[test]
+fn every_codec_is_the_shortest_for_some_shape() {
+    let mut used = BTreeSet::new();
+    for (_, shape) in SHAPES {
+        for len in [7, 1000, 20_000] {
+            let values = shape(&mut Random(9), len);
+            let mut bytes = Vec::new();
+            encode(&values, &mut bytes);
+            let parts = explain(&bytes, len as u64).unwrap();
+            used.extend(parts.into_iter().map(|part| part.codec));
+        }
+    }
+    let all = [
+        Codec::Plain,
+        Codec::Runs,
+        Codec::Packed,
+        Codec::Dictionary,
+        Codec::Predicted,
+        Codec::Decimal,
+        Codec::Blocks,
+    ];
+    assert!(used.iter().eq(&all), "{used:?}");
+}
+
+#[test]
+fn a_recurring_stream_costs_less_than_a_bit_for_four_values() {
+    // Against what each predictor of the paper needs: a bit for each value.
+    let mut random = Random(10);
+    let period: Vec<_> = (0..500).map(|_| random.below(1 << 30)).collect();
+    let values: Vec<_> = (0..200_000)
+        .map(|i| period[i % 500] + i as u64 / 500 % 2)
+        .collect();
+    let mut bytes = Vec::new();
+    encode(&values, &mut bytes);
+    assert!(32 * bytes.len() < values.len(), "{} bytes", bytes.len());
 }
