@@ -6,7 +6,7 @@ use afterimage_trace::{Kind, SectionWriter, TraceError as FileError, TraceFile, 
 
 use crate::epoch::{Epoch, EpochError};
 use crate::index::Index;
-use crate::trace::{Epochs, HostWrites};
+use crate::trace::{Epochs, HostCalls};
 
 /// Most bytes of an epoch in one chunk.
 const PART: usize = 15 << 20;
@@ -89,7 +89,7 @@ pub struct FileEpochs {
     /// The first chunk of each epoch.
     chunks: Vec<u32>,
     loaded: Vec<OnceCell<Epoch>>,
-    host: OnceCell<HostWrites>,
+    host: OnceCell<HostCalls>,
 }
 
 impl FileEpochs {
@@ -167,11 +167,11 @@ impl Epochs for FileEpochs {
         Ok(cell.get_or_init(|| epoch))
     }
 
-    fn host(&self) -> Result<&HostWrites, EpochFileError> {
+    fn host(&self) -> Result<&HostCalls, EpochFileError> {
         if let Some(host) = self.host.get() {
             return Ok(host);
         }
-        let host = HostWrites::read(self.file.log()?)?;
+        let host = HostCalls::read(self.file.log()?)?;
         Ok(self.host.get_or_init(|| host))
     }
 }

@@ -15,5 +15,5 @@ pub use file::{EpochFileError, EpochWriter, FileEpochs};
 pub use index::{Index, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo};
 pub use trace::{
-    Compiled, Epochs, HostWrites, Instance, Reading, Source, TraceError, WholeTrace, Writer,
+    Compiled, Epochs, HostCalls, Instance, Reading, Source, TraceError, WholeTrace, Writer,
 };

@@ -83,7 +83,8 @@ impl Builder {
             let masks = Masks::new(code, &model);
             let first = sites.len() as u32;
             sites.extend((0..model.writes.len() as u32).map(|write| Site { node, write }));
-            let count = model.inputs() as u32;
+            // One more: which call of the host the node ends with.
+            let count = model.inputs() as u32 + 1;
             known.push(Known {
                 model,
                 masks,
@@ -417,11 +418,19 @@ impl Observer for Builder {
     }
 
     fn host_returned(&mut self, first: u32, count: u32) {
-        self.deliver(first, count, Some(KEPT));
+        // The log has it.
+        self.deliver(first, count, Some(1));
     }
 
     fn host_call(&mut self) {
         self.host_calls += 1;
+        let call = self.host_calls;
+        let known = &self.known[self.node];
+        let (input, execution) = (known.model.inputs(), known.count);
+        let column = self.column(input);
+        column.cut_at.push(execution);
+        column.cut.push(call);
+        self.buffers.size += 1;
     }
 
     fn host_write(&mut self, range: Range) {

@@ -104,6 +104,11 @@ where
                     Step::Register(earlier, register) => Ok(known.get(earlier, register)),
                     Step::Source(Source::Constant(bits)) => Ok(Some((bits, 0))),
                     Step::Source(Source::Zero) => Ok(Some((0, 0))),
+                    Step::Source(Source::Returned { instance, index }) => {
+                        let result = self.host_result(instance, index)?;
+                        let unknown = TraceError::Damaged("a result that the host did not give");
+                        result.map(Some).ok_or(unknown)
+                    }
                     Step::Source(_) => Err(TraceError::Damaged("a value that was not kept")),
                 }
             }
@@ -114,6 +119,36 @@ where
                     None => Ok(self.pure(instance, code, position, known)),
                 }
             }
+        }
+    }
+
+    /// Which call of the host an execution ends with, counted from 1. `None` if it ends with none.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn host_call(&self, instance: Instance) -> Result<Option<u64>, Failure<S, E>> {
+        let compiled = self.compiled(instance.node)?;
+        let kept = self.kept(instance, compiled.model.inputs())?;
+        Ok(kept.map(|(call, _)| call))
+    }
+
+    fn host_result(&self, call: Instance, index: u32) -> Result<Option<Bits>, Failure<S, E>> {
+        let Some(number) = self.host_call(call)? else {
+            return Ok(None);
+        };
+        let call = self.host()?.get(number);
+        Ok(call.and_then(|call| call.result(index)))
+    }
+
+    /// A result of the call that an execution ends with. `None` if it did not return.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn result(&self, call: Instance, index: u32) -> Result<Option<Bits>, Failure<S, E>> {
+        match self.returned(call, index)? {
+            Step::Register(instance, register) => self.value(instance, register).map(Some),
+            Step::Source(Source::Returned { instance, index }) => self.host_result(instance, index),
+            Step::Source(_) => Ok(None),
         }
     }
 

@@ -112,8 +112,9 @@ where
                     return Ok(false);
                 };
                 let unknown = TraceError::Damaged("bytes that the host did not write");
-                let written = self.host()?.written(call, wanted.memory, address, bytes);
-                written.then_some(true).ok_or(unknown)
+                let call = self.host()?.get(call);
+                let wrote = call.map(|call| call.wrote(wanted.memory, address, bytes));
+                wrote.filter(|wrote| *wrote).ok_or(unknown)
             }
             Writer::Write {
                 instance,

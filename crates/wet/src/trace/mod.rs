@@ -16,7 +16,7 @@ use afterimage_program::Program;
 use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
 pub use error::TraceError;
-pub use host::HostWrites;
+pub use host::HostCalls;
 pub use source::{Reading, Source, Writer};
 
 use crate::epoch::{Blocks, ColumnView, Epoch, Execution};
@@ -43,7 +43,7 @@ pub trait Epochs {
     ///
     /// # Errors
     /// If the log is damaged or cannot be read.
-    fn host(&self) -> Result<&HostWrites, Self::Error>;
+    fn host(&self) -> Result<&HostCalls, Self::Error>;
 }
 
 /// An execution of a node.
@@ -233,7 +233,7 @@ where
         named.ok_or(TraceError::Damaged("an execution that is not there"))
     }
 
-    fn host(&self) -> Result<&'a HostWrites, Failure<S, E>> {
+    fn host(&self) -> Result<&'a HostCalls, Failure<S, E>> {
         self.epochs.host().map_err(TraceError::Epoch)
     }
 

@@ -37,6 +37,11 @@ pub enum Source {
         /// Which result.
         index: u32,
     },
+    /// The call that this execution ends with did not return.
+    Open {
+        /// The execution with the call.
+        instance: Instance,
+    },
     /// It was caught with an exception, after this execution.
     Caught {
         /// The last execution before the handler in its activation.
@@ -332,7 +337,7 @@ where
     }
 
     /// A result of the call that an execution ends with.
-    fn returned(&self, call: Instance, index: u32) -> Result<Step, Failure<S, E>> {
+    pub(super) fn returned(&self, call: Instance, index: u32) -> Result<Step, Failure<S, E>> {
         let (mut call, mut index) = (call, index);
         let mut cursor = self.path.cursor();
         loop {
@@ -349,7 +354,9 @@ where
                     return Ok(Step::Source(host));
                 }
                 let end = cursor.activation_end().map_err(TraceError::Path)?;
-                let end = end.ok_or(TraceError::Damaged("a call that has not returned"))?;
+                let Some(end) = end else {
+                    return Ok(Step::Source(Source::Open { instance: call }));
+                };
                 let visit = cursor.seek(end).map_err(TraceError::Path)?;
                 let mut visit = visit.ok_or(TraceError::Damaged("a call without an end"))?;
                 if cursor.depth() > depth + 1 {
@@ -385,7 +392,8 @@ where
                     }
                     (call, index) = (instance, variable - given.start);
                 }
-                _ => return Err(TraceError::Damaged("a return that returns nothing")),
+                // It trapped, or threw.
+                _ => return Ok(Step::Source(Source::Open { instance: call })),
             }
         }
     }
