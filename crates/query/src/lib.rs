@@ -19,6 +19,7 @@ mod rows;
 mod source;
 mod stops;
 mod text;
+pub mod values;
 mod walk;
 
 pub use collect::Scope;

@@ -13,7 +13,7 @@ pub use def::{Origin, Piece};
 pub use epoch::{Epoch, EpochError, Sizes};
 pub use file::{EpochFileError, EpochWriter, FileEpochs};
 pub use index::{Index, fingerprint};
-pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo};
+pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};
 pub use trace::{
-    Compiled, Epochs, HostCalls, Instance, Reading, Source, TraceError, WholeTrace, Writer,
+    Bits, Compiled, Epochs, HostCalls, Instance, Reading, Source, TraceError, WholeTrace, Writer,
 };

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::model::{NodeModel, ReadFrom, WriteTo};
 pub(crate) use buffers::{Buffers, Column, Copies, Executions};
 use costs::{Costs, Masks};
-pub(crate) use patterns::{Pattern, Patterns};
+pub(crate) use patterns::Pattern;
 use shadow::{Entry, Shadow};
 pub(crate) use sites::Numbers;
 use sites::{Def, HOST, MOST_EXECUTIONS, MOST_SITES, Site};
@@ -68,7 +68,11 @@ pub(crate) struct Builder {
 
 impl Builder {
     /// Before the run.
-    pub(crate) fn new(codes: &PrimaryMap<NodeId, NodeCode>, memories: usize, globals: usize) -> Self {
+    pub(crate) fn new(
+        codes: &PrimaryMap<NodeId, NodeCode>,
+        memories: usize,
+        globals: usize,
+    ) -> Self {
         let mut known = PrimaryMap::with_capacity(codes.len());
         let outside = Site {
             node: NodeId::new(0),
@@ -260,9 +264,7 @@ impl Observer for Builder {
         let count = known.count;
         self.overflow |= count > MOST_EXECUTIONS;
         self.costs.clear(known.model.inputs());
-        let step = self
-            .activations
-            .node(node, count, code.variables as usize);
+        let step = self.activations.node(node, count, code.variables as usize);
         for (input, &variable) in code.inputs.iter().enumerate() {
             let written = self.activations.get(variable);
             if step - written.step > NEAR {
@@ -307,7 +309,8 @@ impl Observer for Builder {
     fn write(&mut self, inst: usize, range: Range) {
         let (site, cost) = self.written(inst);
         let execution = self.known[self.node].count;
-        let write = self.known[self.node].model.writes[(site - self.known[self.node].sites) as usize];
+        let write =
+            self.known[self.node].model.writes[(site - self.known[self.node].sites) as usize];
         let def = match write.to {
             WriteTo::Memory(_) => Def::value(site, execution),
             _ => Def::other(site, execution),
@@ -372,7 +375,8 @@ impl Observer for Builder {
             let kept = reads.filter(|read| read.from == ReadFrom::Elsewhere);
             let kept = kept.map(|read| read.inst as usize).collect::<Vec<_>>();
             for inst in kept {
-                self.cuts.push(self.known[self.node].model.of_read(inst) as u32);
+                self.cuts
+                    .push(self.known[self.node].model.of_read(inst) as u32);
             }
         }
         for i in 0..self.cuts.len() {

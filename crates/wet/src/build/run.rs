@@ -26,10 +26,14 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     #[error(transparent)]
     Path(PathError<P>),
     /// Parts of the path were left out when it was built.
-    #[error("parts of the path were left out when it was built: a whole execution trace needs all of it")]
+    #[error(
+        "parts of the path were left out when it was built: a whole execution trace needs all of it"
+    )]
     Partial,
     /// The numbers of a definition are too small.
-    #[error("the program has too many writes, or one is executed too often, for a whole execution trace")]
+    #[error(
+        "the program has too many writes, or one is executed too often, for a whole execution trace"
+    )]
     Overflow,
     /// An epoch cannot be written.
     #[error("an epoch cannot be written")]

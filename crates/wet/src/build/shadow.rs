@@ -2,9 +2,9 @@
 
 use afterimage_machine::Range;
 
+use super::KEPT;
 use super::buffers::Run;
 use super::sites::Def;
-use super::KEPT;
 
 /// Bytes of a page of the shadow.
 const PAGE: usize = 4096;

@@ -17,10 +17,13 @@ pub(crate) struct Coded<'a> {
     place: usize,
 }
 
+/// Where a stream begins, and which of its blocks.
+type Place = (usize, u64);
+
 /// Decoded blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    known: RefCell<HashMap<(usize, u64), Rc<[u64]>, FxBuildHasher>>,
+    known: RefCell<HashMap<Place, Rc<[u64]>, FxBuildHasher>>,
 }
 
 impl<'a> Coded<'a> {

@@ -12,7 +12,7 @@ pub(crate) mod wire;
 mod write;
 
 pub(crate) use blocks::Blocks;
-pub(crate) use read::{ColumnView, CopyView, Execution};
+pub(crate) use read::{ColumnView, Execution};
 pub use read::{Epoch, EpochError};
 pub use write::Sizes;
 pub(crate) use write::Writer;

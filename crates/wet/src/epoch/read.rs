@@ -91,7 +91,11 @@ impl Epoch {
     ///
     /// # Errors
     /// If it is damaged.
-    pub(crate) fn input(&self, node: NodeId, input: usize) -> Result<Option<ColumnView<'_>>, EpochError> {
+    pub(crate) fn input(
+        &self,
+        node: NodeId,
+        input: usize,
+    ) -> Result<Option<ColumnView<'_>>, EpochError> {
         let Some((start, end)) = self.entry(node, slot_of_input(input)) else {
             return Ok(None);
         };
@@ -122,7 +126,11 @@ impl Epoch {
     ///
     /// # Errors
     /// If it is damaged.
-    pub(crate) fn copies(&self, node: NodeId, write: usize) -> Result<Option<CopyView<'_>>, EpochError> {
+    pub(crate) fn copies(
+        &self,
+        node: NodeId,
+        write: usize,
+    ) -> Result<Option<CopyView<'_>>, EpochError> {
         let Some((start, end)) = self.entry(node, slot_of_copy(write)) else {
             return Ok(None);
         };

@@ -8,9 +8,7 @@ use afterimage_streams::encode;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::wire::put;
-use super::{
-    ABSOLUTE, AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input,
-};
+use super::{ABSOLUTE, AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
 use crate::build::{Buffers, Column, Copies, Executions, Numbers, Pattern};
 use crate::def::Origin;
 
@@ -97,10 +95,18 @@ impl Writer {
 
     fn column(&mut self, column: &Column, buffers: &Buffers, out: &mut Vec<u8>) {
         let mut flags = 0;
-        flags |= if column.patterns.is_empty() { 0 } else { LABELS };
+        flags |= if column.patterns.is_empty() {
+            0
+        } else {
+            LABELS
+        };
         flags |= if column.far_at.is_empty() { 0 } else { FAR };
         flags |= if column.cut_at.is_empty() { 0 } else { CUTS };
-        flags |= if column.cut_high.is_empty() { 0 } else { VECTORS };
+        flags |= if column.cut_high.is_empty() {
+            0
+        } else {
+            VECTORS
+        };
         out.push(flags);
         let mut start = out.len();
         let mut account = |sizes: &mut (u64, u64), out: &Vec<u8>, count: usize| {

@@ -71,7 +71,10 @@ where
                 None => {
                     // What is needed is earlier: in time, or in the node.
                     let place = |(instance, register): Key| (instance.time, register);
-                    let earlier = known.missing.iter().all(|&missing| place(missing) < place(key));
+                    let earlier = known
+                        .missing
+                        .iter()
+                        .all(|&missing| place(missing) < place(key));
                     if known.missing.is_empty() || !earlier {
                         return Err(TraceError::Damaged("a value that depends on itself"));
                     }
@@ -176,7 +179,9 @@ where
         }
         match from {
             ReadFrom::Memory => self.loaded(instance, compiled, position, known),
-            ReadFrom::Global => self.global(instance, &compiled.code.insts[position], position, known),
+            ReadFrom::Global => {
+                self.global(instance, &compiled.code.insts[position], position, known)
+            }
             ReadFrom::Elsewhere => Err(TraceError::Damaged("a value that was not kept")),
         }
     }

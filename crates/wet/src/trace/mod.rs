@@ -6,9 +6,9 @@ mod host;
 mod memory;
 mod source;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::cell::RefCell;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::{Body, NodeCode, State, compile};
@@ -16,6 +16,7 @@ use afterimage_program::Program;
 use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
 pub use error::TraceError;
+pub use evaluate::Bits;
 pub use host::HostCalls;
 pub use source::{Reading, Source, Writer};
 
@@ -66,6 +67,9 @@ pub struct Compiled {
     pub model: NodeModel,
 }
 
+/// An input of a node, in an epoch.
+type Input = (usize, NodeId, usize);
+
 /// How many inputs' columns are kept open.
 const MOST_COLUMNS: usize = 1 << 16;
 /// How many nodes' executions are kept countable.
@@ -86,7 +90,7 @@ pub struct WholeTrace<'a, S: Segments, E> {
     bodies: RefCell<HashMap<FuncId, Rc<Body<'a>>>>,
     compiled: RefCell<HashMap<NodeId, Rc<Compiled>>>,
     counted: RefCell<HashMap<NodeId, Rc<Occurrences<'a, S>>>>,
-    columns: RefCell<HashMap<(usize, NodeId, usize), Option<Rc<ColumnView<'a>>>>>,
+    columns: RefCell<HashMap<Input, Option<Rc<ColumnView<'a>>>>>,
     blocks: Blocks,
 }
 

@@ -124,11 +124,7 @@ where
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
-    pub fn reading(
-        &self,
-        instance: Instance,
-        inst: usize,
-    ) -> Result<Vec<Reading>, Failure<S, E>> {
+    pub fn reading(&self, instance: Instance, inst: usize) -> Result<Vec<Reading>, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let input = compiled.model.of_read(inst);
         let column = self.column(instance, input)?;

@@ -1,0 +1,122 @@
+//! Direct dependences of a statement's execution: who made each operand, who wrote what it reads.
+
+use afterimage_ids::OpId;
+use afterimage_wet::{Source, Writer};
+
+use super::{Bits, Execution, Instance, Kind, RecordedValues, ValuesError};
+
+/// Where a value, or a part of one, comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A constant of the code.
+    Constant,
+    /// An operator of the guest.
+    Operator {
+        /// The execution of its node.
+        instance: Instance,
+        /// The operator.
+        op: OpId,
+    },
+    /// A local that nothing wrote.
+    Zero,
+    /// The host passed it to the activation that begins with this execution.
+    Argument {
+        /// The first execution of the activation.
+        instance: Instance,
+        /// Which argument.
+        index: u32,
+    },
+    /// The host returned it from the call that this execution ends with.
+    Returned {
+        /// The execution with the call.
+        instance: Instance,
+        /// Which result.
+        index: u32,
+    },
+    /// It was caught with an exception, after this execution.
+    Caught {
+        /// The last execution before the handler in its activation.
+        instance: Instance,
+    },
+    /// The module: a data segment, zeroed memory, the initial value of a global.
+    Initial,
+    /// The host wrote it in this call of the guest's, from 1.
+    Host {
+        /// Which call.
+        call: u64,
+    },
+}
+
+/// A direct dependence on data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependence {
+    /// What of the statement depends: an operand's role, or "memory" or "global" for what is read.
+    pub role: &'static str,
+    /// The value of the operand; `None` for what is read.
+    pub value: Option<Bits>,
+    /// Of what is read from memory, how many bytes; 0 for all.
+    pub bytes: u64,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// The direct data dependences of a statement's execution: its operands in order, then what it reads, part by part.
+///
+/// # Errors
+/// If the trace is damaged or holds too little.
+pub fn dependences(
+    values: &RecordedValues<'_>,
+    execution: &Execution,
+) -> Result<Vec<Dependence>, ValuesError> {
+    let Some(statement) = execution.statement else {
+        return Ok(Vec::new());
+    };
+    let instance = execution.instance;
+    let compiled = values.compiled(instance.node)?;
+    let mut found = Vec::new();
+    for operand in statement.operands(&compiled.code) {
+        let value = values.value(instance, operand.register)?;
+        let origin = match values.source(instance, operand.register)? {
+            Source::Constant(_) => Origin::Constant,
+            Source::Result { instance, inst } => Origin::Operator {
+                instance,
+                op: values.compiled(instance.node)?.code.insts[inst].op,
+            },
+            Source::Zero => Origin::Zero,
+            Source::Argument { instance, index } => Origin::Argument { instance, index },
+            Source::Returned { instance, index } => Origin::Returned { instance, index },
+            Source::Open { instance } | Source::Caught { instance } => Origin::Caught { instance },
+        };
+        found.push(Dependence {
+            role: operand.role,
+            value: Some(value),
+            bytes: 0,
+            origin,
+        });
+    }
+    if let Kind::Inst(inst) = statement.kind {
+        let reads = afterimage_wet::read_from(compiled.code.insts[inst].code);
+        let role = match reads {
+            Some(afterimage_wet::ReadFrom::Memory) => "memory",
+            Some(afterimage_wet::ReadFrom::Global) => "global",
+            _ => return Ok(found),
+        };
+        for reading in values.reading(instance, inst)? {
+            let origin = match reading.writer {
+                Writer::Initial => Origin::Initial,
+                Writer::Host { call } => Origin::Host { call },
+                Writer::Write { instance, inst, .. } => Origin::Operator {
+                    instance,
+                    op: values.compiled(instance.node)?.code.insts[inst].op,
+                },
+            };
+            found.push(Dependence {
+                role,
+                value: None,
+                bytes: reading.length,
+                origin,
+            });
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,105 @@
+//! All executions of an operator, in the order of time.
+
+use afterimage_ids::{FuncId, NodeId, OpId};
+use afterimage_program::Program;
+use afterimage_wpp::Occurrences;
+
+use super::{Instance, RecordedValues, Statement, ValuesError};
+use crate::paths::FileSegments;
+
+/// All executions of an operator.
+pub struct Executions<'a> {
+    occurrences: Occurrences<'a, FileSegments>,
+    op: OpId,
+    program: &'a Program,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// Which one, from 1.
+    pub number: u64,
+    /// The time of its block.
+    pub time: u64,
+    /// The execution of the node that it is in.
+    pub instance: Instance,
+    /// What it is there; `None` if it is no statement.
+    pub statement: Option<Statement>,
+}
+
+impl<'a> Executions<'a> {
+    /// The executions of an operator; none if it cannot be reached. O(nodes of the path).
+    ///
+    /// # Errors
+    /// If they cannot be counted.
+    pub fn of(
+        values: &RecordedValues<'a>,
+        program: &'a Program,
+        function: FuncId,
+        op: OpId,
+    ) -> Result<Self, ValuesError> {
+        let block = program.function(function).and_then(|f| f.block_of(op));
+        let nodes = values.path().nodes().iter();
+        let own = nodes.filter(|(_, node)| node.function == function);
+        let targets = own.filter_map(|(id, node)| {
+            let at = node.blocks.iter().position(|&other| Some(other) == block)?;
+            Some((id, at as u64))
+        });
+        Ok(Self {
+            occurrences: values.path().executions(targets)?,
+            op,
+            program,
+        })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.occurrences.count()
+    }
+
+    /// How many there are at block T and before.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn by(&self, time: u64) -> Result<u64, ValuesError> {
+        self.occurrences.rank(time).map_err(ValuesError::Path)
+    }
+
+    /// One of them, by its number from 1. `None` if there are not so many.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn get(
+        &self,
+        values: &RecordedValues<'a>,
+        number: u64,
+    ) -> Result<Option<Execution>, ValuesError> {
+        let found = self.occurrences.select(number).map_err(ValuesError::Path)?;
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let Some(instance) = values.at(found.time)? else {
+            return Ok(None);
+        };
+        let statement = self.statement(values, instance.node, found.time - instance.time)?;
+        Ok(Some(Execution {
+            number,
+            time: found.time,
+            instance,
+            statement,
+        }))
+    }
+
+    fn statement(
+        &self,
+        values: &RecordedValues<'a>,
+        node: NodeId,
+        position: u64,
+    ) -> Result<Option<Statement>, ValuesError> {
+        let compiled = values.compiled(node)?;
+        let length = values.path().nodes()[node].length();
+        let last = position + 1 == length;
+        let code = &compiled.code;
+        Ok(Statement::find(self.program, code, position, self.op, last))
+    }
+}

@@ -1,0 +1,48 @@
+//! Values of statements, execution by execution, and where they come from: the whole execution trace of a file.
+
+mod dependences;
+mod executions;
+mod statement;
+
+use afterimage_program::Program;
+use afterimage_trace::TraceFile;
+use afterimage_wet::{EpochFileError, FileEpochs, TraceError, WholeTrace, fingerprint};
+
+pub use afterimage_wet::{Bits, Instance};
+pub use dependences::{Dependence, Origin, dependences};
+pub use executions::{Execution, Executions};
+pub use statement::{Kind, Operand, Statement};
+
+use crate::paths::{FileSegments, PathFileError, RecordedPath};
+
+/// The whole execution trace of a file, open for questions.
+pub type RecordedValues<'a> = WholeTrace<'a, FileSegments, FileEpochs>;
+
+/// Why a question about values cannot be answered.
+pub type ValuesError = TraceError<PathFileError, EpochFileError>;
+
+/// The epochs of a file's whole execution trace; `None` if it has none.
+///
+/// # Errors
+/// If it is damaged, or of another path than the file's.
+pub fn recorded_epochs(
+    file: &TraceFile,
+    path: &RecordedPath,
+) -> Result<Option<FileEpochs>, EpochFileError> {
+    let continuations = &path.segments().directory().continuations;
+    FileEpochs::open(file, fingerprint(path.nodes(), continuations))
+}
+
+/// Opens the whole execution trace that `epochs` hold. `module` is what the program was parsed from.
+///
+/// # Errors
+/// If the module cannot be read.
+pub fn recorded_values<'a>(
+    program: &'a Program,
+    module: &'a [u8],
+    path: &'a RecordedPath,
+    epochs: &'a FileEpochs,
+) -> Result<RecordedValues<'a>, ValuesError> {
+    let continuations = &path.segments().directory().continuations;
+    WholeTrace::new(program, module, path, continuations, epochs)
+}

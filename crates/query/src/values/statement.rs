@@ -1,0 +1,152 @@
+//! Statements of nodes: which instruction of a node an operator is, and what it takes.
+
+use afterimage_ids::OpId;
+use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
+use afterimage_program::{BlockEnd, Callee, Program};
+
+/// What an operator is in a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The instruction at this position.
+    Inst(usize),
+    /// The call that the node ends with.
+    Call(Callee),
+    /// The return, or the end of the function, that the node ends with.
+    Return,
+    /// It throws.
+    Throw,
+}
+
+/// A statement in a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// What it is.
+    pub kind: Kind,
+    /// Which block of the node it is in, from 0: it is executed so many blocks after the node begins.
+    pub block: u64,
+}
+
+/// What a statement takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// What it is for the statement.
+    pub role: &'static str,
+    /// Its register.
+    pub register: Register,
+}
+
+impl Statement {
+    /// What an operator is in a node that contains its block, as the block at `position`. `None` if it only moves values, or is a constant.
+    pub fn find(
+        program: &Program,
+        code: &NodeCode,
+        position: u64,
+        op: OpId,
+        last: bool,
+    ) -> Option<Self> {
+        if let Some(inst) = code.insts.iter().position(|inst| inst.op == op) {
+            let kind = Kind::Inst(inst);
+            let block = position;
+            return Some(Self { kind, block });
+        }
+        let function = program.function(code.function)?;
+        let block = function.block_of(op)?;
+        let block = &function.cfg.blocks[block];
+        // The operator that ends a block is its last one.
+        if !last || op.as_u32() + 1 != block.ops.end.as_u32() {
+            return None;
+        }
+        let kind = match (&code.end, block.end) {
+            (NodeEnd::Call { callee, .. }, BlockEnd::Call(_))
+            | (NodeEnd::TailCall { callee, .. }, BlockEnd::TailCall(_)) => Kind::Call(*callee),
+            (NodeEnd::Return(_), BlockEnd::Return) => Kind::Return,
+            (NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. }, BlockEnd::Throw) => Kind::Throw,
+            _ => return None,
+        };
+        let block = position;
+        Some(Self { kind, block })
+    }
+
+    /// The registers of what it takes.
+    pub fn operands(self, code: &NodeCode) -> Vec<Operand> {
+        let many = |role, registers: &[Register]| {
+            let operands = registers.iter();
+            operands
+                .map(|&register| Operand { role, register })
+                .collect()
+        };
+        match self.kind {
+            Kind::Inst(inst) => of_inst(code, inst),
+            Kind::Call(_) => match &code.end {
+                NodeEnd::Call {
+                    arguments, index, ..
+                }
+                | NodeEnd::TailCall {
+                    arguments, index, ..
+                } => {
+                    let mut operands: Vec<Operand> = many("argument", arguments);
+                    operands.extend(index.map(|register| Operand {
+                        role: "index",
+                        register,
+                    }));
+                    operands
+                }
+                _ => Vec::new(),
+            },
+            Kind::Return => match &code.end {
+                NodeEnd::Return(values) => many("result", values),
+                _ => Vec::new(),
+            },
+            Kind::Throw => match &code.end {
+                NodeEnd::Throw { values, .. } => many("carried", values),
+                NodeEnd::Rethrow { exception, .. } => many("exception", &[*exception]),
+                _ => Vec::new(),
+            },
+        }
+    }
+}
+
+fn of_inst(code: &NodeCode, position: usize) -> Vec<Operand> {
+    let inst = &code.insts[position];
+    let roles: &[&'static str] = match inst.code {
+        Code::Scalar(scalar) if scalar.arity() == 1 => &["operand"],
+        Code::Scalar(_) => &["left", "right"],
+        Code::Vector(vector) => match vector.signature().0.len() {
+            1 => &["operand"],
+            2 => &["left", "right"],
+            _ => &["first", "second", "third"],
+        },
+        Code::Select | Code::SelectVector => &["if true", "if false", "condition"],
+        Code::Load(_) => &["address"],
+        Code::LoadVector(load) if load.keeps() => &["address", "other lanes"],
+        Code::LoadVector(_) => &["address"],
+        Code::Store(_) | Code::StoreVector(_) => &["address", "value"],
+        Code::GlobalSet => &["value"],
+        Code::MemoryGrow => &["pages"],
+        Code::MemoryCopy | Code::MemoryInit | Code::TableCopy | Code::TableInit => {
+            &["to", "from", "length"]
+        }
+        Code::MemoryFill => &["to", "value", "length"],
+        Code::TableGet => &["index"],
+        Code::TableSet => &["index", "value"],
+        Code::TableGrow => &["value", "count"],
+        Code::TableFill => &["to", "value", "count"],
+        Code::RefIsNull => &["operand"],
+        Code::Branch(_) => &["condition"],
+        Code::GlobalGet
+        | Code::MemorySize
+        | Code::DataDrop
+        | Code::TableSize
+        | Code::ElementDrop => &[],
+    };
+    let third = match inst.code {
+        Code::Vector(_) => code.vector(position).map_or(0, |extra| extra.c),
+        _ => inst.c,
+    };
+    let registers = [inst.a, inst.b, third];
+    roles
+        .iter()
+        .zip(registers)
+        .map(|(&role, register)| Operand { role, register })
+        .collect()
+}
