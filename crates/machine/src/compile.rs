@@ -38,7 +38,6 @@ struct Compiler<'a> {
     insts: Vec<Inst>,
     vectors: Vec<(Register, VectorExtra)>,
     lists: Vec<TableIndices>,
-    inputs: Vec<u32>,
     /// The height after the last operator.
     height: u32,
     first: BlockId,
@@ -76,7 +75,6 @@ pub fn compile<'a>(
         insts: Vec::new(),
         vectors: Vec::new(),
         lists: Vec::new(),
-        inputs: Vec::new(),
         height: body.slots.at_start.get(first).map_or(0, |s| s.len() as u32),
         first,
         end: NodeEnd::Next,
@@ -155,8 +153,6 @@ impl Compiler<'_> {
         if let Some(&register) = self.current.get(&variable) {
             return register;
         }
-        self.inputs.push(variable);
-        self.current.insert(variable, variable);
         variable
     }
 
@@ -297,7 +293,7 @@ impl Compiler<'_> {
             *register = place(*register);
             extra.c = place(extra.c);
         }
-        self.inputs.sort_unstable();
+        let inputs = inputs(variables, &self.insts, &outputs, &self.end);
         let constants = (variables..).zip(&self.constants);
         let wide_constants = constants.filter_map(|(register, constant)| match *constant {
             Constant::Vector(bits) => Some((register, (bits >> 64) as u64)),
@@ -316,11 +312,42 @@ impl Compiler<'_> {
             constants: self.constants.iter().map(low).collect(),
             insts: self.insts.into(),
             outputs: outputs.into(),
-            inputs: self.inputs.into(),
+            inputs: inputs.into(),
             end: self.end,
             vectors: self.vectors.into(),
             lists: self.lists.into(),
             wide: self.body.wide,
         })
     }
+}
+
+/// The variables that are read, ascending.
+fn inputs(
+    variables: u32,
+    insts: &[Inst],
+    outputs: &[(u32, Register)],
+    end: &NodeEnd,
+) -> Vec<u32> {
+    let mut inputs = Vec::new();
+    for inst in insts {
+        inputs.extend_from_slice(&[inst.a, inst.b, inst.c][..inst.code.operands()]);
+    }
+    inputs.extend(outputs.iter().map(|&(_, register)| register));
+    match end {
+        NodeEnd::Next | NodeEnd::Trap => {}
+        NodeEnd::Call {
+            index, arguments, ..
+        }
+        | NodeEnd::TailCall {
+            index, arguments, ..
+        } => inputs.extend(arguments.iter().chain(index)),
+        NodeEnd::Return(values) | NodeEnd::Throw { values, .. } => {
+            inputs.extend_from_slice(values);
+        }
+        NodeEnd::Rethrow { exception, .. } => inputs.push(*exception),
+    }
+    inputs.retain(|&register| register < variables);
+    inputs.sort_unstable();
+    inputs.dedup();
+    inputs
 }
