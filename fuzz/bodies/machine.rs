@@ -122,7 +122,9 @@ fn path(function: &Function, choices: &mut Choices<'_>) -> (Vec<BlockId>, Option
         }
         let edges = graph.out_edges(block);
         if edges.is_empty() || choices.seldom() {
-            let next = choices.seldom().then(|| BlockId::new(choices.below(count + 1)));
+            let next = choices
+                .seldom()
+                .then(|| BlockId::new(choices.below(count + 1)));
             return (blocks, next);
         }
         let to = graph.to(edges[choices.below(edges.len())]);

@@ -62,7 +62,10 @@ fn check(program: &Program, body: &Body<'_>, (blocks, next): &Path, code: &NodeC
         }
         Operand::Result(result) => {
             assert!(result < done, "{result} is read before it is there");
-            assert!(code.insts[result].code.gives(), "{result} is read, but is none");
+            assert!(
+                code.insts[result].code.gives(),
+                "{result} is read, but is none"
+            );
         }
     };
     let mut at = (0, None);
@@ -120,7 +123,10 @@ fn check(program: &Program, body: &Body<'_>, (blocks, next): &Path, code: &NodeC
         }
         NodeEnd::Rethrow { exception, .. } => reads(*exception, all),
     }
-    assert!(read.iter().all(|&v| (v as usize) < locals + slots(blocks[0])));
+    assert!(
+        read.iter()
+            .all(|&v| (v as usize) < locals + slots(blocks[0]))
+    );
     let inputs = BTreeSet::from_iter(code.inputs.iter().copied());
     assert_eq!(inputs.len(), code.inputs.len());
     assert!(code.inputs.is_sorted());
@@ -210,5 +216,8 @@ fn blocks_that_are_no_path_are_refused() {
             }
         }
     }
-    assert!(refused > 2000 && paths > 100, "{refused} refused, {paths} not");
+    assert!(
+        refused > 2000 && paths > 100,
+        "{refused} refused, {paths} not"
+    );
 }

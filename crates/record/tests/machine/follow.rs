@@ -54,7 +54,8 @@ impl Path {
     }
 
     pub fn length(&self, node: NodeId) -> u64 {
-        self.directory.nodes[node].length()
+        let node = self.directory.nodes.get(node);
+        node.map_or(1, |node| node.length())
     }
 
     /// The time when it ends.

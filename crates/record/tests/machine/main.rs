@@ -29,3 +29,4 @@ mod cases;
 mod coverage;
 mod endings;
 mod generated;
+mod mutations;
