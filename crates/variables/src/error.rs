@@ -177,8 +177,11 @@ pub enum PathError {
         /// How many elements there are.
         count: u64,
     },
-    /// The size of a type is not known: it is declared, but not defined.
-    #[error("{type_name} is not defined in the debug information")]
+    /// A discriminant that chooses none of the variants: the enumeration was not set yet, or not any more.
+    #[error("the discriminant chooses no variant")]
+    NoVariant,
+    /// The size of a type is not known: it is declared, but not defined, or an array whose length the program computes.
+    #[error("the debug information does not say how large {type_name} is")]
     Incomplete {
         /// The type.
         type_name: String,

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::object::Object;
 use crate::place::Machine;
 use crate::types::{Member, Record, TypeKind, TypeRef};
-use crate::{PathError, Unavailable, Variables};
+use crate::{PathError, Variables};
 
 mod number;
 mod string;
@@ -130,16 +130,12 @@ impl Renderer<'_, '_> {
         for part in &record.variants {
             match self.variables.active(object, part, self.machine) {
                 Ok(Some(active)) => members.extend(active),
-                Ok(None) => {
-                    missing = Some(Unavailable::Broken(
-                        "a discriminant that chooses no variant",
-                    ))
-                }
-                Err(why) => missing = Some(why),
+                Ok(None) => missing = Some(PathError::NoVariant),
+                Err(why) => missing = Some(why.into()),
             }
         }
         if let Some(why) = missing {
-            return Err(why.into());
+            return Err(why);
         }
         let Some(depth) = depth.checked_sub(1) else {
             into.omitted = members.len() as u64;

@@ -191,7 +191,7 @@ fn types_that_never_end_are_refused() {
         show("circle")
     );
     assert!(
-        show("array").contains("is not defined") || show("array").contains("outside"),
+        show("array").contains("does not say how large") || show("array").contains("outside"),
         "{}",
         show("array")
     );

@@ -433,3 +433,17 @@ fn functions_without_debug_information_are_told_apart() {
     );
     assert_eq!(Variables::open(b"").map(|_| ()), Err(DebugError::None));
 }
+
+#[test]
+fn one_module_is_asked_from_several_threads() {
+    let opened = one(4, |e| e.op_fbreg(12));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut moment = Moment::new();
+                moment.word(0x10c, 8);
+                assert_eq!(show(&opened, &moment), "8");
+            });
+        }
+    });
+}

@@ -138,7 +138,7 @@ fn paths_that_lead_nowhere_say_why() {
     );
     assert_eq!(
         show("flexible"),
-        "<int[] is not defined in the debug information>"
+        "<the debug information does not say how large int[] is>"
     );
 }
 
@@ -396,7 +396,7 @@ fn classes_enumerations_and_characters() {
     assert_eq!(show("q"), "0x400");
     assert_eq!(
         show("*q"),
-        "error: opaque is not defined in the debug information"
+        "error: the debug information does not say how large opaque is"
     );
 }
 
@@ -517,10 +517,7 @@ fn rust_enumerations_with_tags_and_niches() {
     );
     assert_eq!(show("rect.Rect.h"), "5");
     assert_eq!(show("empty"), "Empty");
-    assert_eq!(
-        show("odd"),
-        "<its location is broken: a discriminant that chooses no variant>"
-    );
+    assert_eq!(show("odd"), "<the discriminant chooses no variant>");
     assert_eq!(show("none"), "None");
     assert_eq!(show("some"), "Some { __0 = 0x400 }");
     assert_eq!(
