@@ -37,6 +37,10 @@ const WPP: &str = "afterimage-wpp";
 const BASELINES: &str = "afterimage-baselines";
 const REWRITE: &str = "afterimage-rewrite";
 const TRACE: &str = "afterimage-trace";
+const MACHINE: &str = "afterimage-machine";
+const STREAMS: &str = "afterimage-streams";
+const VARIABLES: &str = "afterimage-variables";
+const WET: &str = "afterimage-wet";
 const RECORD: &str = "afterimage-record";
 const QUERY: &str = "afterimage-query";
 const PRESENT: &str = "afterimage-present";
@@ -54,17 +58,23 @@ const RULES: &[Rule] = &[
     pure(NUMERIC, &[]),
     pure(WPP, &[IDS]),
     pure(TRACE, &[IDS]),
+    pure(MACHINE, &[IDS, NUMERIC, PROGRAM, TRACE]),
+    pure(STREAMS, &[]),
+    pure(VARIABLES, &[IDS, PROGRAM]),
+    pure(WET, &[IDS, MACHINE, NUMERIC, PROGRAM, STREAMS, TRACE, WPP]),
     with_engine(
         RECORD,
-        &[IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, NUMERIC],
+        &[
+            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, NUMERIC, MACHINE,
+        ],
     ),
-    pure(QUERY, &[IDS, PROGRAM, WPP, TRACE]),
+    pure(QUERY, &[IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, WET]),
     pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),
     pure(BASELINES, &[]),
     with_engine(
         "afterimage",
         &[
-            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, RECORD, QUERY, PRESENT,
+            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, WET, RECORD, QUERY, PRESENT,
         ],
     ),
     with_engine(
