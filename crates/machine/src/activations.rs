@@ -91,6 +91,7 @@ impl Machine<'_> {
                 return Ok(());
             }
         };
+        observer.called(callee, &self.values);
         if tail {
             self.frames.pop();
             observer.leave(None);
@@ -137,6 +138,7 @@ impl Machine<'_> {
     ) -> Result<(), MachineError> {
         let mut from_host = from_host;
         loop {
+            observer.returned(&self.values);
             let Some(&frame) = self.frames.last() else {
                 if !from_host {
                     observer.leave(None);

@@ -55,7 +55,7 @@ impl Registers<'_> {
     }
 }
 
-/// Executes the first `count` of a node's instructions. The variables are in the first registers.
+/// Executes the first `count` of a node's instructions. The variables are in the first registers. An error says how many were executed.
 pub(crate) fn execute<O: Observer>(
     code: &NodeCode,
     count: usize,
@@ -63,7 +63,7 @@ pub(crate) fn execute<O: Observer>(
     state: &mut State,
     source: &mut Source,
     observer: &mut O,
-) -> Result<(), Stop> {
+) -> Result<(), (usize, Stop)> {
     let variables = code.variables as usize;
     let constants = code.constants.len();
     registers.low[variables..variables + constants].copy_from_slice(&code.constants);
@@ -75,69 +75,93 @@ pub(crate) fn execute<O: Observer>(
     }
     let first = variables + constants;
     for (i, inst) in code.insts[..count].iter().enumerate() {
-        let low = &mut *registers.low;
-        let a = low[inst.a as usize];
-        let result = match inst.code {
-            Code::Scalar(scalar) => scalar
-                .eval(a, low[inst.b as usize])
-                .map_err(|trap| Stop::Trap(trap.into()))?,
-            Code::Select => match low[inst.c as usize] as u32 {
-                0 => low[inst.b as usize],
-                _ => a,
-            },
-            Code::Load(load) => {
-                let address = address(inst, a)?;
-                let bytes = &state.memories[inst.memory as usize].bytes;
-                let value = read(bytes, address, load)?;
-                observer.read(i, range(inst, address, u64::from(load.bytes)));
-                value
-            }
-            Code::Store(length) => {
-                let address = address(inst, a)?;
-                let value = low[inst.b as usize];
-                let memory = &mut state.memories[inst.memory as usize];
-                write(&mut memory.bytes, address, value, length)?;
-                observer.write(i, range(inst, address, u64::from(length)));
-                continue;
-            }
-            Code::Branch(expected) => {
-                check(code, expected, inst, a)?;
-                continue;
-            }
-            Code::GlobalGet => {
-                let global = inst.immediate as usize;
-                let (bits, high) = state.globals[global];
-                if code.wide {
-                    registers.high[first + i] = high;
-                }
-                observer.read_global(i, global as u32);
-                bits
-            }
-            Code::GlobalSet => {
-                let global = inst.immediate as usize;
-                let high = if code.wide {
-                    registers.high[inst.a as usize]
-                } else {
-                    0
-                };
-                state.globals[global] = (a, high);
-                observer.write_global(i, global as u32);
-                continue;
-            }
-            Code::Vector(_) | Code::SelectVector | Code::LoadVector(_) | Code::StoreVector(_) => {
-                vector(code, i, first, &mut registers, state, observer)?;
-                continue;
-            }
-            _ => {
-                let operands = [a, low[inst.b as usize], low[inst.c as usize]];
-                match bulk(i, inst, operands, state, source, observer)? {
-                    Some(value) => value,
-                    None => continue,
-                }
-            }
-        };
-        registers.low[first + i] = result;
+        let place = Place { code, i, first };
+        instruction(place, inst, &mut registers, state, source, observer)
+            .map_err(|stop| (i, stop))?;
     }
+    Ok(())
+}
+
+/// Which instruction of a node it is.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    code: &'a NodeCode,
+    i: usize,
+    /// The register of the first one's result.
+    first: usize,
+}
+
+#[inline(always)]
+fn instruction<O: Observer>(
+    Place { code, i, first }: Place<'_>,
+    inst: &Inst,
+    registers: &mut Registers<'_>,
+    state: &mut State,
+    source: &mut Source,
+    observer: &mut O,
+) -> Result<(), Stop> {
+    let low = &mut *registers.low;
+    let a = low[inst.a as usize];
+    let result = match inst.code {
+        Code::Scalar(scalar) => scalar
+            .eval(a, low[inst.b as usize])
+            .map_err(|trap| Stop::Trap(trap.into()))?,
+        Code::Select => match low[inst.c as usize] as u32 {
+            0 => low[inst.b as usize],
+            _ => a,
+        },
+        Code::Load(load) => {
+            let address = address(inst, a)?;
+            let bytes = &state.memories[inst.memory as usize].bytes;
+            let value = read(bytes, address, load)?;
+            observer.read(i, range(inst, address, u64::from(load.bytes)));
+            value
+        }
+        Code::Store(length) => {
+            let address = address(inst, a)?;
+            let value = low[inst.b as usize];
+            let memory = &mut state.memories[inst.memory as usize];
+            write(&mut memory.bytes, address, value, length)?;
+            observer.write(i, range(inst, address, u64::from(length)));
+            return Ok(());
+        }
+        Code::Branch(expected) => {
+            check(code, expected, inst, a)?;
+            return Ok(());
+        }
+        Code::GlobalGet => {
+            let global = inst.immediate as usize;
+            let (bits, high) = state.globals[global];
+            if code.wide {
+                registers.high[first + i] = high;
+            }
+            observer.read_global(i, global as u32);
+            bits
+        }
+        Code::GlobalSet => {
+            let global = inst.immediate as usize;
+            let high = if code.wide {
+                registers.high[inst.a as usize]
+            } else {
+                0
+            };
+            state.globals[global] = (a, high);
+            observer.write_global(i, global as u32);
+            return Ok(());
+        }
+        Code::Vector(_) | Code::SelectVector | Code::LoadVector(_) | Code::StoreVector(_) => {
+            vector(code, i, first, registers, state, observer)?;
+            return Ok(());
+        }
+        _ => {
+            let operands = [a, low[inst.b as usize], low[inst.c as usize]];
+            match bulk(i, inst, operands, state, source, observer)? {
+                Some(value) => value,
+                None => return Ok(()),
+            }
+        }
+    };
+    registers.low[first + i] = result;
     Ok(())
 }
 

@@ -79,6 +79,7 @@ impl Machine<'_> {
                 return Err(self.boundary("the host calls nothing"));
             };
             self.take(&args)?;
+            observer.called(called, &self.values);
             if called == function {
                 return self.enter(function, first, Caller::Host, observer);
             }

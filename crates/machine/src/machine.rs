@@ -253,14 +253,38 @@ impl<'a> Machine<'a> {
                 observer.done(code, &self.registers[base..base + count], high);
                 self.leave_node(node, base, observer)?;
             }
-            Ok(()) | Err(Stop::End) => self.waiting = Waiting::Nothing,
-            Err(Stop::Trap(trap)) => self.trapped(trap),
-            Err(Stop::Diverged(what)) => return Err(self.diverged(what)),
-            Err(Stop::Boundary(what)) => return Err(self.boundary(what)),
-            Err(Stop::Error(error)) => return Err(error),
+            Ok(()) => self.stopped(node, insts, base, observer),
+            Err((executed, stop)) => {
+                self.stopped(node, executed, base, observer);
+                match stop {
+                    Stop::End => {}
+                    Stop::Trap(trap) => self.trapped(trap),
+                    Stop::Diverged(what) => return Err(self.diverged(what)),
+                    Stop::Boundary(what) => return Err(self.boundary(what)),
+                    Stop::Error(error) => return Err(error),
+                }
+            }
         }
         self.time += length;
         Ok(())
+    }
+
+    /// The run ends inside a node, when so many of its instructions are done.
+    fn stopped<O: Observer>(
+        &mut self,
+        node: NodeId,
+        executed: usize,
+        base: usize,
+        observer: &mut O,
+    ) {
+        let code = &self.codes[node];
+        let range = base..base + code.registers();
+        let high = match code.wide {
+            true => &self.high[range.clone()],
+            false => &[],
+        };
+        observer.stopped(code, executed, &self.registers[range], high);
+        self.waiting = Waiting::Nothing;
     }
 
     /// The run ends with a trap.

@@ -2,7 +2,7 @@
 
 use afterimage_ids::{FuncId, NodeId};
 
-use crate::NodeCode;
+use crate::{GlobalBits, NodeCode};
 
 /// Where in memory something happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,25 @@ pub trait Observer {
     #[inline(always)]
     fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
         let _ = (code, low, high);
+    }
+
+    /// The run ends inside the node, with a trap or from outside: its first `executed` instructions are done. The rest is as in
+    /// [`done`](Self::done).
+    #[inline(always)]
+    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        let _ = (code, executed, low, high);
+    }
+
+    /// The guest calls a function, its own or the host's, or the host calls one.
+    #[inline(always)]
+    fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
+        let _ = (function, arguments);
+    }
+
+    /// An activation or the host returns these, which [`leave`](Self::leave) or [`host_returned`](Self::host_returned) follows.
+    #[inline(always)]
+    fn returned(&mut self, values: &[GlobalBits]) {
+        let _ = values;
     }
 
     /// An activation of a function begins.
