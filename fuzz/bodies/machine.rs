@@ -129,7 +129,7 @@ fn path(function: &Function, choices: &mut Choices<'_>) -> (Vec<BlockId>, Option
         }
         let to = graph.to(edges[choices.below(edges.len())]);
         let code = function.cfg.blocks[to].kind == BlockKind::Code;
-        if !code || choices.next() % 4 == 0 {
+        if !code || choices.below(4) == 0 {
             let next = (to != graph.exit()).then_some(to);
             return (blocks, next);
         }
@@ -160,7 +160,7 @@ fn log(program: &Program, entered: &Function, choices: &mut Choices<'_>) -> Trac
 
 fn event(program: &Program, choices: &mut Choices<'_>) -> Event {
     let all = program.imports.len() + program.functions.len();
-    let granted = choices.next() % 2 == 0;
+    let granted = choices.below(2) == 0;
     match choices.next() % 8 {
         0 => Event::MemoryGrow { granted },
         1 => Event::TableGrow { granted },

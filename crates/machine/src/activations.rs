@@ -1,11 +1,12 @@
-//! Activations: calls, returns, and the variables that a node leaves changed.
+//! Activations: calls and returns.
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_program::Callee;
 
 use crate::code::NodeEnd;
 use crate::compile::type_of;
-use crate::machine::{Bank, Machine, Waiting};
+use crate::leave::Bank;
+use crate::machine::{Machine, Waiting};
 use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
@@ -23,18 +24,6 @@ pub(crate) struct Frame {
 }
 
 impl Machine<'_> {
-    /// Begins an activation that the guest called, with the arguments in `values`.
-    pub(crate) fn enter_called<O: Observer>(
-        &mut self,
-        function: FuncId,
-        first: BlockId,
-        tail: bool,
-        observer: &mut O,
-    ) -> Result<(), MachineError> {
-        let by = if tail { Caller::TailCall } else { Caller::Call };
-        self.enter(function, first, by, observer)
-    }
-
     /// Begins an activation, with the arguments in `values`.
     pub(crate) fn enter<O: Observer>(
         &mut self,
@@ -197,33 +186,6 @@ impl Machine<'_> {
         let registers = Vec::from_iter(top.saturating_sub(count)..top);
         bank.gather(&registers, &mut self.values);
         self.frames.pop();
-    }
-
-    /// Writes the variables that a node leaves changed.
-    pub(crate) fn write_outputs(&mut self, node: NodeId, base: usize) {
-        let code = &self.codes[node];
-        let variables = code.variables;
-        // A variable may become what another one was: those are read before any is written.
-        let moves = code.outputs.iter().any(|&(_, from)| from < variables);
-        for registers in [&mut self.registers, &mut self.high]
-            .into_iter()
-            .take(1 + usize::from(code.wide))
-        {
-            let registers = &mut registers[base..];
-            if moves {
-                self.moved.clear();
-                let values = code.outputs.iter();
-                self.moved
-                    .extend(values.map(|&(_, from)| registers[from as usize]));
-                for (&(to, _), &value) in code.outputs.iter().zip(&self.moved) {
-                    registers[to as usize] = value;
-                }
-            } else {
-                for &(to, from) in &code.outputs {
-                    registers[to as usize] = registers[from as usize];
-                }
-            }
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod execute;
 mod host;
 mod image;
 mod inst;
+mod leave;
 mod machine;
 mod observe;
 

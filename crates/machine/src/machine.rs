@@ -1,18 +1,18 @@
 //! The guest, run again along its path.
 
 use afterimage_ids::{BlockId, FuncId, NodeId, OpId, PrimaryMap};
-use afterimage_program::{Callee, Program};
+use afterimage_program::Program;
 use afterimage_trace::LogReader;
 
 use crate::activations::Frame;
-use crate::code::{NodeCode, NodeEnd};
+use crate::code::NodeCode;
 use crate::compile::{Body, compile};
 use crate::end::StoppedBefore;
 use crate::exceptions::Exceptions;
 use crate::execute::{Registers, Stop, execute};
 use crate::host::Source;
 use crate::image::{Initial, State};
-use crate::observe::Observer;
+use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
 /// Most instructions that all nodes may have together: 3 GiB of them.
@@ -327,7 +327,8 @@ impl<'a> Machine<'a> {
                 if callee != function {
                     return Err(self.diverged("another function is called"));
                 }
-                self.enter_called(function, first, tail, observer)
+                let by = if tail { Caller::TailCall } else { Caller::Call };
+                self.enter(function, first, by, observer)
             }
             Waiting::Host => self.enter_from_host(function, first, observer),
             Waiting::Nothing => Err(match self.trap {
@@ -339,76 +340,6 @@ impl<'a> Machine<'a> {
             }),
             Waiting::Failed => Err(self.diverged("what was before did not fit")),
         }
-    }
-
-    /// Writes the node's outputs and does what its end says.
-    fn leave_node<O: Observer>(
-        &mut self,
-        node: NodeId,
-        base: usize,
-        observer: &mut O,
-    ) -> Result<(), MachineError> {
-        let code = &self.codes[node];
-        let bank = Bank {
-            low: &self.registers[base..],
-            high: if code.wide { &self.high[base..] } else { &[] },
-        };
-        let values = &mut self.values;
-        let then = match &code.end {
-            NodeEnd::Next => match code.next {
-                Some(next) => Then::Block(next),
-                None => return Err(self.diverged("the path ends, but nothing ends the run")),
-            },
-            NodeEnd::Trap => Then::Trap(Trap::Unreachable),
-            NodeEnd::Call {
-                callee,
-                index,
-                arguments,
-                ..
-            } => {
-                bank.gather(arguments, values);
-                Then::Call(*callee, index.map(|r| bank.low[r as usize]), false)
-            }
-            NodeEnd::TailCall {
-                callee,
-                index,
-                arguments,
-            } => {
-                bank.gather(arguments, values);
-                Then::Call(*callee, index.map(|r| bank.low[r as usize]), true)
-            }
-            NodeEnd::Return(results) => {
-                bank.gather(results, values);
-                Then::Return
-            }
-            NodeEnd::Throw {
-                tag,
-                values: carried,
-                block,
-            } => {
-                bank.gather(carried, values);
-                Then::Throw(*tag, *block)
-            }
-            NodeEnd::Rethrow { exception, block } => {
-                match (bank.low[*exception as usize], *block) {
-                    (0, _) => Then::Trap(Trap::NullReference),
-                    (reference, block) => Then::Rethrow(reference, block),
-                }
-            }
-        };
-        self.write_outputs(node, base);
-        match then {
-            Then::Block(next) => self.waiting = Waiting::Block(next),
-            Then::Trap(trap) => self.trapped(trap),
-            Then::Call(callee, index, tail) => self.call(node, callee, index, tail, observer)?,
-            Then::Return => {
-                self.frames.pop();
-                self.deliver(false, observer)?;
-            }
-            Then::Throw(tag, block) => self.unwind(tag, block, observer)?,
-            Then::Rethrow(reference, block) => self.rethrow(reference, block, observer)?,
-        }
-        Ok(())
     }
 }
 
@@ -424,16 +355,6 @@ impl std::fmt::Debug for Machine<'_> {
     }
 }
 
-/// What follows a node.
-enum Then {
-    Block(BlockId),
-    Call(Callee, Option<u64>, bool),
-    Return,
-    Throw(u32, BlockId),
-    Rethrow(u64, BlockId),
-    Trap(Trap),
-}
-
 /// Where a defined function is among the bodies; beyond them for an import.
 fn position(program: &Program, function: FuncId) -> usize {
     let index = function.as_u32() as usize;
@@ -447,21 +368,4 @@ fn instructions_before(program: &Program, code: &NodeCode, stopped: StoppedBefor
     let left_out = |op: OpId| block.is_some_and(|b| b.ops.contains(&op)) && op >= stopped.op;
     let first = code.insts.iter().position(|inst| left_out(inst.op));
     first.unwrap_or(code.insts.len())
-}
-
-/// The registers of a node, to be read.
-pub(crate) struct Bank<'a> {
-    pub low: &'a [u64],
-    /// Upper halves; empty if there are none.
-    pub high: &'a [u64],
-}
-
-impl Bank<'_> {
-    pub(crate) fn gather(&self, registers: &[u32], values: &mut Vec<Bits>) {
-        values.clear();
-        for &register in registers {
-            let high = self.high.get(register as usize).copied().unwrap_or(0);
-            values.push((self.low[register as usize], high));
-        }
-    }
 }
