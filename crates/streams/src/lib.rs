@@ -11,7 +11,7 @@
 //! | [`Codec::Packed`] | narrow ranges, differences, periods, interleaved strides; exceptions are patched in | 400 to 1,000 million values a second |
 //! | [`Codec::Dictionary`] | few distinct values, in a block or in the stream | as its ranks |
 //! | [`Codec::Decimal`] | floats with few digits behind the point | as its numbers |
-//! | [`Codec::Predicted`] | what recurs in context | 25 to 35 million values a second |
+//! | [`Codec::Predicted`] | what recurs in context | 5 million values a second where most are new, 35 where most recur |
 //!
 //! # Format
 //!

@@ -11,11 +11,16 @@ const HIGH: u32 = 3;
 /// And so many lowest ones.
 const LOW: u32 = 3;
 
+/// Numbers of three neighbouring lengths are of one class; the last has all others.
+const CLASSES: usize = 9;
+
 /// The model of escaped numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Escapes {
-    /// A tree over the number of bits, 0 to 64.
-    lengths: [Probability; 128],
+    /// Trees over the number of bits, 0 to 64, by about how many the escaped number before had.
+    lengths: [[Probability; 128]; CLASSES],
+    /// Which of them is next.
+    class: usize,
     /// A tree over the numbers below 2^[`WHOLE`].
     whole: [Probability; 1 << WHOLE],
     /// For each number of bits, a tree over those below the leading one.
@@ -27,7 +32,8 @@ pub(super) struct Escapes {
 impl Escapes {
     pub(super) fn new() -> Self {
         Self {
-            lengths: [Probability::EVEN; 128],
+            lengths: [[Probability::EVEN; 128]; CLASSES],
+            class: 0,
             whole: [Probability::EVEN; 1 << WHOLE],
             high: [[Probability::EVEN; 1 << HIGH]; 65],
             low: [Probability::EVEN; 1 << LOW],
@@ -38,11 +44,12 @@ impl Escapes {
     pub(super) fn code(&mut self, coder: &mut impl Coder, number: u64) -> u64 {
         let len = descend(
             coder,
-            &mut self.lengths,
+            &mut self.lengths[self.class],
             u64::from(bits::length(number)),
             7,
             1,
         ) as u32;
+        self.class = (len as usize).div_ceil(3).min(CLASSES - 1);
         let below = len.saturating_sub(1);
         if below == 0 {
             return u64::from(len);
