@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use afterimage_query::paths::{RecordedPath, recorded_path};
+use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_wet::{EpochWriter, FileEpochs, Run};
 use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
@@ -20,6 +22,8 @@ use crate::progress::Bar;
 #[command(after_help = "\
 Examples:
   afterimage build --lens paths app.aft
+  afterimage build --lens full app.aft
+  afterimage build --lens full --window 1_000_000..2_000_000 app.aft
   afterimage build --lens paths --exclude memcpy app.aft
   afterimage build --lens paths --start 'parse#3' --stop 'parse#4' app.aft
   afterimage build --lens paths --start app.c:42#1000 app.aft")]
@@ -43,12 +47,16 @@ pub(crate) struct Arguments {
 pub(crate) enum Lens {
     /// The whole path of the run: which blocks were executed, in order
     Paths,
+    /// The whole execution trace: every value, address and dependence, too
+    Full,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let Lens::Paths = arguments.lens;
     let file = input::recording(&arguments.file)?;
     let loaded = input::recorded_program(&arguments.file, &file)?;
+    if arguments.lens == Lens::Full {
+        return full(&arguments, &file, &loaded);
+    }
     // A path that is damaged is built anew, too.
     let is_there = !arguments.again && path_of(&arguments.file, &file, &loaded)?.is_some();
     let filter = arguments.filters.filter(&loaded)?;
@@ -63,6 +71,104 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         add_path(&arguments.file, &file, &loaded, &filter)?;
     }
     Ok(Exit::Success)
+}
+
+fn full(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<Exit> {
+    let at = &arguments.file;
+    let window = arguments.filters.only_window()?;
+    let path = path(at, file, loaded)?;
+    let file = input::recording(at)?;
+    let is_there = !arguments.again && epochs_of(at, &file, &path)?.is_some();
+    if is_there && window.is_some() {
+        bail!(
+            "{}: the recording has its values already, so --window changes nothing; build them anew with --again",
+            at.display()
+        );
+    }
+    if !is_there {
+        add_values(at, &file, loaded, &path, window)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The values of a recording, built if they are not there yet.
+pub(crate) fn values(
+    at: &Path,
+    file: &TraceFile,
+    loaded: &Loaded,
+    path: &RecordedPath,
+) -> Result<FileEpochs> {
+    if let Some(found) = epochs_of(at, file, path)? {
+        return Ok(found);
+    }
+    add_values(at, file, loaded, path, None)?;
+    let found = epochs_of(at, &input::recording(at)?, path)?;
+    found.with_context(|| format!("{}: the values that were built are not there", at.display()))
+}
+
+/// Adds the values of a run whose path is there.
+pub(crate) fn follow(at: &Path, loaded: &Loaded) -> Result<()> {
+    let file = input::recording(at)?;
+    let path = path(at, &file, loaded)?;
+    add_values(at, &input::recording(at)?, loaded, &path, None)
+}
+
+fn epochs_of(at: &Path, file: &TraceFile, path: &RecordedPath) -> Result<Option<FileEpochs>> {
+    recorded_epochs(file, path).with_context(|| at.display().to_string())
+}
+
+fn add_values(
+    at: &Path,
+    file: &TraceFile,
+    loaded: &Loaded,
+    path: &RecordedPath,
+    window: Option<(u64, u64)>,
+) -> Result<()> {
+    let name = || at.display().to_string();
+    let length = path.length();
+    let (first, last) = window.unwrap_or((1, length));
+    if first > length {
+        bail!(
+            "{}: --window {first}..{last} begins after the run, whose last block is t={length}",
+            at.display()
+        );
+    }
+    let out = TraceWriter::append(at).with_context(|| {
+        format!(
+            "{}: the values cannot be added to the recording",
+            at.display()
+        )
+    })?;
+    let bar = Bar::start("following the values", Some(last.min(length)));
+    let progress = bar.progress();
+    let run = Run {
+        program: &loaded.program,
+        bytes: &loaded.bytes,
+        path,
+        continuations: &path.segments().directory().continuations,
+        window: first..=last,
+    };
+    let mut writer = EpochWriter::new(&out).with_context(name)?;
+    let index = run
+        .build(
+            file.log().with_context(name)?,
+            |before, epoch| writer.put(before, &epoch),
+            |time| progress(time),
+        )
+        .with_context(name)?;
+    writer.finish(&out, &index).with_context(name)?;
+    out.commit().with_context(name)?;
+    drop(bar);
+    let stored = input::recording(at)?;
+    let stored = stored
+        .last(Kind::VALUES)
+        .map_or(0, |values| values.stored());
+    say(format_args!(
+        "values of {} executed statements in {stored} bytes ({:.4} a statement)",
+        index.statements,
+        stored as f64 / (index.statements.max(1)) as f64
+    ));
+    Ok(())
 }
 
 /// The path of a recording, built if it is not there yet.

@@ -47,6 +47,20 @@ impl FilterArguments {
         given.next().map(|option| option.0)
     }
 
+    /// The times of a window, if that is all that was given.
+    pub(crate) fn only_window(&self) -> Result<Option<(u64, u64)>> {
+        let others = Self {
+            window: None,
+            ..self.clone()
+        };
+        if let Some(option) = others.given() {
+            bail!(
+                "{option} is for --lens paths; of values a window can be kept, with --window T1..T2"
+            );
+        }
+        self.window.as_deref().map(window).transpose()
+    }
+
     /// The filter.
     pub(crate) fn filter(&self, loaded: &Loaded) -> Result<PathFilter> {
         if self.given().is_none() {

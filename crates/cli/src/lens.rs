@@ -6,8 +6,10 @@ use afterimage_ids::FuncId;
 use afterimage_present::absent;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::paths::{FileSegments, NumberError, Numbering, Positions, RecordedPath};
+use afterimage_query::values::{RecordedValues, recorded_values};
 use afterimage_query::{Stop, stops};
 use afterimage_trace::TraceFile;
+use afterimage_wet::FileEpochs;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::Which;
@@ -45,6 +47,17 @@ pub(crate) fn traced(at: &Path) -> Result<Traced> {
 }
 
 impl Traced {
+    /// Its values, built if they are not there yet.
+    pub(crate) fn epochs(&self, at: &Path) -> Result<FileEpochs> {
+        build::values(at, &input::recording(at)?, &self.loaded, &self.path)
+    }
+
+    /// Asks them.
+    pub(crate) fn values<'a>(&'a self, epochs: &'a FileEpochs) -> Result<RecordedValues<'a>> {
+        let Loaded { program, bytes, .. } = &self.loaded;
+        Ok(recorded_values(program, bytes, &self.path, epochs)?)
+    }
+
     /// Finds positions in the run.
     pub(crate) fn positions<'a>(
         &'a self,

@@ -4,6 +4,7 @@ mod arguments;
 mod build;
 mod calls;
 mod cfg;
+mod deps;
 mod exit;
 mod export;
 mod filters;
@@ -13,11 +14,13 @@ mod instrument;
 mod lens;
 mod output;
 mod paths;
+mod places;
 mod profile;
 mod progress;
 mod record;
 mod signals;
 mod trace;
+mod values;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +43,8 @@ enum Command {
     Build(build::Arguments),
     Trace(trace::Arguments),
     Calls(calls::Arguments),
+    Values(values::Arguments),
+    Deps(deps::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
@@ -77,6 +82,8 @@ fn main() -> std::process::ExitCode {
         Command::Build(arguments) => build::run(arguments),
         Command::Trace(arguments) => trace::run(arguments),
         Command::Calls(arguments) => calls::run(arguments),
+        Command::Values(arguments) => values::run(arguments),
+        Command::Deps(arguments) => deps::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

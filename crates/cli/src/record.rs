@@ -68,6 +68,8 @@ pub(crate) enum Lens {
     Counts,
     /// The whole path: which blocks were executed, in order.
     Paths,
+    /// The whole execution trace: every value, address and dependence, too. The path is written during the run, the rest follows.
+    Full,
 }
 
 /// What is made during the run.
@@ -130,7 +132,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let lens = match arguments.lens {
         None => Live::Nothing,
         Some(Lens::Counts) => Live::Counts(PlanOptions::new(Mode::Program)),
-        Some(Lens::Paths) => Live::Paths,
+        Some(Lens::Paths | Lens::Full) => Live::Paths,
     };
     let recorded = match execute(&loaded, &arguments.run, &args, lens, None, &out) {
         Ok(recorded) => recorded,
@@ -169,6 +171,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if matches!(lens, Live::Paths) {
         drop(out);
         build::compact(&path, &loaded, &filter)?;
+        if arguments.lens == Some(Lens::Full) {
+            build::follow(&path, &loaded)?;
+        }
     }
     Ok(Exit::of_guest(&recorded.end))
 }

@@ -24,6 +24,7 @@ mod table;
 mod text;
 mod timeline;
 mod trace;
+mod value;
 
 pub use annotate::{Annotation, annotate};
 pub use callgrind::callgrind;
@@ -54,3 +55,4 @@ pub use trace::{
     CallSource, Scene, Stretch, TraceLevel, calls_binary, calls_in_json, calls_in_text,
     trace_binary, trace_json, trace_text,
 };
+pub use value::{type_text, value_text};

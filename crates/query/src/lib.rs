@@ -32,4 +32,5 @@ pub use resolve::Resolver;
 pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
 pub use source::{Line, Source};
 pub use stops::stops;
+pub use text::texts as operator_texts;
 pub use walk::OperatorCount;

@@ -24,8 +24,12 @@ pub(crate) fn fill(module: &[u8], rows: &mut [InstructionRow]) -> Result<(), Pro
     }
 }
 
-/// See [`Profile::texts`](crate::Profile::texts).
-pub(crate) fn texts(module: &[u8], wanted: &[OrigOffset]) -> Result<Vec<String>, ProfileError> {
+/// The lines of a module's text that stand for the operators at these offsets, which ascend, with their indentation; empty where no operator
+/// is. O(size of the module).
+///
+/// # Errors
+/// If the module cannot be written as text.
+pub fn texts(module: &[u8], wanted: &[OrigOffset]) -> Result<Vec<String>, ProfileError> {
     let mut texts = vec![String::new(); wanted.len()];
     each_text(module, wanted, |i, text| texts[i] = text.to_owned())?;
     Ok(texts)

@@ -1,7 +1,9 @@
 //! Values of statements, execution by execution, and where they come from: the whole execution trace of a file.
 
+mod control;
 mod dependences;
 mod executions;
+mod results;
 mod statement;
 
 use afterimage_program::Program;
@@ -9,8 +11,10 @@ use afterimage_trace::TraceFile;
 use afterimage_wet::{EpochFileError, FileEpochs, TraceError, WholeTrace, fingerprint};
 
 pub use afterimage_wet::{Bits, Instance};
+pub use control::{Controller, Controllers};
 pub use dependences::{Dependence, Origin, dependences};
 pub use executions::{Execution, Executions};
+pub use results::{TypedValue, Types};
 pub use statement::{Kind, Operand, Statement};
 
 use crate::paths::{FileSegments, PathFileError, RecordedPath};

@@ -1,0 +1,347 @@
+//! `afterimage deps`
+
+use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
+use afterimage_present::{grouped, value_text};
+use afterimage_program::{Names, OperatorIndex, SourceMap};
+use afterimage_query::location::Occurrence;
+use afterimage_query::operator_texts;
+use afterimage_query::paths::Places;
+use afterimage_query::values::{
+    Controller, Controllers, Dependence, Execution, Instance, Origin, RecordedValues, Types,
+    dependences,
+};
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::arguments::ReportArguments;
+use crate::exit::Exit;
+use crate::lens::{Traced, traced};
+use crate::output::{harmless, write};
+use crate::places::{Site, executions, line_of, number, statements};
+
+/// Show what one execution of a statement depends on: who made its operands, who wrote what it reads, what let it run
+///
+/// An operand's maker is found through all copies: locals, the operand stack, arguments and results. What a load reads may come from several
+/// writers, byte by byte.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage deps app.aft --at parser.c:42#7
+  afterimage deps app.aft --at parse+0x2a#last
+  afterimage deps app.aft --at @0x1f3#1000 --data --format json")]
+pub(crate) struct Arguments {
+    /// The statement and which of its executions: file.c:42#K, func+0x2a#K, @0x1f3#last [default: the first]
+    #[arg(long, value_name = "PLACE#K")]
+    at: String,
+    /// Dependences on data only
+    #[arg(long, conflicts_with = "control")]
+    data: bool,
+    /// The dependence on control only
+    #[arg(long)]
+    control: bool,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let traced = traced(&arguments.report.file)?;
+    answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+/// What is known of the program, for telling where things are.
+struct Scene<'a> {
+    traced: &'a Traced,
+    names: &'a Names,
+    source: &'a SourceMap<'a>,
+    places: Places<'a>,
+    index: OperatorIndex<'a>,
+    types: &'a Types<'a>,
+}
+
+/// A dependence, told.
+struct Told {
+    role: String,
+    value: String,
+    from: String,
+    json: Value,
+}
+
+fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
+    let loaded = &traced.loaded;
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let types = Types::new(&loaded.program, &loaded.bytes);
+    let found = statements(traced, &names, &source, &types, &arguments.at)?;
+    let epochs = traced.epochs(&arguments.report.file)?;
+    let values = traced.values(&epochs)?;
+    let scene = Scene {
+        traced,
+        names: &names,
+        source: &source,
+        places: Places::new(&loaded.program, &loaded.bytes, &source),
+        index: OperatorIndex::new(&loaded.program, &loaded.bytes),
+        types: &types,
+    };
+    let controllers = Controllers::new(&loaded.program);
+    let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
+    let mut sections = Vec::new();
+    for site in &found.sites {
+        let (all, count) = executions(traced, &values, site)?;
+        let what = format!("the statement at @{}", site.offset);
+        let chosen = match number(which, count, &what) {
+            Ok(chosen) => chosen,
+            // Of a line's statements some may be executed less often.
+            Err(_) if found.sites.len() > 1 => continue,
+            Err(error) => return Err(error),
+        };
+        let Some(execution) = all.get(&values, chosen)? else {
+            continue;
+        };
+        sections.push(scene.section(arguments, &values, &controllers, site, &execution)?);
+    }
+    if sections.is_empty() {
+        bail!("no statement at {} was executed so often", arguments.at);
+    }
+    write(arguments.report.output.as_deref(), false, |out| {
+        match arguments.format {
+            Format::Text => {
+                for (i, (head, told, _)) in sections.iter().enumerate() {
+                    if i > 0 {
+                        writeln!(out)?;
+                    }
+                    writeln!(out, "{head}")?;
+                    let roles = told.iter().map(|told| told.role.len()).max().unwrap_or(0);
+                    let wide = told.iter().map(|told| told.value.len()).max().unwrap_or(0);
+                    for told in told {
+                        writeln!(
+                            out,
+                            "  {:<roles$}  {:<wide$}  ← {}",
+                            told.role, told.value, told.from
+                        )?;
+                    }
+                }
+            }
+            Format::Json => {
+                let all = sections.iter().map(|(_, _, json)| json.clone());
+                let all = json!({ "at": arguments.at, "statements": Vec::from_iter(all) });
+                serde_json::to_writer_pretty(&mut *out, &all)?;
+                writeln!(out)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+impl Scene<'_> {
+    fn section(
+        &self,
+        arguments: &Arguments,
+        values: &RecordedValues<'_>,
+        controllers: &Controllers<'_>,
+        site: &Site,
+        execution: &Execution,
+    ) -> Result<(String, Vec<Told>, Value)> {
+        let given = self.types.given(values, execution, site.op)?;
+        let shown = given.iter().map(|value| value_text(value.ty, value.bits));
+        let shown = Vec::from_iter(shown).join(", ");
+        let shown = match shown.is_empty() {
+            true => String::new(),
+            false => format!(" = {shown}"),
+        };
+        let head = format!(
+            "#{} t={}  {}{shown}",
+            grouped(execution.number),
+            grouped(execution.time),
+            self.operator(site.function, site.offset, &site.text)
+        );
+        let mut told = Vec::new();
+        if !arguments.control {
+            let operands = self
+                .types
+                .of(site.function, site.op)
+                .map(|(types, _)| types);
+            let mut operands = operands.unwrap_or_default().into_iter();
+            for dependence in dependences(values, execution)? {
+                let value = match (dependence.value, operands.next()) {
+                    (Some(bits), Some(ty)) => value_text(ty, bits),
+                    _ => String::new(),
+                };
+                told.push(self.data(values, &dependence, value)?);
+            }
+        }
+        if !arguments.data {
+            let controller = controllers.of_execution(values, execution)?;
+            told.push(self.control(values, site.function, controller)?);
+        }
+        let json = json!({
+            "function": self.names.function(site.function),
+            "offset": site.offset.0,
+            "operator": site.text,
+            "number": execution.number,
+            "time": execution.time,
+            "values": Vec::from_iter(given.iter().map(|value| value_text(value.ty, value.bits))),
+            "dependences": Vec::from_iter(told.iter().map(|told| told.json.clone())),
+        });
+        Ok((head, told, json))
+    }
+
+    fn operator(&self, function: FuncId, offset: OrigOffset, text: &str) -> String {
+        let line = line_of(&self.places, self.source, offset);
+        let line = match line.is_empty() {
+            true => String::new(),
+            false => format!("  {line}"),
+        };
+        let name = harmless(self.names.function(function));
+        format!("@{offset} {}{line}  in {name}", harmless(text))
+    }
+
+    /// An operator of an execution of a node: when, and which.
+    fn when(
+        &self,
+        values: &RecordedValues<'_>,
+        instance: Instance,
+        op: OpId,
+    ) -> Result<(u64, FuncId, OrigOffset, String)> {
+        let node = &values.path().nodes()[instance.node];
+        let function = self.traced.loaded.program.function(node.function);
+        let function = function.context("a function that the program does not have")?;
+        let block = function.block_of(op);
+        let position = node.blocks.iter().position(|&other| Some(other) == block);
+        let time = instance.time + position.unwrap_or(0) as u64;
+        let offset = self.index.offsets(function).get(op.as_u32() as usize);
+        let offset = *offset.context("an operator that the program does not have")?;
+        let texts = operator_texts(&self.traced.loaded.bytes, &[offset])?;
+        let text = texts.first().map_or("", |text| text.trim()).to_owned();
+        Ok((time, function.id, offset, text))
+    }
+
+    fn last_op(&self, function: FuncId, block: BlockId) -> Option<OpId> {
+        let function = self.traced.loaded.program.function(function)?;
+        let end = function.cfg.blocks.get(block)?.ops.end.as_u32();
+        Some(OpId::from_u32(end.checked_sub(1)?))
+    }
+
+    fn data(
+        &self,
+        values: &RecordedValues<'_>,
+        dependence: &Dependence,
+        value: String,
+    ) -> Result<Told> {
+        let role = match dependence.bytes {
+            0 => dependence.role.to_owned(),
+            bytes => format!("{} ({bytes} bytes)", dependence.role),
+        };
+        let plain = |from: &str| (from.to_owned(), json!({ "from": from }));
+        let (from, mut json) = match dependence.origin {
+            Origin::Constant => plain("constant"),
+            Origin::Zero => plain("a local that nothing wrote"),
+            Origin::Initial => plain("the module: nothing wrote it before"),
+            Origin::Caught { .. } => plain("a caught exception"),
+            Origin::Argument { index, .. } => {
+                plain(&format!("the host's call: argument {}", index + 1))
+            }
+            Origin::Host { call } => {
+                plain(&format!("the host: call {} of the guest", grouped(call)))
+            }
+            Origin::Returned { instance, index } => {
+                let call = values.host_call(instance)?;
+                let call = call.map_or(String::new(), |call| format!(" {}", grouped(call)));
+                let time = instance.time;
+                plain(&format!(
+                    "the host: result {} of call{call}, made in the node at t={}",
+                    index + 1,
+                    grouped(time)
+                ))
+            }
+            Origin::Operator { instance, op } => {
+                let (time, function, offset, text) = self.when(values, instance, op)?;
+                let from = format!(
+                    "t={}  {}",
+                    grouped(time),
+                    self.operator(function, offset, &text)
+                );
+                let json = json!({
+                    "from": "operator",
+                    "time": time,
+                    "function": self.names.function(function),
+                    "offset": offset.0,
+                    "operator": text,
+                });
+                (from, json)
+            }
+        };
+        json["role"] = json!(dependence.role);
+        if dependence.bytes > 0 {
+            json["bytes"] = json!(dependence.bytes);
+        }
+        if !value.is_empty() {
+            json["value"] = json!(value);
+        }
+        Ok(Told {
+            role,
+            value,
+            from,
+            json,
+        })
+    }
+
+    fn control(
+        &self,
+        values: &RecordedValues<'_>,
+        function: FuncId,
+        controller: Controller,
+    ) -> Result<Told> {
+        let told = |from: String, mut json: Value| {
+            json["role"] = json!("control");
+            Told {
+                role: "control".to_owned(),
+                value: String::new(),
+                from,
+                json,
+            }
+        };
+        let (time, function, block) = match controller {
+            Controller::Host => {
+                let from = "the host's call".to_owned();
+                return Ok(told(from, json!({ "from": "host" })));
+            }
+            Controller::Branch { time, block } => (time, function, Some(block)),
+            Controller::Call { time } => {
+                let caller = values.at(time)?.context("a call at no time")?;
+                let node = &values.path().nodes()[caller.node];
+                (time, node.function, node.blocks.last().copied())
+            }
+        };
+        let op = block.and_then(|block| self.last_op(function, block));
+        let (Some(op), Some(instance)) = (op, values.at(time)?) else {
+            return Ok(told(
+                format!("t={}", grouped(time)),
+                json!({ "time": time }),
+            ));
+        };
+        let (_, function, offset, text) = self.when(values, instance, op)?;
+        let from = format!(
+            "t={}  {}",
+            grouped(time),
+            self.operator(function, offset, &text)
+        );
+        let json = json!({
+            "from": match controller { Controller::Call { .. } => "call", _ => "branch" },
+            "time": time,
+            "function": self.names.function(function),
+            "offset": offset.0,
+            "operator": text,
+        });
+        Ok(told(from, json))
+    }
+}

@@ -1,0 +1,157 @@
+//! Statements at a place, for commands about values.
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_program::{Names, OperatorIndex, SourceMap};
+use afterimage_query::location::{Occurrence, Place};
+use afterimage_query::paths::Places;
+use afterimage_query::values::{Executions, RecordedValues, Types};
+use afterimage_query::{Resolver, Source, operator_texts};
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::lens::Traced;
+
+/// A statement of the program.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub function: FuncId,
+    pub op: OpId,
+    pub offset: OrigOffset,
+    /// The operator's text.
+    pub text: String,
+}
+
+/// What a user named: statements, and which execution.
+#[derive(Debug)]
+pub(crate) struct Sites {
+    pub sites: Vec<Site>,
+    pub occurrence: Option<Occurrence>,
+}
+
+/// The statements at a place: those of a source line, one operator, or the first of a function.
+pub(crate) fn statements<'a>(
+    traced: &'a Traced,
+    names: &'a Names,
+    source: &'a SourceMap<'a>,
+    types: &Types<'_>,
+    text: &str,
+) -> Result<Sites> {
+    let loaded = &traced.loaded;
+    let resolver = Resolver::new(&loaded.program, &loaded.bytes, names, source);
+    let resolved = resolver.location(text)?;
+    let statements = |function: FuncId, keep: &dyn Fn(OpId) -> bool| -> Vec<(FuncId, OpId)> {
+        let Some(ssa) = types.statements(function) else {
+            return Vec::new();
+        };
+        let all = ssa.statements.values();
+        let ops = all.map(|statement| statement.op).filter(|op| keep(*op));
+        ops.map(|op| (function, op)).collect()
+    };
+    let found: Vec<(FuncId, OpId)> = match resolved.place {
+        Place::Operator(function, op) => {
+            let here = statements(function, &|other| other == op);
+            if here.is_empty() {
+                let nearest = statements(function, &|other| other > op);
+                let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
+                let offset = nearest.first().and_then(|&(_, op)| {
+                    let function = loaded.program.function(function)?;
+                    index.offsets(function).get(op.as_u32() as usize).copied()
+                });
+                let hint = offset.map_or(String::new(), |offset| {
+                    format!("; the next statement is at @{offset}")
+                });
+                bail!("{text} only moves a value, or is a constant: it is no statement{hint}");
+            }
+            here
+        }
+        Place::Line(_, operators) => {
+            let mut found = Vec::new();
+            for (function, op) in operators {
+                found.extend(statements(function, &|other| other == op));
+            }
+            found
+        }
+        Place::Function(function) => {
+            if loaded.program.function(function).is_none() {
+                bail!(
+                    "{} is imported: it has no statements here",
+                    names.function(function)
+                );
+            }
+            statements(function, &|_| true)
+        }
+    };
+    if found.is_empty() {
+        bail!("there is no statement at {text}");
+    }
+    let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
+    let mut sites = Vec::new();
+    for (function, op) in found {
+        let defined = loaded.program.function(function);
+        let offset = defined.and_then(|f| index.offsets(f).get(op.as_u32() as usize).copied());
+        let offset = offset.ok_or_else(|| anyhow!("there is no statement at {text}"))?;
+        sites.push(Site {
+            function,
+            op,
+            offset,
+            text: String::new(),
+        });
+    }
+    sites.sort_by_key(|site| site.offset);
+    sites.dedup_by_key(|site| site.offset);
+    let offsets = Vec::from_iter(sites.iter().map(|site| site.offset));
+    let texts = operator_texts(&loaded.bytes, &offsets)?;
+    for (site, text) in sites.iter_mut().zip(texts) {
+        site.text = text.trim().to_owned();
+    }
+    let occurrence = resolved.occurrence;
+    Ok(Sites { sites, occurrence })
+}
+
+/// `file.c:42` of an operator, or nothing if it is not known.
+pub(crate) fn line_of(places: &Places<'_>, source: &dyn Source, offset: OrigOffset) -> String {
+    let Some(location) = source.locate(offset) else {
+        return String::new();
+    };
+    let file = places.file(location);
+    let short = file.rsplit('/').next().unwrap_or(file);
+    format!("{short}:{}", location.line)
+}
+
+/// The executions of a statement. The last one is not among them if the run ended before it.
+pub(crate) fn executions<'a>(
+    traced: &'a Traced,
+    values: &RecordedValues<'a>,
+    site: &Site,
+) -> Result<(Executions<'a>, u64)> {
+    let program = &traced.loaded.program;
+    let all = Executions::of(values, program, site.function, site.op)?;
+    let mut count = all.count();
+    if let Some(stop) = traced.stops.first()
+        && stop.function == site.function
+        && site.op >= stop.next
+        && count > 0
+        && all.by(traced.path.length().saturating_sub(1))? < count
+    {
+        let function = program.function(stop.function);
+        let block = function.and_then(|function| function.block_of(site.op));
+        if block == Some(stop.block) {
+            count -= 1;
+        }
+    }
+    Ok((all, count))
+}
+
+/// The number of an execution that a user names.
+pub(crate) fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
+    let number = match which {
+        Occurrence::Kth(number) => number,
+        Occurrence::Last => count,
+    };
+    (1..=count)
+        .contains(&number)
+        .then_some(number)
+        .with_context(|| match count {
+            0 => format!("{what} was never executed"),
+            _ => format!("{what} was executed {count} times: there is no execution {number}"),
+        })
+}

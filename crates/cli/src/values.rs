@@ -1,0 +1,391 @@
+//! `afterimage values`
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use afterimage_present::{grouped, type_text, value_text};
+use afterimage_query::location::{Occurrence, number};
+use afterimage_query::paths::Places;
+use afterimage_query::values::{Execution, Executions, RecordedValues, TypedValue, Types};
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::arguments::ReportArguments;
+use crate::exit::Exit;
+use crate::lens::{Traced, traced};
+use crate::output::{harmless, write};
+use crate::places::{Site, executions, line_of, statements};
+use crate::progress::Bar;
+
+/// Show the values that statements produced, execution by execution
+///
+/// A statement is an instruction that yields a value or has an effect. Shown are its result; of a store and of a write to a global what was
+/// written; of a branch what decided it; of a call what it returned. The recording's values are built first, if it has none.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage values app.aft --at parser.c:42
+  afterimage values app.aft --at parse+0x2a --instances 1000..1010
+  afterimage values app.aft --at parser.c:42#last
+  afterimage values app.aft --at @0x1f3 --instances t=123456
+  afterimage values app.aft --at @0x1f3 --histogram")]
+pub(crate) struct Arguments {
+    /// The place: file.c:42, func+0x2a, @0x1f3, or a function; #K or #last at its end is one execution
+    #[arg(long, value_name = "PLACE")]
+    at: String,
+    /// Which executions of each statement: A..B, last, or t=T for the first at block T or later [default: the first 10]
+    #[arg(long, value_name = "WHICH")]
+    instances: Option<String>,
+    /// Sum up the values instead: how many, different ones, smallest, largest
+    #[arg(long, conflicts_with = "histogram")]
+    stats: bool,
+    /// Count how often each value occurred instead, the most frequent first
+    #[arg(long)]
+    histogram: bool,
+    /// The most rows for each statement
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: u64,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Which executions are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    First,
+    Range(u64, u64),
+    One(Occurrence),
+    From(u64),
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let traced = traced(&arguments.report.file)?;
+    answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+fn which(text: &str) -> Result<Which> {
+    if text == "last" {
+        return Ok(Which::One(Occurrence::Last));
+    }
+    if let Some(time) = text.strip_prefix("t=").and_then(number) {
+        return Ok(Which::From(time));
+    }
+    let range = text
+        .split_once("..")
+        .map(|(from, to)| (number(from), number(to)));
+    match range {
+        Some((Some(from), Some(to))) if from > 0 && from <= to => Ok(Which::Range(from, to)),
+        None => match number(text) {
+            Some(one) if one > 0 => Ok(Which::One(Occurrence::Kth(one))),
+            _ => bail!("--instances {text}: write A..B, one number, last, or t=T"),
+        },
+        _ => bail!(
+            "--instances {text}: executions count from 1, and the second is not before the first"
+        ),
+    }
+}
+
+fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
+    let loaded = &traced.loaded;
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let types = Types::new(&loaded.program, &loaded.bytes);
+    let found = statements(traced, &names, &source, &types, &arguments.at)?;
+    let which = match (&arguments.instances, found.occurrence) {
+        (Some(_), Some(_)) => bail!(
+            "{} names one execution already; leave --instances out",
+            arguments.at
+        ),
+        (Some(text), None) => which(text)?,
+        (None, Some(occurrence)) => Which::One(occurrence),
+        (None, None) => Which::First,
+    };
+    let epochs = traced.epochs(&arguments.report.file)?;
+    let values = traced.values(&epochs)?;
+    let places = Places::new(&loaded.program, &loaded.bytes, &source);
+    let mut reports = Vec::new();
+    for site in &found.sites {
+        let (all, count) = executions(traced, &values, site)?;
+        let rows = rows(arguments, &values, &types, site, &all, count, which)?;
+        reports.push(Report {
+            site,
+            line: line_of(&places, &source, site.offset),
+            function: names.function(site.function).to_owned(),
+            count,
+            rows,
+        });
+    }
+    // Of many statements those that give nothing only take room.
+    if reports.len() > 1 {
+        reports.retain(|report| report.rows.gives || report.count == 0);
+    }
+    write(arguments.report.output.as_deref(), false, |out| {
+        match arguments.format {
+            Format::Text => text(out, &reports)?,
+            Format::Json => {
+                let all = Vec::from_iter(reports.iter().map(Report::json));
+                serde_json::to_writer_pretty(
+                    &mut *out,
+                    &json!({ "at": arguments.at, "statements": all }),
+                )?;
+                writeln!(out)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A statement and what is shown of it.
+struct Report<'a> {
+    site: &'a Site,
+    line: String,
+    function: String,
+    count: u64,
+    rows: Rows,
+}
+
+#[derive(Default)]
+struct Rows {
+    /// The statement gives values.
+    gives: bool,
+    /// Executions and their values.
+    shown: Vec<(Execution, Vec<TypedValue>)>,
+    /// How many executions there are besides.
+    more: u64,
+    /// How often each value occurred.
+    counted: Option<Vec<(TypedValue, u64)>>,
+    /// Only a summary of these is wanted.
+    stats: bool,
+}
+
+fn rows<'a>(
+    arguments: &Arguments,
+    values: &RecordedValues<'a>,
+    types: &Types<'_>,
+    site: &Site,
+    all: &Executions<'a>,
+    count: u64,
+    which: Which,
+) -> Result<Rows> {
+    let mut rows = Rows::default();
+    if count == 0 {
+        return Ok(rows);
+    }
+    let summed = arguments.stats || arguments.histogram;
+    let (first, last) = match which {
+        Which::First if summed => (1, count),
+        Which::First => (1, count.min(arguments.limit)),
+        Which::Range(first, _) if first > count => bail!(
+            "the statement at @{} was executed {} times: there is no execution {first}",
+            site.offset,
+            grouped(count)
+        ),
+        Which::Range(first, last) => (first, last.min(count)),
+        Which::One(occurrence) => {
+            let one = crate::places::number(
+                occurrence,
+                count,
+                &format!("the statement at @{}", site.offset),
+            )?;
+            (one, one)
+        }
+        Which::From(time) => {
+            let before = all.by(time.saturating_sub(1))?;
+            if before >= count {
+                bail!(
+                    "the statement at @{} is not executed at t={time} or later; its last execution is number {}",
+                    site.offset,
+                    grouped(count)
+                );
+            }
+            (before + 1, (before + arguments.limit).min(count))
+        }
+    };
+    rows.stats = arguments.stats;
+    let bar = Bar::start("computing values", Some(last - first + 1));
+    let progress = bar.progress();
+    let mut counted: BTreeMap<(u64, u64), (TypedValue, u64)> = BTreeMap::new();
+    for number in first..=last {
+        let Some(execution) = all.get(values, number)? else {
+            break;
+        };
+        let given = types.given(values, &execution, site.op)?;
+        rows.gives |= !given.is_empty();
+        if summed {
+            for value in given {
+                counted.entry(value.bits).or_insert((value, 0)).1 += 1;
+            }
+        } else {
+            rows.shown.push((execution, given));
+        }
+        if number.is_multiple_of(256) {
+            progress(number - first);
+        }
+    }
+    drop(bar);
+    if summed {
+        let mut counted = Vec::from_iter(counted.into_values());
+        if !arguments.stats {
+            counted.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+            rows.more = (counted.len() as u64).saturating_sub(arguments.limit);
+            counted.truncate(arguments.limit as usize);
+        }
+        rows.counted = Some(counted);
+    } else {
+        rows.more = count - (last - first + 1);
+    }
+    Ok(rows)
+}
+
+fn text(out: &mut dyn Write, reports: &[Report<'_>]) -> Result<()> {
+    for (i, report) in reports.iter().enumerate() {
+        if i > 0 {
+            writeln!(out)?;
+        }
+        let place = match report.line.is_empty() {
+            true => String::new(),
+            false => format!("  {}", report.line),
+        };
+        writeln!(
+            out,
+            "@{} {}{place}  in {}: executed {} times",
+            report.site.offset,
+            harmless(&report.site.text),
+            harmless(&report.function),
+            grouped(report.count)
+        )?;
+        let rows = &report.rows;
+        if let Some(counted) = &rows.counted {
+            summary(out, counted, rows)?;
+            continue;
+        }
+        for (execution, given) in &rows.shown {
+            let given = given.iter().map(|value| match value.role {
+                "" => value_text(value.ty, value.bits),
+                role => format!("{role} {}", value_text(value.ty, value.bits)),
+            });
+            let given = Vec::from_iter(given).join(", ");
+            writeln!(
+                out,
+                "{:>12}  t={:<14} {given}",
+                format!("#{}", grouped(execution.number)),
+                grouped(execution.time)
+            )?;
+        }
+        if rows.more > 0 {
+            writeln!(
+                out,
+                "{:>12}  {} more: --instances A..B, or --limit N",
+                "…",
+                grouped(rows.more)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn summary(out: &mut dyn Write, counted: &[(TypedValue, u64)], rows: &Rows) -> Result<()> {
+    let show = |value: &TypedValue| value_text(value.ty, value.bits);
+    if !rows.stats {
+        for (value, times) in counted {
+            writeln!(out, "{:>12} times  {}", grouped(*times), show(value))?;
+        }
+        if rows.more > 0 {
+            writeln!(
+                out,
+                "{:>12}  {} more values: --limit N",
+                "…",
+                grouped(rows.more)
+            )?;
+        }
+        return Ok(());
+    }
+    let order = |value: &TypedValue| signed(value);
+    let (smallest, largest) = (
+        counted
+            .iter()
+            .min_by(|a, b| order(&a.0).total_cmp(&order(&b.0))),
+        counted
+            .iter()
+            .max_by(|a, b| order(&a.0).total_cmp(&order(&b.0))),
+    );
+    let most = counted.iter().max_by_key(|(_, times)| *times);
+    if let (Some(smallest), Some(largest), Some(most)) = (smallest, largest, most) {
+        writeln!(
+            out,
+            "    {} different values, from {} to {}; most often {} ({} times)",
+            grouped(counted.len() as u64),
+            show(&smallest.0),
+            show(&largest.0),
+            show(&most.0),
+            grouped(most.1)
+        )?;
+    }
+    Ok(())
+}
+
+/// For comparing values of one type. Whole numbers of 64 bits that differ in their last bits only compare as equal: both are then shown right.
+fn signed(value: &TypedValue) -> f64 {
+    let low = value.bits.0;
+    match type_text(value.ty) {
+        "i32" => f64::from(low as u32 as i32),
+        "f32" => f64::from(f32::from_bits(low as u32)),
+        "f64" => f64::from_bits(low),
+        _ => low as i64 as f64,
+    }
+}
+
+impl Report<'_> {
+    fn json(&self) -> Value {
+        let value = |value: &TypedValue| {
+            let bits = match type_text(value.ty) {
+                "v128" => format!("0x{:016x}{:016x}", value.bits.1, value.bits.0),
+                _ => format!("0x{:x}", value.bits.0),
+            };
+            json!({
+                "role": value.role,
+                "type": type_text(value.ty),
+                "bits": bits,
+                "text": value_text(value.ty, value.bits),
+            })
+        };
+        let mut report = json!({
+            "function": self.function,
+            "offset": self.site.offset.0,
+            "operator": self.site.text,
+            "line": self.line,
+            "executions": self.count,
+        });
+        match &self.rows.counted {
+            Some(counted) => {
+                let counts = counted
+                    .iter()
+                    .map(|(found, times)| json!({ "value": value(found), "times": times }));
+                report["counts"] = counts.collect();
+                report["more"] = json!(self.rows.more);
+            }
+            None => {
+                let shown = self.rows.shown.iter().map(|(execution, given)| {
+                    json!({
+                        "number": execution.number,
+                        "time": execution.time,
+                        "values": Vec::from_iter(given.iter().map(value)),
+                    })
+                });
+                report["instances"] = shown.collect();
+                report["more"] = json!(self.rows.more);
+            }
+        }
+        report
+    }
+}

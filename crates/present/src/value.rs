@@ -1,0 +1,75 @@
+//! Values as text.
+
+use wasmparser::ValType;
+
+/// From this size on, hexadecimal digits stand beside the decimal ones.
+const LARGE: u64 = 4096;
+
+/// A value of WebAssembly as text: whole numbers signed, with their hexadecimal digits if they are large; floats as they are written in
+/// Rust, NaNs with their bits; vectors as hexadecimal digits.
+pub fn value_text(ty: ValType, (low, high): (u64, u64)) -> String {
+    match ty {
+        ValType::I32 => whole(i64::from(low as u32 as i32), u64::from(low as u32)),
+        ValType::I64 => whole(low as i64, low),
+        ValType::F32 => {
+            let value = f32::from_bits(low as u32);
+            match value.is_nan() {
+                true => format!("NaN (0x{low:08x})"),
+                false => format!("{value:?}"),
+            }
+        }
+        ValType::F64 => {
+            let value = f64::from_bits(low);
+            match value.is_nan() {
+                true => format!("NaN (0x{low:016x})"),
+                false => format!("{value:?}"),
+            }
+        }
+        ValType::V128 => format!("0x{high:016x}{low:016x}"),
+        ValType::Ref(_) => match low.checked_sub(1) {
+            None => "null".to_owned(),
+            Some(reference) => format!("reference {reference}"),
+        },
+    }
+}
+
+fn whole(signed: i64, bits: u64) -> String {
+    if signed.unsigned_abs() < LARGE {
+        signed.to_string()
+    } else {
+        format!("{signed} (0x{bits:x})")
+    }
+}
+
+/// The name of a type.
+pub fn type_text(ty: ValType) -> &'static str {
+    match ty {
+        ValType::I32 => "i32",
+        ValType::I64 => "i64",
+        ValType::F32 => "f32",
+        ValType::F64 => "f64",
+        ValType::V128 => "v128",
+        ValType::Ref(_) => "ref",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_told_by_their_type() {
+        let text = |ty, low| value_text(ty, (low, 0));
+        assert_eq!(text(ValType::I32, 0xffff_ffff), "-1");
+        assert_eq!(text(ValType::I32, 0x8000_0000), "-2147483648 (0x80000000)");
+        assert_eq!(text(ValType::I64, 4096), "4096 (0x1000)");
+        assert_eq!(text(ValType::F32, u64::from(1.5f32.to_bits())), "1.5");
+        assert_eq!(
+            text(ValType::F64, f64::NAN.to_bits()),
+            "NaN (0x7ff8000000000000)"
+        );
+        assert_eq!(text(ValType::F64, (-0.0f64).to_bits()), "-0.0");
+        let vector = value_text(ValType::V128, (1, 2));
+        assert_eq!(vector, "0x00000000000000020000000000000001");
+    }
+}

@@ -1,0 +1,144 @@
+//! Direct control dependences: which predicate let a statement's execution happen.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use afterimage_graph::{ControlDependence, PostDominatorTree};
+use afterimage_ids::{BlockId, FuncId, NodeId};
+use afterimage_program::{Cfg, Program};
+
+use super::{Execution, RecordedValues, ValuesError};
+
+/// What let a block be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Controller {
+    /// A branch of the same activation: the block that it ends, when that was executed.
+    Branch {
+        /// The time of the block.
+        time: u64,
+        /// The block.
+        block: BlockId,
+    },
+    /// The call that began the activation: the time of the calling block.
+    Call {
+        /// The time.
+        time: u64,
+    },
+    /// The host, which began the activation.
+    Host,
+}
+
+/// Finds control dependences. Those of a function are computed when it is first asked about.
+///
+/// A block depends on an edge if it post-dominates the edge's target and does not strictly post-dominate its source (Ferrante,
+/// Ottenstein and Warren 1987); loops without exit are given one, traps are none, and a call is a predicate only if an exception may leave it. Of the
+/// executions of such edges the last one before holds. A block that depends on no edge depends on the call of its activation.
+pub struct Controllers<'a> {
+    program: &'a Program,
+    known: RefCell<HashMap<FuncId, Rc<ControlDependence>>>,
+}
+
+impl<'a> Controllers<'a> {
+    /// Those of a program.
+    pub fn new(program: &'a Program) -> Self {
+        Self {
+            program,
+            known: RefCell::default(),
+        }
+    }
+
+    fn of(&self, function: FuncId, cfg: &Cfg) -> Rc<ControlDependence> {
+        if let Some(known) = self.known.borrow().get(&function) {
+            return Rc::clone(known);
+        }
+        let post_dominators = PostDominatorTree::compute(&cfg.graph);
+        let found = Rc::new(ControlDependence::compute(&cfg.graph, &post_dominators));
+        self.known.borrow_mut().insert(function, Rc::clone(&found));
+        found
+    }
+
+    /// What let an execution happen. Looks back through the activation: O(nodes of it that were executed since).
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn of_execution(
+        &self,
+        values: &RecordedValues<'_>,
+        execution: &Execution,
+    ) -> Result<Controller, ValuesError> {
+        let path = values.path();
+        let blocks = |node: NodeId| &path.nodes()[node].blocks;
+        let instance = execution.instance;
+        let function = path.nodes()[instance.node].function;
+        let mut cursor = path.cursor();
+        cursor.seek(instance.time).map_err(ValuesError::Path)?;
+        let position = (execution.time - instance.time) as usize;
+        let of = &blocks(instance.node)[..=position];
+        let (Some((&block, before)), Some(code)) =
+            (of.split_last(), self.program.function(function))
+        else {
+            return Ok(Controller::Host);
+        };
+        let cfg = &code.cfg;
+        let dependence = self.of(function, cfg);
+        let controllers = dependence.controllers(block);
+        // Whether going from a block to another one is among the edges that control. Vertices that dispatch exceptions execute nothing.
+        let decides = |from: BlockId, to: BlockId| {
+            let mut edges = controllers.iter();
+            edges.any(|&edge| cfg.graph.from(edge) == from && reaches(cfg, cfg.graph.to(edge), to))
+        };
+        let mut follower = block;
+        let mut part = before;
+        let mut start = instance.time;
+        if controllers.is_empty() {
+            part = &[];
+        }
+        loop {
+            for (i, &candidate) in part.iter().enumerate().rev() {
+                if decides(candidate, follower) {
+                    let time = start + i as u64;
+                    let block = candidate;
+                    return Ok(Controller::Branch { time, block });
+                }
+                follower = candidate;
+            }
+            let previous = cursor.previous_in_activation();
+            let Some(visit) = previous.map_err(ValuesError::Path)? else {
+                break;
+            };
+            part = match controllers.is_empty() {
+                true => &[],
+                false => blocks(visit.node),
+            };
+            start = visit.start;
+        }
+        if cursor.depth() <= 1 {
+            return Ok(Controller::Host);
+        }
+        let caller = cursor.previous().map_err(ValuesError::Path)?;
+        Ok(caller.map_or(Controller::Host, |visit| Controller::Call {
+            time: visit.last(),
+        }))
+    }
+}
+
+/// Whether a vertex is a block, or leads to it through vertices that execute nothing.
+fn reaches(cfg: &Cfg, from: BlockId, to: BlockId) -> bool {
+    let mut seen = Vec::new();
+    let mut work = vec![from];
+    while let Some(v) = work.pop() {
+        if v == to {
+            return true;
+        }
+        let dispatches = matches!(
+            cfg.blocks[v].kind,
+            afterimage_program::BlockKind::Dispatch(_)
+        );
+        if dispatches && !seen.contains(&v) {
+            seen.push(v);
+            work.extend(cfg.graph.successors(v));
+        }
+    }
+    false
+}
