@@ -132,12 +132,8 @@ impl Compiler<'_> {
         let Some(&edge) = ways.first() else {
             return Some(());
         };
-        if to.is_none() {
-            let results = self.program.types.get(body.function.ty)?.results.len() as u32;
-            let base = self.height.checked_sub(results)?;
-            let values = (base..self.height).map(|slot| self.read_slot(slot));
-            self.end = NodeEnd::Return(values.collect());
-        } else if let Some(carried) = body.slots.carried.get(&edge)
+        // A branch drops what is between its label's height and what it carries, also on the way out.
+        if let Some(carried) = body.slots.carried.get(&edge)
             && let CarriedFrom::Slots(from) = carried.source
         {
             for i in 0..carried.count {
@@ -145,6 +141,12 @@ impl Compiler<'_> {
                 self.write_slot(carried.base + i, value);
             }
             self.height = carried.base + carried.count;
+        }
+        if to.is_none() {
+            let results = self.program.types.get(body.function.ty)?.results.len() as u32;
+            let base = self.height.checked_sub(results)?;
+            let values = (base..self.height).map(|slot| self.read_slot(slot));
+            self.end = NodeEnd::Return(values.collect());
         }
         Some(())
     }
@@ -322,12 +324,7 @@ impl Compiler<'_> {
 }
 
 /// The variables that are read, ascending.
-fn inputs(
-    variables: u32,
-    insts: &[Inst],
-    outputs: &[(u32, Register)],
-    end: &NodeEnd,
-) -> Vec<u32> {
+fn inputs(variables: u32, insts: &[Inst], outputs: &[(u32, Register)], end: &NodeEnd) -> Vec<u32> {
     let mut inputs = Vec::new();
     for inst in insts {
         inputs.extend_from_slice(&[inst.a, inst.b, inst.c][..inst.code.operands()]);

@@ -529,6 +529,15 @@ pub const CASES: &[Case] = &[
           (func $dead (result i32)
             (block $b (br $b) (drop (i32.const 1)) (unreachable))
             (return (i32.const 8)) (i32.const 9))
+          ;; Branches drop what is above their labels, also where these end with the function.
+          (func $dropped (result i32)
+            (i32.const 10) (block (i32.const 11) (i64.const 12) (br 0)))
+          (func $dropped_if (param $n i32) (result i32)
+            (i32.const 20)
+            (block (result i32) (i32.const 21) (i32.const 22) (br_if 0 (local.get $n)) (drop))
+            (drop))
+          (func $dropped_by_a_table (param $n i32) (result i32)
+            (i32.const 30) (block (i32.const 31) (br_table 0 0 (local.get $n))))
           (func $early (param $n i32) (result i32 i64)
             (i32.const 1) (i64.const 2)
             (br_if 0 (i32.const 3) (i64.const 4) (i32.and (local.get $n) (i32.const 1)))
@@ -553,6 +562,10 @@ pub const CASES: &[Case] = &[
               (br_if $l (i32.lt_u (local.get $i) (local.get $n))))
             (call $triple) (drop) (drop) (drop)
             (call $under (local.get $n)) (drop) (i32.add) (drop)
+            (call $dropped) (call $dropped_if (local.get $n)) (i32.mul)
+            (call $dropped_if (i32.const 0)) (i32.add)
+            (call $dropped_by_a_table (local.get $n)) (i32.mul)
+            (i64.extend_i32_s) (i64.add (local.get $s)) (local.set $s)
             (drop (call $dead))
             (call $count (local.get $n) (local.get $s))))"#,
     },
