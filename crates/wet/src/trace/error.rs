@@ -27,9 +27,13 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     #[error("the whole execution trace is damaged: it names {0}")]
     Damaged(&'static str),
     /// Nothing is stored of this time.
-    #[error("block {time} is outside of what the whole execution trace holds")]
+    #[error("values were kept from t={first} to t={last} only, and this needs one of t={time}")]
     Outside {
         /// The block.
         time: u64,
+        /// The first block of which values are stored.
+        first: u64,
+        /// The last one.
+        last: u64,
     },
 }

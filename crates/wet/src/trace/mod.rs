@@ -246,7 +246,11 @@ where
         let before = self.epochs.before();
         let after = before.partition_point(|&before| before < time);
         if after == 0 || time > self.epochs.end() {
-            return Err(TraceError::Outside { time });
+            return Err(TraceError::Outside {
+                time,
+                first: before.first().map_or(0, |before| before + 1),
+                last: self.epochs.end(),
+            });
         }
         let epoch = self.epochs.load(after - 1).map_err(TraceError::Epoch)?;
         Ok((after - 1, epoch))
