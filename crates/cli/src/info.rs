@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use afterimage_present::grouped;
 use afterimage_query::paths::recorded_path;
+use afterimage_query::values::recorded_epochs;
 use afterimage_trace::{Frame, Kind, TraceFile};
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -60,6 +62,8 @@ struct Document {
     path_words: bool,
     /// The whole path of the run, if it was built.
     path: Option<PathRow>,
+    /// Its values, if they were built.
+    values: Option<ValuesRow>,
     length: u64,
     ignored_bytes: u64,
     sections: Vec<SectionRow>,
@@ -73,6 +77,30 @@ struct FrameRow {
     location: Option<String>,
     /// How many activations in a row stand there.
     times: usize,
+}
+
+#[derive(Serialize)]
+struct ValuesRow {
+    /// The first block of which values are kept.
+    first: u64,
+    /// The last one.
+    last: u64,
+    /// Executed statements.
+    statements: u64,
+    epochs: u64,
+    /// With their index, as they are in the file.
+    stored_bytes: u64,
+    bytes_per_statement: Option<f64>,
+    /// What takes how much, before chunks are packed.
+    parts: Vec<PartRow>,
+}
+
+#[derive(Serialize)]
+struct PartRow {
+    what: &'static str,
+    /// How many of them there are.
+    numbers: u64,
+    bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -151,6 +179,8 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
     let path = path(file, loaded)?;
     let counts = file.counts()?.map(|_| "counts");
     let lenses = counts.into_iter().chain(path.as_ref().map(|_| "paths"));
+    let values = values(file, loaded)?;
+    let lenses = lenses.chain(values.as_ref().map(|_| "full"));
     Ok(Document {
         schema: "afterimage/info/1",
         program: meta.program_name,
@@ -175,6 +205,7 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
         lenses: lenses.collect(),
         path_words: file.last_begun(Kind::PATH_WORDS).is_some(),
         path,
+        values,
         length: file.length(),
         ignored_bytes: file.ignored_bytes(),
         sections,
@@ -200,6 +231,70 @@ fn path(file: &TraceFile, loaded: &Loaded) -> Result<Option<PathRow>> {
         recorded_bits_per_block: each(directory.bits as f64),
         left_out: directory.left_out.clone(),
     }))
+}
+
+fn values(file: &TraceFile, loaded: &Loaded) -> Result<Option<ValuesRow>> {
+    let Some(path) = recorded_path(file, &loaded.program)? else {
+        return Ok(None);
+    };
+    let Some(epochs) = recorded_epochs(file, &path)? else {
+        return Ok(None);
+    };
+    let index = epochs.index();
+    let stored = |kind| file.last(kind).map_or(0, |section| section.stored());
+    let stored_bytes = stored(Kind::VALUES) + stored(Kind::VALUES_INDEX);
+    let sizes = index.sizes;
+    let part = |what, (bytes, numbers)| PartRow {
+        what,
+        numbers,
+        bytes,
+    };
+    Ok(Some(ValuesRow {
+        first: index.first,
+        last: index.length,
+        statements: index.statements,
+        epochs: index.epochs.len() as u64,
+        stored_bytes,
+        bytes_per_statement: (index.statements > 0)
+            .then(|| stored_bytes as f64 / index.statements as f64),
+        parts: vec![
+            part("labels: who wrote what is read", sizes.labels),
+            part("labels: who wrote variables long before", sizes.far),
+            part("values that are kept", sizes.values),
+            part("runs of bytes that memory copies copied", sizes.copies),
+            part("directories", (sizes.directory, 0)),
+        ],
+    }))
+}
+
+fn values_text(out: &mut dyn Write, values: &ValuesRow, sizes: bool) -> Result<()> {
+    let each = values.bytes_per_statement;
+    let each = each.map_or(String::new(), |each| {
+        format!(", {} bytes each", significant(each))
+    });
+    writeln!(
+        out,
+        "values    {} from t={} to t={} in {}: {}{each}",
+        counted(values.statements, "executed statement"),
+        grouped(values.first),
+        grouped(values.last),
+        counted(values.epochs, "epoch"),
+        bytes(values.stored_bytes),
+    )?;
+    if sizes {
+        for part in &values.parts {
+            let bits = match part.numbers {
+                0 => String::new(),
+                numbers => format!(
+                    "; {} numbers, {} bits each",
+                    grouped(numbers),
+                    significant(8.0 * part.bytes as f64 / numbers as f64)
+                ),
+            };
+            writeln!(out, "          {}: {}{bits}", part.what, bytes(part.bytes))?;
+        }
+    }
+    Ok(())
 }
 
 fn path_text(out: &mut dyn Write, path: &PathRow) -> Result<()> {
@@ -300,6 +395,9 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
     writeln!(out, "lenses    {lenses}")?;
     if let Some(path) = &d.path {
         path_text(out, path)?;
+    }
+    if let Some(values) = &d.values {
+        values_text(out, values, sizes)?;
     }
     writeln!(out, "size      {}", bytes(d.length))?;
     if d.ignored_bytes > 0 {

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use afterimage_placement::block_counts;
+use afterimage_present::grouped;
 use afterimage_query::paths::{PathReport, verify_path};
+use afterimage_query::values::verify_values;
 use afterimage_record::{Cache, RecordError, check};
 use afterimage_trace::Rule;
 use anyhow::{Context, Result};
@@ -21,7 +23,7 @@ use crate::record::counted;
 /// Exits with 1 if something does not hold.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Read the file only; do not re-execute the recording
+    /// Read the file only; neither re-execute the recording nor follow its values
     #[arg(long)]
     no_execute: bool,
     /// The format of the report
@@ -50,6 +52,8 @@ struct Document {
     ignored_bytes: u64,
     /// What was checked of the path, if there is one.
     path: Option<PathRow>,
+    /// What was checked of the values, if there are any.
+    values: Option<ValuesRow>,
     /// `null`: not tried.
     repeats: Option<bool>,
     /// Why it cannot be tried.
@@ -69,6 +73,13 @@ struct PathRow {
     counts: bool,
     /// It was compared with the recorded end.
     end: bool,
+}
+
+#[derive(Serialize)]
+struct ValuesRow {
+    statements: u64,
+    first: u64,
+    last: u64,
 }
 
 impl From<&PathReport> for PathRow {
@@ -91,7 +102,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let torn = |rule| !report.ended && matches!(rule, Rule::Complete | Rule::Tail);
     let found = report.findings.iter().filter(|found| !torn(found.rule));
     let mut findings: Vec<String> = found.map(ToString::to_string).collect();
-    let (mut repeats, mut obstacle, mut path) = (None, None, None);
+    let (mut repeats, mut obstacle, mut path, mut values) = (None, None, None, None);
     if findings.is_empty() {
         let loaded = input::recorded_program(&arguments.file, &file)?;
         if let Some(lens) = file
@@ -104,6 +115,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         if let Some(found) = verify_path(&file, &loaded.program, &loaded.bytes) {
             findings.extend(found.findings.iter().map(ToString::to_string));
             path = Some(PathRow::from(&found));
+        }
+        if findings.is_empty() && !arguments.no_execute {
+            let bar = Bar::start(
+                "following the values",
+                path.as_ref().map(|path| path.blocks),
+            );
+            let progress = bar.progress();
+            let found = verify_values(&file, &loaded.program, &loaded.bytes, |time| progress(time));
+            drop(bar);
+            if let Some(found) = found {
+                findings.extend(found.findings);
+                values = Some(ValuesRow {
+                    statements: found.statements,
+                    first: found.first,
+                    last: found.last,
+                });
+            }
         }
         if report.ended && !arguments.no_execute {
             let bar = Bar::start("re-executing", Some(report.events));
@@ -146,6 +174,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         ended: report.ended,
         ignored_bytes: file.ignored_bytes(),
         path,
+        values,
         repeats,
         obstacle,
         findings,
@@ -207,6 +236,17 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
     writeln!(out, "{verdict}: {bytes}, {chunks} in {sections}, {events}")?;
     if let Some(path) = &d.path {
         path_text(out, path)?;
+    }
+    if let Some(values) = &d.values
+        && d.sound
+    {
+        writeln!(
+            out,
+            "values of {} from t={} to t={}: the same when the run is followed again, without the engine",
+            counted(values.statements, "executed statement"),
+            grouped(values.first),
+            grouped(values.last)
+        )?;
     }
     match (d.ended, d.repeats) {
         (false, _) => {

@@ -131,9 +131,17 @@ impl FileEpochs {
         &self.index
     }
 
-    fn read(&self, position: usize) -> Result<Epoch, EpochFileError> {
+    /// The coded form of an epoch, by its position.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn bytes(&self, position: usize) -> Result<Vec<u8>, EpochFileError> {
         let mut section = self.file.last(Kind::VALUES).ok_or(EpochFileError::Index)?;
-        let (_, count) = self.index.epochs[position];
+        let (_, count) = *self
+            .index
+            .epochs
+            .get(position)
+            .ok_or(EpochFileError::Index)?;
         let first = self.chunks[position] as usize;
         let mut bytes = Vec::new();
         for chunk in first..first + count as usize {
@@ -143,7 +151,7 @@ impl FileEpochs {
             }
             bytes.extend_from_slice(section.bytes());
         }
-        Ok(Epoch::open(bytes)?)
+        Ok(bytes)
     }
 }
 
@@ -163,7 +171,7 @@ impl Epochs for FileEpochs {
         if let Some(epoch) = cell.get() {
             return Ok(epoch);
         }
-        let epoch = self.read(position)?;
+        let epoch = Epoch::open(self.bytes(position)?)?;
         Ok(cell.get_or_init(|| epoch))
     }
 

@@ -5,6 +5,7 @@ mod dependences;
 mod executions;
 mod results;
 mod statement;
+mod verify;
 
 use afterimage_program::Program;
 use afterimage_trace::TraceFile;
@@ -16,6 +17,7 @@ pub use dependences::{Dependence, Origin, dependences};
 pub use executions::{Execution, Executions};
 pub use results::{TypedValue, Types};
 pub use statement::{Kind, Operand, Statement};
+pub use verify::{ValuesReport, verify_values};
 
 use crate::paths::{FileSegments, PathFileError, RecordedPath};
 
