@@ -2,7 +2,7 @@
 
 use wasmparser::{ExternalKind, Parser, Payload};
 
-/// The id of the section of exports, and of the one behind it.
+/// The id of the section of exports.
 const EXPORTS: u8 = 7;
 
 /// The module, with its memories, tables and globals exported besides.
@@ -20,14 +20,14 @@ pub fn export_all(bytes: &[u8]) -> Vec<u8> {
                 count = section.count();
                 // The entries follow their number.
                 let range = section.range();
-                let whole = &bytes[range.start as usize..range.end as usize];
+                let whole = &bytes[range];
                 let digits = whole.iter().take_while(|byte| **byte >= 0x80).count() + 1;
                 entries = whole[digits..].to_vec();
             }
             _ => {}
         }
         if let Some((id, range)) = payload.as_section() {
-            sections.push((id, bytes[range.start as usize..range.end as usize].to_vec()));
+            sections.push((id, bytes[range].to_vec()));
         }
     }
     let kinds = [

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use afterimage_program::Program;
-use afterimage_record::{Command, Interrupt, RecordError, RecordOptions};
+use afterimage_record::{Command, HostFunction, Interrupt, RecordError, RecordOptions};
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
-use afterimage_trace::Ending;
+use afterimage_trace::{Ending, RawValue};
 use wasmparser::ValType;
 
 use crate::exported::export_all;
@@ -129,6 +129,42 @@ fn modules_that_may_run_for_ever() {
     };
     modules(600_000..600_000 + seeds(40), &config, &options, &mut seen);
     assert!(seen.contains_key("interrupted"), "{seen:?}");
+}
+
+/// What [`afterimage_testkit::modules::IMPORTS`] lists.
+fn host() -> Vec<HostFunction> {
+    let mut given = 0;
+    vec![
+        HostFunction::new("env", "nothing", |_, _| Ok(Vec::new())),
+        HostFunction::new("env", "take", |_, _| Ok(Vec::new())),
+        HostFunction::new("env", "give", move |_, _| {
+            given += 1;
+            Ok(vec![RawValue::I32(given)])
+        }),
+        HostFunction::new("env", "twist", |_, args| {
+            let [RawValue::I64(a), RawValue::I32(b)] = *args else {
+                return Err("other arguments".to_owned());
+            };
+            Ok(vec![RawValue::I32(a as i32), RawValue::I64(!i64::from(b))])
+        }),
+    ]
+}
+
+#[test]
+fn modules_that_call_the_host() {
+    let mut seen = Seen::new();
+    let config = ModuleConfig {
+        traps: false,
+        imports: true,
+        max_instructions: 400,
+        ..ModuleConfig::default()
+    };
+    let options = RecordOptions {
+        functions: host(),
+        ..quiet()
+    };
+    modules(900_000..900_000 + seeds(60), &config, &options, &mut seen);
+    assert!(seen["returned"] > 15, "{seen:?}");
 }
 
 /// Every way to end, from wherever some program stands when its fuel is used up.
