@@ -1,0 +1,408 @@
+//! From what the machine tells to steps.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use afterimage_ids::{FuncId, NodeId, OpId};
+use afterimage_machine::{
+    Code, GlobalBits, NodeCode, NodeEnd, Observer, Range, StoppedBefore, Trap,
+};
+use afterimage_program::Program;
+use wasmparser::ValType;
+
+use super::plan::{Item, Kind, Plan};
+use super::step::overlap;
+use super::{Level, Step, Value, Wanted, What};
+
+/// An access of the node that is executed.
+#[derive(Clone, Copy, Debug)]
+enum Reference {
+    Read(Range),
+    Write(Range),
+    Copy(Range, Range),
+}
+
+/// A call that a node ends with.
+#[derive(Clone, Copy, Debug)]
+struct Site {
+    function: FuncId,
+    op: Option<OpId>,
+    time: u64,
+}
+
+/// Makes steps of what the machine tells of one node after the other.
+pub(super) struct Collector<'a> {
+    program: &'a Program,
+    pub wanted: Wanted,
+    pub steps: VecDeque<Step>,
+    /// The node that is executed.
+    plan: Rc<Plan>,
+    function: FuncId,
+    start: u64,
+    stopped: Option<StoppedBefore>,
+    /// What it accessed so far, by instruction.
+    references: Vec<(usize, Reference)>,
+    /// What it ends with, if that may still trap or call.
+    last: Option<Site>,
+    /// The import that is called, and where.
+    host: Option<(FuncId, Site)>,
+}
+
+impl<'a> Collector<'a> {
+    pub fn new(program: &'a Program, wanted: Wanted) -> Self {
+        Self {
+            program,
+            wanted,
+            steps: VecDeque::new(),
+            plan: Rc::default(),
+            function: FuncId::from_u32(0),
+            start: 0,
+            stopped: None,
+            references: Vec::new(),
+            last: None,
+            host: None,
+        }
+    }
+
+    /// A node is about to be executed.
+    pub fn begin(
+        &mut self,
+        plan: Rc<Plan>,
+        function: FuncId,
+        start: u64,
+        stopped: Option<StoppedBefore>,
+    ) {
+        self.plan = plan;
+        self.function = function;
+        self.start = start;
+        self.stopped = stopped;
+        self.references.clear();
+        self.last = None;
+    }
+
+    /// The run ended in the node.
+    pub fn trapped(&mut self, trap: Trap) {
+        if let (Some(Site { function, op, time }), Level::Statement) =
+            (self.last, self.wanted.level)
+        {
+            self.push(time, function, op, What::Trap(trap));
+        }
+    }
+
+    fn push(&mut self, time: u64, function: FuncId, op: Option<OpId>, what: What) {
+        let wanted = &self.wanted;
+        let fits = wanted.window.first <= time
+            && time <= wanted.window.last
+            && wanted.function.is_none_or(|wanted| wanted == function)
+            && wanted.range.is_none_or(|range| what.touches(range));
+        if fits {
+            self.steps.push_back(Step {
+                time,
+                function,
+                op,
+                what,
+            });
+        }
+    }
+
+    /// Whether an access is of interest.
+    fn is_wanted(&self, range: Range) -> bool {
+        self.wanted
+            .range
+            .is_none_or(|wanted| overlap(wanted, range))
+    }
+
+    fn item(&mut self, item: &Item, what: What) {
+        let time = self.start + u64::from(item.block);
+        self.push(time, self.function, Some(item.op), what);
+    }
+
+    fn types_of(&self, function: FuncId) -> Option<(&'a [ValType], &'a [ValType])> {
+        let ty = match self.program.function(function) {
+            Some(function) => function.ty,
+            None => self.program.imports.get(function.as_u32() as usize)?.ty,
+        };
+        let ty = self.program.types.get(ty)?;
+        Some((&ty.params, &ty.results))
+    }
+
+    /// The first `executed` instructions of a node are done.
+    fn instructions_done(&mut self, code: &NodeCode, executed: usize, bank: Bank<'_>) {
+        let plan = Rc::clone(&self.plan);
+        match self.wanted.level {
+            Level::Memory => self.memory_done(&plan, code, bank),
+            Level::Statement => self.statements_done(&plan, code, executed, bank),
+        }
+    }
+
+    fn memory_done(&mut self, plan: &Plan, code: &NodeCode, bank: Bank<'_>) {
+        for at in 0..self.references.len() {
+            let (inst, reference) = self.references[at];
+            let item = &plan.items[plan.of_inst[inst] as usize];
+            self.item(item, accessed(code, inst, reference, item, bank));
+        }
+        let last = plan.items.last();
+        if let Some(item) = last.filter(|item| item.kind == Kind::Call) {
+            self.last = Some(self.site(item));
+        }
+    }
+
+    fn statements_done(&mut self, plan: &Plan, code: &NodeCode, executed: usize, bank: Bank<'_>) {
+        let mut reference = 0;
+        let returns = matches!(code.end, NodeEnd::Return(_));
+        for (at, item) in plan.items.iter().enumerate() {
+            if self
+                .stopped
+                .is_some_and(|stopped| self.is_behind(stopped, item))
+            {
+                break;
+            }
+            let what = match item.kind {
+                Kind::Inst(inst) if inst >= executed => {
+                    self.last = Some(self.site(item));
+                    break;
+                }
+                Kind::Inst(inst) => match self.references.get(reference) {
+                    Some(&(of, found)) if of == inst => {
+                        reference += 1;
+                        accessed(code, inst, found, item, bank)
+                    }
+                    _ => computed(code, inst, item, bank),
+                },
+                // It is told as the return.
+                Kind::Jump if returns && at + 1 == plan.items.len() => continue,
+                Kind::Jump => What::Jump,
+                Kind::Call | Kind::Unreachable => {
+                    self.last = Some(self.site(item));
+                    continue;
+                }
+                Kind::Throw => {
+                    self.last = Some(self.site(item));
+                    let registers = match &code.end {
+                        NodeEnd::Throw { values, .. } => &values[..],
+                        NodeEnd::Rethrow { exception, .. } => std::slice::from_ref(exception),
+                        _ => &[],
+                    };
+                    let bits = registers.iter().map(|&register| bank.get(register));
+                    What::Throw(typed(item.operands(), bits))
+                }
+            };
+            self.item(item, what);
+        }
+    }
+
+    fn site(&self, item: &Item) -> Site {
+        Site {
+            function: self.function,
+            op: Some(item.op),
+            time: self.start + u64::from(item.block),
+        }
+    }
+
+    /// Whether the run was stopped before a statement.
+    fn is_behind(&self, stopped: StoppedBefore, item: &Item) -> bool {
+        let function = self.program.function(self.function);
+        let block = function.and_then(|function| function.cfg.blocks.get(stopped.block));
+        item.op >= stopped.op && block.is_some_and(|block| block.ops.contains(&item.op))
+    }
+
+    fn function_returns(&mut self, registers: &[u32], bank: Bank<'_>) {
+        let (Some((_, types)), Some(function)) = (
+            self.types_of(self.function),
+            self.program.function(self.function),
+        ) else {
+            return;
+        };
+        let bits = registers.iter().map(|&register| bank.get(register));
+        let what = What::Return(typed(types, bits));
+        let end = OpId::from_u32(function.operators.saturating_sub(1));
+        let jump = self.plan.items.last();
+        let op = jump.filter(|item| item.kind == Kind::Jump);
+        let op = op.map_or(end, |item| item.op);
+        let last = u64::from(self.plan.blocks.saturating_sub(1));
+        self.push(self.start + last, self.function, Some(op), what);
+    }
+}
+
+/// The values with these types and bits.
+fn typed(types: &[ValType], bits: impl Iterator<Item = GlobalBits>) -> Box<[Value]> {
+    let values = types.iter().zip(bits);
+    values.map(|(&ty, bits)| Value { ty, bits }).collect()
+}
+
+/// The registers of a node.
+#[derive(Clone, Copy)]
+struct Bank<'a> {
+    low: &'a [u64],
+    high: &'a [u64],
+}
+
+impl Bank<'_> {
+    fn get(self, register: u32) -> GlobalBits {
+        let of = |half: &[u64]| half.get(register as usize).copied().unwrap_or(0);
+        (of(self.low), of(self.high))
+    }
+}
+
+/// What an instruction did that accesses memory.
+fn accessed(
+    code: &NodeCode,
+    position: usize,
+    reference: Reference,
+    item: &Item,
+    bank: Bank<'_>,
+) -> What {
+    let inst = &code.insts[position];
+    match reference {
+        Reference::Read(range) => {
+            let bits = bank.get(code.first_result() + position as u32);
+            let ty = item.result().unwrap_or(ValType::I32);
+            What::Load(range, Value { ty, bits })
+        }
+        Reference::Copy(from, to) => What::Copy { from, to },
+        Reference::Write(range) => match inst.code {
+            Code::MemoryFill => What::Fill(range, bank.get(inst.b).0 as u8),
+            Code::MemoryInit => What::Init {
+                to: range,
+                segment: inst.immediate as u32,
+                from: bank.get(inst.b).0,
+            },
+            _ => {
+                let (low, high) = bank.get(inst.b);
+                let ty = item.operand(1).unwrap_or(ValType::I32);
+                let bits = match inst.code {
+                    Code::StoreVector(store) => {
+                        let vector = u128::from(low) | u128::from(high) << 64;
+                        let value = store.value(vector, inst.c as u8);
+                        (value as u64, (value >> 64) as u64)
+                    }
+                    Code::Store(bytes) if bytes < 8 => (low & ((1 << (8 * bytes)) - 1), 0),
+                    _ => (low, 0),
+                };
+                What::Store(range, Value { ty, bits })
+            }
+        },
+    }
+}
+
+/// What an instruction did that does not.
+fn computed(code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) -> What {
+    let inst = &code.insts[position];
+    let result = || Value {
+        ty: item.result().unwrap_or(ValType::I32),
+        bits: bank.get(code.first_result() + position as u32),
+    };
+    let operand = |index: usize, register| Value {
+        ty: item.operand(index).unwrap_or(ValType::I32),
+        bits: bank.get(register),
+    };
+    match inst.code {
+        Code::MemoryGrow => What::Grow {
+            memory: u32::from(inst.memory),
+            by: bank.get(inst.a).0,
+            result: result(),
+        },
+        Code::GlobalSet => What::SetGlobal(inst.immediate as u32, operand(0, inst.a)),
+        Code::Branch(_) => What::Branch(operand(item.operands().len().saturating_sub(1), inst.a)),
+        _ if inst.code.gives() => What::Computed(result()),
+        _ => {
+            let registers = [inst.a, inst.b, inst.c];
+            let count = inst.code.operands();
+            let operands = (0..).zip(registers).take(count);
+            What::Changed(operands.map(|(i, register)| operand(i, register)).collect())
+        }
+    }
+}
+
+impl Observer for Collector<'_> {
+    fn node(&mut self, _: NodeId, _: &NodeCode) {
+        self.host = None;
+    }
+
+    fn read(&mut self, inst: usize, range: Range) {
+        if self.is_wanted(range) {
+            self.references.push((inst, Reference::Read(range)));
+        }
+    }
+
+    fn write(&mut self, inst: usize, range: Range) {
+        if self.is_wanted(range) {
+            self.references.push((inst, Reference::Write(range)));
+        }
+    }
+
+    fn copy(&mut self, inst: usize, from: Range, to: Range) {
+        if self.is_wanted(from) || self.is_wanted(to) {
+            self.references.push((inst, Reference::Copy(from, to)));
+        }
+    }
+
+    fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        let bank = Bank { low, high };
+        self.instructions_done(code, code.insts.len(), bank);
+        if let (NodeEnd::Return(registers), Level::Statement) = (&code.end, self.wanted.level) {
+            self.function_returns(registers, bank);
+        }
+    }
+
+    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        self.instructions_done(code, executed, Bank { low, high });
+    }
+
+    fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
+        // What the host calls it calls before the node begins.
+        let by_host = Site {
+            function,
+            op: None,
+            time: self.start,
+        };
+        let site = self.last.take().unwrap_or(by_host);
+        if self.wanted.level == Level::Statement {
+            let types = self
+                .types_of(function)
+                .map_or(&[][..], |(params, _)| params);
+            let arguments = typed(types, arguments.iter().copied());
+            let callee = function;
+            let what = What::Call { callee, arguments };
+            self.push(site.time, site.function, site.op, what);
+        }
+        let is_import = self.program.function(function).is_none();
+        self.host = is_import.then_some((function, site));
+    }
+
+    fn returned(&mut self, values: &[GlobalBits]) {
+        let Some((import, site)) = self.host.take() else {
+            return;
+        };
+        if self.wanted.level == Level::Statement {
+            let types = self
+                .types_of(import)
+                .map_or(&[][..], |(_, results)| results);
+            let values = typed(types, values.iter().copied());
+            let what = What::HostReturn(import, values);
+            self.push(site.time, site.function, site.op, what);
+        }
+    }
+
+    fn host_read(&mut self, range: Range) {
+        if let Some((import, site)) = self.host {
+            self.push(
+                site.time,
+                site.function,
+                site.op,
+                What::HostRead(import, range),
+            );
+        }
+    }
+
+    fn host_write(&mut self, range: Range) {
+        if let Some((import, site)) = self.host {
+            self.push(
+                site.time,
+                site.function,
+                site.op,
+                What::HostWrite(import, range),
+            );
+        }
+    }
+}

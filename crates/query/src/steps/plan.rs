@@ -1,0 +1,138 @@
+//! The statements of a node, in order.
+
+use std::error::Error;
+use std::ops::Range;
+
+use afterimage_ids::{EntityRef, OpId, ValueId};
+use afterimage_machine::NodeCode;
+use afterimage_program::{Effect, Program, Ssa};
+use afterimage_wpp::Node;
+use wasmparser::ValType;
+
+use super::StepsError;
+
+/// A statement of a node.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// The operator.
+    pub op: OpId,
+    /// In which of the node's blocks.
+    pub block: u32,
+    /// What it is for the machine.
+    pub kind: Kind,
+    /// The types of its operands, the topmost last, and then of its results.
+    types: Box<[ValType]>,
+    /// How many are of operands.
+    operands: usize,
+}
+
+/// What a statement is for the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The instruction at this position.
+    Inst(usize),
+    /// An unconditional jump.
+    Jump,
+    /// The call with which the node ends.
+    Call,
+    /// The throw with which it ends.
+    Throw,
+    /// A trap.
+    Unreachable,
+}
+
+/// The statements of a node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    /// How many blocks it has.
+    pub blocks: u32,
+    /// In order.
+    pub items: Box<[Item]>,
+    /// By the instruction's position, which item it is.
+    pub of_inst: Box<[u32]>,
+}
+
+impl Item {
+    pub fn operand(&self, index: usize) -> Option<ValType> {
+        self.types[..self.operands].get(index).copied()
+    }
+
+    pub fn operands(&self) -> &[ValType] {
+        &self.types[..self.operands]
+    }
+
+    pub fn result(&self) -> Option<ValType> {
+        self.types.get(self.operands).copied()
+    }
+}
+
+impl Plan {
+    /// The statements of a node, which `code` is. O(statements × log of those of the function).
+    pub fn new<E: Error + 'static>(
+        program: &Program,
+        ssa: &Ssa,
+        node: &Node,
+        code: &NodeCode,
+    ) -> Result<Self, StepsError<E>> {
+        let mut items = Vec::new();
+        let mut of_inst = vec![0; code.insts.len()];
+        let mut next = 0;
+        let cfg = program
+            .function(node.function)
+            .map(|function| &function.cfg);
+        let statements = ssa.statements.as_values_slice();
+        for (block, id) in (0..).zip(&node.blocks) {
+            let Some(known) = cfg.and_then(|cfg| cfg.blocks.get(*id)) else {
+                continue;
+            };
+            let first = statements.partition_point(|s| s.op < known.ops.start);
+            let own = statements[first..].iter().zip(first..);
+            for (statement, id) in own.take_while(|(s, _)| s.op < known.ops.end) {
+                let op = statement.op;
+                let kind = match statement.effect {
+                    _ if code.insts.get(next).is_some_and(|inst| inst.op == op) => {
+                        of_inst[next] = items.len() as u32;
+                        next += 1;
+                        Kind::Inst(next - 1)
+                    }
+                    Effect::Control => Kind::Jump,
+                    Effect::Call(_) | Effect::TailCall(_) => Kind::Call,
+                    Effect::Throw => Kind::Throw,
+                    Effect::Trap => Kind::Unreachable,
+                    _ => return Err(StepsError::Statement(node.function, op)),
+                };
+                let operands = ssa.operands(afterimage_ids::StmtId::new(id));
+                let results = values(&statement.results);
+                let types = operands.iter().copied().chain(results);
+                items.push(Item {
+                    op,
+                    block,
+                    kind,
+                    types: types.map(|value| ssa.values[value].ty).collect(),
+                    operands: operands.len(),
+                });
+            }
+        }
+        match code.insts.get(next) {
+            Some(inst) => Err(StepsError::Statement(node.function, inst.op)),
+            None => Ok(Self {
+                blocks: node.blocks.len() as u32,
+                items: items.into(),
+                of_inst: of_inst.into(),
+            }),
+        }
+    }
+
+    /// How many of its statements are in these blocks.
+    pub fn count(&self, blocks: Range<u64>) -> u64 {
+        let before = |block| {
+            self.items
+                .partition_point(|item| u64::from(item.block) < block)
+        };
+        (before(blocks.end) - before(blocks.start)) as u64
+    }
+}
+
+fn values(range: &Range<ValueId>) -> impl Iterator<Item = ValueId> {
+    (range.start.as_u32()..range.end.as_u32()).map(ValueId::from_u32)
+}

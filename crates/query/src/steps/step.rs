@@ -1,0 +1,130 @@
+//! What happens in a run, one thing after the other.
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_machine::{GlobalBits, Range, Trap};
+use wasmparser::ValType;
+
+/// A value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// Its type.
+    pub ty: ValType,
+    /// Its bits, and the upper half of a vector's.
+    pub bits: GlobalBits,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// When: the time of the block.
+    pub time: u64,
+    /// In which function's code. The import's, where the host called itself.
+    pub function: FuncId,
+    /// Which operator did it; `None` if the host did it by itself.
+    pub op: Option<OpId>,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A value was computed, or read from a global, a table or a size.
+    Computed(Value),
+    /// Memory was read, and gave this value.
+    Load(Range, Value),
+    /// This value was written to memory: of an integer only the bytes that were written.
+    Store(Range, Value),
+    /// Memory was copied.
+    Copy {
+        /// What was read.
+        from: Range,
+        /// What was written.
+        to: Range,
+    },
+    /// Memory was set to one byte.
+    Fill(Range, u8),
+    /// A data segment was copied to memory.
+    Init {
+        /// What was written.
+        to: Range,
+        /// The segment.
+        segment: u32,
+        /// The first of its bytes.
+        from: u64,
+    },
+    /// A memory was to grow.
+    Grow {
+        /// Which memory.
+        memory: u32,
+        /// By how many pages.
+        by: u64,
+        /// How many it had, or -1 if it did not grow.
+        result: Value,
+    },
+    /// A global was set.
+    SetGlobal(u32, Value),
+    /// A table or a segment was changed, by these operands.
+    Changed(Box<[Value]>),
+    /// Control went one of several ways: decided by this value.
+    Branch(Value),
+    /// Control went the only way.
+    Jump,
+    /// A call began. The host's calls have no operator.
+    Call {
+        /// Who was called.
+        callee: FuncId,
+        /// With what.
+        arguments: Box<[Value]>,
+    },
+    /// A function returned these.
+    Return(Box<[Value]>),
+    /// The host returned these from the call of an import.
+    HostReturn(FuncId, Box<[Value]>),
+    /// The host read memory, during a call of this import.
+    HostRead(FuncId, Range),
+    /// The host wrote to memory.
+    HostWrite(FuncId, Range),
+    /// An exception was thrown: what it carries, or the reference to it.
+    Throw(Box<[Value]>),
+    /// The run ended here.
+    Trap(Trap),
+}
+
+impl What {
+    /// What it read of memory.
+    pub fn read(&self) -> Option<Range> {
+        match *self {
+            What::Load(range, _) | What::HostRead(_, range) => Some(range),
+            What::Copy { from, .. } => Some(from),
+            _ => None,
+        }
+    }
+
+    /// What it wrote to memory.
+    pub fn written(&self) -> Option<Range> {
+        match *self {
+            What::Store(range, _)
+            | What::Fill(range, _)
+            | What::HostWrite(_, range)
+            | What::Init { to: range, .. }
+            | What::Copy { to: range, .. } => Some(range),
+            _ => None,
+        }
+    }
+
+    /// Whether it reads or writes these bytes.
+    pub fn touches(&self, range: Range) -> bool {
+        let mut touched = self.read().into_iter().chain(self.written());
+        touched.any(|touched| overlap(touched, range))
+    }
+}
+
+/// Whether two ranges share a byte.
+pub(super) fn overlap(a: Range, b: Range) -> bool {
+    a.memory == b.memory
+        && a.length > 0
+        && b.length > 0
+        && a.address <= b.address.saturating_add(b.length - 1)
+        && b.address <= a.address.saturating_add(a.length - 1)
+}

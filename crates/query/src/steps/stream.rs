@@ -1,0 +1,225 @@
+//! Steps, one after the other.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use afterimage_ids::{EntityRef, FuncId, NodeId};
+use afterimage_machine::Range;
+use afterimage_trace::LogReader;
+use afterimage_wpp::{Segments, Visit};
+
+use super::collect::Collector;
+use super::follow::{Follower, Run};
+use super::plan::Plan;
+use super::{Step, StepsError};
+use crate::paths::{Visits, Window};
+use crate::values::Types;
+
+/// What is a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Every statement, calls by the host, and what the host did.
+    Statement,
+    /// What reads or writes memory.
+    Memory,
+}
+
+/// Which steps are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// What is one.
+    pub level: Level,
+    /// From when to when.
+    pub window: Window,
+    /// Only those in this function's code.
+    pub function: Option<FuncId>,
+    /// Only those that read or write some of these bytes; for [`Level::Memory`].
+    pub range: Option<Range>,
+}
+
+/// The plans of nodes, made when a node is executed first.
+pub(super) struct Plans<'a, S: Segments> {
+    run: Run<'a, S>,
+    types: Types<'a>,
+    plans: Vec<Option<Rc<Plan>>>,
+}
+
+impl<'a, S: Segments> Plans<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    pub fn new(run: Run<'a, S>) -> Self {
+        Self {
+            types: Types::new(run.program, run.module),
+            plans: vec![None; run.path.nodes().len()],
+            run,
+        }
+    }
+
+    pub fn of(
+        &mut self,
+        node: NodeId,
+        follower: &Follower<'a, S>,
+    ) -> Result<Rc<Plan>, StepsError<S::Error>> {
+        if let Some(Some(plan)) = self.plans.get(node.index()) {
+            return Ok(Rc::clone(plan));
+        }
+        let known = &self.run.path.nodes()[node];
+        let ssa = self.types.statements(known.function);
+        let ssa = ssa.ok_or(StepsError::NoBody(known.function))?;
+        let code = &follower.machine.codes()[node];
+        let plan = Rc::new(Plan::new(self.run.program, &ssa, known, code)?);
+        self.plans[node.index()] = Some(Rc::clone(&plan));
+        Ok(plan)
+    }
+}
+
+/// The steps of a run, in order.
+///
+/// Up to the first one that is wanted, time is that of following the run. A window is left at its end.
+pub struct Steps<'a, S: Segments> {
+    run: Run<'a, S>,
+    pub(super) follower: Follower<'a, S>,
+    plans: Plans<'a, S>,
+    collector: Collector<'a>,
+    ended: bool,
+}
+
+impl<'a, S: Segments> Steps<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// The steps that are wanted of a run, of which `log` is the log.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn new(
+        run: Run<'a, S>,
+        log: LogReader,
+        wanted: Wanted,
+    ) -> Result<Self, StepsError<S::Error>> {
+        Ok(Self {
+            follower: Follower::new(run, log)?,
+            plans: Plans::new(run),
+            collector: Collector::new(run.program, wanted),
+            run,
+            ended: false,
+        })
+    }
+
+    /// The next step; `None` at the end.
+    ///
+    /// # Errors
+    /// If the run cannot be followed further.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail, and then has ended"
+    )]
+    pub fn next(&mut self) -> Result<Option<Step>, StepsError<S::Error>> {
+        loop {
+            if let Some(step) = self.collector.steps.pop_front() {
+                return Ok(Some(step));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            let next = self.follower.next()?;
+            let window = self.collector.wanted.window;
+            let Some(visit) = next.filter(|visit| visit.start <= window.last) else {
+                self.ended = true;
+                continue;
+            };
+            self.execute(visit)?;
+        }
+    }
+
+    /// Executes a node and collects its steps.
+    pub(super) fn execute(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
+        let wanted = &self.collector.wanted;
+        let function = self.run.path.nodes()[visit.node].function;
+        let other = wanted.function.is_some_and(|wanted| wanted != function);
+        if visit.last() < wanted.window.first || other {
+            return self.follower.execute(visit, &mut ());
+        }
+        let plan = self.plans.of(visit.node, &self.follower)?;
+        let stopped = self.follower.stopped(visit);
+        self.collector.begin(plan, function, visit.start, stopped);
+        self.follower.execute(visit, &mut self.collector)?;
+        if let Some(trap) = self.follower.machine.trap() {
+            self.collector.trapped(trap);
+        }
+        Ok(())
+    }
+
+    /// Changes what is wanted from here on.
+    pub(super) fn want(&mut self, wanted: Wanted) {
+        self.collector.wanted = wanted;
+    }
+}
+
+/// The last so many of the steps that are wanted, in order. They are all kept.
+///
+/// The stretch before them is only followed: how many statements nodes have is known without executing them.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn last_steps<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    wanted: Wanted,
+    count: usize,
+) -> Result<VecDeque<Step>, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut steps = Steps::new(run, log, wanted)?;
+    if wanted.level == Level::Statement {
+        let first = begin_of_last(run, &mut steps, wanted, count)?;
+        let window = Window {
+            first,
+            ..wanted.window
+        };
+        steps.want(Wanted { window, ..wanted });
+    }
+    let mut kept = VecDeque::new();
+    while let Some(step) = steps.next()? {
+        if kept.len() == count {
+            kept.pop_front();
+        }
+        kept.push_back(step);
+    }
+    Ok(kept)
+}
+
+/// A time from which on there are at least so many steps in the window, or its beginning.
+fn begin_of_last<'a, S: Segments>(
+    run: Run<'a, S>,
+    steps: &mut Steps<'a, S>,
+    wanted: Wanted,
+    count: usize,
+) -> Result<u64, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let all_functions = None;
+    let mut visits = Visits::new(run.path, wanted.window, true, all_functions)
+        .map_err(|_| StepsError::TooLong)?;
+    let mut missing = count as u64;
+    while let Some(visit) = visits.next_visit()? {
+        let function = run.path.nodes()[visit.node].function;
+        if wanted.function.is_some_and(|wanted| wanted != function) {
+            continue;
+        }
+        // The last node may not have come to its end.
+        if visit.last() == run.path.length() {
+            continue;
+        }
+        let plan = steps.plans.of(visit.node, &steps.follower)?;
+        let found = plan.count(wanted.window.part(visit));
+        missing = missing.saturating_sub(found);
+        if missing == 0 {
+            return Ok(visit.start.max(wanted.window.first));
+        }
+    }
+    Ok(wanted.window.first)
+}
