@@ -133,8 +133,12 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             }
             Format::Json => {
                 let all = sections.iter().map(|(_, _, json)| json.clone());
-                let all = json!({ "at": arguments.at, "statements": Vec::from_iter(all) });
-                serde_json::to_writer_pretty(&mut *out, &all)?;
+                let all = json!({
+                    "schema": "afterimage/deps/1",
+                    "at": arguments.at,
+                    "statements": Vec::from_iter(all),
+                });
+                serde_json::to_writer(&mut *out, &all)?;
                 writeln!(out)?;
             }
         }
