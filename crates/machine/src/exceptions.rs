@@ -215,3 +215,46 @@ impl Machine<'_> {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exception(value: u64) -> Exception {
+        Exception {
+            tag: 0,
+            values: vec![(value, 0)],
+        }
+    }
+
+    #[test]
+    fn what_a_root_reaches_is_kept_and_the_rest_is_forgotten() {
+        let mut exceptions = Exceptions::default();
+        // A chain, in which each carries the one before it, and a cycle of two that nothing reaches.
+        let chain = Vec::from_iter((0..5).map(|before| exceptions.keep(exception(before))));
+        assert_eq!(chain, [1, 2, 3, 4, 5]);
+        exceptions.keep(exception(7));
+        exceptions.keep(exception(6));
+        exceptions.forget([0, 4, 4, u64::MAX].into_iter());
+        let mut kept = Vec::from_iter(exceptions.kept.keys().copied());
+        kept.sort_unstable();
+        assert_eq!(kept, [1, 2, 3, 4]);
+        assert_eq!(
+            exceptions.keep(exception(0)),
+            8,
+            "no reference is used twice"
+        );
+    }
+
+    #[test]
+    fn room_is_bounded_by_roots_and_what_they_reach() {
+        let mut exceptions = Exceptions::default();
+        for _ in 0..3 {
+            for _ in 0..10 * FEW {
+                exceptions.keep(exception(0));
+            }
+            exceptions.forget(std::iter::repeat_n(1, 10));
+            assert!(exceptions.kept.len() == 1 && exceptions.room <= FEW + 2);
+        }
+    }
+}

@@ -334,3 +334,63 @@ impl Memory {
         Ok(address as usize..end as usize)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(most: u64) -> State {
+        let memory = Memory {
+            bytes: Vec::new(),
+            wide: true,
+            most,
+        };
+        let table = Table {
+            elements: Vec::new(),
+            wide: true,
+            most,
+        };
+        State {
+            memories: vec![memory],
+            tables: vec![table],
+            ..State::default()
+        }
+    }
+
+    #[test]
+    fn memories_grow_up_to_their_limit_and_keep_their_bytes() {
+        let mut state = state(4);
+        for (by, size) in [(1, 1), (2, 3), (0, 3), (1, 4)] {
+            state.grow_memory(0, by).expect("room");
+            let bytes = &mut state.memories[0].bytes;
+            assert_eq!(bytes.len() as u64, size * PAGE);
+            assert_eq!(
+                bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>(),
+                size - by
+            );
+            bytes.fill(0);
+            bytes[..size as usize].fill(1);
+        }
+        assert!(state.grow_memory(0, 1).is_err() && state.grow_memory(0, u64::MAX).is_err());
+    }
+
+    #[test]
+    fn tables_grow_up_to_their_limit_and_keep_their_elements() {
+        let mut state = state(6);
+        state.grow_table(0, 2, 7).expect("room");
+        state.grow_table(0, 3, 0).expect("room");
+        state.grow_table(0, 1, 9).expect("room");
+        assert_eq!(state.tables[0].elements, [7, 7, 0, 0, 0, 9]);
+        assert!(state.grow_table(0, 1, 0).is_err() && state.grow_table(0, u64::MAX, 0).is_err());
+    }
+
+    #[test]
+    fn nothing_is_taken_beyond_what_all_may_have() {
+        let mut state = state(u64::MAX);
+        assert!(state.grow_memory(0, 1 << 47).is_err());
+        assert!(state.grow_memory(0, 1 << 48).is_err());
+        assert!(state.grow_memory(0, MOST_MEMORY / PAGE + 1).is_err());
+        assert!(state.grow_table(0, MOST_ELEMENTS + 1, 0).is_err());
+        assert!(state.memories[0].bytes.is_empty() && state.tables[0].elements.is_empty());
+    }
+}
