@@ -265,7 +265,8 @@ impl<'a> Machine<'a> {
                 }
             }
         }
-        self.time += length;
+        let time = self.time.checked_add(length).filter(|&time| time < u64::MAX);
+        self.time = time.ok_or(MachineError::Unsupported("a run of 2⁶⁴ blocks"))?;
         Ok(())
     }
 

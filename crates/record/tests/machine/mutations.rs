@@ -331,3 +331,19 @@ fn nothing_follows_the_end() {
     assert_eq!(machine.time(), path.time());
     assert_eq!(format!("{:?}", machine.state.globals), state);
 }
+
+/// How long a node takes is the caller's word.
+#[test]
+fn time_does_not_overflow() {
+    let (recording, path) = recording();
+    let log = recording.file.log().expect("a log");
+    let mut machine = Machine::new(&recording.program, &recording.bytes, log).expect("a machine");
+    path.define(&mut machine).expect("nodes");
+    let steps = path
+        .visits
+        .iter()
+        .map(|&node| machine.step(node, u64::MAX / 2, &mut ()));
+    let outcomes = Vec::from_iter(steps);
+    assert!(outcomes[..2].iter().all(Result::is_ok) && outcomes[2..].iter().all(Result::is_err));
+    assert_eq!(machine.time(), u64::MAX - 1);
+}
