@@ -10,7 +10,7 @@ mod trace;
 
 pub use build::run::{BuildError, Run};
 pub use def::{Origin, Piece};
-pub use epoch::{Epoch, EpochError, Sizes};
+pub use epoch::{Content, Epoch, EpochError, Part, Role, Sizes, Told};
 pub use file::{EpochFileError, EpochWriter, FileEpochs};
 pub use index::{Index, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};

@@ -7,11 +7,13 @@
 //! same node has an equal one already, as 0, how many bytes before it stands, and its length in bytes.
 
 mod blocks;
+mod contents;
 mod read;
 pub(crate) mod wire;
 mod write;
 
 pub(crate) use blocks::Blocks;
+pub use contents::{Content, Part, Role, Told};
 pub(crate) use read::{ColumnView, Execution};
 pub use read::{Epoch, EpochError};
 pub use write::Sizes;

@@ -28,9 +28,9 @@ fn damaged(what: &'static str) -> EpochError {
 /// The coded form of a stretch of the run, with its directory.
 #[derive(Clone, Debug)]
 pub struct Epoch {
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// By node and slot, ascending: where it stands.
-    entries: Vec<((u32, u32), (u32, u32))>,
+    pub(super) entries: Vec<((u32, u32), (u32, u32))>,
 }
 
 /// Which execution of a node it was.
@@ -153,9 +153,9 @@ pub(crate) struct ColumnView<'a> {
     pub cuts: Option<Cuts<'a>>,
 }
 
-struct Reader<'a> {
-    all: &'a [u8],
-    at: usize,
+pub(super) struct Reader<'a> {
+    pub(super) all: &'a [u8],
+    pub(super) at: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -163,7 +163,7 @@ impl<'a> Reader<'a> {
         self.all.get(self.at..).unwrap_or(&[])
     }
 
-    fn number(&mut self) -> Result<u64, EpochError> {
+    pub(super) fn number(&mut self) -> Result<u64, EpochError> {
         let mut rest = self.rest();
         let before = rest.len();
         let value = take(&mut rest).ok_or(damaged("a number"))?;
@@ -175,14 +175,14 @@ impl<'a> Reader<'a> {
         u32::try_from(self.number()?).map_err(|_| damaged("a number that is too large"))
     }
 
-    fn byte(&mut self) -> Result<u8, EpochError> {
+    pub(super) fn byte(&mut self) -> Result<u8, EpochError> {
         let byte = *self.rest().first().ok_or(damaged("its end"))?;
         self.at += 1;
         Ok(byte)
     }
 
     /// A count of things that take a byte at least.
-    fn count(&mut self) -> Result<usize, EpochError> {
+    pub(super) fn count(&mut self) -> Result<usize, EpochError> {
         let count = self.number()?;
         if count > self.rest().len() as u64 {
             return Err(damaged("a list that is too long"));
@@ -191,8 +191,14 @@ impl<'a> Reader<'a> {
     }
 
     fn stream(&mut self, length: u64) -> Result<Coded<'a>, EpochError> {
+        let (bytes, _) = self.coded()?;
+        Ok(Coded::open(bytes, length)?)
+    }
+
+    /// The bytes of a stream, and whether another one of the node has them.
+    pub(super) fn coded(&mut self) -> Result<(&'a [u8], bool), EpochError> {
         let here = self.at;
-        let bytes = match self.number()? {
+        Ok(match self.number()? {
             0 => {
                 let back = self.number()?;
                 let length = self.number()?;
@@ -202,20 +208,19 @@ impl<'a> Reader<'a> {
                     self.all
                         .get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
                 });
-                range.ok_or(damaged("a reference to a stream"))?
+                (range.ok_or(damaged("a reference to a stream"))?, true)
             }
             length => {
                 let length = usize::try_from(length - 1).map_err(|_| damaged("a stream"))?;
                 let mut rest = self.rest();
                 let bytes = take_bytes(&mut rest, length).ok_or(damaged("a stream"))?;
                 self.at += length;
-                bytes
+                (bytes, false)
             }
-        };
-        Ok(Coded::open(bytes, length)?)
+        })
     }
 
-    fn origin(&mut self) -> Result<Origin, EpochError> {
+    pub(super) fn origin(&mut self) -> Result<Origin, EpochError> {
         Ok(match self.number()? {
             0 => Origin::Initial,
             1 => Origin::Host,
@@ -229,6 +234,25 @@ impl<'a> Reader<'a> {
                 }
             }
         })
+    }
+
+    /// What a load's bytes may consist of, all that occurs.
+    pub(super) fn patterns(&mut self) -> Result<Vec<Pattern>, EpochError> {
+        let mut patterns: Vec<Pattern> = Vec::new();
+        for _ in 0..self.count()? {
+            let parts = self.count()?;
+            let mut pattern = Vec::with_capacity(parts);
+            for _ in 0..parts {
+                let length = match parts {
+                    1 => 0,
+                    _ => u8::try_from(self.number()?).map_err(|_| damaged("a piece"))?,
+                };
+                let origin = self.origin()?;
+                pattern.push(Piece { length, origin });
+            }
+            patterns.push(pattern.into());
+        }
+        Ok(patterns)
     }
 
     fn executions(&mut self, length: u64) -> Result<Executions<'a>, EpochError> {
@@ -257,7 +281,7 @@ impl Executions<'_> {
 }
 
 /// What a load's bytes may consist of.
-type Pattern = Box<[Piece]>;
+pub(super) type Pattern = Box<[Piece]>;
 
 /// Where what is read comes from, execution by execution.
 #[derive(Debug)]
@@ -285,22 +309,9 @@ impl<'a> Labels<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, EpochError> {
         let count = reader.number()?;
         let first = reader.number()?;
-        let mut patterns: Vec<Pattern> = Vec::new();
-        let mut most = 0;
-        for _ in 0..reader.count()? {
-            let parts = reader.count()?;
-            most = most.max(parts);
-            let mut pattern = Vec::with_capacity(parts);
-            for _ in 0..parts {
-                let length = match parts {
-                    1 => 0,
-                    _ => u8::try_from(reader.number()?).map_err(|_| damaged("a piece"))?,
-                };
-                let origin = reader.origin()?;
-                pattern.push(Piece { length, origin });
-            }
-            patterns.push(pattern.into());
-        }
+        let patterns = reader.patterns()?;
+        let most = patterns.iter().map(|pattern| pattern.len()).max();
+        let most = most.unwrap_or(0);
         let chosen = match patterns.len() {
             0 => return Err(damaged("labels without a pattern")),
             1 => None,

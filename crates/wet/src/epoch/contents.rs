@@ -1,0 +1,186 @@
+//! What an epoch consists of, for whoever wants to know where its bytes go.
+
+use afterimage_ids::NodeId;
+
+use super::read::Reader;
+use super::{AGES, CUTS, Epoch, EpochError, FAR, LABELS, VECTORS};
+use crate::def::Piece;
+
+/// What is told of an input, or of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Told {
+    /// Where memory or a global that is read comes from.
+    Labels,
+    /// Where a variable that was written long ago comes from.
+    Far,
+    /// Values that are kept.
+    Values,
+    /// What a memory copy copies.
+    Copies,
+}
+
+/// What the numbers of a stream are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The executions of the node that the others are told of.
+    At,
+    /// Which of the patterns, nodes or places.
+    Choice,
+    /// How many executions ago the definition was.
+    Ages,
+    /// Which execution the definition was.
+    Executions,
+    /// Values, or their upper halves.
+    Values,
+    /// The shape of runs that were copied.
+    Runs,
+}
+
+/// A coded stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// What its numbers are.
+    pub role: Role,
+    /// How many there are.
+    pub length: u64,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Another stream of the same node has these bytes, and they are not stored again.
+    pub shared: bool,
+}
+
+/// One thing that is told of one input or copy.
+#[derive(Clone, Debug)]
+pub struct Content<'a> {
+    /// The node.
+    pub node: NodeId,
+    /// What is told.
+    pub told: Told,
+    /// How many executions it is told of; of copies, how many runs there are.
+    pub count: u64,
+    /// Of labels: the patterns that occur.
+    pub patterns: Vec<Box<[Piece]>>,
+    /// The streams, in order. Of labels: the choice, if there are several patterns, then one per piece of the longest.
+    pub parts: Vec<Part<'a>>,
+}
+
+impl<'a> Reader<'a> {
+    fn part(&mut self, role: Role, length: u64) -> Result<Part<'a>, EpochError> {
+        let (bytes, shared) = self.coded()?;
+        Ok(Part {
+            role,
+            length,
+            bytes,
+            shared,
+        })
+    }
+
+    fn dated(&mut self, length: u64) -> Result<Part<'a>, EpochError> {
+        let role = match self.byte()? {
+            AGES => Role::Ages,
+            _ => Role::Executions,
+        };
+        self.part(role, length)
+    }
+}
+
+impl Epoch {
+    /// Everything that it tells, in order. O(entries and patterns); no stream is decoded.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn contents(&self) -> Result<Vec<Content<'_>>, EpochError> {
+        let mut contents = Vec::new();
+        for &((node, slot), (start, end)) in &self.entries {
+            let mut reader = Reader {
+                all: &self.bytes[..end as usize],
+                at: start as usize,
+            };
+            let mut add = |told, (count, patterns, parts)| {
+                contents.push(Content {
+                    node: NodeId::from_u32(node),
+                    told,
+                    count,
+                    patterns,
+                    parts,
+                });
+            };
+            // See `slot_of_copy`.
+            if slot % 2 == 1 {
+                add(Told::Copies, copies(&mut reader)?);
+                continue;
+            }
+            let flags = reader.byte()?;
+            if flags & LABELS != 0 {
+                add(Told::Labels, labels(&mut reader)?);
+            }
+            if flags & FAR != 0 {
+                add(Told::Far, far(&mut reader)?);
+            }
+            if flags & CUTS != 0 {
+                add(Told::Values, cuts(&mut reader, flags & VECTORS != 0)?);
+            }
+        }
+        Ok(contents)
+    }
+}
+
+/// How many, the patterns, the streams.
+type Parts<'a> = (u64, Vec<Box<[Piece]>>, Vec<Part<'a>>);
+
+fn labels<'a>(reader: &mut Reader<'a>) -> Result<Parts<'a>, EpochError> {
+    let count = reader.number()?;
+    reader.number()?;
+    let patterns = reader.patterns()?;
+    let mut parts = Vec::new();
+    if patterns.len() > 1 {
+        parts.push(reader.part(Role::Choice, count)?);
+    }
+    let most = patterns.iter().map(|pattern| pattern.len()).max();
+    for piece in 0..most.unwrap_or(0) {
+        let length = if piece == 0 { count } else { reader.number()? };
+        parts.push(reader.dated(length)?);
+    }
+    Ok((count, patterns, parts))
+}
+
+fn far<'a>(reader: &mut Reader<'a>) -> Result<Parts<'a>, EpochError> {
+    let count = reader.number()?;
+    let mut parts = vec![reader.part(Role::At, count)?];
+    let nodes = reader.count()?;
+    for _ in 0..nodes {
+        reader.number()?;
+    }
+    if nodes > 1 {
+        parts.push(reader.part(Role::Choice, count)?);
+    }
+    parts.push(reader.dated(count)?);
+    Ok((count, Vec::new(), parts))
+}
+
+fn cuts<'a>(reader: &mut Reader<'a>, vectors: bool) -> Result<Parts<'a>, EpochError> {
+    let count = reader.number()?;
+    let mut parts = vec![reader.part(Role::At, count)?];
+    for _ in 0..=u8::from(vectors) {
+        parts.push(reader.part(Role::Values, count)?);
+    }
+    Ok((count, Vec::new(), parts))
+}
+
+fn copies<'a>(reader: &mut Reader<'a>) -> Result<Parts<'a>, EpochError> {
+    let count = reader.number()?;
+    let runs = reader.number()?;
+    let mut parts = vec![
+        reader.part(Role::At, count)?,
+        reader.part(Role::Runs, count)?,
+        reader.part(Role::Runs, runs)?,
+        reader.part(Role::Runs, runs)?,
+    ];
+    for _ in 0..reader.count()? {
+        reader.origin()?;
+    }
+    for role in [Role::Choice, Role::Executions, Role::Runs] {
+        parts.push(reader.part(role, runs)?);
+    }
+    Ok((runs, Vec::new(), parts))
+}
