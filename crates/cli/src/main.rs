@@ -19,6 +19,7 @@ mod profile;
 mod progress;
 mod record;
 mod signals;
+mod steps;
 mod trace;
 mod values;
 mod verify;

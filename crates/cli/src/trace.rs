@@ -4,22 +4,25 @@ use std::io::Write;
 
 use afterimage_ids::FuncId;
 use afterimage_present::{
-    CallSource, Scene, Stretch, TraceLevel, absent, calls_binary, calls_in_json, calls_in_text,
-    grouped, trace_binary, trace_json, trace_text,
+    CallSource, PresentError, Scene, StepScene, Stretch, TraceLevel, absent, calls_binary,
+    calls_in_json, calls_in_text, grouped, steps_binary, steps_json, steps_text, trace_binary,
+    trace_json, trace_text,
 };
 use afterimage_query::paths::{
     CallTree, CallsOf, FileSegments, Places, RecordedPath, Unit, Visits, Window, last,
 };
+use afterimage_query::steps::{self, Operators, Step, Steps, Wanted, last_steps};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, StretchArguments, entries};
 use crate::exit::Exit;
 use crate::lens::{Traced, numbering, traced};
 use crate::output::{SourceFiles, write};
+use crate::steps::follow;
 
-/// Show what a run executed, in order: block by block, path by path, or call by call
+/// Show what a run executed, in order: block by block, path by path, call by call, statement by statement, or access by access
 ///
-/// Time t counts executed blocks from 1. Text on standard output ends after 100 lines, and says how to go on, unless --limit, --last,
+/// Time t counts executed blocks from 1. For --level statement and memory the run is followed from its beginning. Text on standard output ends after 100 lines, and says how to go on, unless --limit, --last,
 /// or both --from and --to say how much is wanted; nothing else is ever cut.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -37,6 +40,8 @@ Examples:
   afterimage trace app.aft --from 'parse#3' --level call --depth 2
   afterimage trace app.aft --level call --last 20
   afterimage trace app.aft --to main.c:42#last --reverse
+  afterimage trace app.aft --level statement --from 'parse#3' --limit 50
+  afterimage trace app.aft --level memory --function parse
   afterimage trace app.aft --format bin | my-analysis")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -74,6 +79,10 @@ enum Level {
     Path,
     /// An activation of a function
     Call,
+    /// A statement, with its values: an instruction that yields a value or has an effect
+    Statement,
+    /// A load, a store, a bulk operation, or what the host read or wrote
+    Memory,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -101,6 +110,8 @@ fn limit(text: &str) -> Result<Limit, String> {
 
 /// Lines that text has on standard output if nothing else is asked for.
 const LINES: u64 = 100;
+/// Most statements or accesses that may be asked for from the end: they are kept.
+const MOST_LAST: u64 = 10_000_000;
 /// Levels of calls that text has if nothing else is asked for.
 const LEVELS: usize = 8;
 
@@ -119,6 +130,23 @@ fn check(arguments: &Arguments) -> Result<()> {
     let tree = arguments.level == Level::Call && arguments.function.is_none();
     if arguments.depth.is_some() && !tree {
         bail!("--depth limits a tree of calls: it goes with --level call, and without --function");
+    }
+    if let Some(level) = step_level(arguments.level) {
+        let name = match level {
+            steps::Level::Statement => "statement",
+            steps::Level::Memory => "memory",
+        };
+        if arguments.reverse {
+            bail!(
+                "--reverse does not go with --level {name}, for which the run is followed forwards; see the end with --last N"
+            );
+        }
+        if arguments.last.is_some_and(|last| last > MOST_LAST) {
+            bail!(
+                "--last goes up to {} with --level {name}; write where the stretch begins with --from",
+                grouped(MOST_LAST)
+            );
+        }
     }
     Ok(())
 }
@@ -158,11 +186,28 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
         None if arguments.format == Format::Text && !whole && out.is_none() => Some(LINES),
         Some(Limit::All) | None => None,
     };
+    if let Some(level) = step_level(arguments.level) {
+        let wanted = Wanted {
+            level,
+            window: stretch.window,
+            function: stretch.function,
+            range: None,
+        };
+        let operators = Operators::new(&traced.loaded.program, &traced.loaded.bytes, &source);
+        let scene = StepScene {
+            names: &names,
+            operators: &operators,
+            source: &source,
+            memories: traced.loaded.program.memories,
+            style: arguments.report.style(),
+        };
+        return statements(arguments, traced, &scene, &stretch, wanted, limit);
+    }
     if let Some(entries) = arguments.last {
         let unit = match arguments.level {
             Level::Block => Some(Unit::Block),
             Level::Path => Some(Unit::Path),
-            Level::Call => None,
+            Level::Call | Level::Statement | Level::Memory => None,
         };
         if let Some(unit) = unit {
             let function = stretch.function;
@@ -172,13 +217,61 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
     }
     write(out, arguments.format == Format::Bin, |out| {
         let rest = match arguments.level {
-            Level::Block | Level::Path => visits(arguments, out, &scene, &stretch, limit)?,
+            Level::Block | Level::Path | Level::Statement | Level::Memory => {
+                visits(arguments, out, &scene, &stretch, limit)?
+            }
             Level::Call => calls(arguments, out, &scene, &stretch, limit)?,
         };
         if arguments.format == Format::Text {
             ending(out, traced, &stretch, rest)?;
         }
         Ok(())
+    })
+}
+
+/// The level of what is found by following the run.
+fn step_level(level: Level) -> Option<steps::Level> {
+    match level {
+        Level::Statement => Some(steps::Level::Statement),
+        Level::Memory => Some(steps::Level::Memory),
+        Level::Block | Level::Path | Level::Call => None,
+    }
+}
+
+fn statements(
+    arguments: &Arguments,
+    traced: &Traced,
+    scene: &StepScene<'_>,
+    stretch: &Stretch,
+    wanted: Wanted,
+    limit: Option<u64>,
+) -> Result<()> {
+    let unreadable = |error| PresentError::Path(Box::new(error));
+    follow(traced, |run, log| {
+        let mut kept;
+        let mut streamed;
+        let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
+        if let Some(last) = arguments.last {
+            kept = last_steps(run, log, wanted, last as usize)?.into_iter();
+            next = Box::new(|| Ok(kept.next()));
+        } else {
+            streamed = Steps::new(run, log, wanted)?;
+            next = Box::new(|| streamed.next().map_err(unreadable));
+        }
+        let (level, length) = (wanted.level, traced.path.length());
+        let out = arguments.report.output.as_deref();
+        write(out, arguments.format == Format::Bin, |out| {
+            match arguments.format {
+                Format::Bin => steps_binary(out, scene, &mut next, level, stretch, limit)?,
+                Format::Json => steps_json(out, scene, &mut next, level, stretch, length, limit)?,
+                Format::Text => {
+                    let next = steps_text(out, scene, &mut next, stretch.window.last, limit)?;
+                    let rest = next.map(|next| Rest { next, count: None });
+                    ending(out, traced, stretch, rest)?;
+                }
+            }
+            Ok(())
+        })
     })
 }
 

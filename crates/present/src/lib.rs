@@ -20,6 +20,7 @@ mod perfetto;
 mod pprof;
 mod protobuf;
 mod sources;
+mod steps;
 mod table;
 mod text;
 mod timeline;
@@ -48,6 +49,7 @@ pub use paths::{
 pub use perfetto::perfetto;
 pub use pprof::pprof;
 pub use sources::{NoSources, Sources};
+pub use steps::{NextStep, StepScene, steps_binary, steps_json, steps_text};
 pub use table::Style;
 pub use text::text;
 pub use timeline::TimelineHead;

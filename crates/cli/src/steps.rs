@@ -1,0 +1,36 @@
+//! What commands that follow the run have in common.
+
+use afterimage_query::paths::FileSegments;
+use afterimage_query::steps::{Run, stopped_before};
+use afterimage_trace::LogReader;
+use anyhow::{Result, bail};
+
+use crate::lens::Traced;
+use crate::progress::Bar;
+
+/// Lets a question follow the run, and shows how far it has come.
+pub(crate) fn follow<T>(
+    traced: &Traced,
+    question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
+) -> Result<T> {
+    let directory = traced.path.segments().directory();
+    if !directory.left_out.is_empty() {
+        bail!(
+            "the path lacks {}, so the run cannot be followed; build the whole path with `afterimage build --lens paths --again`",
+            directory.left_out
+        );
+    }
+    let loaded = &traced.loaded;
+    let end = traced.file.end()?;
+    let bar = Bar::start("following the run", Some(traced.path.length()));
+    let progress = bar.progress();
+    let run = Run {
+        program: &loaded.program,
+        module: &loaded.bytes,
+        path: &traced.path,
+        continuations: &directory.continuations,
+        stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
+        progress: &|time| progress(time),
+    };
+    question(run, traced.file.log()?)
+}

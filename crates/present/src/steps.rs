@@ -1,0 +1,75 @@
+//! Statements and memory references, one after the other.
+
+mod binary;
+mod json;
+mod text;
+
+use afterimage_ids::OrigOffset;
+use afterimage_program::{Location, Names};
+use afterimage_query::steps::{Level, Operators, Step};
+use afterimage_query::{ProfileError, Source};
+
+pub use self::binary::steps_binary;
+pub use self::json::steps_json;
+pub use self::text::steps_text;
+use crate::{PresentError, Style};
+
+/// The program that steps are of.
+#[derive(Clone, Copy)]
+pub struct StepScene<'a> {
+    /// The functions' names.
+    pub names: &'a Names,
+    /// The operators.
+    pub operators: &'a Operators<'a>,
+    /// The source files.
+    pub source: &'a dyn Source,
+    /// How many memories there are.
+    pub memories: u32,
+    /// How text is written.
+    pub style: Style,
+}
+
+/// Gives the next step; `None` at the end.
+pub type NextStep<'s> = dyn FnMut() -> Result<Option<Step>, PresentError> + 's;
+
+/// The operator of a step.
+pub(crate) struct Operator {
+    pub name: String,
+    pub offset: Option<OrigOffset>,
+    pub position: Option<Location>,
+}
+
+impl StepScene<'_> {
+    pub(crate) fn operator(&self, step: &Step) -> Result<Operator, ProfileError> {
+        let found = match step.op {
+            Some(op) => self.operators.get(step.function, op)?,
+            None => None,
+        };
+        Ok(match found {
+            Some(found) => Operator {
+                name: found.name.to_string(),
+                offset: Some(found.offset),
+                position: found.position,
+            },
+            None => Operator {
+                name: "host".to_owned(),
+                offset: None,
+                position: None,
+            },
+        })
+    }
+
+    pub(crate) fn file(&self, position: Location) -> &str {
+        let files = self.source.files();
+        let path = files.get(position.file.0 as usize);
+        path.map_or("", String::as_str)
+    }
+}
+
+/// What a level is called.
+pub(crate) fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::Statement => "statement",
+        Level::Memory => "memory",
+    }
+}

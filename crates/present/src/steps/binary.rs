@@ -1,0 +1,219 @@
+//! Steps as bytes for other programs. docs/TRACE.md describes them.
+
+use std::io::Write;
+
+use afterimage_ids::FuncId;
+use afterimage_query::steps::{Level, Range, Step, Value, What};
+
+use super::{NextStep, StepScene};
+use crate::PresentError;
+use crate::trace::Stretch;
+use crate::value::type_text;
+
+/// The first bytes.
+const MAGIC: &[u8; 8] = b"AFTRACE1";
+/// Stands for no function, or no offset.
+const NONE: u32 = u32::MAX;
+/// The kind of a record that holds one of the values of the entry before it.
+const VALUE: u8 = 19;
+
+/// Writes steps as fixed records, after a head.
+///
+/// # Errors
+/// If `out` fails or the run cannot be followed.
+pub fn steps_binary(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    next: &mut NextStep<'_>,
+    level: Level,
+    stretch: &Stretch,
+    limit: Option<u64>,
+) -> Result<(), PresentError> {
+    let level = match level {
+        Level::Statement => 4,
+        Level::Memory => 5,
+    };
+    out.write_all(MAGIC)?;
+    out.write_all(&[level, 0, 0, 0])?;
+    let function = stretch.function.map_or(NONE, FuncId::as_u32);
+    out.write_all(&function.to_le_bytes())?;
+    out.write_all(&stretch.window.first.to_le_bytes())?;
+    out.write_all(&stretch.window.last.to_le_bytes())?;
+    let mut room = limit.unwrap_or(u64::MAX);
+    while room > 0
+        && let Some(step) = next()?
+    {
+        let (mut record, values) = Record::of(&step);
+        record.offset = scene
+            .operator(&step)?
+            .offset
+            .map_or(NONE, |offset| offset.0);
+        out.write_all(&record.bytes())?;
+        for (number, value) in (0..).zip(values) {
+            let mut of_value = Record {
+                kind: VALUE,
+                number,
+                ..record
+            };
+            (of_value.address, of_value.length) = (0, 0);
+            of_value.value(value);
+            out.write_all(&of_value.bytes())?;
+        }
+        room -= 1;
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+struct Record {
+    time: u64,
+    function: u32,
+    offset: u32,
+    kind: u8,
+    ty: u8,
+    memory: u16,
+    number: u32,
+    address: u64,
+    length: u64,
+    low: u64,
+    high: u64,
+}
+
+impl Record {
+    /// The record of a step, and the values that follow it.
+    fn of(step: &Step) -> (Self, &[Value]) {
+        let mut record = Self {
+            time: step.time,
+            function: step.function.as_u32(),
+            offset: NONE,
+            kind: 0,
+            ty: 0,
+            memory: 0,
+            number: 0,
+            address: 0,
+            length: 0,
+            low: 0,
+            high: 0,
+        };
+        let mut values: &[Value] = &[];
+        record.kind = match &step.what {
+            What::Computed(value) => {
+                record.value(value);
+                1
+            }
+            What::Load(range, value) => {
+                record.range(*range);
+                record.value(value);
+                2
+            }
+            What::Store(range, value) => {
+                record.range(*range);
+                record.value(value);
+                3
+            }
+            What::Copy { from, to } => {
+                record.range(*to);
+                (record.number, record.low) = (from.memory, from.address);
+                4
+            }
+            What::Fill(range, byte) => {
+                record.range(*range);
+                record.low = u64::from(*byte);
+                5
+            }
+            What::Init { to, segment, from } => {
+                record.range(*to);
+                (record.number, record.low) = (*segment, *from);
+                6
+            }
+            What::Grow { memory, by, result } => {
+                (record.memory, record.length) = (*memory as u16, *by);
+                record.value(result);
+                7
+            }
+            What::SetGlobal(global, value) => {
+                record.number = *global;
+                record.value(value);
+                8
+            }
+            What::Changed(operands) => {
+                values = operands;
+                9
+            }
+            What::Branch(value) => {
+                record.value(value);
+                10
+            }
+            What::Jump => 11,
+            What::Call { callee, arguments } => {
+                record.number = callee.as_u32();
+                values = arguments;
+                12
+            }
+            What::Return(returned) => {
+                values = returned;
+                13
+            }
+            What::HostReturn(import, returned) => {
+                record.number = import.as_u32();
+                values = returned;
+                14
+            }
+            What::HostRead(import, range) => {
+                record.range(*range);
+                record.number = import.as_u32();
+                15
+            }
+            What::HostWrite(import, range) => {
+                record.range(*range);
+                record.number = import.as_u32();
+                16
+            }
+            What::Throw(carried) => {
+                values = carried;
+                17
+            }
+            What::Trap(_) => 18,
+        };
+        if !values.is_empty() {
+            record.length = values.len() as u64;
+        }
+        (record, values)
+    }
+
+    fn range(&mut self, range: Range) {
+        // A module has far fewer memories.
+        self.memory = range.memory as u16;
+        (self.address, self.length) = (range.address, range.length);
+    }
+
+    fn value(&mut self, value: &Value) {
+        self.ty = match type_text(value.ty) {
+            "i32" => 1,
+            "i64" => 2,
+            "f32" => 3,
+            "f64" => 4,
+            "v128" => 5,
+            _ => 6,
+        };
+        (self.low, self.high) = value.bits;
+    }
+
+    fn bytes(&self) -> [u8; 56] {
+        let mut bytes = [0; 56];
+        bytes[..8].copy_from_slice(&self.time.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.function.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[16] = self.kind;
+        bytes[17] = self.ty;
+        bytes[18..20].copy_from_slice(&self.memory.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.number.to_le_bytes());
+        for (at, long) in [self.address, self.length, self.low, self.high]
+            .into_iter()
+            .enumerate()
+        {
+            bytes[24 + 8 * at..32 + 8 * at].copy_from_slice(&long.to_le_bytes());
+        }
+        bytes
+    }
+}

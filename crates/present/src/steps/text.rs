@@ -1,0 +1,151 @@
+//! Steps for a person who debugs.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use afterimage_query::steps::{Range, Step, Value, What};
+
+use super::{NextStep, Operator, StepScene};
+use crate::PresentError;
+use crate::number::counted;
+use crate::table::{Paint, plain, width};
+use crate::text::short;
+use crate::value::value_text;
+
+/// Columns that a place takes, unless it is longer.
+const PLACE: usize = 22;
+/// Columns that an offset takes.
+const OFFSET: usize = 10;
+/// Columns that a function takes, unless it is longer.
+const FUNCTION: usize = 24;
+/// Columns that an operator takes, unless it is longer.
+const OPERATOR: usize = 16;
+
+/// Writes steps for a person, a line for each. `last` is the last time that may come.
+///
+/// Returns the time at which it goes on, if there are more than `limit` lines.
+///
+/// # Errors
+/// If `out` fails or the run cannot be followed.
+pub fn steps_text(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    next: &mut NextStep<'_>,
+    last: u64,
+    limit: Option<u64>,
+) -> Result<Option<u64>, PresentError> {
+    let time = last.to_string().len().max(6);
+    let has_files = !scene.source.files().is_empty();
+    let (place, name) = match has_files {
+        true => (PLACE, "source"),
+        false => (OFFSET, "offset"),
+    };
+    let head = format!(
+        "{:>time$}  {name:place$}  {:FUNCTION$}  {:OPERATOR$}  effect",
+        "t", "function", "operator"
+    );
+    writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
+    let mut written = 0;
+    while let Some(step) = next()? {
+        if limit == Some(written) {
+            return Ok(Some(step.time));
+        }
+        written += 1;
+        let operator = scene.operator(&step)?;
+        let at = place_text(scene, &operator);
+        let function = plain(scene.names.function(step.function));
+        let name = doing(&step.what, &operator.name);
+        let mut line = format!("{:>time$}  {at:place$}  ", step.time);
+        let room = FUNCTION.saturating_sub(width(&function));
+        write!(line, "{function}{:room$}  {name:OPERATOR$}  ", "")?;
+        line.push_str(&effect(scene, &step));
+        writeln!(out, "{}", scene.style.cut(line.trim_end()))?;
+    }
+    Ok(None)
+}
+
+/// `file.c:42`, or where the line is not known the offset in the module.
+pub(crate) fn place_text(scene: &StepScene<'_>, operator: &Operator) -> String {
+    match (operator.position, operator.offset) {
+        (Some(position), _) => {
+            let file = short(scene.file(position));
+            plain(&format!("{file}:{}", position.line))
+        }
+        (None, Some(offset)) => offset.to_string(),
+        (None, None) => String::new(),
+    }
+}
+
+/// What is done, in a word or two: the operator, unless it is the host that does it.
+pub(crate) fn doing<'o>(what: &What, operator: &'o str) -> &'o str {
+    match what {
+        What::HostRead(..) => "host read",
+        What::HostWrite(..) => "host write",
+        What::HostReturn(..) => "host return",
+        _ => operator,
+    }
+}
+
+/// What an operator did.
+fn effect(scene: &StepScene<'_>, step: &Step) -> String {
+    let range = |range: &Range| range_text(scene, *range);
+    match &step.what {
+        What::Computed(value) => format!("= {}", shown(value)),
+        What::Load(read, value) => format!("{} = {}", range(read), shown(value)),
+        What::Store(written, value) => format!("{} <- {}", range(written), shown(value)),
+        What::Copy { from, to } => format!("{} <- {}", range(to), range(from)),
+        What::Fill(written, byte) => format!("{} <- 0x{byte:02x}", range(written)),
+        What::Init { to, segment, from } => {
+            format!("{} <- data {segment} from 0x{from:x}", range(to))
+        }
+        What::Grow { memory, by, result } => format!(
+            "memory {memory} by {} = {}",
+            counted(*by, "page"),
+            shown(result)
+        ),
+        What::SetGlobal(global, value) => format!("global {global} <- {}", shown(value)),
+        What::Changed(operands) => all(operands),
+        What::Branch(value) => format!("on {}", shown(value)),
+        What::Jump => String::new(),
+        What::Call { callee, arguments } => {
+            let name = plain(scene.names.function(*callee));
+            match step.op {
+                Some(_) => format!("{name}({})", all(arguments)),
+                None => format!("calls {name}({})", all(arguments)),
+            }
+        }
+        What::Return(values) if values.is_empty() => "returns".to_owned(),
+        What::Return(values) => format!("returns {}", all(values)),
+        What::HostReturn(import, values) => {
+            let name = plain(scene.names.function(*import));
+            match values.is_empty() {
+                true => name,
+                false => format!("{name} = {}", all(values)),
+            }
+        }
+        What::HostRead(import, touched) | What::HostWrite(import, touched) => {
+            let name = plain(scene.names.function(*import));
+            format!("{} by {name}", range(touched))
+        }
+        What::Throw(values) => all(values),
+        What::Trap(trap) => format!("traps: {trap}"),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    value_text(value.ty, value.bits)
+}
+
+fn all(values: &[Value]) -> String {
+    let texts = values.iter().map(shown);
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// The first address and how many bytes there are, with the memory where there are several.
+pub(crate) fn range_text(scene: &StepScene<'_>, range: Range) -> String {
+    let bytes = counted(range.length, "byte");
+    match scene.memories {
+        0 | 1 => format!("0x{:x}, {bytes}", range.address),
+        _ => format!("memory {} 0x{:x}, {bytes}", range.memory, range.address),
+    }
+}
