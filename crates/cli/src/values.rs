@@ -134,10 +134,12 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             Format::Text => text(out, &reports)?,
             Format::Json => {
                 let all = Vec::from_iter(reports.iter().map(Report::json));
-                serde_json::to_writer_pretty(
-                    &mut *out,
-                    &json!({ "at": arguments.at, "statements": all }),
-                )?;
+                let all = json!({
+                    "schema": "afterimage/values/1",
+                    "at": arguments.at,
+                    "statements": all,
+                });
+                serde_json::to_writer(&mut *out, &all)?;
                 writeln!(out)?;
             }
         }

@@ -35,7 +35,7 @@
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage info profile.aft --format json
-;; | {"schema":"afterimage/info/1","program":"profile.wat","args":[],"invoke":null,"dirs":[],"env":[],"module_sha256":"1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669","recorded_unix":N,"engine":"wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic","tool_version":"0.1.0","ending":"exited with code 3","frames":[{"function":4,"name":"main","offset":192,"location":null,"times":1}],"frames_total":1,"clock":0,"events":5,"host_calls":4,"lenses":[],"path":null,"length":N,"ignored_bytes":0,"sections":[{"kind":"META","name":null,"stored_bytes":N,"raw_bytes":357,"chunks":1},{"kind":"MODULE","name":null,"stored_bytes":N,"raw_bytes":293,"chunks":1},{"kind":"LOG","name":null,"stored_bytes":N,"raw_bytes":119,"chunks":2},{"kind":"END","name":null,"stored_bytes":N,"raw_bytes":13,"chunks":1}]}
+;; | {"schema":"afterimage/info/1","program":"profile.wat","args":[],"invoke":null,"dirs":[],"env":[],"module_sha256":"1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669","recorded_unix":N,"engine":"wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic","tool_version":"0.1.0","ending":"exited with code 3","frames":[{"function":4,"name":"main","offset":192,"location":null,"times":1}],"frames_total":1,"clock":0,"events":5,"host_calls":4,"lenses":[],"path":null,"values":null,"length":N,"ignored_bytes":0,"sections":[{"kind":"META","name":null,"stored_bytes":N,"raw_bytes":357,"chunks":1},{"kind":"MODULE","name":null,"stored_bytes":N,"raw_bytes":293,"chunks":1},{"kind":"LOG","name":null,"stored_bytes":N,"raw_bytes":119,"chunks":2},{"kind":"END","name":null,"stored_bytes":N,"raw_bytes":13,"chunks":1}]}
 ;; $ afterimage profile profile.aft
 ;; | ran 51 instructions in 12 blocks; 2 of 3 functions executed; the run ended inside 1 call
 ;; |
@@ -44,7 +44,7 @@
 ;; | 29.4%            15       3      3  -       print
 ;; |  0.0%             0       0      0  -       never
 ;; $ afterimage info profile.aft --format json
-;; | {"schema":"afterimage/info/1","program":"profile.wat","args":[],"invoke":null,"dirs":[],"env":[],"module_sha256":"1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669","recorded_unix":N,"engine":"wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic","tool_version":"0.1.0","ending":"exited with code 3","frames":[{"function":4,"name":"main","offset":192,"location":null,"times":1}],"frames_total":1,"clock":0,"events":5,"host_calls":4,"lenses":["counts"],"path":null,"length":N,"ignored_bytes":0,"sections":[{"kind":"META","name":null,"stored_bytes":N,"raw_bytes":357,"chunks":1},{"kind":"MODULE","name":null,"stored_bytes":N,"raw_bytes":293,"chunks":1},{"kind":"LOG","name":null,"stored_bytes":N,"raw_bytes":119,"chunks":2},{"kind":"END","name":null,"stored_bytes":N,"raw_bytes":13,"chunks":1},{"kind":"COUNTS","name":null,"stored_bytes":N,"raw_bytes":33,"chunks":1}]}
+;; | {"schema":"afterimage/info/1","program":"profile.wat","args":[],"invoke":null,"dirs":[],"env":[],"module_sha256":"1c29f5619e95a853d11a3cdd73d0e37095173fbf7f826320bfe746e355292669","recorded_unix":N,"engine":"wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic","tool_version":"0.1.0","ending":"exited with code 3","frames":[{"function":4,"name":"main","offset":192,"location":null,"times":1}],"frames_total":1,"clock":0,"events":5,"host_calls":4,"lenses":["counts"],"path":null,"values":null,"length":N,"ignored_bytes":0,"sections":[{"kind":"META","name":null,"stored_bytes":N,"raw_bytes":357,"chunks":1},{"kind":"MODULE","name":null,"stored_bytes":N,"raw_bytes":293,"chunks":1},{"kind":"LOG","name":null,"stored_bytes":N,"raw_bytes":119,"chunks":2},{"kind":"END","name":null,"stored_bytes":N,"raw_bytes":13,"chunks":1},{"kind":"COUNTS","name":null,"stored_bytes":N,"raw_bytes":33,"chunks":1}]}
 ;; $ afterimage profile profile.aft --by line
 ;; | ran 51 instructions in 12 blocks; 2 of 3 functions executed; the run ended inside 1 call
 ;; |
@@ -278,7 +278,7 @@
 ;; | sound: N, 6 chunks in 5 sections, 5 events
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage verify profile.aft --format json
-;; | {"schema":"afterimage/verify/1","sound":true,"bytes":N,"chunks":6,"sections":5,"events":5,"ended":true,"ignored_bytes":0,"path":null,"repeats":true,"findings":[]}
+;; | {"schema":"afterimage/verify/1","sound":true,"bytes":N,"chunks":6,"sections":5,"events":5,"ended":true,"ignored_bytes":0,"path":null,"values":null,"repeats":true,"findings":[]}
 ;; $ afterimage verify profile.aft --no-execute
 ;; | sound: N, 6 chunks in 5 sections, 5 events
 ;; | not re-executed

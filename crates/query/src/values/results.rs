@@ -62,7 +62,7 @@ impl<'a> Types<'a> {
         Some((operands, results.collect()))
     }
 
-    /// What an execution gave: the results of an instruction or a call, what was stored, what a branch decided by. Empty for what gives nothing.
+    /// What an execution gave: the results of an instruction or a call, what was stored, what a branch decided by. Empty for what gives nothing, and for what trapped.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -92,7 +92,12 @@ impl<'a> Types<'a> {
                 let inst = &code.insts[position];
                 if let Some(&ty) = results.first() {
                     let register = code.first_result() + position as u32;
-                    let bits = values.value(instance, register)?;
+                    let bits = match values.value(instance, register) {
+                        Ok(bits) => bits,
+                        // It was the last thing that the run tried.
+                        Err(ValuesError::Trapped) => return Ok(Vec::new()),
+                        Err(error) => return Err(error),
+                    };
                     let role = "";
                     return Ok(vec![TypedValue { role, ty, bits }]);
                 }

@@ -26,6 +26,9 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// The trace contradicts itself.
     #[error("the whole execution trace is damaged: it names {0}")]
     Damaged(&'static str),
+    /// What was asked for was never computed: the run ended in a trap there, or before.
+    #[error("there is no such value: the run trapped before it was computed")]
+    Trapped,
     /// Nothing is stored of this time.
     #[error("values were kept from t={first} to t={last} only, and this needs one of t={time}")]
     Outside {

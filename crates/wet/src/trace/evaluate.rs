@@ -119,7 +119,7 @@ where
                 let inst = &code.insts[position];
                 match read_from(inst.code) {
                     Some(from) => self.read(instance, &compiled, position, from, known),
-                    None => Ok(self.pure(instance, code, position, known)),
+                    None => self.pure(instance, code, position, known),
                 }
             }
         }
@@ -217,19 +217,34 @@ where
         code: &NodeCode,
         position: usize,
         known: &mut Known,
+    ) -> Result<Option<Bits>, Failure<S, E>> {
+        if let Code::Scalar(scalar) = code.insts[position].code {
+            let inst = &code.insts[position];
+            let a = known.get(instance, inst.a);
+            let b = match scalar.arity() {
+                2 => known.get(instance, inst.b),
+                _ => Some((0, 0)),
+            };
+            let (Some((a, _)), Some((b, _))) = (a, b) else {
+                return Ok(None);
+            };
+            let value = scalar.eval(a, b).map_err(|_| TraceError::Trapped)?;
+            return Ok(Some((value, 0)));
+        }
+        Ok(self.without_trap(instance, code, position, known))
+    }
+
+    /// What an instruction computes that cannot trap.
+    fn without_trap(
+        &self,
+        instance: Instance,
+        code: &NodeCode,
+        position: usize,
+        known: &mut Known,
     ) -> Option<Bits> {
         let inst = &code.insts[position];
         let mut low = |register| Some(known.get(instance, register)?.0);
         let number = match inst.code {
-            Code::Scalar(scalar) => {
-                let a = low(inst.a)?;
-                let b = match scalar.arity() {
-                    2 => low(inst.b)?,
-                    _ => 0,
-                };
-                // It did not trap then, so it does not now.
-                scalar.eval(a, b).unwrap_or(0)
-            }
             Code::Select | Code::SelectVector => {
                 let chosen = match low(inst.c)? as u32 {
                     0 => inst.b,

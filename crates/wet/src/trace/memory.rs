@@ -44,6 +44,9 @@ where
         let mut filled = 0;
         let mut complete = true;
         let readings = self.reading(instance, position)?;
+        if readings.is_empty() {
+            return Err(TraceError::Trapped);
+        }
         let whole = readings.len() == 1;
         for reading in readings {
             let part = match whole {

@@ -1,0 +1,225 @@
+;; Values and what they depend on: loops, memory, copies, globals, calls both ways, a run that traps.
+(module
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 16) "\07\00\00\00")
+  (global $count (mut i32) (i32.const 3))
+  (table funcref (elem $double))
+  (type $unary (func (param i32) (result i32)))
+  (func $double (type $unary) (i32.add (local.get 0) (local.get 0)))
+  (func $sum (param $n i32) (result i32) (local $total i32)
+    (loop $again
+      (local.set $total (i32.add (local.get $total) (local.get $n)))
+      (i32.store (i32.const 32) (local.get $total))
+      (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $total))
+  (func $start (export "_start") (local $x i32)
+    (local.set $x (call $sum (i32.load (i32.const 16))))
+    (memory.copy (i32.const 40) (i32.const 32) (i32.const 4))
+    (i32.store8 (i32.const 41) (i32.const 1))
+    (local.set $x (i32.add (local.get $x) (i32.load (i32.const 40))))
+    (global.set $count (i32.add (global.get $count) (local.get $x)))
+    (drop (call_indirect (type $unary) (global.get $count) (i32.const 0)))
+    (drop (call $random (i32.const 64) (i32.const 4)))
+    (drop (f32.div (f32.const 1) (f32.convert_i32_s (local.get $x))))
+    (drop (i32.div_s (local.get $x) (i32.load (i32.const 100))))
+    (drop (i32.add (local.get $x) (i32.const 1)))))
+
+;; $ afterimage record -o run.aft FILE
+;; ! afterimage: values.wat trapped: integer division by zero; 1 host call recorded in run.aft (N)
+;; = 134
+;; $ afterimage build --lens full run.aft
+;; ! afterimage: path of 14 executed blocks in 16 bytes
+;; ! afterimage: values of 43 executed statements in 94 bytes (2.1860 a statement)
+;; $ afterimage build --lens full run.aft
+;; $ afterimage values run.aft --at sum
+;; | @0x90 i32.add  in sum: executed 7 times
+;; |           #1  t=3              7
+;; |           #2  t=4              13
+;; |           #3  t=5              18
+;; |           #4  t=6              22
+;; |           #5  t=7              25
+;; |           #6  t=8              27
+;; |           #7  t=9              28
+;; |
+;; | @0x97 i32.store  in sum: executed 7 times
+;; |           #1  t=3              stored 7
+;; |           #2  t=4              stored 13
+;; |           #3  t=5              stored 18
+;; |           #4  t=6              stored 22
+;; |           #5  t=7              stored 25
+;; |           #6  t=8              stored 27
+;; |           #7  t=9              stored 28
+;; |
+;; | @0x9e i32.sub  in sum: executed 7 times
+;; |           #1  t=3              6
+;; |           #2  t=4              5
+;; |           #3  t=5              4
+;; |           #4  t=6              3
+;; |           #5  t=7              2
+;; |           #6  t=8              1
+;; |           #7  t=9              0
+;; |
+;; | @0xa1 br_if $again  in sum: executed 7 times
+;; |           #1  t=3              decided by 6
+;; |           #2  t=4              decided by 5
+;; |           #3  t=5              decided by 4
+;; |           #4  t=6              decided by 3
+;; |           #5  t=7              decided by 2
+;; |           #6  t=8              decided by 1
+;; |           #7  t=9              decided by 0
+;; $ afterimage values run.aft --at sum+0x9 --instances 3..4
+;; | @0x90 i32.add  in sum: executed 7 times
+;; |           #3  t=5              18
+;; |           #4  t=6              22
+;; |            …  5 more: --instances A..B, or --limit N
+;; $ afterimage values run.aft --at sum+0x9 --histogram --limit 2
+;; | @0x90 i32.add  in sum: executed 7 times
+;; |            1 times  7
+;; |            1 times  13
+;; |            …  5 more values: --limit N
+;; $ afterimage values run.aft --at sum+0x9 --stats
+;; | @0x90 i32.add  in sum: executed 7 times
+;; |     7 different values, from 7 to 28; most often 28 (1 times)
+;; $ afterimage values run.aft --at sum+0x9#last --format json
+;; | {"at":"sum+0x9#last","schema":"afterimage/values/1","statements":[{"executions":7,"function":"sum","instances":[{"number":7,"time":9,"values":[{"bits":"0x1c","role":"","text":"28","type":"i32"}]}],"line":"","more":6,"offset":144,"operator":"i32.add"}]}
+;; $ afterimage values run.aft --at sum+0x9#9
+;; ! afterimage: run.aft: the statement at @0x90 was executed 7 times: there is no execution 9
+;; = 125
+;; $ afterimage values run.aft --at sum+0x7
+;; ! afterimage: run.aft: sum+0x7 only moves a value, or is a constant: it is no statement; the next statement is at @0x90
+;; = 125
+;; $ afterimage values run.aft --at random_get
+;; ! afterimage: run.aft: no function is called "random_get"
+;; = 125
+;; $ afterimage values run.aft --at start
+;; | @0xad i32.load  in start: executed 1 times
+;; |           #1  t=1              7
+;; |
+;; | @0xb0 call $sum  in start: executed 1 times
+;; |           #1  t=1              28
+;; |
+;; | @0xc2 i32.store8  in start: executed 1 times
+;; |           #1  t=11             stored 1
+;; |
+;; | @0xc9 i32.load  in start: executed 1 times
+;; |           #1  t=11             284
+;; |
+;; | @0xcc i32.add  in start: executed 1 times
+;; |           #1  t=11             312
+;; |
+;; | @0xcf global.get $count  in start: executed 1 times
+;; |           #1  t=11             3
+;; |
+;; | @0xd3 i32.add  in start: executed 1 times
+;; |           #1  t=11             315
+;; |
+;; | @0xd4 global.set $count  in start: executed 1 times
+;; |           #1  t=11             set 315
+;; |
+;; | @0xd6 global.get $count  in start: executed 1 times
+;; |           #1  t=11             315
+;; |
+;; | @0xda call_indirect (type $unary)  in start: executed 1 times
+;; |           #1  t=11             630
+;; |
+;; | @0xe3 call $random  in start: executed 1 times
+;; |           #1  t=13             0
+;; |
+;; | @0xed f32.convert_i32_s  in start: executed 1 times
+;; |           #1  t=14             312.0
+;; |
+;; | @0xee f32.div  in start: executed 1 times
+;; |           #1  t=14             0.0032051282
+;; |
+;; | @0xf5 i32.load  in start: executed 1 times
+;; |           #1  t=14             0
+;; |
+;; | @0xfe i32.add  in start: executed 0 times
+;; $ afterimage deps run.aft --at sum+0x9#3
+;; | #3 t=5  @0x90 i32.add  in sum = 18
+;; |   left     13  ← t=4  @0x90 i32.add  in sum
+;; |   right    5   ← t=4  @0x9e i32.sub  in sum
+;; |   control      ← t=4  @0xa1 br_if $again  in sum
+;; $ afterimage deps run.aft --at start --data
+;; | #1 t=1  @0xad i32.load  in start = 7
+;; |   address  16  ← constant
+;; |   memory       ← the module: nothing wrote it before
+;; |
+;; | #1 t=1  @0xb0 call $sum  in start = 28
+;; |   argument  7  ← t=1  @0xad i32.load  in start
+;; |
+;; | #1 t=11  @0xba memory.copy  in start
+;; |   to      40  ← constant
+;; |   from    32  ← constant
+;; |   length  4   ← constant
+;; |
+;; | #1 t=11  @0xc2 i32.store8  in start = 1
+;; |   address  41  ← constant
+;; |   value    1   ← constant
+;; |
+;; | #1 t=11  @0xc9 i32.load  in start = 284
+;; |   address           40  ← constant
+;; |   memory (1 bytes)      ← t=11  @0xba memory.copy  in start
+;; |   memory (1 bytes)      ← t=11  @0xc2 i32.store8  in start
+;; |   memory (2 bytes)      ← t=11  @0xba memory.copy  in start
+;; |
+;; | #1 t=11  @0xcc i32.add  in start = 312
+;; |   left   28   ← t=9  @0x90 i32.add  in sum
+;; |   right  284  ← t=11  @0xc9 i32.load  in start
+;; |
+;; | #1 t=11  @0xcf global.get $count  in start = 3
+;; |   global    ← the module: nothing wrote it before
+;; |
+;; | #1 t=11  @0xd3 i32.add  in start = 315
+;; |   left   3    ← t=11  @0xcf global.get $count  in start
+;; |   right  312  ← t=11  @0xcc i32.add  in start
+;; |
+;; | #1 t=11  @0xd4 global.set $count  in start = 315
+;; |   value  315  ← t=11  @0xd3 i32.add  in start
+;; |
+;; | #1 t=11  @0xd6 global.get $count  in start = 315
+;; |   global    ← t=11  @0xd4 global.set $count  in start
+;; |
+;; | #1 t=11  @0xda call_indirect (type $unary)  in start = 630
+;; |   argument  315  ← t=11  @0xd6 global.get $count  in start
+;; |   index     0    ← constant
+;; |
+;; | #1 t=13  @0xe3 call $random  in start = 0
+;; |   argument  64  ← constant
+;; |   argument  4   ← constant
+;; |
+;; | #1 t=14  @0xed f32.convert_i32_s  in start = 312.0
+;; |   operand  312  ← t=11  @0xcc i32.add  in start
+;; |
+;; | #1 t=14  @0xee f32.div  in start = 0.0032051282
+;; |   left   1.0    ← constant
+;; |   right  312.0  ← t=14  @0xed f32.convert_i32_s  in start
+;; |
+;; | #1 t=14  @0xf5 i32.load  in start = 0
+;; |   address  100  ← constant
+;; |   memory        ← the module: nothing wrote it before
+;; |
+;; | #1 t=14  @0xf8 i32.div_s  in start
+;; |   left   312  ← t=11  @0xcc i32.add  in start
+;; |   right  0    ← t=14  @0xf5 i32.load  in start
+;; $ afterimage deps run.aft --at sum+0x9#3 --format json
+;; | {"at":"sum+0x9#3","schema":"afterimage/deps/1","statements":[{"dependences":[{"from":"operator","function":"sum","offset":144,"operator":"i32.add","role":"left","time":4,"value":"13"},{"from":"operator","function":"sum","offset":158,"operator":"i32.sub","role":"right","time":4,"value":"5"},{"from":"branch","function":"sum","offset":161,"operator":"br_if $again","role":"control","time":4}],"function":"sum","number":3,"offset":144,"operator":"i32.add","time":5,"values":["18"]}]}
+;; $ afterimage build --lens full --again --window 4..6 run.aft
+;; ! afterimage: values of 12 executed statements in 23 bytes (1.9167 a statement)
+;; $ afterimage values run.aft --at sum+0x9
+;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=3
+;; = 125
+;; $ afterimage build --lens full --window 4..6 run.aft
+;; ! afterimage: run.aft: the recording has its values already, so --window changes nothing; build them anew with --again
+;; = 125
+;; $ afterimage build --lens full --exclude sum run.aft
+;; ! afterimage: --exclude is for --lens paths; of values a window can be kept, with --window T1..T2
+;; = 125
+;; $ afterimage build --lens full --again --window 400..600 run.aft
+;; ! afterimage: run.aft: --window 400..600 begins after the run, whose last block is t=14
+;; = 125
+;; $ afterimage verify --no-execute run.aft
+;; | sound: N, 14 chunks in 10 sections, 2 events
+;; | whole path: 14 executed blocks, 8 paths in 1 segment, compared with the end
+;; | not re-executed
