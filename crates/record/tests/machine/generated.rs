@@ -96,7 +96,7 @@ fn modules(
 #[test]
 fn modules_that_trap() {
     let mut seen = Seen::new();
-    modules(0..seeds(60), &ModuleConfig::default(), &quiet(), &mut seen);
+    modules(0..seeds(40), &ModuleConfig::default(), &quiet(), &mut seen);
     assert!(seen["returned"] > 10 && seen["trapped"] > 10, "{seen:?}");
 }
 
@@ -109,7 +109,7 @@ fn modules_that_trap_for_lack_of_fuel_only() {
         entropy: 16384,
         ..ModuleConfig::default()
     };
-    modules(500_000..500_000 + seeds(60), &config, &quiet(), &mut seen);
+    modules(500_000..500_000 + seeds(40), &config, &quiet(), &mut seen);
     assert!(seen["returned"] > 15, "{seen:?}");
 }
 
@@ -127,7 +127,7 @@ fn modules_that_may_run_for_ever() {
         timeout: Some(Duration::from_millis(1)),
         ..quiet()
     };
-    modules(600_000..600_000 + seeds(40), &config, &options, &mut seen);
+    modules(600_000..600_000 + seeds(15), &config, &options, &mut seen);
     assert!(seen.contains_key("interrupted"), "{seen:?}");
 }
 
@@ -163,7 +163,7 @@ fn modules_that_call_the_host() {
         functions: host(),
         ..quiet()
     };
-    modules(900_000..900_000 + seeds(60), &config, &options, &mut seen);
+    modules(900_000..900_000 + seeds(40), &config, &options, &mut seen);
     assert!(seen["returned"] > 15, "{seen:?}");
 }
 
@@ -171,7 +171,7 @@ fn modules_that_call_the_host() {
 #[test]
 fn programs_that_wander_and_end_in_every_way() {
     let mut seen = Seen::new();
-    for seed in 0..seeds(6) {
+    for seed in 0..seeds(4) {
         for (i, (name, code)) in ENDINGS.iter().enumerate() {
             let text = random::program(1000 * i as u64 + seed, code);
             println!("{text}\nseed {seed}, {name}");
