@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use afterimage_query::paths::{RecordedPath, recorded_path};
+use afterimage_query::paths::{FileSegments, RecordedPath, recorded_path};
+use afterimage_query::steps::stopped_before;
 use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
@@ -139,6 +140,7 @@ fn add_values(
             at.display()
         )
     })?;
+    let end = file.end().with_context(name)?;
     let bar = Bar::start("following the values", Some(last.min(length)));
     let progress = bar.progress();
     let run = Run {
@@ -147,6 +149,8 @@ fn add_values(
         path,
         continuations: &path.segments().directory().continuations,
         window: first..=last,
+        stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
+        epoch: Run::<FileSegments>::EPOCH,
     };
     let mut writer = EpochWriter::new(&out).with_context(name)?;
     let index = run

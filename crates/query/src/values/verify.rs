@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 
+use afterimage_machine::stopped_before;
 use afterimage_program::Program;
 use afterimage_trace::TraceFile;
 use afterimage_wet::{EpochFileError, FileEpochs, Index, Run};
 
 use super::recorded_epochs;
-use crate::paths::{RecordedPath, recorded_path};
+use crate::paths::{FileSegments, RecordedPath, recorded_path};
 
 /// What checking the values in a file came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,12 +62,15 @@ fn follow(
     progress: impl FnMut(u64),
 ) -> Result<(), String> {
     let index = epochs.index();
+    let end = file.end().map_err(|error| format!("ValuesRun: {error}"))?;
     let run = Run {
         program,
         bytes: module,
         path,
         continuations: &path.segments().directory().continuations,
         window: index.first..=index.length,
+        stopped: end.and_then(|end| stopped_before(program, module, &end)),
+        epoch: Run::<FileSegments>::EPOCH,
     };
     let log = file.log().map_err(|error| format!("ValuesRun: {error}"))?;
     // Readers are not shared between threads; the file is.

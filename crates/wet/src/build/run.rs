@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::mpsc::sync_channel;
 
 use afterimage_ids::EntityRef;
-use afterimage_machine::{Machine, MachineError};
+use afterimage_machine::{Machine, MachineError, StoppedBefore};
 use afterimage_program::Program;
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Continuation, PathError, Segments, WholePath};
@@ -12,9 +12,6 @@ use afterimage_wpp::{Continuation, PathError, Segments, WholePath};
 use super::{Buffers, Builder};
 use crate::epoch::Writer;
 use crate::index::{Index, fingerprint};
-
-/// How many numbers an epoch collects, about.
-const EPOCH: usize = 8 << 20;
 
 /// Why a whole execution trace cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +50,15 @@ pub struct Run<'a, S: Segments> {
     /// Which blocks are traced: the first one, and the last one. A node of which any block is wanted is traced whole. What is computed from
     /// values of before is kept, so that the window can be read without what is outside of it.
     pub window: RangeInclusive<u64>,
+    /// Where the run was stopped from outside, if it was ([`stopped_before`](afterimage_machine::stopped_before)).
+    pub stopped: Option<StoppedBefore>,
+    /// How many numbers an epoch collects, about: usually [`EPOCH`](Self::EPOCH).
+    pub epoch: usize,
+}
+
+impl<S: Segments> Run<'_, S> {
+    /// The usual size of an epoch.
+    pub const EPOCH: usize = 8 << 20;
 }
 
 impl<S: Segments> Run<'_, S>
@@ -111,10 +117,16 @@ where
                     builder.begin();
                     before = visit.start - 1;
                 }
-                if let Err(error) = machine.step(visit.node, length, &mut builder) {
+                let stepped = match self.stopped {
+                    Some(stopped) if visit.last() == self.path.length() => {
+                        machine.step_before(visit.node, length, stopped, &mut builder)
+                    }
+                    _ => machine.step(visit.node, length, &mut builder),
+                };
+                if let Err(error) = stepped {
                     break Err(error.into());
                 }
-                if builder.size() < EPOCH {
+                if builder.size() < self.epoch {
                     continue;
                 }
                 if first > machine.time() {
