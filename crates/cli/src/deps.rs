@@ -1,5 +1,8 @@
 //! `afterimage deps`
 
+use std::collections::HashSet;
+use std::io::Write;
+
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, value_text};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
@@ -7,8 +10,8 @@ use afterimage_query::location::Occurrence;
 use afterimage_query::operator_texts;
 use afterimage_query::paths::Places;
 use afterimage_query::values::{
-    Controller, Controllers, Dependence, Execution, Instance, Origin, RecordedValues, Types,
-    dependences,
+    Controller, Controllers, Dependence, Execution, Instance, Origin, RecordedValues, Statement,
+    Types, of_statement,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -27,6 +30,7 @@ use crate::places::{Site, executions, line_of, number, statements};
 #[command(after_help = "\
 Examples:
   afterimage deps app.aft --at parser.c:42#7
+  afterimage deps app.aft --at parser.c:42#7 --depth 5
   afterimage deps app.aft --at parse+0x2a#last
   afterimage deps app.aft --at @0x1f3#1000 --data --format json")]
 pub(crate) struct Arguments {
@@ -39,6 +43,14 @@ pub(crate) struct Arguments {
     /// The dependence on control only
     #[arg(long)]
     control: bool,
+    /// Go on so many steps back along data: 1 shows direct dependences only. What was shown before is not gone into again
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "control"
+    )]
+    depth: u32,
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -68,12 +80,17 @@ struct Scene<'a> {
     types: &'a Types<'a>,
 }
 
+/// Most steps back that are shown.
+const DEEPEST: i64 = 1000;
+
 /// A dependence, told.
 struct Told {
     role: String,
     value: String,
     from: String,
     json: Value,
+    /// What the operator that it comes from depends on.
+    further: Vec<Told>,
 }
 
 fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
@@ -120,15 +137,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
                         writeln!(out)?;
                     }
                     writeln!(out, "{head}")?;
-                    let roles = told.iter().map(|told| told.role.len()).max().unwrap_or(0);
-                    let wide = told.iter().map(|told| told.value.len()).max().unwrap_or(0);
-                    for told in told {
-                        writeln!(
-                            out,
-                            "  {:<roles$}  {:<wide$}  ← {}",
-                            told.role, told.value, told.from
-                        )?;
-                    }
+                    tree(out, told, 1)?;
                 }
             }
             Format::Json => {
@@ -146,7 +155,80 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     })
 }
 
+/// Writes dependences, and those that they lead to, farther to the right.
+fn tree(out: &mut dyn Write, all: &[Told], depth: usize) -> Result<()> {
+    let roles = all.iter().map(|told| told.role.len()).max().unwrap_or(0);
+    let wide = all.iter().map(|told| told.value.len()).max().unwrap_or(0);
+    for told in all {
+        writeln!(
+            out,
+            "{:indent$}{:<roles$}  {:<wide$}  ← {}",
+            "",
+            told.role,
+            told.value,
+            told.from,
+            indent = 2 * depth
+        )?;
+        tree(out, &told.further, depth + 1)?;
+    }
+    Ok(())
+}
+
 impl Scene<'_> {
+    /// The data dependences of a statement, `depth` steps back.
+    fn all_data(
+        &self,
+        values: &RecordedValues<'_>,
+        instance: Instance,
+        (op, statement): (OpId, Statement),
+        depth: u32,
+        seen: &mut HashSet<(Instance, OpId)>,
+    ) -> Result<Vec<Told>> {
+        let function = values.path().nodes()[instance.node].function;
+        let operands = self.types.of(function, op).map(|(types, _)| types);
+        let mut operands = operands.unwrap_or_default().into_iter();
+        let mut all = Vec::new();
+        for dependence in of_statement(values, instance, statement)? {
+            let value = match (dependence.value, operands.next()) {
+                (Some(bits), Some(ty)) => value_text(ty, bits),
+                _ => String::new(),
+            };
+            let mut told = self.data(values, &dependence, value)?;
+            if depth > 1
+                && let Origin::Operator { instance, op } = dependence.origin
+                && seen.insert((instance, op))
+                && let Some(statement) = self.statement(values, instance, op)?
+            {
+                told.further = self.all_data(values, instance, (op, statement), depth - 1, seen)?;
+                let further = told.further.iter().map(|told| told.json.clone());
+                told.json["dependences"] = further.collect();
+            }
+            all.push(told);
+        }
+        Ok(all)
+    }
+
+    /// What an operator is in a node.
+    fn statement(
+        &self,
+        values: &RecordedValues<'_>,
+        instance: Instance,
+        op: OpId,
+    ) -> Result<Option<Statement>> {
+        let program = &self.traced.loaded.program;
+        let node = &values.path().nodes()[instance.node];
+        let function = program.function(node.function);
+        let block = function.and_then(|function| function.block_of(op));
+        let position = node.blocks.iter().position(|&other| Some(other) == block);
+        let Some(position) = position else {
+            return Ok(None);
+        };
+        let compiled = values.compiled(instance.node)?;
+        let last = position + 1 == node.blocks.len();
+        let position = position as u64;
+        Ok(Statement::find(program, &compiled.code, position, op, last))
+    }
+
     fn section(
         &self,
         arguments: &Arguments,
@@ -169,19 +251,12 @@ impl Scene<'_> {
             self.operator(site.function, site.offset, &site.text)
         );
         let mut told = Vec::new();
-        if !arguments.control {
-            let operands = self
-                .types
-                .of(site.function, site.op)
-                .map(|(types, _)| types);
-            let mut operands = operands.unwrap_or_default().into_iter();
-            for dependence in dependences(values, execution)? {
-                let value = match (dependence.value, operands.next()) {
-                    (Some(bits), Some(ty)) => value_text(ty, bits),
-                    _ => String::new(),
-                };
-                told.push(self.data(values, &dependence, value)?);
-            }
+        if !arguments.control
+            && let Some(statement) = execution.statement
+        {
+            let mut seen = HashSet::from([(execution.instance, site.op)]);
+            let of = (site.op, statement);
+            told = self.all_data(values, execution.instance, of, arguments.depth, &mut seen)?;
         }
         if !arguments.data {
             let controller = controllers.of_execution(values, execution)?;
@@ -296,6 +371,7 @@ impl Scene<'_> {
             value,
             from,
             json,
+            further: Vec::new(),
         })
     }
 
@@ -312,6 +388,7 @@ impl Scene<'_> {
                 value: String::new(),
                 from,
                 json,
+                further: Vec::new(),
             }
         };
         let (time, function, block) = match controller {

@@ -30,7 +30,7 @@
 ;; = 134
 ;; $ afterimage build --lens full run.aft
 ;; ! afterimage: path of 14 executed blocks in 16 bytes
-;; ! afterimage: values of 43 executed statements in 94 bytes (2.1860 a statement)
+;; ! afterimage: values of 41 executed statements in 79 bytes (1.9268 a statement)
 ;; $ afterimage build --lens full run.aft
 ;; $ afterimage values run.aft --at sum
 ;; | @0x90 i32.add  in sum: executed 7 times
@@ -140,6 +140,19 @@
 ;; | #3 t=5  @0x90 i32.add  in sum = 18
 ;; |   left     13  ← t=4  @0x90 i32.add  in sum
 ;; |   right    5   ← t=4  @0x9e i32.sub  in sum
+;; |   control      ← t=4  @0xa1 br_if $again  in sum
+;; $ afterimage deps run.aft --at sum+0x9#3 --depth 3
+;; | #3 t=5  @0x90 i32.add  in sum = 18
+;; |   left     13  ← t=4  @0x90 i32.add  in sum
+;; |     left   7  ← t=3  @0x90 i32.add  in sum
+;; |       left   0  ← a local that nothing wrote
+;; |       right  7  ← t=1  @0xad i32.load  in start
+;; |     right  6  ← t=3  @0x9e i32.sub  in sum
+;; |       left   7  ← t=1  @0xad i32.load  in start
+;; |       right  1  ← constant
+;; |   right    5   ← t=4  @0x9e i32.sub  in sum
+;; |     left   6  ← t=3  @0x9e i32.sub  in sum
+;; |     right  1  ← constant
 ;; |   control      ← t=4  @0xa1 br_if $again  in sum
 ;; $ afterimage deps run.aft --at start --data
 ;; | #1 t=1  @0xad i32.load  in start = 7

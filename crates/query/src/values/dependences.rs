@@ -3,7 +3,7 @@
 use afterimage_ids::OpId;
 use afterimage_wet::{Source, Writer};
 
-use super::{Bits, Execution, Instance, Kind, RecordedValues, ValuesError};
+use super::{Bits, Execution, Instance, Kind, RecordedValues, Statement, ValuesError};
 
 /// Where a value, or a part of one, comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,10 +68,21 @@ pub fn dependences(
     values: &RecordedValues<'_>,
     execution: &Execution,
 ) -> Result<Vec<Dependence>, ValuesError> {
-    let Some(statement) = execution.statement else {
-        return Ok(Vec::new());
-    };
-    let instance = execution.instance;
+    match execution.statement {
+        Some(statement) => of_statement(values, execution.instance, statement),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The direct data dependences of a statement in an execution of its node.
+///
+/// # Errors
+/// If the trace is damaged or holds too little.
+pub fn of_statement(
+    values: &RecordedValues<'_>,
+    instance: Instance,
+    statement: Statement,
+) -> Result<Vec<Dependence>, ValuesError> {
     let compiled = values.compiled(instance.node)?;
     let mut found = Vec::new();
     for operand in statement.operands(&compiled.code) {

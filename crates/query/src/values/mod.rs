@@ -13,7 +13,7 @@ use afterimage_wet::{EpochFileError, FileEpochs, TraceError, WholeTrace, fingerp
 
 pub use afterimage_wet::{Bits, Instance};
 pub use control::{Controller, Controllers};
-pub use dependences::{Dependence, Origin, dependences};
+pub use dependences::{Dependence, Origin, dependences, of_statement};
 pub use executions::{Execution, Executions};
 pub use results::{TypedValue, Types};
 pub use statement::{Kind, Operand, Statement};
