@@ -19,6 +19,7 @@ mod profile;
 mod progress;
 mod record;
 mod signals;
+mod state;
 mod steps;
 mod trace;
 mod values;
@@ -46,6 +47,7 @@ enum Command {
     Calls(calls::Arguments),
     Values(values::Arguments),
     Deps(deps::Arguments),
+    State(state::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
@@ -85,6 +87,7 @@ fn main() -> std::process::ExitCode {
         Command::Calls(arguments) => calls::run(arguments),
         Command::Values(arguments) => values::run(arguments),
         Command::Deps(arguments) => deps::run(arguments),
+        Command::State(arguments) => state::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

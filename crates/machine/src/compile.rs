@@ -5,7 +5,7 @@ mod operators;
 
 use std::collections::HashMap;
 
-use afterimage_ids::{BlockId, EntityRef, OpId};
+use afterimage_ids::{BlockId, EdgeId, EntityRef, OpId};
 use afterimage_numeric::Kind;
 use afterimage_program::{BlockEnd, BlockKind, CarriedFrom, EdgeKind, NO_HEIGHT, Program};
 use wasmparser::ValType;
@@ -66,19 +66,7 @@ pub fn compile<'a>(
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(no_path());
     }
-    let mut compiler = Compiler {
-        program,
-        body,
-        current: HashMap::new(),
-        constants: Vec::new(),
-        known: HashMap::new(),
-        insts: Vec::new(),
-        vectors: Vec::new(),
-        lists: Vec::new(),
-        height: body.slots.at_start.get(first).map_or(0, |s| s.len() as u32),
-        first,
-        end: NodeEnd::Next,
-    };
+    let mut compiler = Compiler::new(program, body, first);
     for (i, &block) in blocks.iter().enumerate() {
         let (to, last) = match blocks.get(i + 1) {
             Some(&to) => (Some(to), false),
@@ -86,7 +74,65 @@ pub fn compile<'a>(
         };
         compiler.block(block, to, last).ok_or_else(no_path)?;
     }
-    compiler.finish(next).ok_or_else(no_path)
+    let kept = compiler.kept(next);
+    Ok(compiler.finish(next, kept))
+}
+
+/// Compiles a path up to an operator of its last block, or up to the end of that. Its instructions are the first ones of any longer path's that
+/// begins like this, at the same positions; its outputs are what the variables are before the operator. O(operators on it + variables written).
+///
+/// # Errors
+/// If the blocks are not a path of the function, or the operator is not in the last one.
+pub fn compile_before<'a>(
+    program: &'a Program,
+    body: &'a Body<'a>,
+    blocks: &[BlockId],
+    op: OpId,
+) -> Result<NodeCode, MachineError> {
+    let cfg = &body.function.cfg;
+    let no_path = || MachineError::NoPath {
+        function: body.function.id,
+        block: blocks.first().copied().unwrap_or(cfg.graph.root()),
+    };
+    let (Some(&first), Some(&last)) = (blocks.first(), blocks.last()) else {
+        return Err(no_path());
+    };
+    let mut compiler = Compiler::new(program, body, first);
+    for pair in blocks.windows(2) {
+        compiler
+            .block(pair[0], Some(pair[1]), false)
+            .ok_or_else(no_path)?;
+    }
+    let known = cfg.blocks.get(last).ok_or_else(no_path)?;
+    if op < known.ops.start || op > known.ops.end {
+        return Err(no_path());
+    }
+    let at_start = body.slots.at_start.get(last).ok_or_else(no_path)?;
+    compiler.height = at_start.len() as u32;
+    compiler
+        .operators(last, &[], Some(op))
+        .ok_or_else(no_path)?;
+    let kept = body.slots.locals.len() as u32 + compiler.height;
+    Ok(compiler.finish(None, kept))
+}
+
+impl<'a> Compiler<'a> {
+    /// Of a path that begins with this block.
+    fn new(program: &'a Program, body: &'a Body<'a>, first: BlockId) -> Self {
+        Self {
+            program,
+            body,
+            current: HashMap::new(),
+            constants: Vec::new(),
+            known: HashMap::new(),
+            insts: Vec::new(),
+            vectors: Vec::new(),
+            lists: Vec::new(),
+            height: body.slots.at_start.get(first).map_or(0, |s| s.len() as u32),
+            first,
+            end: NodeEnd::Next,
+        }
+    }
 }
 
 impl Compiler<'_> {
@@ -114,15 +160,7 @@ impl Compiler<'_> {
         if leaves && !last || ways.is_empty() && (calls || to.is_some()) {
             return None;
         }
-        for op in known.ops.start.index()..known.ops.end.index() {
-            let op = OpId::new(op);
-            let height = *body.slots.heights.get(op)?;
-            if height == NO_HEIGHT {
-                continue;
-            }
-            self.height = height;
-            self.operator(op, body.operators.get(op.index())?, &ways, block)?;
-        }
+        self.operators(block, &ways, None)?;
         if leaves {
             if known.end == BlockEnd::Unreachable {
                 self.end = NodeEnd::Trap;
@@ -147,6 +185,23 @@ impl Compiler<'_> {
             let base = self.height.checked_sub(results)?;
             let values = (base..self.height).map(|slot| self.read_slot(slot));
             self.end = NodeEnd::Return(values.collect());
+        }
+        Some(())
+    }
+
+    /// Appends a block's operators, those before `until`.
+    fn operators(&mut self, block: BlockId, ways: &[EdgeId], until: Option<OpId>) -> Option<()> {
+        let body = self.body;
+        let known = body.function.cfg.blocks.get(block)?;
+        let end = until.unwrap_or(known.ops.end);
+        for op in known.ops.start.index()..end.index() {
+            let op = OpId::new(op);
+            let height = *body.slots.heights.get(op)?;
+            if height == NO_HEIGHT {
+                continue;
+            }
+            self.height = height;
+            self.operator(op, body.operators.get(op.index())?, ways, block)?;
         }
         Some(())
     }
@@ -236,19 +291,23 @@ impl Compiler<'_> {
         register
     }
 
-    /// Numbers the registers, and finds what is left of the variables.
-    fn finish(mut self, next: Option<BlockId>) -> Option<NodeCode> {
+    /// How many variables are left at the end, where the activation goes on at `next`.
+    fn kept(&self, next: Option<BlockId>) -> u32 {
         let slots = &self.body.slots;
-        let variables = self.body.variables() as u32;
         let locals = slots.locals.len() as u32;
-        let stays = match (&self.end, next) {
+        match (&self.end, next) {
             // What is below what they take stays also for a handler.
             (NodeEnd::Call { .. } | NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. }, _) => {
                 locals + self.height
             }
             (_, Some(next)) => locals + slots.at_start.get(next).map_or(0, |s| s.len() as u32),
             (_, None) => 0,
-        };
+        }
+    }
+
+    /// Numbers the registers, and finds what is left of the first `kept` variables.
+    fn finish(mut self, next: Option<BlockId>, kept: u32) -> NodeCode {
+        let variables = self.body.variables() as u32;
         let first_result = variables + self.constants.len() as u32;
         let place = |register: Register| {
             if register & RESULT != 0 {
@@ -262,7 +321,7 @@ impl Compiler<'_> {
         let mut outputs = Vec::from_iter(
             self.current
                 .iter()
-                .filter(|&(&variable, &register)| variable != register && variable < stays)
+                .filter(|&(&variable, &register)| variable != register && variable < kept)
                 .map(|(&variable, &register)| (variable, place(register))),
         );
         outputs.sort_unstable();
@@ -305,7 +364,7 @@ impl Compiler<'_> {
             Constant::Scalar(bits) => bits,
             Constant::Vector(bits) => bits as u64,
         };
-        Some(NodeCode {
+        NodeCode {
             function: self.body.function.id,
             first: self.first,
             next,
@@ -319,7 +378,7 @@ impl Compiler<'_> {
             vectors: self.vectors.into(),
             lists: self.lists.into(),
             wide: self.body.wide,
-        })
+        }
     }
 }
 

@@ -55,10 +55,11 @@ impl Registers<'_> {
     }
 }
 
-/// Executes the first `count` of a node's instructions. The variables are in the first registers. An error says how many were executed.
+/// Executes these of a node's instructions, after all that are before them. The variables are in the first registers. An error says how many
+/// of all were executed.
 pub(crate) fn execute<O: Observer>(
     code: &NodeCode,
-    count: usize,
+    range: std::ops::Range<usize>,
     mut registers: Registers<'_>,
     state: &mut State,
     source: &mut Source,
@@ -66,15 +67,17 @@ pub(crate) fn execute<O: Observer>(
 ) -> Result<(), (usize, Stop)> {
     let variables = code.variables as usize;
     let constants = code.constants.len();
-    registers.low[variables..variables + constants].copy_from_slice(&code.constants);
-    if code.wide {
+    if range.start == 0 {
+        registers.low[variables..variables + constants].copy_from_slice(&code.constants);
+    }
+    if range.start == 0 && code.wide {
         registers.high[variables..variables + constants].fill(0);
         for &(register, high) in &code.wide_constants {
             registers.high[register as usize] = high;
         }
     }
     let first = variables + constants;
-    for (i, inst) in code.insts[..count].iter().enumerate() {
+    for (i, inst) in range.clone().zip(&code.insts[range]) {
         let place = Place { code, i, first };
         instruction(place, inst, &mut registers, state, source, observer)
             .map_err(|stop| (i, stop))?;

@@ -19,10 +19,10 @@ mod machine;
 mod observe;
 
 pub use code::{NodeCode, NodeEnd, Operand, TableIndices, VectorExtra};
-pub use compile::{Body, compile};
+pub use compile::{Body, compile, compile_before};
 pub use end::{StoppedBefore, stopped_before};
 pub use error::{MachineError, Trap};
 pub use image::{GlobalBits, Initial, Memory, PAGE, State, Table};
 pub use inst::{Code, Expected, Inst, Load, Register};
-pub use machine::Machine;
+pub use machine::{Inside, Machine};
 pub use observe::{Caller, Observer, Range};

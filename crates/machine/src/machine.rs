@@ -73,6 +73,17 @@ pub struct Machine<'a> {
     trap: Option<Trap>,
 }
 
+/// What there is inside a node, before one of its instructions.
+#[derive(Clone, Copy, Debug)]
+pub struct Inside<'m> {
+    /// The node's registers; those of later instructions hold anything.
+    pub low: &'m [u64],
+    /// The upper halves of vectors; empty if there are none.
+    pub high: &'m [u64],
+    /// Memories, tables, globals.
+    pub state: &'m State,
+}
+
 impl<'a> Machine<'a> {
     /// A machine before the run. `bytes` is the module that the program was parsed from.
     ///
@@ -180,7 +191,7 @@ impl<'a> Machine<'a> {
         length: u64,
         observer: &mut O,
     ) -> Result<(), MachineError> {
-        let done = self.execute(node, length, None, observer);
+        let done = self.execute(node, length, None, observer, &[], |_, _| ());
         if done.is_err() {
             self.waiting = Waiting::Failed;
         }
@@ -199,7 +210,28 @@ impl<'a> Machine<'a> {
         stopped: StoppedBefore,
         observer: &mut O,
     ) -> Result<(), MachineError> {
-        let done = self.execute(node, length, Some(stopped), observer);
+        let done = self.execute(node, length, Some(stopped), observer, &[], |_, _| ());
+        if done.is_err() {
+            self.waiting = Waiting::Failed;
+        }
+        done
+    }
+
+    /// As [`step`](Self::step), or as [`step_before`](Self::step_before) if the run was `stopped`; and shows what there is when so many of its
+    /// instructions were executed: `pauses`, ascending. What is not come to is not shown.
+    ///
+    /// # Errors
+    /// As [`step`](Self::step).
+    pub fn step_pausing<O: Observer>(
+        &mut self,
+        node: NodeId,
+        length: u64,
+        stopped: Option<StoppedBefore>,
+        observer: &mut O,
+        pauses: &[usize],
+        show: impl FnMut(usize, &Inside<'_>),
+    ) -> Result<(), MachineError> {
+        let done = self.execute(node, length, stopped, observer, pauses, show);
         if done.is_err() {
             self.waiting = Waiting::Failed;
         }
@@ -212,6 +244,8 @@ impl<'a> Machine<'a> {
         length: u64,
         before: Option<StoppedBefore>,
         observer: &mut O,
+        pauses: &[usize],
+        mut show: impl FnMut(usize, &Inside<'_>),
     ) -> Result<(), MachineError> {
         self.arrive(node, observer)?;
         let code = &self.codes[node];
@@ -224,26 +258,39 @@ impl<'a> Machine<'a> {
             self.high.resize(base + 2 * count, 0);
         }
         observer.node(node, code);
-        let registers = Registers {
-            low: &mut self.registers[base..base + count],
-            high: if code.wide {
-                &mut self.high[base..base + count]
-            } else {
-                &mut []
-            },
-        };
         let insts = match before {
             None => code.insts.len(),
             Some(stopped) => instructions_before(self.program, code, stopped),
         };
-        let executed = execute(
-            code,
-            insts,
-            registers,
-            &mut self.state,
-            &mut self.source,
-            observer,
-        );
+        let mut executed = Ok(());
+        let mut from = 0;
+        for (i, to) in pauses.iter().copied().chain([insts]).enumerate() {
+            let to = to.clamp(from, insts);
+            let registers = Registers {
+                low: &mut self.registers[base..base + count],
+                high: if code.wide {
+                    &mut self.high[base..base + count]
+                } else {
+                    &mut []
+                },
+            };
+            let range = from..to;
+            let (state, source) = (&mut self.state, &mut self.source);
+            executed = execute(code, range, registers, state, source, observer);
+            if executed.is_err() {
+                break;
+            }
+            from = to;
+            if pauses.get(i) == Some(&to) {
+                let low = &self.registers[base..base + count];
+                let high = match code.wide {
+                    true => &self.high[base..base + count],
+                    false => &[],
+                };
+                let state = &self.state;
+                show(to, &Inside { low, high, state });
+            }
+        }
         match executed {
             Ok(()) if before.is_none() => {
                 let high = match code.wide {
@@ -265,7 +312,10 @@ impl<'a> Machine<'a> {
                 }
             }
         }
-        let time = self.time.checked_add(length).filter(|&time| time < u64::MAX);
+        let time = self
+            .time
+            .checked_add(length)
+            .filter(|&time| time < u64::MAX);
         self.time = time.ok_or(MachineError::Unsupported("a run of 2⁶⁴ blocks"))?;
         Ok(())
     }

@@ -20,6 +20,7 @@ mod perfetto;
 mod pprof;
 mod protobuf;
 mod sources;
+mod state;
 mod steps;
 mod table;
 mod text;
@@ -49,6 +50,7 @@ pub use paths::{
 pub use perfetto::perfetto;
 pub use pprof::pprof;
 pub use sources::{NoSources, Sources};
+pub use state::{state_json, state_text};
 pub use steps::{NextStep, StepScene, steps_binary, steps_json, steps_text};
 pub use table::Style;
 pub use text::text;

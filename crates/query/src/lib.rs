@@ -17,6 +17,7 @@ mod report;
 mod resolve;
 mod rows;
 mod source;
+pub mod state;
 pub mod steps;
 mod stops;
 mod text;

@@ -68,7 +68,10 @@ const RULES: &[Rule] = &[
             IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, NUMERIC, MACHINE,
         ],
     ),
-    pure(QUERY, &[IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, WET]),
+    pure(
+        QUERY,
+        &[IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET],
+    ),
     pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),
     pure(BASELINES, &[]),
     with_engine(

@@ -1,0 +1,235 @@
+//! The state at a moment, as text and as JSON.
+
+use std::io::Write;
+
+use afterimage_query::state::{Frame, Local, Shown, StateReport};
+use serde_json::{Value, json};
+
+use crate::{PresentError, grouped, type_text, value_text};
+
+/// The state as text: a line for each activation, and its variables below.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), PresentError> {
+    writeln!(
+        out,
+        "before the block at t={} of {}",
+        grouped(report.time),
+        grouped(report.length)
+    )?;
+    for frame in &report.frames {
+        frame_text(out, frame)?;
+    }
+    let more = report.open.saturating_sub(report.frames.len());
+    match (&report.frames[..], more) {
+        (_, 0) => {}
+        // One that was asked for by its number.
+        ([one], _) if one.number > 0 => {}
+        _ => writeln!(out, "… and {} more: --depth N", grouped(more as u64))?,
+    }
+    let Some(globals) = &report.globals else {
+        return Ok(());
+    };
+    writeln!(out, "globals")?;
+    locals_text(out, &globals.module, "global")?;
+    shown_text(out, globals.source.iter())?;
+    if globals.more > 0 {
+        writeln!(out, "    … and {} more", grouped(globals.more as u64))?;
+    }
+    Ok(())
+}
+
+fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
+    let arguments = match &frame.variables {
+        Ok(variables) => {
+            let own = variables
+                .iter()
+                .filter(|v| v.parameter && v.inlined.is_none());
+            let one = |v: &Shown| match &v.value {
+                Ok(value) => format!("{}={value}", clean(&v.name)),
+                Err(_) => format!("{}=?", clean(&v.name)),
+            };
+            Vec::from_iter(own.map(one)).join(", ")
+        }
+        Err(_) => {
+            let own = frame.locals.iter().filter(|local| local.parameter);
+            Vec::from_iter(own.map(value_of)).join(", ")
+        }
+    };
+    let place = match frame.line.is_empty() {
+        true => String::new(),
+        false => format!(" at {}", clean(&frame.line)),
+    };
+    writeln!(
+        out,
+        "#{} {}({}){place}  @{}  t={}",
+        frame.number,
+        clean(&frame.name),
+        clean(&arguments),
+        frame.offset,
+        grouped(frame.time)
+    )?;
+    if !frame.inlined.is_empty() {
+        let inlined = frame.inlined.iter().map(|name| clean(name));
+        let inlined = Vec::from_iter(inlined).join(", in ");
+        writeln!(out, "    inside of {inlined}, inlined")?;
+    }
+    match &frame.variables {
+        Ok(variables) => shown_text(out, variables.iter())?,
+        Err(why) => {
+            let locals = match frame.locals.is_empty() {
+                true => "no locals",
+                false => "locals:",
+            };
+            writeln!(out, "    {}; {locals}", clean(why))?;
+            locals_text(out, &frame.locals, "local")?;
+        }
+    }
+    Ok(())
+}
+
+fn shown_text<'s>(
+    out: &mut dyn Write,
+    shown: impl Iterator<Item = &'s Shown> + Clone,
+) -> Result<(), PresentError> {
+    let width = shown.clone().map(|v| v.name.chars().count()).max();
+    let width = width.unwrap_or(0).min(24);
+    for variable in shown {
+        let value = match &variable.value {
+            Ok(value) => clean(value),
+            Err(why) => format!("<{}>", clean(why)),
+        };
+        let inlined = variable.inlined.as_deref().map(|function| {
+            let function = clean(function);
+            format!("  in {function}, inlined")
+        });
+        let shadowed = match variable.shadowed {
+            true => "  (hidden by one further inside)",
+            false => "",
+        };
+        writeln!(
+            out,
+            "    {:<width$} = {value}  ({}){}{shadowed}",
+            clean(&variable.name),
+            clean(&variable.type_name),
+            inlined.unwrap_or_default()
+        )?;
+    }
+    Ok(())
+}
+
+fn locals_text(out: &mut dyn Write, locals: &[Local], what: &str) -> Result<(), PresentError> {
+    for local in locals {
+        let name = local
+            .name
+            .as_deref()
+            .map(|name| format!(" ${}", clean(name)));
+        let parameter = if local.parameter { ", parameter" } else { "" };
+        writeln!(
+            out,
+            "    {what} {}{} = {}  ({}{parameter})",
+            local.index,
+            name.unwrap_or_default(),
+            value_of(local),
+            type_text(local.ty)
+        )?;
+    }
+    Ok(())
+}
+
+fn value_of(local: &Local) -> String {
+    match local.value {
+        Some(bits) => value_text(local.ty, bits),
+        None => "?".to_owned(),
+    }
+}
+
+/// Without control characters: names and strings are the program's.
+fn clean(text: &str) -> String {
+    let steady = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    text.chars().map(steady).collect()
+}
+
+/// The state as one object.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn state_json(out: &mut dyn Write, report: &StateReport) -> Result<(), PresentError> {
+    let mut whole = json!({
+        "schema": "afterimage/state/1",
+        "time": report.time,
+        "length": report.length,
+        "open": report.open,
+        "frames": Vec::from_iter(report.frames.iter().map(frame_json)),
+    });
+    if let Some(globals) = &report.globals {
+        whole["globals"] = json!(Vec::from_iter(globals.module.iter().map(local_json)));
+        whole["variables"] = json!(Vec::from_iter(globals.source.iter().map(shown_json)));
+        whole["more"] = json!(globals.more);
+    }
+    writeln!(out, "{whole}")?;
+    Ok(())
+}
+
+fn frame_json(frame: &Frame) -> Value {
+    let mut json = json!({
+        "number": frame.number,
+        "index": frame.function.as_u32(),
+        "function": frame.name,
+        "entered": frame.entered,
+        "time": frame.time,
+        "offset": frame.offset.0,
+        "line": frame.line,
+        "inlined": frame.inlined,
+    });
+    match &frame.variables {
+        Ok(variables) => {
+            json["variables"] = json!(Vec::from_iter(variables.iter().map(shown_json)));
+        }
+        Err(why) => {
+            json["why"] = json!(why);
+            json["locals"] = json!(Vec::from_iter(frame.locals.iter().map(local_json)));
+        }
+    }
+    json
+}
+
+fn shown_json(variable: &Shown) -> Value {
+    let mut json = json!({
+        "name": variable.name,
+        "type": variable.type_name,
+        "parameter": variable.parameter,
+        "shadowed": variable.shadowed,
+    });
+    match &variable.value {
+        Ok(value) => json["value"] = json!(value),
+        Err(why) => json["unavailable"] = json!(why),
+    }
+    if let Some(function) = &variable.inlined {
+        json["inlined"] = json!(function);
+    }
+    if let Some(line) = variable.line {
+        json["declared"] = json!(line);
+    }
+    json
+}
+
+fn local_json(local: &Local) -> Value {
+    let mut json = json!({
+        "index": local.index,
+        "type": type_text(local.ty),
+        "parameter": local.parameter,
+    });
+    if let Some(name) = &local.name {
+        json["name"] = json!(name);
+    }
+    if let Some((low, high)) = local.value {
+        json["bits"] = match type_text(local.ty) {
+            "v128" => json!(format!("0x{high:016x}{low:016x}")),
+            _ => json!(format!("0x{low:x}")),
+        };
+        json["text"] = json!(value_of(local));
+    }
+    json
+}

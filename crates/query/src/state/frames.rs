@@ -1,0 +1,64 @@
+//! The call stack at a moment.
+
+use afterimage_ids::FuncId;
+
+use super::StateError;
+use crate::values::RecordedValues;
+
+/// An activation that is open at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Of which function.
+    pub function: FuncId,
+    /// The time of its first block.
+    pub entered: u64,
+    /// The time of the block where it stands: of the moment for the innermost one, of the call that it waits for for the others.
+    pub time: u64,
+}
+
+/// The innermost `most` activations that are open when block T is executed, the innermost first, and how many there are in all.
+/// O(activations), and O(tail calls in place of these).
+///
+/// # Errors
+/// If there is no such block, or the path cannot be read.
+pub fn calls(
+    values: &RecordedValues<'_>,
+    time: u64,
+    most: usize,
+) -> Result<(Vec<Call>, usize), StateError> {
+    let mut cursor = values.path().cursor();
+    if cursor.seek(time)?.is_none() {
+        return Err(StateError::NoMoment(time));
+    }
+    let stack = cursor.stack()?;
+    let mut calls = Vec::new();
+    let mut at = time;
+    for (index, open) in stack.iter().enumerate().rev().take(most) {
+        let depth = index + 1;
+        calls.push(Call {
+            function: open.function,
+            entered: open.entered,
+            time: at,
+        });
+        if calls.len() == most {
+            break;
+        }
+        // What was executed last before the activation began is its call; or a tail call in an activation that it replaced.
+        let mut entered = open.entered;
+        at = loop {
+            cursor.seek(entered)?;
+            let Some(before) = cursor.previous()? else {
+                break 0;
+            };
+            if cursor.depth() < depth {
+                break before.last();
+            }
+            let replaced = cursor.stack()?;
+            match replaced.get(index) {
+                Some(replaced) if replaced.entered < entered => entered = replaced.entered,
+                _ => return Err(StateError::Program("a call that nobody made")),
+            }
+        };
+    }
+    Ok((calls, stack.len()))
+}

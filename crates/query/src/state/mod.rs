@@ -1,0 +1,22 @@
+//! What variables hold at a moment of a run: those of the source language, and the locals, globals and memories that they are in.
+//!
+//! Locals are computed from the whole execution trace. Globals and memory are known once the run was followed up to the moment
+//! ([`follow_to`]), so this is done only when something that is asked about is in them.
+
+mod activation;
+mod error;
+mod follow;
+mod frames;
+mod moment;
+mod report;
+mod shown;
+
+pub use activation::{Activation, Bodies};
+pub use afterimage_machine::{Inside, State};
+pub use afterimage_variables::{DebugError, FunctionScopes, Limits, Path, PathError, Variables};
+pub use error::StateError;
+pub use follow::{Halt, follow_to};
+pub use frames::{Call, calls};
+pub use moment::{Contents, Followed, Moment, Recorded};
+pub use report::{Frame, Globals, Local, StateReport};
+pub use shown::{Shown, evaluate, globals, locals, variables, wasm_globals};

@@ -1,0 +1,143 @@
+//! Variables with what they hold.
+
+use afterimage_program::Program;
+use afterimage_variables::{
+    DebugError, FunctionScopes, Limits, Path, PathError, Shape, Variable, VariableKind, Variables,
+};
+use wasmparser::ValType;
+
+use super::{Activation, Moment, State};
+use crate::values::Bits;
+
+/// A variable of the source with what it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Its name; empty for a parameter without one.
+    pub name: String,
+    /// Its type's name.
+    pub type_name: String,
+    /// Whether it is a parameter.
+    pub parameter: bool,
+    /// The inlined function that it belongs to.
+    pub inlined: Option<String>,
+    /// Whether a variable further inside has the same name.
+    pub shadowed: bool,
+    /// The line of its declaration.
+    pub line: Option<u32>,
+    /// What it holds, as C would write it; or why that cannot be told.
+    pub value: Result<String, String>,
+}
+
+/// The variables in scope at a moment, innermost scope first.
+///
+/// # Errors
+/// If the debug information does not describe the function.
+pub fn variables(
+    known: &Variables<'_>,
+    moment: &Moment<'_, '_>,
+    limits: &Limits,
+) -> Result<Vec<Shown>, DebugError> {
+    let activation = moment.activation;
+    let scopes = known.function(activation.function)?;
+    let found = known.in_scope_of(&scopes, activation.offset)?;
+    let shown = found.iter();
+    Ok(shown
+        .map(|it| shown_of(known, it, moment, limits))
+        .collect())
+}
+
+/// All global variables of the source that have a place, by name.
+///
+/// # Errors
+/// If the debug information names too many.
+pub fn globals(
+    known: &Variables<'_>,
+    moment: &Moment<'_, '_>,
+    limits: &Limits,
+    most: usize,
+) -> Result<(Vec<Shown>, usize), DebugError> {
+    let all = known.globals()?;
+    let mut shown = Vec::new();
+    for global in all.iter().take(most) {
+        let variable = known.global_variable(global)?;
+        let name = known.full_name(global)?;
+        let one = shown_of(known, &variable, moment, limits);
+        shown.push(Shown { name, ..one });
+    }
+    Ok((shown, all.len()))
+}
+
+fn shown_of(
+    known: &Variables<'_>,
+    variable: &Variable,
+    moment: &Moment<'_, '_>,
+    limits: &Limits,
+) -> Shown {
+    let at = match variable.kind {
+        VariableKind::Global => None,
+        _ => Some(moment.activation.offset),
+    };
+    let located = known.locate(variable, at, moment);
+    let value = match located {
+        Ok(object) => match known.render(&object, limits, moment) {
+            rendered if matches!(rendered.shape, Shape::Missing(_)) => match rendered.shape {
+                Shape::Missing(why) => Err(why.to_string()),
+                _ => Ok(rendered.text),
+            },
+            rendered => Ok(rendered.to_string()),
+        },
+        Err(why) => Err(why.to_string()),
+    };
+    let type_name = known.type_name(variable.type_ref);
+    Shown {
+        name: variable.name.clone(),
+        type_name: type_name.unwrap_or_default(),
+        parameter: variable.kind == VariableKind::Parameter,
+        inlined: variable.function.clone(),
+        shadowed: variable.shadowed,
+        line: variable.line,
+        value,
+    }
+}
+
+/// The value of a path expression at a moment.
+///
+/// # Errors
+/// If it names nothing there, or nothing that has a value.
+pub fn evaluate(
+    known: &Variables<'_>,
+    scopes: Option<&FunctionScopes>,
+    path: &Path,
+    moment: &Moment<'_, '_>,
+    limits: &Limits,
+) -> Result<String, PathError> {
+    let at = moment.activation.offset;
+    let object = known.resolve(path, scopes.map(|scopes| (scopes, at)), moment)?;
+    let rendered = known.render(&object, limits, moment);
+    match rendered.shape {
+        Shape::Missing(why) => Err(*why),
+        _ => Ok(rendered.to_string()),
+    }
+}
+
+/// The locals of an activation: type, whether it is a parameter, and value if that is known.
+pub fn locals(
+    program: &Program,
+    activation: &Activation<'_>,
+    contents: &dyn super::Contents,
+) -> Vec<(ValType, bool, Option<Bits>)> {
+    let parameters = activation.parameters(program);
+    let types = activation.locals().iter().copied().enumerate();
+    types
+        .map(|(i, ty)| {
+            let value = contents.variable(activation, i as u32);
+            (ty, i < parameters, value)
+        })
+        .collect()
+}
+
+/// The globals of WebAssembly with their types.
+pub fn wasm_globals(program: &Program, state: &State) -> Vec<(ValType, Bits)> {
+    let values = state.globals.iter().copied();
+    program.globals.iter().copied().zip(values).collect()
+}
