@@ -12,6 +12,7 @@ mod info;
 mod input;
 mod instrument;
 mod lens;
+mod memory;
 mod output;
 mod paths;
 mod places;
@@ -48,6 +49,7 @@ enum Command {
     Values(values::Arguments),
     Deps(deps::Arguments),
     State(state::Arguments),
+    Memory(memory::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
@@ -88,6 +90,7 @@ fn main() -> std::process::ExitCode {
         Command::Values(arguments) => values::run(arguments),
         Command::Deps(arguments) => deps::run(arguments),
         Command::State(arguments) => state::run(arguments),
+        Command::Memory(arguments) => memory::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

@@ -14,6 +14,7 @@ mod firefox;
 mod json;
 mod lcov;
 mod listing;
+mod memory;
 mod number;
 mod paths;
 mod perfetto;
@@ -42,6 +43,7 @@ pub use error::PresentError;
 pub use firefox::firefox;
 pub use json::json;
 pub use lcov::lcov;
+pub use memory::{memory_json, memory_text};
 pub use number::grouped;
 pub use paths::{
     PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,

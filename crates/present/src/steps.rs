@@ -10,7 +10,9 @@ use afterimage_query::steps::{Level, Operators, Step};
 use afterimage_query::{ProfileError, Source};
 
 pub use self::binary::steps_binary;
+pub(crate) use self::json::entry;
 pub use self::json::steps_json;
+pub(crate) use self::text::step_text;
 pub use self::text::steps_text;
 use crate::{PresentError, Style};
 

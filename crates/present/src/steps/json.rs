@@ -150,7 +150,7 @@ fn all(values: &[Value]) -> Json {
     values.iter().map(value).collect()
 }
 
-pub(crate) fn value(value: &Value) -> Json {
+fn value(value: &Value) -> Json {
     let (low, high) = value.bits;
     let ty = type_text(value.ty);
     let bits = match ty {

@@ -1,6 +1,5 @@
 //! Steps for a person who debugs.
 
-use std::fmt::Write as _;
 use std::io::Write;
 
 use afterimage_query::steps::{Range, Step, Value, What};
@@ -51,21 +50,33 @@ pub fn steps_text(
             return Ok(Some(step.time));
         }
         written += 1;
-        let operator = scene.operator(&step)?;
-        let at = place_text(scene, &operator);
-        let function = plain(scene.names.function(step.function));
-        let name = doing(&step.what, &operator.name);
-        let mut line = format!("{:>time$}  {at:place$}  ", step.time);
-        let room = FUNCTION.saturating_sub(width(&function));
-        write!(line, "{function}{:room$}  {name:OPERATOR$}  ", "")?;
-        line.push_str(&effect(scene, &step));
-        writeln!(out, "{}", scene.style.cut(line.trim_end()))?;
+        let line = format!("{:>time$}  {}", step.time, step_text(scene, &step, place)?);
+        writeln!(out, "{}", scene.style.cut(&line))?;
     }
     Ok(None)
 }
 
+/// Where a step is, in which function, and what it did; a place has so many columns.
+pub(crate) fn step_text(
+    scene: &StepScene<'_>,
+    step: &Step,
+    place: usize,
+) -> Result<String, PresentError> {
+    let operator = scene.operator(step)?;
+    let at = place_text(scene, &operator);
+    let function = plain(scene.names.function(step.function));
+    let name = doing(&step.what, &operator.name);
+    let room = FUNCTION.saturating_sub(width(&function));
+    let effect = effect(scene, step);
+    let line = format!(
+        "{at:place$}  {function}{:room$}  {name:OPERATOR$}  {effect}",
+        ""
+    );
+    Ok(line.trim_end().to_owned())
+}
+
 /// `file.c:42`, or where the line is not known the offset in the module.
-pub(crate) fn place_text(scene: &StepScene<'_>, operator: &Operator) -> String {
+fn place_text(scene: &StepScene<'_>, operator: &Operator) -> String {
     match (operator.position, operator.offset) {
         (Some(position), _) => {
             let file = short(scene.file(position));
@@ -77,7 +88,7 @@ pub(crate) fn place_text(scene: &StepScene<'_>, operator: &Operator) -> String {
 }
 
 /// What is done, in a word or two: the operator, unless it is the host that does it.
-pub(crate) fn doing<'o>(what: &What, operator: &'o str) -> &'o str {
+fn doing<'o>(what: &What, operator: &'o str) -> &'o str {
     match what {
         What::HostRead(..) => "host read",
         What::HostWrite(..) => "host write",
@@ -142,7 +153,7 @@ fn all(values: &[Value]) -> String {
 }
 
 /// The first address and how many bytes there are, with the memory where there are several.
-pub(crate) fn range_text(scene: &StepScene<'_>, range: Range) -> String {
+fn range_text(scene: &StepScene<'_>, range: Range) -> String {
     let bytes = counted(range.length, "byte");
     match scene.memories {
         0 | 1 => format!("0x{:x}, {bytes}", range.address),

@@ -3,18 +3,28 @@
 //! A run is followed from its beginning, whatever part of it is asked about: time is linear in the blocks up to there. What is
 //! kept is the guest's memory, the code of the path's nodes and what one node did, not the length of the run.
 
+mod accesses;
+mod addresses;
 mod collect;
 mod error;
 mod follow;
+mod loads;
+mod memory;
 mod name;
 mod operators;
 mod plan;
 mod step;
 mod stream;
+mod tally;
 
+pub use accesses::{AccessSite, access_sites, nearest_access};
+pub use addresses::{Access, AccessStats, Addresses, address_stats};
 pub use afterimage_machine::{Range, Trap, stopped_before};
 pub use error::StepsError;
 pub use follow::Run;
+pub use loads::{LoadValues, load_values};
+pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};
 pub use operators::{FunctionOperators, OperatorPlace, Operators};
 pub use step::{Step, Value, What};
 pub use stream::{Level, Steps, Wanted, last_steps};
+pub use tally::{BOUND, Distinct, Frequent};

@@ -9,7 +9,7 @@ use afterimage_program::{Effect, Program, Ssa};
 use afterimage_wpp::Node;
 use wasmparser::ValType;
 
-use super::StepsError;
+use super::{Level, StepsError};
 
 /// A statement of a node.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub(super) struct Item {
     pub block: u32,
     /// What it is for the machine.
     pub kind: Kind,
+    /// It reads or writes memory.
+    pub memory: bool,
     /// The types of its operands, the topmost last, and then of its results.
     types: Box<[ValType]>,
     /// How many are of operands.
@@ -104,10 +106,18 @@ impl Plan {
                 let operands = ssa.operands(afterimage_ids::StmtId::new(id));
                 let results = values(&statement.results);
                 let types = operands.iter().copied().chain(results);
+                let memory = matches!(
+                    statement.effect,
+                    Effect::MemoryRead(_)
+                        | Effect::MemoryWrite(_)
+                        | Effect::MemoryCopy { .. }
+                        | Effect::MemoryInit { .. }
+                );
                 items.push(Item {
                     op,
                     block,
                     kind,
+                    memory,
                     types: types.map(|value| ssa.values[value].ty).collect(),
                     operands: operands.len(),
                 });
@@ -123,13 +133,15 @@ impl Plan {
         }
     }
 
-    /// How many of its statements are in these blocks.
-    pub fn count(&self, blocks: Range<u64>) -> u64 {
+    /// How many of its statements are in these blocks: all, or those that access memory.
+    pub fn count(&self, blocks: Range<u64>, level: Level) -> u64 {
         let before = |block| {
             self.items
                 .partition_point(|item| u64::from(item.block) < block)
         };
-        (before(blocks.end) - before(blocks.start)) as u64
+        let items = &self.items[before(blocks.start)..before(blocks.end)];
+        let is_wanted = |item: &&Item| level == Level::Statement || item.memory;
+        items.iter().filter(is_wanted).count() as u64
     }
 }
 

@@ -151,6 +151,11 @@ where
         Ok(())
     }
 
+    /// The steps that were collected so far and not taken.
+    pub(super) fn taken(&mut self) -> impl Iterator<Item = Step> + use<'_, 'a, S> {
+        self.collector.steps.drain(..)
+    }
+
     /// Changes what is wanted from here on.
     pub(super) fn want(&mut self, wanted: Wanted) {
         self.collector.wanted = wanted;
@@ -159,7 +164,8 @@ where
 
 /// The last so many of the steps that are wanted, in order. They are all kept.
 ///
-/// The stretch before them is only followed: how many statements nodes have is known without executing them.
+/// The stretch before them is only followed: how many statements nodes have is known without executing them. (What the host does
+/// and accesses of no bytes come on top.) A range of bytes is not wanted here.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -173,14 +179,12 @@ where
     S::Error: std::error::Error + 'static,
 {
     let mut steps = Steps::new(run, log, wanted)?;
-    if wanted.level == Level::Statement {
-        let first = begin_of_last(run, &mut steps, wanted, count)?;
-        let window = Window {
-            first,
-            ..wanted.window
-        };
-        steps.want(Wanted { window, ..wanted });
-    }
+    let first = begin_of_last(run, &mut steps, wanted, count)?;
+    let window = Window {
+        first,
+        ..wanted.window
+    };
+    steps.want(Wanted { window, ..wanted });
     let mut kept = VecDeque::new();
     while let Some(step) = steps.next()? {
         if kept.len() == count {
@@ -201,9 +205,8 @@ fn begin_of_last<'a, S: Segments>(
 where
     S::Error: std::error::Error + 'static,
 {
-    let all_functions = None;
-    let mut visits = Visits::new(run.path, wanted.window, true, all_functions)
-        .map_err(|_| StepsError::TooLong)?;
+    let mut visits =
+        Visits::new(run.path, wanted.window, true, None).map_err(|_| StepsError::TooLong)?;
     let mut missing = count as u64;
     while let Some(visit) = visits.next_visit()? {
         let function = run.path.nodes()[visit.node].function;
@@ -215,7 +218,7 @@ where
             continue;
         }
         let plan = steps.plans.of(visit.node, &steps.follower)?;
-        let found = plan.count(wanted.window.part(visit));
+        let found = plan.count(wanted.window.part(visit), wanted.level);
         missing = missing.saturating_sub(found);
         if missing == 0 {
             return Ok(visit.start.max(wanted.window.first));

@@ -1,0 +1,192 @@
+//! `afterimage memory`
+
+use afterimage_present::{
+    PresentError, StepScene, Stretch, grouped, memory_json, memory_text, steps_json, steps_text,
+};
+use afterimage_query::paths::Window;
+use afterimage_query::steps::{
+    At, LARGEST_RANGE, Level, Operators, Range, Steps, Wanted, memory_at,
+};
+use anyhow::{Context, Result, bail};
+
+use crate::arguments::{ReportArguments, entries};
+use crate::exit::Exit;
+use crate::lens::{Traced, traced};
+use crate::output::write;
+use crate::steps::follow;
+
+/// Show what memory held at a time, who wrote it last, and who reads and writes it next
+///
+/// The run is followed from its beginning, so this takes the longer the later the time is; what the host read and wrote is there, too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage memory app.aft --address 0x1040
+  afterimage memory app.aft --address 0x1040..0x107f --at 'parse#3'
+  afterimage memory app.aft --address 0x1040..0x1043 --all")]
+pub(crate) struct Arguments {
+    /// The bytes: A for the 8 bytes from there on, or A..B, both included
+    #[arg(long, value_name = "A[..B]", value_parser = addresses)]
+    address: (u64, u64),
+    /// Which memory, by index
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    memory: u32,
+    /// When: what the bytes held when this block began, as positions of `afterimage trace` [default: at the end of the run]
+    #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
+    at: Option<String>,
+    /// Every read and write of the bytes in order instead
+    #[arg(long, conflicts_with = "at")]
+    all: bool,
+    /// With --all: at most N entries [default: 100 for text on standard output]
+    #[arg(long, value_name = "N", value_parser = entries, requires = "all")]
+    limit: Option<u64>,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    /// One object, or with --all one a line
+    Json,
+}
+
+/// Bytes that one address stands for.
+const WORD: u64 = 8;
+/// Lines that text has on standard output if nothing else is asked for.
+const LINES: u64 = 100;
+
+/// The first address, and how many bytes there are.
+fn addresses(text: &str) -> Result<(u64, u64), String> {
+    let address = |text: &str| {
+        let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+        let number = match hex {
+            Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                u64::from_str_radix(hex, 16).ok()
+            }
+            Some(_) => None,
+            None => afterimage_query::location::number(text),
+        };
+        number.ok_or_else(|| format!("\"{text}\" is no address: write 0x1040, or decimal digits"))
+    };
+    let Some((first, last)) = text.split_once("..") else {
+        return Ok((address(text)?, WORD));
+    };
+    let (first, last) = (address(first)?, address(last)?);
+    if last < first {
+        return Err("the second address is before the first".to_owned());
+    }
+    if last - first >= LARGEST_RANGE {
+        return Err(format!(
+            "these are more than {} bytes, which is the most at once",
+            grouped(LARGEST_RANGE)
+        ));
+    }
+    Ok((first, last - first + 1))
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let traced = traced(&arguments.report.file)?;
+    answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
+    let loaded = &traced.loaded;
+    let memories = loaded.program.memories;
+    if arguments.memory >= memories {
+        bail!(
+            "the program has no memory {}; it has {memories}, counted from 0",
+            arguments.memory
+        );
+    }
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let at = match &arguments.at {
+        None => At::End,
+        Some(text) => {
+            let time = traced.positions(&names, &source).time(text);
+            At::Before(time.with_context(|| format!("--at {text}"))?)
+        }
+    };
+    let (address, length) = arguments.address;
+    let range = Range {
+        memory: arguments.memory,
+        address,
+        length,
+    };
+    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
+    let scene = StepScene {
+        names: &names,
+        operators: &operators,
+        source: &source,
+        memories,
+        style: arguments.report.style(),
+    };
+    if arguments.all {
+        return accesses(arguments, traced, &scene, range);
+    }
+    let answer = follow(traced, |run, log| Ok(memory_at(run, log, range, at)?))?;
+    let place = (arguments.memory, address);
+    write(arguments.report.output.as_deref(), false, |out| {
+        match arguments.format {
+            Format::Text => memory_text(out, &scene, place, at, &answer)?,
+            Format::Json => memory_json(out, &scene, place, at, &answer)?,
+        }
+        Ok(())
+    })
+}
+
+/// Every read and write of the bytes.
+fn accesses(
+    arguments: &Arguments,
+    traced: &Traced,
+    scene: &StepScene<'_>,
+    range: Range,
+) -> Result<()> {
+    let length = traced.path.length();
+    let (level, window) = (
+        Level::Memory,
+        Window {
+            first: 1,
+            last: length,
+        },
+    );
+    let wanted = Wanted {
+        level,
+        window,
+        function: None,
+        range: Some(range),
+    };
+    let out = arguments.report.output.as_deref();
+    let screen = arguments.format == Format::Text && out.is_none();
+    let limit = arguments.limit.or(screen.then_some(LINES));
+    follow(traced, |run, log| {
+        let mut steps = Steps::new(run, log, wanted)?;
+        let mut next = || {
+            let next = steps.next();
+            next.map_err(|error| PresentError::Path(Box::new(error)))
+        };
+        write(out, false, |out| {
+            match arguments.format {
+                Format::Text => {
+                    if steps_text(out, scene, &mut next, length, limit)?.is_some() {
+                        writeln!(out, "… and more: see them with --limit N, or -o FILE")?;
+                    }
+                }
+                Format::Json => {
+                    let stretch = Stretch {
+                        window,
+                        reverse: false,
+                        function: None,
+                    };
+                    steps_json(out, scene, &mut next, level, &stretch, length, limit)?;
+                }
+            }
+            Ok(())
+        })
+    })
+}

@@ -1,0 +1,218 @@
+//! The values that loads read, summed up.
+
+use std::rc::Rc;
+
+use afterimage_machine::{Code, NodeCode, Observer};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+use wasmparser::ValType;
+
+use super::accesses::{NodeSites, SiteTable};
+use super::follow::{Follower, Run};
+use super::plan::Plan;
+use super::stream::Plans;
+use super::tally::Tally;
+use super::{AccessSite, Distinct, Frequent, StepsError, Value};
+
+/// The values of a load, summed up. Whole numbers are compared as signed ones, floats by IEEE 754's total order, vectors by their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadValues {
+    /// How often it was executed. Once at least.
+    pub count: u64,
+    /// How many different values there were.
+    pub values: Distinct,
+    /// The smallest.
+    pub smallest: Value,
+    /// The largest.
+    pub largest: Value,
+    /// The most frequent one; `None` if there were too many different ones.
+    pub most: Option<Frequent<Value>>,
+}
+
+struct Sum {
+    count: u64,
+    ty: ValType,
+    smallest: u128,
+    largest: u128,
+    ranks: Tally<u128>,
+}
+
+#[derive(Default)]
+struct Sums {
+    sites: Rc<NodeSites>,
+    plan: Rc<Plan>,
+    sums: Vec<Option<Sum>>,
+}
+
+impl Sums {
+    fn add(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        for inst in 0..executed {
+            let Some((site, _)) = self.sites.get(inst) else {
+                continue;
+            };
+            let register = code.first_result() as usize + inst;
+            let high = high.get(register).copied().unwrap_or(0);
+            let bits = u128::from(low[register]) | u128::from(high) << 64;
+            let item = &self.plan.items[self.plan.of_inst[inst] as usize];
+            let ty = item.result().unwrap_or(ValType::I32);
+            let rank = rank(ty, bits);
+            let sum = self.sums[site].get_or_insert_with(|| Sum {
+                count: 0,
+                ty,
+                smallest: rank,
+                largest: rank,
+                ranks: Tally::default(),
+            });
+            sum.count += 1;
+            sum.smallest = sum.smallest.min(rank);
+            sum.largest = sum.largest.max(rank);
+            sum.ranks.add(rank);
+        }
+    }
+}
+
+impl Observer for Sums {
+    fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        self.add(code, code.insts.len(), low, high);
+    }
+
+    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        self.add(code, executed, low, high);
+    }
+}
+
+/// The values that each load of a run read, summed up, in the order of the program. Only loads that were executed are there.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn load_values<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+) -> Result<Vec<(AccessSite, LoadValues)>, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let is_load = |code| matches!(code, Code::Load(_) | Code::LoadVector(_));
+    let mut table = SiteTable::of_all(is_load, run.path.nodes().len());
+    let mut follower = Follower::new(run, log)?;
+    let mut plans = Plans::new(run);
+    let mut sums = Sums::default();
+    while let Some(visit) = follower.next()? {
+        let plan = plans.of(visit.node, &follower)?;
+        let sites = match table.known(visit.node) {
+            Some(known) => known,
+            None => table.add(visit.node, &follower.machine.codes()[visit.node], &plan),
+        };
+        if !sites.any {
+            follower.execute(visit, &mut ())?;
+            continue;
+        }
+        sums.sums.resize_with(table.sites.len(), || None);
+        sums.sites = sites;
+        sums.plan = plan;
+        follower.execute(visit, &mut sums)?;
+    }
+    let mut loads = Vec::new();
+    for (site, sum) in table.sites.into_iter().zip(sums.sums) {
+        let Some(sum) = sum else {
+            continue;
+        };
+        let value = |rank| {
+            let (ty, bits) = (sum.ty, unrank(sum.ty, rank));
+            Value {
+                ty,
+                bits: (bits as u64, (bits >> 64) as u64),
+            }
+        };
+        let (values, most) = sum.ranks.finish();
+        let found = LoadValues {
+            count: sum.count,
+            values,
+            smallest: value(sum.smallest),
+            largest: value(sum.largest),
+            most: most.map(|most| Frequent {
+                value: value(most.value),
+                times: most.times,
+            }),
+        };
+        loads.push((site, found));
+    }
+    loads.sort_unstable_by_key(|(site, _)| *site);
+    Ok(loads)
+}
+
+/// A number by which values of a type are compared.
+fn rank(ty: ValType, bits: u128) -> u128 {
+    let Some(sign) = sign(ty) else {
+        return bits;
+    };
+    let negative = bits & sign != 0;
+    match ty {
+        // Of negative floats the one with the larger magnitude is smaller.
+        ValType::F32 | ValType::F64 if negative => (sign | (sign - 1)) & !bits,
+        _ => bits ^ sign,
+    }
+}
+
+/// The value with a rank.
+fn unrank(ty: ValType, rank: u128) -> u128 {
+    let Some(sign) = sign(ty) else {
+        return rank;
+    };
+    let negative = rank & sign == 0;
+    match ty {
+        ValType::F32 | ValType::F64 if negative => (sign | (sign - 1)) & !rank,
+        _ => rank ^ sign,
+    }
+}
+
+/// The bit of a type that tells the sign.
+fn sign(ty: ValType) -> Option<u128> {
+    match ty {
+        ValType::I32 | ValType::F32 => Some(1 << 31),
+        ValType::I64 | ValType::F64 => Some(1 << 63),
+        ValType::V128 | ValType::Ref(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmparser::ValType;
+
+    use super::{rank, unrank};
+
+    #[test]
+    fn ranks_order_values_and_lead_back() {
+        let bits: [u64; 9] = [
+            0,
+            1,
+            0x7f80_0001,
+            0x7fff_ffff,
+            0x8000_0000,
+            0xffff_ffff,
+            0x7fff_ffff_ffff_ffff,
+            0x8000_0000_0000_0000,
+            u64::MAX,
+        ];
+        for &a in &bits {
+            for &b in &bits {
+                let order = |ty| rank(ty, a.into()).cmp(&rank(ty, b.into()));
+                assert_eq!(order(ValType::I64), (a as i64).cmp(&(b as i64)));
+                let floats = f64::from_bits(a).total_cmp(&f64::from_bits(b));
+                assert_eq!(order(ValType::F64), floats);
+                let (a, b) = (a as u32, b as u32);
+                let order = |ty| rank(ty, a.into()).cmp(&rank(ty, b.into()));
+                assert_eq!(order(ValType::I32), (a as i32).cmp(&(b as i32)));
+                let floats = f32::from_bits(a).total_cmp(&f32::from_bits(b));
+                assert_eq!(order(ValType::F32), floats);
+            }
+            for ty in [ValType::I64, ValType::F64, ValType::V128] {
+                assert_eq!(unrank(ty, rank(ty, a.into())), a.into());
+            }
+            for ty in [ValType::I32, ValType::F32] {
+                let narrow = u128::from(a as u32);
+                assert_eq!(unrank(ty, rank(ty, narrow)), narrow);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Counts of different values, exact up to a bound.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// Most different values that are told apart.
+pub const BOUND: usize = 4096;
+
+/// How many different values there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distinct {
+    /// So many.
+    Exactly(u64),
+    /// More than so many.
+    MoreThan(u64),
+}
+
+/// What occurred most often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frequent<T> {
+    /// The value; the smallest of several.
+    pub value: T,
+    /// How often it occurred.
+    pub times: u64,
+}
+
+/// Counts how often each of up to [`BOUND`] values occurs. With one more it is given up.
+#[derive(Clone, Debug)]
+pub(super) struct Tally<T> {
+    counts: Option<HashMap<T, u64>>,
+    /// The value that came last, and how often it came since it was looked up.
+    run: Option<(T, u64)>,
+}
+
+impl<T> Default for Tally<T> {
+    fn default() -> Self {
+        Self {
+            counts: Some(HashMap::new()),
+            run: None,
+        }
+    }
+}
+
+impl<T: Copy + Eq + Hash + Ord> Tally<T> {
+    #[inline]
+    pub fn add(&mut self, value: T) {
+        match &mut self.run {
+            Some((last, times)) if *last == value => *times += 1,
+            run => {
+                if let Some((last, times)) = run.replace((value, 1)) {
+                    self.settle(last, times);
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self, value: T, times: u64) {
+        let Some(counts) = &mut self.counts else {
+            return;
+        };
+        if let Some(count) = counts.get_mut(&value) {
+            *count += times;
+        } else if counts.len() == BOUND {
+            self.counts = None;
+        } else {
+            counts.insert(value, times);
+        }
+    }
+
+    /// How many different values there were, and unless there were too many, the most frequent one.
+    pub fn finish(mut self) -> (Distinct, Option<Frequent<T>>) {
+        if let Some((last, times)) = self.run.take() {
+            self.settle(last, times);
+        }
+        let Some(counts) = self.counts else {
+            return (Distinct::MoreThan(BOUND as u64), None);
+        };
+        let order = |&(&value, &times): &(&T, &u64)| (times, std::cmp::Reverse(value));
+        let most = counts.iter().max_by_key(order);
+        let most = most.map(|(&value, &times)| Frequent { value, times });
+        (Distinct::Exactly(counts.len() as u64), most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BOUND, Distinct, Frequent, Tally};
+
+    fn tally(values: impl Iterator<Item = u64>) -> (Distinct, Option<Frequent<u64>>) {
+        let mut tally = Tally::default();
+        values.for_each(|value| tally.add(value));
+        tally.finish()
+    }
+
+    #[test]
+    fn counts_are_exact_up_to_the_bound() {
+        assert_eq!(tally([].into_iter()), (Distinct::Exactly(0), None));
+        let most = |value, times| Some(Frequent { value, times });
+        let found = tally([7, 7, 3, 7, 3, 3, 9].into_iter());
+        assert_eq!(found, (Distinct::Exactly(3), most(3, 3)));
+        let bound = BOUND as u64;
+        let found = tally((0..bound).chain([5]));
+        assert_eq!(found, (Distinct::Exactly(bound), most(5, 2)));
+        let found = tally((0..=bound).chain([5]));
+        assert_eq!(found, (Distinct::MoreThan(bound), None));
+    }
+}
