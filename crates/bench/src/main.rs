@@ -11,6 +11,7 @@ mod profile;
 mod publish;
 mod statistics;
 mod table;
+mod values;
 
 use std::path::PathBuf;
 
@@ -30,11 +31,16 @@ enum Command {
     Profile(Arguments),
     /// Control-flow traces
     Paths(Arguments),
+    /// Whole execution traces
+    Values(values::Options),
     /// What splitting an edge costs on this engine: run time under several charges
     Calibrate(Arguments),
     /// What a part of the benchmark of paths runs as a process of its own
     #[command(hide = true)]
     Memory(paths::memory::Arguments),
+    /// What a part of the benchmark of values runs as a process of its own
+    #[command(hide = true)]
+    ValuesMemory(values::memory::MemoryOptions),
 }
 
 /// What to measure.
@@ -63,5 +69,7 @@ fn main() -> Result<()> {
         Command::Paths(arguments) => paths::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Memory(arguments) => paths::memory::run(&arguments),
+        Command::Values(arguments) => values::run(&arguments),
+        Command::ValuesMemory(arguments) => values::memory::run(&arguments),
     }
 }

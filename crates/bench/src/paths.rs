@@ -3,19 +3,19 @@
 
 mod access;
 mod branches;
-mod columns;
+pub(crate) mod columns;
 mod extraction;
 pub(crate) mod memory;
 mod papers;
 mod prefix;
-mod random;
+pub(crate) mod random;
 mod raw;
 mod recording;
 mod scan;
 mod scheme;
 mod sizes;
 mod speed;
-mod subject;
+pub(crate) mod subject;
 mod summary;
 mod tape;
 mod traces;

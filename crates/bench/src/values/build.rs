@@ -1,0 +1,117 @@
+//! Building a whole execution trace into the recording, and how long that takes.
+
+use std::time::Instant;
+
+use afterimage_query::paths::FileSegments;
+use afterimage_trace::{TraceError, TraceFile, TraceWriter};
+use afterimage_wet::{EpochWriter, Index, Run};
+use anyhow::Result;
+use serde::Serialize;
+
+use super::{Row, name};
+use crate::paths::columns::{Column, table};
+use crate::paths::subject::Subject;
+
+/// What building took.
+#[derive(Debug, Serialize)]
+pub(crate) struct Built {
+    /// Time that passed, on two threads.
+    pub seconds: f64,
+    /// Processor time of both.
+    pub processor_seconds: f64,
+    /// How many bytes it added to the file.
+    pub growth: u64,
+    /// Epoch by epoch.
+    pub epochs: Vec<Grown>,
+}
+
+/// How far building was when an epoch was written.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Grown {
+    /// Blocks before it.
+    pub before: u64,
+    /// Bytes until its end.
+    pub bytes: u64,
+    /// Seconds until its end.
+    pub seconds: f64,
+}
+
+pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
+    let at = subject.folder.path().join("run.aft");
+    let path = subject.reopened()?;
+    let run = Run {
+        program: &subject.program,
+        bytes: &subject.bytes,
+        path: &path,
+        continuations: &path.segments().directory().continuations,
+        window: 1..=last,
+        // The corpus ends by itself.
+        stopped: None,
+        epoch: Run::<FileSegments>::EPOCH,
+    };
+    let before = TraceFile::open(&at)?;
+    let out = TraceWriter::append(&at)?;
+    let mut writer = EpochWriter::new(&out)?;
+    let mut epochs: Vec<Grown> = Vec::new();
+    let processor = processor_seconds();
+    let start = Instant::now();
+    let index = run.build(
+        before.log()?,
+        |before, epoch| {
+            writer.put(before, &epoch)?;
+            let so_far = epochs.last().map_or(0, |grown| grown.bytes);
+            epochs.push(Grown {
+                before,
+                bytes: so_far + epoch.len() as u64,
+                seconds: start.elapsed().as_secs_f64(),
+            });
+            Ok::<_, TraceError>(())
+        },
+        |_| {},
+    )?;
+    writer.finish(&out, &index)?;
+    out.commit()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let processor_seconds = processor_seconds() - processor;
+    drop(out);
+    let after = TraceFile::open(&at)?;
+    let built = Built {
+        seconds,
+        processor_seconds,
+        growth: after.length() - before.length(),
+        epochs,
+    };
+    Ok((built, index))
+}
+
+/// Processor time of this process so far; 0 where the system does not tell.
+fn processor_seconds() -> f64 {
+    /// Linux counts in hundredths of a second for programs.
+    const TICKS: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name, in brackets, may hold anything.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|t| t.parse::<f64>().ok()).sum::<f64>() / TICKS
+}
+
+pub(crate) fn report(rows: &[Row]) -> String {
+    table(
+        "Building: millions of executed statements a second, by the time that passes (two threads: one follows, one codes) and by the processor time of both",
+        rows,
+        name,
+        &[
+            Column::fact("Mblocks", 1, |row: &Row| row.blocks as f64 / 1e6),
+            Column::fact("of the run's", 1, |row: &Row| row.run_blocks as f64 / 1e6),
+            Column::fact("Mstatements", 1, |row: &Row| row.statements() / 1e6),
+            Column::fact("s", 2, |row: &Row| row.built.seconds),
+            Column::gain("M/s", 1, |row: &Row| {
+                row.statements() / 1e6 / row.built.seconds
+            }),
+            Column::gain("M/s and core", 1, |row: &Row| {
+                row.statements() / 1e6 / row.built.processor_seconds
+            }),
+            Column::fact("epochs", 0, |row: &Row| row.built.epochs.len() as u64),
+        ],
+    )
+}

@@ -1,0 +1,256 @@
+//! Which dependences need no label, and why: the optimizations of section 3, as far as they apply here.
+
+use afterimage_streams::Stream;
+use afterimage_wet::{Content, Epochs, FileEpochs, Index, Origin, Part, Role, Told};
+use anyhow::Result;
+use serde::Serialize;
+
+use super::observed::Observed;
+use super::variables::Uses;
+use super::{Row, name};
+use crate::paths::columns::{Column, table};
+
+/// A stream of so few bytes is one rule for all of its numbers.
+const RULE: usize = 8;
+
+/// How many dependences on memory and globals, and with how many bytes.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Group {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+impl Group {
+    fn add(&mut self, part: &Part<'_>) {
+        self.count += part.length;
+        if !part.shared {
+            self.bytes += part.bytes.len() as u64;
+        }
+    }
+}
+
+/// Dependences, by what tells of them.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Dependences {
+    /// Operands that are results of the same block (OPT-1a).
+    in_block: u64,
+    /// Of another block of the node (OPT-2b).
+    in_node: u64,
+    /// Variables that an operand of the node is already (OPT-2a).
+    again: u64,
+    /// The first operand that a variable is.
+    variables: Uses,
+    /// Definitions of variables that are told explicitly: those that are far away, where they change.
+    far: Group,
+    /// Reads of what the same execution of the node wrote, without exception in the epoch (OPT-1b).
+    same: Group,
+    /// Reads of what nobody wrote, without exception in the epoch.
+    initial: Group,
+    /// Reads for which one rule holds in the epoch: always the same writer, so many executions ago or execution by execution.
+    rule: Group,
+    /// Reads whose labels are those of another read of the node (OPT-3).
+    shared: Group,
+    /// Reads with a label each.
+    explicit: Group,
+    /// Of these, what tells which of several writers it was.
+    choices: u64,
+    /// Runs of elements that memory copies read.
+    copies: Group,
+    /// Statements: each depends on one predicate or call, which the path tells.
+    control: u64,
+    /// Blocks, which is how control dependences are counted if those of a block are one.
+    control_blocks: u64,
+}
+
+impl Dependences {
+    /// Data dependences.
+    pub(crate) fn data(&self) -> u64 {
+        self.registers() + self.memory()
+    }
+
+    /// Operands in registers that depend on something.
+    fn registers(&self) -> u64 {
+        let v = &self.variables;
+        let variables = v.path + v.far + v.arguments + v.results + v.host + v.caught;
+        self.in_block + self.in_node + self.again + variables
+    }
+
+    /// Parts of what is read from memory and globals.
+    fn memory(&self) -> u64 {
+        let groups = [self.same, self.initial, self.rule, self.shared];
+        let known: u64 = groups.iter().map(|group| group.count).sum();
+        known + self.explicit.count + self.copies.count
+    }
+
+    /// Those with a label of their own.
+    pub(crate) fn explicit(&self) -> u64 {
+        self.far.count + self.explicit.count + self.copies.count
+    }
+
+    pub(crate) fn control(&self, by_block: bool) -> u64 {
+        if by_block {
+            self.control_blocks
+        } else {
+            self.control
+        }
+    }
+
+    fn label(&mut self, content: &Content<'_>) -> Result<()> {
+        let choice = content.parts.iter().find(|part| part.role == Role::Choice);
+        let pieces = || {
+            content
+                .parts
+                .iter()
+                .filter(|part| part.role != Role::Choice)
+        };
+        if let Some(choice) = choice {
+            let known = choice.shared && pieces().all(|part| part.shared);
+            let group = match known {
+                true => &mut self.shared,
+                false => &mut self.explicit,
+            };
+            pieces().for_each(|part| group.add(part));
+            if !choice.shared {
+                self.explicit.bytes += choice.bytes.len() as u64;
+                self.choices += choice.bytes.len() as u64;
+            }
+            return Ok(());
+        }
+        let pattern = content.patterns.first().into_iter().flatten();
+        for (part, piece) in pieces().zip(pattern) {
+            let group = if piece.origin == Origin::Initial {
+                &mut self.initial
+            } else if part.bytes.len() > RULE {
+                match part.shared {
+                    true => &mut self.shared,
+                    false => &mut self.explicit,
+                }
+            } else if part.role == Role::Ages && all_zero(part)? {
+                &mut self.same
+            } else {
+                &mut self.rule
+            };
+            group.add(part);
+        }
+        Ok(())
+    }
+}
+
+fn all_zero(part: &Part<'_>) -> Result<bool> {
+    let stream = Stream::open(part.bytes, part.length)?;
+    let mut cursor = stream.cursor();
+    while let Some(value) = cursor.next()? {
+        if value != 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Counts those of the whole trace.
+pub(crate) fn measure(
+    epochs: &FileEpochs,
+    observed: &Observed,
+    totals: &super::facts::Totals,
+    index: &Index,
+) -> Result<Dependences> {
+    let mut all = Dependences {
+        in_block: totals.in_block,
+        in_node: totals.in_node,
+        again: totals.again,
+        variables: observed.uses,
+        far: Group {
+            count: index.sizes.far.1,
+            bytes: index.sizes.far.0,
+        },
+        control: totals.statements,
+        control_blocks: totals.blocks,
+        ..Dependences::default()
+    };
+    for position in 0..epochs.before().len() {
+        for content in epochs.load(position)?.contents()? {
+            match content.told {
+                Told::Labels => all.label(&content)?,
+                Told::Copies => all.copies.count += content.count,
+                Told::Far | Told::Values => {}
+            }
+        }
+    }
+    all.copies.bytes = index.sizes.copies.0;
+    Ok(all)
+}
+
+pub(crate) fn report(rows: &[Row]) -> String {
+    let share = |title: &str, of: fn(&Dependences) -> u64| {
+        Column::fact(title, 2, move |row: &Row| {
+            let all = row.dependences.data() + row.dependences.control(false);
+            100.0 * of(&row.dependences) as f64 / all as f64
+        })
+    };
+    let mut out = table(
+        "Dependences that need no label, in percent of all dependences, data and control (one per statement): all control dependences, by the path; operands that are results of the same block (OPT-1a), of the same node (OPT-2b), variables used already in the node (OPT-2a); variables found by the path up to 64 nodes back, further back, by calls and returns, in the log",
+        rows,
+        name,
+        &[
+            share("control", |d| d.control),
+            share("OPT-1a", |d| d.in_block),
+            share("OPT-2b", |d| d.in_node),
+            share("OPT-2a", |d| d.again),
+            share("path", |d| d.variables.path),
+            share("far", |d| d.variables.far),
+            share("arguments", |d| d.variables.arguments),
+            share("results", |d| d.variables.results),
+            share("host", |d| d.variables.host + d.variables.caught),
+        ],
+    );
+    out += &table(
+        "The others, in percent of all dependences: reads of what the same node's execution wrote, always in an epoch (OPT-1b), of what nobody wrote, by one rule for an epoch, with another read's labels (OPT-3), and what is explicit: labels of reads, far variables where they change, runs of copies. The last columns: explicit ones in percent of all, and of data dependences",
+        rows,
+        name,
+        &[
+            share("OPT-1b", |d| d.same.count),
+            share("initial", |d| d.initial.count),
+            share("rule", |d| d.rule.count),
+            share("OPT-3", |d| d.shared.count),
+            share("labels", |d| d.explicit.count),
+            share("far", |d| d.far.count),
+            share("copies", |d| d.copies.count),
+            Column::cost("explicit", 3, |row: &Row| 100.0 * row.explicit_share(true)),
+            Column::cost("of data", 3, |row: &Row| 100.0 * row.explicit_share(false)),
+        ],
+    );
+    let bytes = |title: &str, of: fn(&Dependences) -> u64| {
+        Column::fact(title, 4, move |row: &Row| {
+            of(&row.dependences) as f64 / row.statements()
+        })
+    };
+    out += &table(
+        "Bytes of their streams per statement; choices: which of several writers it was, a part of labels",
+        rows,
+        name,
+        &[
+            bytes("OPT-1b", |d| d.same.bytes),
+            bytes("initial", |d| d.initial.bytes),
+            bytes("rule", |d| d.rule.bytes),
+            bytes("OPT-3", |d| d.shared.bytes),
+            bytes("labels", |d| d.explicit.bytes),
+            bytes("choices", |d| d.choices),
+            bytes("far", |d| d.far.bytes),
+            bytes("copies", |d| d.copies.bytes),
+            Column::cost("bits a label", 2, |row: &Row| {
+                let explicit = &row.dependences.explicit;
+                8.0 * explicit.bytes as f64 / explicit.count as f64
+            }),
+        ],
+    );
+    out
+}
+
+impl Row {
+    /// Explicit dependences among all, or among those on data.
+    pub(super) fn explicit_share(&self, with_control: bool) -> f64 {
+        let d = &self.dependences;
+        let control = if with_control { d.control(false) } else { 0 };
+        d.explicit() as f64 / (d.data() + control) as f64
+    }
+}

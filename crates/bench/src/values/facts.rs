@@ -1,0 +1,242 @@
+//! What is known of a node's executions before the run: its statements, values and operands.
+
+use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
+use afterimage_machine::{Code, NodeCode, NodeEnd, Operand};
+use afterimage_program::BlockEnd;
+use afterimage_query::values::{Kind, Statement, Types};
+use anyhow::{Context, Result};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use wasmparser::ValType;
+
+use super::observed::Observed;
+use super::{Row, name};
+use crate::paths::columns::{Column, table};
+use crate::paths::subject::Subject;
+
+/// What one execution of a node amounts to, or many.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Totals {
+    /// Instructions of the machine: operators that compute, read, write or decide. No constants, moves, calls, returns or jumps.
+    pub statements: u64,
+    pub blocks: u64,
+    pub calls: u64,
+    pub returns: u64,
+    pub jumps: u64,
+    /// Statements that give a value.
+    pub values: u64,
+    /// The true widths of these values, in bytes.
+    pub width: u64,
+    pub loads: u64,
+    pub stores: u64,
+    /// Operands that are results of the same block (OPT-1a).
+    pub in_block: u64,
+    /// Operands that are results of another block of the node (OPT-2b).
+    pub in_node: u64,
+    /// Operands that are variables which another operand of the node is already (OPT-2a).
+    pub again: u64,
+    /// Operands of calls and returns, which are no statements here.
+    pub passed: u64,
+}
+
+impl Totals {
+    /// Statements, with calls, returns and jumps.
+    pub(crate) fn all_statements(&self) -> u64 {
+        self.statements + self.calls + self.returns + self.jumps
+    }
+
+    fn add(&mut self, other: &Self, times: u64) {
+        for (sum, value) in self.fields_mut().into_iter().zip(other.fields()) {
+            *sum += value * times;
+        }
+    }
+
+    fn fields(mut self) -> [u64; 13] {
+        self.fields_mut().map(|field| *field)
+    }
+
+    fn fields_mut(&mut self) -> [&mut u64; 13] {
+        [
+            &mut self.statements,
+            &mut self.blocks,
+            &mut self.calls,
+            &mut self.returns,
+            &mut self.jumps,
+            &mut self.values,
+            &mut self.width,
+            &mut self.loads,
+            &mut self.stores,
+            &mut self.in_block,
+            &mut self.in_node,
+            &mut self.again,
+            &mut self.passed,
+        ]
+    }
+}
+
+/// What is known of a node.
+#[derive(Debug, Default)]
+pub(crate) struct OfNode {
+    pub totals: Totals,
+    /// The variables that are operands of its statements, each once.
+    pub asked: Vec<u32>,
+    /// The positions of the instructions that give a value.
+    pub giving: Vec<u32>,
+    /// Those of the loads.
+    pub loads: Vec<u32>,
+    /// By instruction: a number of its operator among those of the program that access memory; 0 for others.
+    pub accesses: Vec<u32>,
+}
+
+/// What is known of all nodes.
+pub(crate) struct Facts {
+    pub nodes: PrimaryMap<NodeId, OfNode>,
+    /// One more than the operators that access memory.
+    pub accesses: usize,
+}
+
+impl Facts {
+    pub(crate) fn of(subject: &Subject) -> Result<Self> {
+        let machine = super::follow::machine(subject)?;
+        let types = Types::new(&subject.program, &subject.bytes);
+        let mut widths: FxHashMap<(FuncId, OpId), u64> = FxHashMap::default();
+        let mut accesses: FxHashMap<(FuncId, OpId), u32> = FxHashMap::default();
+        let mut nodes = PrimaryMap::new();
+        for (node, code) in machine.codes().iter() {
+            let mut of = of_node(subject, code)?;
+            let blocks = &subject.path.nodes()[node].blocks;
+            of.totals.blocks = blocks.len() as u64;
+            if let Some(function) = subject.program.function(code.function) {
+                let ends = blocks.iter().map(|&block| function.cfg.blocks[block].end);
+                of.totals.jumps = ends.filter(|&end| end == BlockEnd::Jump).count() as u64;
+            }
+            for &giving in &of.giving {
+                let op = code.insts[giving as usize].op;
+                let width = widths.entry((code.function, op)).or_insert_with(|| {
+                    let types = types.of(code.function, op);
+                    width(types.and_then(|(_, results)| results.first().copied()))
+                });
+                of.totals.width += *width;
+            }
+            for inst in &code.insts {
+                let next = accesses.len() as u32 + 1;
+                of.accesses.push(match inst.code {
+                    Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_) => {
+                        *accesses.entry((code.function, inst.op)).or_insert(next)
+                    }
+                    _ => 0,
+                });
+            }
+            nodes.push(of);
+        }
+        Ok(Self {
+            nodes,
+            accesses: accesses.len() + 1,
+        })
+    }
+
+    /// What was executed.
+    pub(crate) fn totals(&self, observed: &Observed) -> Totals {
+        let mut totals = Totals::default();
+        for (node, of) in self.nodes.iter() {
+            totals.add(&of.totals, observed.counts[node.index()]);
+        }
+        totals
+    }
+}
+
+fn of_node(subject: &Subject, code: &NodeCode) -> Result<OfNode> {
+    let function = subject.program.function(code.function);
+    let function = function.context("a node of a function that is not there")?;
+    let mut of = OfNode::default();
+    let totals = &mut of.totals;
+    totals.statements = code.insts.len() as u64;
+    for (position, inst) in code.insts.iter().enumerate() {
+        if inst.code.gives() {
+            of.giving.push(position as u32);
+        }
+        match inst.code {
+            Code::Load(_) | Code::LoadVector(_) => {
+                of.loads.push(position as u32);
+                totals.loads += 1;
+            }
+            Code::Store(_) | Code::StoreVector(_) => totals.stores += 1,
+            _ => {}
+        }
+        let statement = Statement {
+            kind: Kind::Inst(position),
+            block: 0,
+        };
+        let block = function.block_of(inst.op);
+        for operand in statement.operands(code) {
+            match code.source(operand.register) {
+                Operand::Constant(_) => {}
+                Operand::Result(made) => {
+                    if function.block_of(code.insts[made].op) == block {
+                        totals.in_block += 1;
+                    } else {
+                        totals.in_node += 1;
+                    }
+                }
+                Operand::Variable(variable) if of.asked.contains(&variable) => totals.again += 1,
+                Operand::Variable(variable) => of.asked.push(variable),
+            }
+        }
+    }
+    totals.values = of.giving.len() as u64;
+    let passed = match &code.end {
+        NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. } => {
+            totals.calls = 1;
+            &arguments[..]
+        }
+        NodeEnd::Return(values) => {
+            totals.returns = 1;
+            &values[..]
+        }
+        _ => &[],
+    };
+    let constant = |&&register: &&u32| matches!(code.source(register), Operand::Constant(_));
+    totals.passed = (passed.len() - passed.iter().filter(constant).count()) as u64;
+    Ok(of)
+}
+
+/// How many bytes a value has.
+fn width(ty: Option<ValType>) -> u64 {
+    match ty {
+        Some(ValType::V128) => 16,
+        Some(ValType::I64 | ValType::F64) => 8,
+        _ => 4,
+    }
+}
+
+pub(crate) fn report(rows: &[Row]) -> String {
+    let per = |title: &str, of: fn(&Totals) -> u64| {
+        Column::fact(title, 3, move |row: &Row| {
+            of(&row.facts) as f64 / row.statements()
+        })
+    };
+    table(
+        "What was executed. A statement is an instruction of the machine: an operator that computes, reads, writes or decides. Calls, returns and jumps are statements by the wider definition. The columns from values on are per statement; width: bytes of a value that is one",
+        rows,
+        name,
+        &[
+            Column::fact("Mstatements", 1, |row: &Row| row.statements() / 1e6),
+            Column::fact("M wider", 1, |row: &Row| {
+                row.facts.all_statements() as f64 / 1e6
+            }),
+            per("values", |t| t.values),
+            Column::fact("width", 2, |row: &Row| {
+                row.facts.width as f64 / row.facts.values as f64
+            }),
+            per("loads", |t| t.loads),
+            per("stores", |t| t.stores),
+            per("blocks", |t| t.blocks),
+            per("calls", |t| t.calls),
+            per("returns", |t| t.returns),
+            per("jumps", |t| t.jumps),
+            Column::fact("data dependences", 3, |row: &Row| {
+                row.dependences.data() as f64 / row.statements()
+            }),
+        ],
+    )
+}

@@ -1,0 +1,237 @@
+//! Extracting whole traces: control flow from the path, values of loads and addresses by following the run on the machine.
+
+use std::time::Instant;
+
+use afterimage_ids::NodeId;
+use afterimage_machine::{Machine, NodeCode, Observer, Range};
+use anyhow::{Result, ensure};
+use serde::Serialize;
+
+use super::facts::Facts;
+use super::{Row, name};
+use crate::paths::columns::{Column, table};
+use crate::paths::subject::Subject;
+
+/// Times that a buffer of timestamps holds.
+const TIMES: usize = 1 << 14;
+/// Numbers of one instruction that are collected before they are used.
+const COLUMN: usize = 256;
+
+/// Megabytes (10⁶) a second, with 4 bytes for each time, value and address, as the paper counts.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Follow {
+    /// The time of every statement, written into a buffer.
+    pub forward: f64,
+    pub backward: f64,
+    /// The same without writing: node by node.
+    walk_forward: f64,
+    walk_backward: f64,
+    /// Values of all loads, instruction by instruction.
+    pub loads: f64,
+    /// Addresses of all loads and stores, instruction by instruction.
+    pub addresses: f64,
+    /// Following alone, in millions of statements a second.
+    machine: f64,
+}
+
+/// A machine at the beginning of the run, which knows all nodes.
+pub(crate) fn machine(subject: &Subject) -> Result<Machine<'_>> {
+    let mut machine = Machine::new(&subject.program, &subject.bytes, subject.file.log()?)?;
+    let continuations = &subject.path.segments().directory().continuations;
+    for (node, continuation) in subject.path.nodes().values().zip(continuations) {
+        machine.define(node.function, &node.blocks, continuation.next)?;
+    }
+    Ok(machine)
+}
+
+pub(crate) fn measure(subject: &Subject, facts: &Facts, blocks: u64) -> Result<Follow> {
+    let (forward, written) = control(subject, facts, blocks, true, true)?;
+    let (backward, back) = control(subject, facts, blocks, false, true)?;
+    ensure!(
+        written == back,
+        "{written} statements forward, {back} backward"
+    );
+    let (walk_forward, _) = control(subject, facts, blocks, true, false)?;
+    let (walk_backward, _) = control(subject, facts, blocks, false, false)?;
+    let (seconds, _) = follow(subject, blocks, &mut ())?;
+    let mut loads = Loads {
+        facts,
+        node: NodeId::from_u32(0),
+        columns: columns(facts),
+        count: 0,
+    };
+    let (of_loads, _) = follow(subject, blocks, &mut loads)?;
+    let mut addresses = Addresses {
+        facts,
+        node: NodeId::from_u32(0),
+        columns: columns(facts),
+        count: 0,
+    };
+    let (of_addresses, _) = follow(subject, blocks, &mut addresses)?;
+    let rate = |count: u64, seconds: f64| 4.0 * count as f64 / 1e6 / seconds;
+    Ok(Follow {
+        forward: rate(written, forward),
+        backward: rate(back, backward),
+        walk_forward: rate(written, walk_forward),
+        walk_backward: rate(written, walk_backward),
+        loads: rate(loads.count, of_loads),
+        addresses: rate(addresses.count, of_addresses),
+        machine: written as f64 / 1e6 / seconds,
+    })
+}
+
+/// Goes over the path: seconds, and statements passed. With `write`, the time of each goes into a buffer.
+fn control(
+    subject: &Subject,
+    facts: &Facts,
+    blocks: u64,
+    forward: bool,
+    write: bool,
+) -> Result<(f64, u64)> {
+    let statements = Vec::from_iter(facts.nodes.values().map(|of| of.totals.statements as usize));
+    let mut times = vec![0u32; TIMES];
+    let (mut at, mut count) = (0, 0);
+    let mut cursor = subject.path.cursor();
+    let start = Instant::now();
+    let mut visit = if forward {
+        cursor.seek(0)?;
+        cursor.next()?
+    } else {
+        cursor.seek(blocks)?
+    };
+    while let Some(here) = visit {
+        if here.start > blocks {
+            break;
+        }
+        let of_node = statements[afterimage_ids::EntityRef::index(here.node)];
+        count += of_node as u64;
+        let mut left = if write { of_node } else { 0 };
+        while left > 0 {
+            let part = left.min(TIMES - at);
+            times[at..at + part].fill(here.start as u32);
+            left -= part;
+            at = (at + part) % TIMES;
+        }
+        visit = match forward {
+            true => cursor.next()?,
+            false => cursor.previous()?,
+        };
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    std::hint::black_box(&times);
+    Ok((seconds, count))
+}
+
+/// Follows the run: seconds, and blocks.
+fn follow<O: Observer>(subject: &Subject, blocks: u64, observer: &mut O) -> Result<(f64, u64)> {
+    let mut machine = machine(subject)?;
+    let mut cursor = subject.path.cursor();
+    let start = Instant::now();
+    while let Some(visit) = cursor.next()? {
+        if visit.start > blocks {
+            break;
+        }
+        machine.step(visit.node, visit.length, observer)?;
+    }
+    Ok((start.elapsed().as_secs_f64(), machine.time()))
+}
+
+/// What one instruction gave so far, since it was used last.
+#[derive(Debug, Default)]
+struct Collected {
+    numbers: Vec<u64>,
+}
+
+impl Collected {
+    #[inline]
+    fn push(&mut self, number: u64) {
+        if self.numbers.len() == COLUMN {
+            std::hint::black_box(&self.numbers);
+            self.numbers.clear();
+        }
+        self.numbers.push(number);
+    }
+}
+
+fn columns(facts: &Facts) -> Vec<Collected> {
+    let mut columns = Vec::new();
+    columns.resize_with(facts.accesses, Collected::default);
+    columns
+}
+
+struct Loads<'a> {
+    facts: &'a Facts,
+    node: NodeId,
+    columns: Vec<Collected>,
+    count: u64,
+}
+
+impl Observer for Loads<'_> {
+    #[inline]
+    fn node(&mut self, node: NodeId, _: &NodeCode) {
+        self.node = node;
+    }
+
+    #[inline]
+    fn done(&mut self, code: &NodeCode, low: &[u64], _: &[u64]) {
+        let of = &self.facts.nodes[self.node];
+        let first = code.first_result() as usize;
+        for &load in &of.loads {
+            let column = of.accesses[load as usize] as usize;
+            self.columns[column].push(low[first + load as usize]);
+        }
+        self.count += of.loads.len() as u64;
+    }
+}
+
+struct Addresses<'a> {
+    facts: &'a Facts,
+    node: NodeId,
+    columns: Vec<Collected>,
+    count: u64,
+}
+
+impl Addresses<'_> {
+    #[inline]
+    fn access(&mut self, inst: usize, range: Range) {
+        let column = self.facts.nodes[self.node].accesses[inst];
+        if column > 0 {
+            self.columns[column as usize].push(range.address);
+            self.count += 1;
+        }
+    }
+}
+
+impl Observer for Addresses<'_> {
+    #[inline]
+    fn node(&mut self, node: NodeId, _: &NodeCode) {
+        self.node = node;
+    }
+
+    #[inline]
+    fn read(&mut self, inst: usize, range: Range) {
+        self.access(inst, range);
+    }
+
+    #[inline]
+    fn write(&mut self, inst: usize, range: Range) {
+        self.access(inst, range);
+    }
+}
+
+pub(crate) fn report(rows: &[Row]) -> String {
+    table(
+        "Extracting whole traces, in megabytes a second with 4 bytes a number: control flow, the time of every statement written into a buffer, forward and backward, and only walked over; values of all loads and addresses of all loads and stores, by instruction, following the run from its beginning; following it alone, in millions of statements a second",
+        rows,
+        name,
+        &[
+            Column::gain("forward", 0, |row: &Row| row.follow.forward),
+            Column::gain("backward", 0, |row: &Row| row.follow.backward),
+            Column::gain("walk", 0, |row: &Row| row.follow.walk_forward),
+            Column::gain("walk back", 0, |row: &Row| row.follow.walk_backward),
+            Column::gain("load values", 0, |row: &Row| row.follow.loads),
+            Column::gain("addresses", 0, |row: &Row| row.follow.addresses),
+            Column::gain("follow M/s", 0, |row: &Row| row.follow.machine),
+        ],
+    )
+}

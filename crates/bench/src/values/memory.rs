@@ -1,0 +1,104 @@
+//! The most memory that building takes, in a process that does nothing else.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use afterimage_program::Program;
+use afterimage_query::paths::{FileSegments, recorded_path};
+use afterimage_trace::TraceFile;
+use afterimage_wet::Run;
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+
+use super::observed::Observed;
+use super::{Row, name};
+use crate::paths::columns::{Column, table};
+use crate::paths::memory::{forget_peak, peak_mib};
+use crate::paths::subject::Subject;
+
+/// In MiB.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Memory {
+    /// The most resident memory of the process.
+    peak: f64,
+    /// The guest's memories at the end.
+    guest: f64,
+    /// The builder's shadow of them.
+    shadow: f64,
+}
+
+impl Memory {
+    /// What is beyond the guest's memory and its shadow.
+    pub(crate) fn beyond(&self) -> f64 {
+        (self.peak - self.guest - self.shadow).max(0.0)
+    }
+}
+
+/// What the process that is measured is told.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MemoryOptions {
+    /// A recording with its path
+    #[arg(long)]
+    at: PathBuf,
+    /// The last block that is traced
+    #[arg(long)]
+    last: u64,
+}
+
+pub(crate) fn measure(subject: &Subject, last: u64, observed: &Observed) -> Result<Memory> {
+    let output = Command::new(std::env::current_exe()?)
+        .arg("values-memory")
+        .arg("--at")
+        .arg(subject.folder.path().join("run.aft"))
+        .args(["--last", &last.to_string()])
+        .output()?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let peak = String::from_utf8_lossy(&output.stdout);
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    Ok(Memory {
+        peak: peak.trim().parse().context("no measure of memory")?,
+        guest: mib(observed.guest),
+        shadow: mib(observed.shadow),
+    })
+}
+
+/// Builds without keeping anything, and prints how much memory that took.
+pub(crate) fn run(arguments: &MemoryOptions) -> Result<()> {
+    forget_peak();
+    let file = TraceFile::open(&arguments.at)?;
+    let bytes = file.module()?;
+    let program = Program::parse(&bytes)?;
+    let path = recorded_path(&file, &program)?.context("the recording has no path")?;
+    let run = Run {
+        program: &program,
+        bytes: &bytes,
+        path: &path,
+        continuations: &path.segments().directory().continuations,
+        window: 1..=arguments.last,
+        stopped: None,
+        epoch: Run::<FileSegments>::EPOCH,
+    };
+    run.build(
+        file.log()?,
+        |_, _| Ok::<_, std::convert::Infallible>(()),
+        |_| {},
+    )?;
+    println!("{}", peak_mib());
+    Ok(())
+}
+
+pub(crate) fn report(rows: &[Row]) -> String {
+    table(
+        "The most memory of a process that only builds, in MiB: all of it, the guest's memory, the shadow of that, and what is left",
+        rows,
+        name,
+        &[
+            Column::cost("all", 0, |row: &Row| row.memory.peak),
+            Column::fact("guest", 0, |row: &Row| row.memory.guest),
+            Column::fact("shadow", 0, |row: &Row| row.memory.shadow),
+            Column::cost("beyond", 0, |row: &Row| row.memory.beyond()),
+        ],
+    )
+}

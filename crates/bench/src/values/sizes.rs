@@ -1,0 +1,196 @@
+//! How many bytes a statement takes, and how many the papers' original form takes.
+
+use afterimage_trace::{Event, Kind};
+use afterimage_wet::Index;
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use super::build::Built;
+use super::observed::Observed;
+use super::{Row, name};
+use crate::paths::columns::{Column, table};
+use crate::paths::subject::Subject;
+
+/// Bytes of what is needed to answer questions without the engine.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Sizes {
+    labels: u64,
+    far: u64,
+    values: u64,
+    copies: u64,
+    directory: u64,
+    /// The index and what the file adds to every chunk.
+    frame: u64,
+    /// The path's segments and directory, the share of the blocks that are traced.
+    path: f64,
+    /// The log, as far as it was read.
+    log: f64,
+}
+
+impl Sizes {
+    pub(crate) fn total(&self) -> f64 {
+        self.path + self.of_values() + self.of_labels()
+    }
+
+    /// What values take: those that are kept, and what the host gave.
+    pub(crate) fn of_values(&self) -> f64 {
+        self.values as f64 + self.log
+    }
+
+    /// What dependences take: all but the path and the values.
+    pub(crate) fn of_labels(&self) -> f64 {
+        (self.labels + self.far + self.copies + self.directory + self.frame) as f64
+    }
+
+    /// What timestamps take.
+    pub(crate) fn of_times(&self) -> f64 {
+        self.path
+    }
+}
+
+pub(crate) fn measure(
+    subject: &Subject,
+    built: &Built,
+    index: &Index,
+    observed: &Observed,
+) -> Result<Sizes> {
+    let sizes = &index.sizes;
+    let (labels, far) = (sizes.labels.0, sizes.far.0);
+    let (values, copies) = (sizes.values.0, sizes.copies.0);
+    let directory = sizes.directory;
+    let told = labels + far + values + copies + directory;
+    let log = subject.file.last(Kind::LOG).context("no log")?;
+    Ok(Sizes {
+        labels,
+        far,
+        values,
+        copies,
+        directory,
+        frame: built.growth.saturating_sub(told),
+        path: subject.growth as f64 * index.length as f64 / subject.built.time as f64,
+        log: log.stored() as f64 * read_share(subject, observed.host_calls)?,
+    })
+}
+
+/// Which part of the log tells of the first so many calls of the host, by what the events hold before the log is compressed.
+fn read_share(subject: &Subject, calls: u64) -> Result<f64> {
+    /// About what an event takes besides what was written.
+    const EVENT: u64 = 16;
+    let (mut seen, mut read, mut all) = (0, 0u64, 0u64);
+    for event in subject.file.log()? {
+        let mut weight = EVENT;
+        if let Event::HostCall { writes, .. } = &event? {
+            seen += 1;
+            weight += writes.iter().map(|w| w.bytes.len() as u64).sum::<u64>();
+        }
+        all += weight;
+        read += if seen <= calls { weight } else { 0 };
+    }
+    Ok(read as f64 / all.max(1) as f64)
+}
+
+impl Row {
+    fn original_times(&self) -> f64 {
+        4.0 * self.statements()
+    }
+
+    fn original_values(&self) -> f64 {
+        4.0 * self.facts.values as f64
+    }
+
+    fn original_labels(&self, by_block: bool) -> f64 {
+        let d = &self.dependences;
+        8.0 * (d.data() + d.control(by_block)) as f64
+    }
+
+    /// The papers' original size, by which control dependences are one per statement or one per block.
+    fn original(&self, by_block: bool) -> f64 {
+        self.original_times() + self.original_values() + self.original_labels(by_block)
+    }
+
+    pub(super) fn bytes_per_statement(&self) -> f64 {
+        self.sizes.total() / self.statements()
+    }
+
+    pub(super) fn factor(&self, by_block: bool) -> f64 {
+        self.original(by_block) / self.sizes.total()
+    }
+
+    /// With values as wide as they are.
+    pub(super) fn factor_true_width(&self) -> f64 {
+        let wider = self.facts.width as f64 - self.original_values();
+        (self.original(false) + wider) / self.sizes.total()
+    }
+
+    pub(super) fn factor_values(&self) -> f64 {
+        self.original_values() / self.sizes.of_values()
+    }
+
+    pub(super) fn factor_values_true_width(&self) -> f64 {
+        self.facts.width as f64 / self.sizes.of_values()
+    }
+
+    pub(super) fn factor_labels(&self, by_block: bool) -> f64 {
+        self.original_labels(by_block) / self.sizes.of_labels()
+    }
+
+    pub(super) fn factor_times(&self) -> f64 {
+        self.original_times() / self.sizes.of_times()
+    }
+}
+
+pub(crate) fn report(rows: &[Row]) -> String {
+    let per = |title: &str, of: fn(&Sizes) -> f64| {
+        Column::cost(title, 4, move |row: &Row| of(&row.sizes) / row.statements())
+    };
+    let mut out = table(
+        "Bytes per executed statement: all that questions are answered from; labels of reads, of far variables, values that are kept, copies, directories, the index and the file's own; the path, the log. Wider: calls, returns and jumps are statements, too",
+        rows,
+        name,
+        &[
+            per("all", Sizes::total),
+            Column::cost("wider", 4, |row: &Row| {
+                row.sizes.total() / row.facts.all_statements() as f64
+            }),
+            per("labels", |s| s.labels as f64),
+            per("far", |s| s.far as f64),
+            per("values", |s| s.values as f64),
+            per("copies", |s| s.copies as f64),
+            per("directory", |s| s.directory as f64),
+            per("file", |s| s.frame as f64),
+            per("path", |s| s.path),
+            per("log", |s| s.log),
+        ],
+    );
+    out += &table(
+        "Times smaller than the papers' original form: 4 bytes of time per statement, 4 bytes (true: as many as it has) per value, 8 bytes per dependence; control dependences are one per statement, or one per block. The last columns: shares of what is stored (Figure 14)",
+        rows,
+        name,
+        &[
+            Column::fact("original B", 2, |row: &Row| {
+                row.original(false) / row.statements()
+            }),
+            Column::fact("by block B", 2, |row: &Row| {
+                row.original(true) / row.statements()
+            }),
+            Column::gain("factor", 1, |row: &Row| row.factor(false)),
+            Column::gain("by block", 1, |row: &Row| row.factor(true)),
+            Column::gain("true width", 1, Row::factor_true_width),
+            Column::gain("values", 1, Row::factor_values),
+            Column::gain("values, true", 1, Row::factor_values_true_width),
+            Column::gain("labels", 1, |row: &Row| row.factor_labels(false)),
+            Column::gain("labels, by block", 1, |row: &Row| row.factor_labels(true)),
+            Column::gain("times", 0, Row::factor_times),
+            Column::fact("times %", 1, |row: &Row| {
+                100.0 * row.sizes.of_times() / row.sizes.total()
+            }),
+            Column::fact("values %", 1, |row: &Row| {
+                100.0 * row.sizes.of_values() / row.sizes.total()
+            }),
+            Column::fact("labels %", 1, |row: &Row| {
+                100.0 * row.sizes.of_labels() / row.sizes.total()
+            }),
+        ],
+    );
+    out
+}

@@ -1,0 +1,209 @@
+//! The streams of the trace: what codes them, and how small others make a sample of them.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use afterimage_baselines::ZstdSize;
+use afterimage_baselines::bidirectional::select;
+use afterimage_streams::{Stream, explain};
+use afterimage_wet::{Epochs, FileEpochs, Part, Told};
+use anyhow::{Result, ensure};
+use serde::Serialize;
+
+use super::{Row, name};
+use crate::paths::columns::{Column, table};
+use crate::paths::random::Random;
+
+/// Of each class so many numbers are sampled at most, …
+const NUMBERS: u64 = 300_000;
+/// … in so many streams.
+const STREAMS: usize = 1_500;
+/// zstd's usual strong level.
+const LEVEL: i32 = 19;
+
+/// What the streams of a class take.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Class {
+    streams: u64,
+    numbers: u64,
+    bytes: u64,
+    /// Streams that another one of their node has, which take a reference.
+    shared: u64,
+    /// Bytes by codec.
+    codecs: BTreeMap<String, u64>,
+    sample: Sample,
+}
+
+/// Sizes of a sample, in bytes.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Sample {
+    streams: u64,
+    numbers: u64,
+    ours: u64,
+    /// By the paper's bidirectional predictors, each stream by the one that does best on its beginning.
+    bidirectional: u64,
+    /// All streams in one frame, in as few bytes a number as all of a stream need: 4 or 8.
+    zstd: u64,
+    /// As such, before it is compressed.
+    plain: u64,
+}
+
+/// By class: labels (of reads and of far variables), values, copies.
+#[derive(Debug, Serialize)]
+pub(crate) struct Tier2 {
+    labels: Class,
+    values: Class,
+    copies: Class,
+}
+
+fn wanted(told: Told, class: usize) -> bool {
+    match told {
+        Told::Labels | Told::Far => class == 0,
+        Told::Values => class == 1,
+        Told::Copies => class == 2,
+    }
+}
+
+pub(crate) fn measure(epochs: &FileEpochs) -> Result<Tier2> {
+    Ok(Tier2 {
+        labels: of_class(epochs, 0)?,
+        values: of_class(epochs, 1)?,
+        copies: of_class(epochs, 2)?,
+    })
+}
+
+fn of_class(epochs: &FileEpochs, number: usize) -> Result<Class> {
+    let mut class = Class::default();
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    for position in 0..epochs.before().len() {
+        for content in epochs.load(position)?.contents()? {
+            if wanted(content.told, number) {
+                parts.extend(content.parts);
+            }
+        }
+    }
+    class.shared = parts.iter().filter(|part| part.shared).count() as u64;
+    parts.retain(|part| !part.shared && part.length > 0);
+    for part in &parts {
+        class.streams += 1;
+        class.numbers += part.length;
+        class.bytes += part.bytes.len() as u64;
+        for piece in explain(part.bytes, part.length)? {
+            *class
+                .codecs
+                .entry(format!("{:?}", piece.codec))
+                .or_default() += piece.bytes;
+        }
+    }
+    class.sample = compare(&parts)?;
+    Ok(class)
+}
+
+/// Streams taken at random, until there are enough numbers or streams.
+fn compare(parts: &[Part<'_>]) -> Result<Sample> {
+    let mut random = Random::new();
+    let mut sample = Sample::default();
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    let mut zstd = ZstdSize::new(LEVEL)?;
+    let mut values = Vec::new();
+    for drawn in 0..parts.len().min(STREAMS) {
+        let rest = (parts.len() - drawn) as u64;
+        order.swap(drawn, drawn + random.up_to(rest) as usize - 1);
+        let part = &parts[order[drawn]];
+        if sample.numbers + part.length > NUMBERS && sample.streams > 0 {
+            continue;
+        }
+        values.clear();
+        Stream::open(part.bytes, part.length)?.decode_all(&mut values)?;
+        ensure!(
+            values.len() as u64 == part.length,
+            "a stream of another length"
+        );
+        let narrow = values.iter().all(|&value| u32::try_from(value).is_ok());
+        let width = if narrow { 4 } else { 8 };
+        for value in &values {
+            zstd.write_all(&value.to_le_bytes()[..width])?;
+        }
+        sample.streams += 1;
+        sample.numbers += part.length;
+        sample.ours += part.bytes.len() as u64;
+        sample.plain += width as u64 * part.length;
+        sample.bidirectional += select(&values).1.allocated_bits().div_ceil(8);
+    }
+    sample.zstd = zstd.finish()?;
+    Ok(sample)
+}
+
+pub(crate) fn report(rows: &[Row]) -> String {
+    let mut out = String::new();
+    let classes: [(&str, fn(&Row) -> &Class); 3] = [
+        ("labels", |row| &row.tier2.labels),
+        ("values", |row| &row.tier2.values),
+        ("copies", |row| &row.tier2.copies),
+    ];
+    for (title, class) in classes {
+        let share = |codec: &'static str| {
+            Column::fact(format!("{codec} %"), 1, move |row: &Row| {
+                let class = class(row);
+                let bytes = class.codecs.get(codec).copied().unwrap_or(0);
+                100.0 * bytes as f64 / class.bytes as f64
+            })
+        };
+        let per = |title: &str, of: fn(&Sample) -> u64| {
+            Column::cost(title, 2, move |row: &Row| {
+                let sample = &class(row).sample;
+                8.0 * of(sample) as f64 / sample.numbers as f64
+            })
+        };
+        let than = |title: &str, of: fn(&Sample) -> u64| {
+            Column::gain(title, 2, move |row: &Row| {
+                let sample = &class(row).sample;
+                of(sample) as f64 / sample.ours as f64
+            })
+        };
+        out += &table(
+            &format!(
+                "Streams of {title}: bits per number of a sample, by our codecs, by the paper's bidirectional predictors, by zstd -19 (all in one frame); how many times larger the others are; and of all streams the share of bytes by codec"
+            ),
+            rows,
+            name,
+            &[
+                Column::fact("streams", 0, move |row: &Row| class(row).streams),
+                Column::fact("shared", 0, move |row: &Row| class(row).shared),
+                Column::fact("Mnumbers", 2, move |row: &Row| {
+                    class(row).numbers as f64 / 1e6
+                }),
+                Column::fact("bits", 2, move |row: &Row| {
+                    8.0 * class(row).bytes as f64 / class(row).numbers as f64
+                }),
+                Column::fact("sampled streams", 0, move |row: &Row| {
+                    class(row).sample.streams
+                }),
+                Column::fact("numbers", 0, move |row: &Row| class(row).sample.numbers),
+                per("ours", |s| s.ours),
+                per("2005", |s| s.bidirectional),
+                per("zstd", |s| s.zstd),
+                than("2005/ours", |s| s.bidirectional),
+                than("zstd/ours", |s| s.zstd),
+                share("Plain"),
+                share("Runs"),
+                share("Packed"),
+                share("Dictionary"),
+                share("Predicted"),
+                share("Decimal"),
+                share("Blocks"),
+            ],
+        );
+    }
+    out
+}
+
+impl Row {
+    /// How many times larger the paper's predictors make the sample of all classes.
+    pub(super) fn predictors_to_ours(&self) -> f64 {
+        let tier2 = &self.tier2;
+        let samples = [&tier2.labels, &tier2.values, &tier2.copies].map(|class| class.sample);
+        let sum = |of: fn(&Sample) -> u64| samples.iter().map(of).sum::<u64>() as f64;
+        sum(|s| s.bidirectional) / sum(|s| s.ours)
+    }
+}

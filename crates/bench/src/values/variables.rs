@@ -1,0 +1,137 @@
+//! Where the variables that nodes read were written, activation by activation.
+
+use serde::Serialize;
+
+/// As far as the path is searched for a definition; what is further away is told explicitly.
+const NEAR: u64 = 64;
+
+/// What wrote a variable last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Writer {
+    /// Nothing: it is zero.
+    #[default]
+    Zero,
+    Argument,
+    HostArgument,
+    Result,
+    HostResult,
+    Caught,
+    Node,
+}
+
+/// How often operands of statements came from where, each variable of a node's execution once.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Uses {
+    /// Of a node of the same activation, up to 64 nodes before: found by the path.
+    pub path: u64,
+    /// Anything further away than that.
+    pub far: u64,
+    /// An argument that the guest passed: found by the call.
+    pub arguments: u64,
+    /// A result of a call of the guest's own functions.
+    pub results: u64,
+    /// Passed or returned by the host: the log has it.
+    pub host: u64,
+    /// Caught with an exception.
+    pub caught: u64,
+    /// Never written: as good as a constant, and no dependence.
+    pub zero: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    base: usize,
+    variables: usize,
+    step: u64,
+    /// Who passed its arguments.
+    passed: Writer,
+    parameters: usize,
+}
+
+/// The open activations.
+#[derive(Debug, Default)]
+pub(crate) struct Variables {
+    frames: Vec<Frame>,
+    written: Vec<(Writer, u64)>,
+    pub uses: Uses,
+}
+
+impl Variables {
+    pub(crate) fn enter(&mut self, by_host: bool, parameters: usize) {
+        let base = self.frames.last().map_or(0, |f| f.base + f.variables);
+        let passed = match by_host {
+            true => Writer::HostArgument,
+            false => Writer::Argument,
+        };
+        self.frames.push(Frame {
+            base,
+            variables: 0,
+            step: 0,
+            passed,
+            parameters,
+        });
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.frames.pop();
+    }
+
+    /// A node of so many variables begins, whose statements take these.
+    pub(crate) fn node(&mut self, variables: usize, asked: &[u32]) {
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
+        frame.step += 1;
+        if frame.step == 1 {
+            frame.variables = variables;
+            let end = frame.base + variables;
+            if self.written.len() < end {
+                self.written.resize(2 * end, Default::default());
+            }
+            let written = &mut self.written[frame.base..end];
+            written.fill((Writer::Zero, 1));
+            for place in written.iter_mut().take(frame.parameters) {
+                *place = (frame.passed, 1);
+            }
+        }
+        for &variable in asked {
+            let (writer, step) = self.written[frame.base + variable as usize];
+            let uses = &mut self.uses;
+            let place = match writer {
+                _ if frame.step - step > NEAR => &mut uses.far,
+                Writer::Zero => &mut uses.zero,
+                Writer::Argument => &mut uses.arguments,
+                Writer::HostArgument | Writer::HostResult => &mut uses.host,
+                Writer::Result => &mut uses.results,
+                Writer::Caught => &mut uses.caught,
+                Writer::Node => &mut uses.path,
+            };
+            *place += 1;
+        }
+    }
+
+    fn set(&mut self, variable: u32, writer: Writer) {
+        if let Some(frame) = self.frames.last() {
+            self.written[frame.base + variable as usize] = (writer, frame.step);
+        }
+    }
+
+    /// The node wrote a variable.
+    pub(crate) fn write(&mut self, variable: u32) {
+        self.set(variable, Writer::Node);
+    }
+
+    /// A call gave these variables their values: of the host, or of the guest.
+    pub(crate) fn give(&mut self, first: u32, count: u32, by_host: bool) {
+        let writer = match by_host {
+            true => Writer::HostResult,
+            false => Writer::Result,
+        };
+        (first..first + count).for_each(|variable| self.set(variable, writer));
+    }
+
+    /// A handler got these.
+    pub(crate) fn catch(&mut self, first: u32, count: u32) {
+        (first..first + count).for_each(|variable| self.set(variable, Writer::Caught));
+    }
+}
