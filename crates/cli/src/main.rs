@@ -1,5 +1,6 @@
 //! The command line: one file per command, the only place that prints and chooses exit codes.
 
+mod addresses;
 mod arguments;
 mod build;
 mod calls;
@@ -50,6 +51,7 @@ enum Command {
     Deps(deps::Arguments),
     State(state::Arguments),
     Memory(memory::Arguments),
+    Addresses(addresses::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
@@ -91,6 +93,7 @@ fn main() -> std::process::ExitCode {
         Command::Deps(arguments) => deps::run(arguments),
         Command::State(arguments) => state::run(arguments),
         Command::Memory(arguments) => memory::run(arguments),
+        Command::Addresses(arguments) => addresses::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

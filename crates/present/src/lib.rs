@@ -1,6 +1,7 @@
 //! Finished structs → text, JSON, and other tools' formats. Everything is written to
 //! the receiver that the caller gives; nothing here prints or opens a file.
 
+mod addresses;
 mod annotate;
 mod callgrind;
 mod calls;
@@ -29,6 +30,9 @@ mod timeline;
 mod trace;
 mod value;
 
+pub use addresses::{
+    NextAccess, address_stats_json, address_stats_text, addresses_json, addresses_text,
+};
 pub use annotate::{Annotation, annotate};
 pub use callgrind::callgrind;
 pub use calls::{
