@@ -7,7 +7,7 @@ use afterimage_query::steps::stopped_before;
 use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
-use afterimage_wet::{EpochWriter, FileEpochs, Run};
+use afterimage_wet::{EpochWriter, FileEpochs, Index, Run};
 use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
@@ -79,15 +79,15 @@ fn full(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<Exit
     let window = arguments.filters.only_window()?;
     let path = path(at, file, loaded)?;
     let file = input::recording(at)?;
-    let is_there = !arguments.again && epochs_of(at, &file, &path)?.is_some();
-    if is_there && window.is_some() {
-        bail!(
-            "{}: the recording has its values already, so --window changes nothing; build them anew with --again",
-            at.display()
-        );
-    }
-    if !is_there {
-        add_values(at, &file, loaded, &path, window)?;
+    let length = path.length();
+    let (first, last) = window.unwrap_or((1, length));
+    let there = match arguments.again {
+        true => None,
+        false => epochs_of(at, &file, &path)?,
+    };
+    let anew = there.is_none();
+    if there.is_none_or(|epochs| !epochs.covers(first, last.min(length))) {
+        add_values(at, &file, loaded, &path, (first, last, anew))?;
     }
     Ok(Exit::Success)
 }
@@ -102,7 +102,7 @@ pub(crate) fn values(
     if let Some(found) = epochs_of(at, file, path)? {
         return Ok(found);
     }
-    add_values(at, file, loaded, path, None)?;
+    add_values(at, file, loaded, path, (1, path.length(), true))?;
     let found = epochs_of(at, &input::recording(at)?, path)?;
     found.with_context(|| format!("{}: the values that were built are not there", at.display()))
 }
@@ -111,23 +111,24 @@ pub(crate) fn values(
 pub(crate) fn follow(at: &Path, loaded: &Loaded) -> Result<()> {
     let file = input::recording(at)?;
     let path = path(at, &file, loaded)?;
-    add_values(at, &input::recording(at)?, loaded, &path, None)
+    let window = (1, path.length(), true);
+    add_values(at, &input::recording(at)?, loaded, &path, window)
 }
 
 fn epochs_of(at: &Path, file: &TraceFile, path: &RecordedPath) -> Result<Option<FileEpochs>> {
     recorded_epochs(file, path).with_context(|| at.display().to_string())
 }
 
+/// Adds the values of a window: from which block to which one, and whether what was added before is not to be used any more.
 fn add_values(
     at: &Path,
     file: &TraceFile,
     loaded: &Loaded,
     path: &RecordedPath,
-    window: Option<(u64, u64)>,
+    (first, last, anew): (u64, u64, bool),
 ) -> Result<()> {
     let name = || at.display().to_string();
     let length = path.length();
-    let (first, last) = window.unwrap_or((1, length));
     if first > length {
         bail!(
             "{}: --window {first}..{last} begins after the run, whose last block is t={length}",
@@ -160,7 +161,15 @@ fn add_values(
             |time| progress(time),
         )
         .with_context(name)?;
-    writer.finish(&out, &index).with_context(name)?;
+    writer
+        .finish(
+            &out,
+            &Index {
+                anew,
+                ..index.clone()
+            },
+        )
+        .with_context(name)?;
     out.commit().with_context(name)?;
     drop(bar);
     let stored = input::recording(at)?;

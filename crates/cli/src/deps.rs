@@ -43,12 +43,13 @@ pub(crate) struct Arguments {
     /// The dependence on control only
     #[arg(long)]
     control: bool,
-    /// Go on so many steps back along data: 1 shows direct dependences only. What was shown before is not gone into again
+    /// Go on so many steps back along data, at most 1000: 1 shows direct dependences only. What was shown before is not gone into again
     #[arg(
         long,
         value_name = "N",
         default_value_t = 1,
-        conflicts_with = "control"
+        conflicts_with = "control",
+        value_parser = clap::value_parser!(u32).range(1..=DEEPEST)
     )]
     depth: u32,
     /// The format

@@ -62,8 +62,8 @@ struct Document {
     path_words: bool,
     /// The whole path of the run, if it was built.
     path: Option<PathRow>,
-    /// Its values, if they were built.
-    values: Option<ValuesRow>,
+    /// Its values, window by window.
+    values: Vec<ValuesRow>,
     length: u64,
     ignored_bytes: u64,
     sections: Vec<SectionRow>,
@@ -180,7 +180,7 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
     let counts = file.counts()?.map(|_| "counts");
     let lenses = counts.into_iter().chain(path.as_ref().map(|_| "paths"));
     let values = values(file, loaded)?;
-    let lenses = lenses.chain(values.as_ref().map(|_| "full"));
+    let lenses = lenses.chain((!values.is_empty()).then_some("full"));
     Ok(Document {
         schema: "afterimage/info/1",
         program: meta.program_name,
@@ -233,38 +233,40 @@ fn path(file: &TraceFile, loaded: &Loaded) -> Result<Option<PathRow>> {
     }))
 }
 
-fn values(file: &TraceFile, loaded: &Loaded) -> Result<Option<ValuesRow>> {
+fn values(file: &TraceFile, loaded: &Loaded) -> Result<Vec<ValuesRow>> {
     let Some(path) = recorded_path(file, &loaded.program)? else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let Some(epochs) = recorded_epochs(file, &path)? else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
-    let index = epochs.index();
-    let stored = |kind| file.last(kind).map_or(0, |section| section.stored());
-    let stored_bytes = stored(Kind::VALUES) + stored(Kind::VALUES_INDEX);
-    let sizes = index.sizes;
-    let part = |what, (bytes, numbers)| PartRow {
-        what,
-        numbers,
-        bytes,
-    };
-    Ok(Some(ValuesRow {
-        first: index.first,
-        last: index.length,
-        statements: index.statements,
-        epochs: index.epochs.len() as u64,
-        stored_bytes,
-        bytes_per_statement: (index.statements > 0)
-            .then(|| stored_bytes as f64 / index.statements as f64),
-        parts: vec![
-            part("labels: who wrote what is read", sizes.labels),
-            part("labels: who wrote variables long before", sizes.far),
-            part("values that are kept", sizes.values),
-            part("runs of bytes that memory copies copied", sizes.copies),
-            part("directories", (sizes.directory, 0)),
-        ],
-    }))
+    let mut rows = Vec::new();
+    for (index, stored_bytes) in epochs.windows().zip(epochs.stored()) {
+        let sizes = index.sizes;
+        let part = |what, (bytes, numbers)| PartRow {
+            what,
+            numbers,
+            bytes,
+        };
+        rows.push(ValuesRow {
+            first: index.first,
+            last: index.length,
+            statements: index.statements,
+            epochs: index.epochs.len() as u64,
+            stored_bytes,
+            bytes_per_statement: (index.statements > 0)
+                .then(|| stored_bytes as f64 / index.statements as f64),
+            parts: vec![
+                part("labels: who wrote what is read", sizes.labels),
+                part("labels: who wrote variables long before", sizes.far),
+                part("values that are kept", sizes.values),
+                part("runs of bytes that memory copies copied", sizes.copies),
+                part("directories", (sizes.directory, 0)),
+            ],
+        });
+    }
+    rows.sort_by_key(|row| row.first);
+    Ok(rows)
 }
 
 fn values_text(out: &mut dyn Write, values: &ValuesRow, sizes: bool) -> Result<()> {
@@ -396,7 +398,7 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
     if let Some(path) = &d.path {
         path_text(out, path)?;
     }
-    if let Some(values) = &d.values {
+    for values in &d.values {
         values_text(out, values, sizes)?;
     }
     writeln!(out, "size      {}", bytes(d.length))?;

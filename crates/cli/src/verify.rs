@@ -53,7 +53,7 @@ struct Document {
     /// What was checked of the path, if there is one.
     path: Option<PathRow>,
     /// What was checked of the values, if there are any.
-    values: Option<ValuesRow>,
+    values: Option<Vec<ValuesRow>>,
     /// `null`: not tried.
     repeats: Option<bool>,
     /// Why it cannot be tried.
@@ -126,11 +126,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             drop(bar);
             if let Some(found) = found {
                 findings.extend(found.findings);
-                values = Some(ValuesRow {
-                    statements: found.statements,
-                    first: found.first,
-                    last: found.last,
+                let windows = found.windows.iter().map(|window| ValuesRow {
+                    statements: window.statements,
+                    first: window.first,
+                    last: window.last,
                 });
+                values = Some(windows.collect());
             }
         }
         if report.ended && !arguments.no_execute {
@@ -237,9 +238,7 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
     if let Some(path) = &d.path {
         path_text(out, path)?;
     }
-    if let Some(values) = &d.values
-        && d.sound
-    {
+    for values in d.values.iter().flatten().filter(|_| d.sound) {
         writeln!(
             out,
             "values of {} from t={} to t={}: the same when the run is followed again, without the engine",

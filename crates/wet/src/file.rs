@@ -2,7 +2,9 @@
 
 use std::cell::OnceCell;
 
-use afterimage_trace::{Kind, SectionWriter, TraceError as FileError, TraceFile, TraceWriter};
+use afterimage_trace::{
+    Kind, SectionReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
+};
 
 use crate::epoch::{Epoch, EpochError};
 use crate::index::Index;
@@ -80,16 +82,28 @@ impl EpochWriter {
     }
 }
 
-/// The epochs of a file. One that was read stays in memory.
+/// The epochs of a file: of all windows that were traced since all was traced anew. One that was read stays in memory.
 #[derive(Debug)]
 pub struct FileEpochs {
     file: TraceFile,
-    index: Index,
+    /// The windows, the one that was traced last first.
+    windows: Vec<Window>,
+    /// How many blocks were executed before each epoch, window by window.
     before: Vec<u64>,
-    /// The first chunk of each epoch.
-    chunks: Vec<u32>,
     loaded: Vec<OnceCell<Epoch>>,
     host: OnceCell<HostCalls>,
+}
+
+/// What was traced at one time.
+#[derive(Debug)]
+struct Window {
+    index: Index,
+    /// Which section of the file it is.
+    section: usize,
+    /// The position of its first epoch among all.
+    first: usize,
+    /// The first chunk of each epoch.
+    chunks: Vec<u32>,
 }
 
 impl FileEpochs {
@@ -98,51 +112,106 @@ impl FileEpochs {
     /// # Errors
     /// If it is damaged, or of another path.
     pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, EpochFileError> {
-        let Some(bytes) = file.last_whole(Kind::VALUES_INDEX, LARGEST_INDEX)? else {
-            return Ok(None);
+        let mut epochs = Self {
+            file: file.clone(),
+            windows: Vec::new(),
+            before: Vec::new(),
+            loaded: Vec::new(),
+            host: OnceCell::new(),
         };
-        let index = Index::decode(&bytes).ok_or(EpochFileError::Index)?;
-        if index.nodes != nodes {
-            return Err(EpochFileError::OtherPath);
+        let mut sections = Vec::new();
+        while let Some(section) = file.section(sections.len()) {
+            sections.push(section);
         }
-        let section = file.last(Kind::VALUES).ok_or(EpochFileError::Index)?;
-        let mut chunks = Vec::with_capacity(index.epochs.len());
+        let complete = |kind, position: &usize| {
+            let section: &SectionReader = &sections[*position];
+            section.kind() == kind && section.is_complete()
+        };
+        for at in (0..sections.len()).rev() {
+            if !complete(Kind::VALUES_INDEX, &at) {
+                continue;
+            }
+            let bytes = whole(file, at)?;
+            let index = Index::decode(&bytes).ok_or(EpochFileError::Index)?;
+            if index.nodes != nodes {
+                match epochs.windows.is_empty() {
+                    true => return Err(EpochFileError::OtherPath),
+                    // It was traced before the path was built anew.
+                    false => break,
+                }
+            }
+            let anew = index.anew;
+            let values = (0..at).rev().find(|at| complete(Kind::VALUES, at));
+            let values = values.ok_or(EpochFileError::Index)?;
+            epochs.add(index, values, sections[values].chunks())?;
+            if anew {
+                break;
+            }
+        }
+        Ok((!epochs.windows.is_empty()).then_some(epochs))
+    }
+
+    fn add(&mut self, index: Index, section: usize, chunks: usize) -> Result<(), EpochFileError> {
+        let first = self.before.len();
+        let mut firsts = Vec::with_capacity(index.epochs.len());
         let mut next = 0u32;
-        for &(_, count) in &index.epochs {
-            chunks.push(next);
+        for &(before, count) in &index.epochs {
+            firsts.push(next);
             next = next.checked_add(count).ok_or(EpochFileError::Index)?;
+            self.before.push(before);
+            self.loaded.push(OnceCell::new());
         }
         // The last chunk is empty.
-        if section.chunks() != next as usize + 1 {
+        if chunks != next as usize + 1 {
             return Err(EpochFileError::Index);
         }
-        Ok(Some(Self {
-            file: file.clone(),
-            before: index.epochs.iter().map(|(before, _)| *before).collect(),
-            loaded: index.epochs.iter().map(|_| OnceCell::new()).collect(),
-            chunks,
+        self.windows.push(Window {
             index,
-            host: OnceCell::new(),
-        }))
+            section,
+            first,
+            chunks: firsts,
+        });
+        Ok(())
     }
 
-    /// What is known of it at once.
-    pub fn index(&self) -> &Index {
-        &self.index
+    /// What is known of each window at once, the one that was traced last first.
+    pub fn windows(&self) -> impl Iterator<Item = &Index> {
+        self.windows.iter().map(|window| &window.index)
     }
 
-    /// The coded form of an epoch, by its position.
+    /// How many bytes the epochs of each window have in the file.
+    pub fn stored(&self) -> impl Iterator<Item = u64> {
+        self.windows.iter().map(|window| {
+            let section = self.file.section(window.section);
+            section.map_or(0, |section| section.stored())
+        })
+    }
+
+    /// Whether values of all these blocks are kept.
+    pub fn covers(&self, first: u64, last: u64) -> bool {
+        let mut windows = Vec::from_iter(self.windows());
+        windows.sort_unstable_by_key(|index| index.first);
+        let mut next = first;
+        for index in windows {
+            if index.first <= next {
+                next = next.max(index.length.saturating_add(1));
+            }
+        }
+        next > last
+    }
+
+    /// The coded form of an epoch of a window, by their positions.
     ///
     /// # Errors
     /// If there is none, or it cannot be read.
-    pub fn bytes(&self, position: usize) -> Result<Vec<u8>, EpochFileError> {
-        let mut section = self.file.last(Kind::VALUES).ok_or(EpochFileError::Index)?;
-        let (_, count) = *self
-            .index
-            .epochs
-            .get(position)
-            .ok_or(EpochFileError::Index)?;
-        let first = self.chunks[position] as usize;
+    pub fn bytes(&self, window: usize, epoch: usize) -> Result<Vec<u8>, EpochFileError> {
+        let missing = EpochFileError::Index;
+        let window = self.windows.get(window).ok_or(missing)?;
+        let missing = EpochFileError::Index;
+        let mut section = self.file.section(window.section).ok_or(missing)?;
+        let counts = window.index.epochs.get(epoch).zip(window.chunks.get(epoch));
+        let (&(_, count), &first) = counts.ok_or(EpochFileError::Index)?;
+        let first = first as usize;
         let mut bytes = Vec::new();
         for chunk in first..first + count as usize {
             section.go(chunk);
@@ -155,6 +224,19 @@ impl FileEpochs {
     }
 }
 
+/// All bytes of an index.
+fn whole(file: &TraceFile, section: usize) -> Result<Vec<u8>, EpochFileError> {
+    let mut section = file.section(section).ok_or(EpochFileError::Index)?;
+    let mut bytes = Vec::new();
+    while section.advance()? {
+        bytes.extend_from_slice(section.bytes());
+        if bytes.len() as u64 > LARGEST_INDEX {
+            return Err(EpochFileError::Index);
+        }
+    }
+    Ok(bytes)
+}
+
 impl Epochs for FileEpochs {
     type Error = EpochFileError;
 
@@ -163,7 +245,17 @@ impl Epochs for FileEpochs {
     }
 
     fn end(&self) -> u64 {
-        self.index.length
+        let ends = self.windows().map(|index| index.length);
+        ends.max().unwrap_or(0)
+    }
+
+    fn find(&self, time: u64) -> Option<usize> {
+        self.windows.iter().find_map(|window| {
+            let epochs = &window.index.epochs;
+            let after = epochs.partition_point(|&(before, _)| before < time);
+            let inside = after > 0 && time <= window.index.length;
+            inside.then(|| window.first + after - 1)
+        })
     }
 
     fn load(&self, position: usize) -> Result<&Epoch, EpochFileError> {
@@ -171,7 +263,10 @@ impl Epochs for FileEpochs {
         if let Some(epoch) = cell.get() {
             return Ok(epoch);
         }
-        let epoch = Epoch::open(self.bytes(position)?)?;
+        let mut windows = self.windows.iter().enumerate().rev();
+        let window = windows.find(|(_, window)| window.first <= position);
+        let (at, window) = window.ok_or(EpochFileError::Index)?;
+        let epoch = Epoch::open(self.bytes(at, position - window.first)?)?;
         Ok(cell.get_or_init(|| epoch))
     }
 

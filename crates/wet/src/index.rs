@@ -11,6 +11,8 @@ use crate::epoch::wire::{put, take};
 pub struct Index {
     /// Of which path's nodes it speaks: [`fingerprint`].
     pub nodes: u32,
+    /// What was traced before in the same file is not to be used any more.
+    pub anew: bool,
     /// The first block that was traced.
     pub first: u64,
     /// How many blocks were executed until its end.
@@ -36,6 +38,7 @@ impl Index {
         let mut out = vec![VERSION];
         let numbers = [
             u64::from(self.nodes),
+            u64::from(self.anew),
             self.first,
             self.length,
             self.statements,
@@ -66,6 +69,11 @@ impl Index {
         }
         let input = &mut input;
         let nodes = u32::try_from(take(input)?).ok()?;
+        let anew = match take(input)? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
         let (first, length, statements) = (take(input)?, take(input)?, take(input)?);
         let directory = take(input)?;
         let mut pair = || Some((take(input)?, take(input)?));
@@ -89,6 +97,7 @@ impl Index {
         }
         input.is_empty().then_some(Self {
             nodes,
+            anew,
             first,
             length,
             statements,

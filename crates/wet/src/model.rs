@@ -63,6 +63,26 @@ pub enum WriteTo {
     Global,
 }
 
+/// What may happen to an execution of a node besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// It ends with a call of the host. Told is which one, counted from 1.
+    HostCall,
+    /// It throws an exception that is caught. Told is how many activations that ended, and, as if it was the upper half of a vector, the first
+    /// variable that gets what is caught, in its upper half, and how many values the exception carries.
+    Caught,
+    /// The run ends inside of it. Told is how many of its instructions were executed.
+    Stopped,
+    /// What it throws is caught by a handler that is its function's own label, so that the function returns. Told are the values that it
+    /// returns, one after the other.
+    Returned,
+}
+
+impl Event {
+    /// How many there are.
+    pub(crate) const COUNT: u32 = 4;
+}
+
 impl NodeModel {
     /// The model of a node. O(instructions).
     pub fn new(code: &NodeCode) -> Self {
@@ -91,6 +111,11 @@ impl NodeModel {
     /// How many inputs there are: variables first, then reads.
     pub fn inputs(&self) -> usize {
         self.variables.len() + self.reads.len()
+    }
+
+    /// What is told besides of the executions that it happens to, in columns behind those of the inputs.
+    pub(crate) fn of_event(&self, event: Event) -> usize {
+        self.inputs() + event as usize
     }
 
     /// Which input a variable is.

@@ -226,6 +226,9 @@
 ;; $ afterimage build --lens full --window 4..6 run.aft
 ;; ! afterimage: run.aft: the recording has its values already, so --window changes nothing; build them anew with --again
 ;; = 125
+;; $ afterimage build --lens full --window 2..9 run.aft
+;; $ afterimage values run.aft --at sum+0x9
+;; $ afterimage info run.aft
 ;; $ afterimage build --lens full --exclude sum run.aft
 ;; ! afterimage: --exclude is for --lens paths; of values a window can be kept, with --window T1..T2
 ;; = 125

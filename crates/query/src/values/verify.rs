@@ -15,11 +15,18 @@ use crate::paths::{FileSegments, RecordedPath, recorded_path};
 pub struct ValuesReport {
     /// What does not hold.
     pub findings: Vec<String>,
-    /// Statements executed in what is kept.
+    /// The windows of which values are kept.
+    pub windows: Vec<WindowReport>,
+}
+
+/// A stretch of a run of which values are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WindowReport {
+    /// Statements executed in it.
     pub statements: u64,
-    /// The first block of which values are kept.
+    /// Its first block.
     pub first: u64,
-    /// The last one.
+    /// Its last one.
     pub last: u64,
 }
 
@@ -32,7 +39,7 @@ pub fn verify_values(
     file: &TraceFile,
     program: &Program,
     module: &[u8],
-    progress: impl FnMut(u64),
+    mut progress: impl FnMut(u64),
 ) -> Option<ValuesReport> {
     let mut report = ValuesReport::default();
     // What is wrong with the path is said by those who check it.
@@ -44,24 +51,44 @@ pub fn verify_values(
             return Some(report);
         }
     };
-    let index = epochs.index();
-    report.statements = index.statements;
-    (report.first, report.last) = (index.first, index.length);
-    if let Err(finding) = follow(file, program, module, &path, &epochs, progress) {
-        report.findings.push(finding);
+    for (window, index) in epochs.windows().enumerate() {
+        report.windows.push(WindowReport {
+            statements: index.statements,
+            first: index.first,
+            last: index.length,
+        });
+        let of_file = Stored {
+            file,
+            window,
+            index,
+        };
+        if let Err(finding) = follow(&of_file, program, module, &path, &mut progress) {
+            report.findings.push(finding);
+        }
     }
     Some(report)
 }
 
+/// A window in a file.
+struct Stored<'a> {
+    file: &'a TraceFile,
+    /// Its position.
+    window: usize,
+    index: &'a Index,
+}
+
 fn follow(
-    file: &TraceFile,
+    stored: &Stored<'_>,
     program: &Program,
     module: &[u8],
     path: &RecordedPath,
-    epochs: &FileEpochs,
     progress: impl FnMut(u64),
 ) -> Result<(), String> {
-    let index = epochs.index();
+    let Stored {
+        file,
+        window,
+        index,
+    } = *stored;
     let end = file.end().map_err(|error| format!("ValuesRun: {error}"))?;
     let run = Run {
         program,
@@ -82,7 +109,7 @@ fn follow(
         log,
         |before, epoch| {
             if wrong.is_none() {
-                wrong = compare(&file, nodes, &mut coded, before, &epoch);
+                wrong = compare((&file, nodes, window), &mut coded, before, &epoch);
             }
             Ok(())
         },
@@ -108,8 +135,7 @@ fn follow(
 
 /// Compares the next epoch with what the file has in its place. What is wrong, if anything.
 fn compare(
-    file: &TraceFile,
-    nodes: u32,
+    (file, nodes, window): (&TraceFile, u32, usize),
     seen: &mut Vec<(u64, u32)>,
     before: u64,
     epoch: &[u8],
@@ -117,7 +143,7 @@ fn compare(
     let position = seen.len();
     seen.push((before, 0));
     let stored = FileEpochs::open(file, nodes).and_then(|epochs| match epochs {
-        Some(epochs) => epochs.bytes(position),
+        Some(epochs) => epochs.bytes(window, position),
         None => Err(EpochFileError::Index),
     });
     match stored {

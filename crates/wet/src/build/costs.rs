@@ -15,7 +15,7 @@ fn bit(input: usize) -> Mask {
 /// The inputs that values of a node depend on.
 #[derive(Debug)]
 pub(super) struct Masks {
-    /// Per instruction: for a read, those that its address needs; for a write, those that what is written needs; else those of its result.
+    /// Per instruction: for a read, those that its address needs, and the lanes that it keeps; for a write, those that what is written needs; else those of its result.
     pub insts: Box<[Mask]>,
     /// Per output of the node.
     pub outputs: Box<[Mask]>,
@@ -35,16 +35,23 @@ impl Masks {
                 0
             } else {
                 let inst = (register - first) as usize;
-                match read_from(code.insts[inst].code) {
-                    Some(_) => bit(model.of_read(inst)),
-                    None => insts[inst],
+                match (read_from(code.insts[inst].code), code.insts[inst].code) {
+                    (Some(_), Code::LoadVector(load)) if load.keeps() => {
+                        bit(model.of_read(inst)) | insts[inst]
+                    }
+                    (Some(_), _) => bit(model.of_read(inst)),
+                    (None, _) => insts[inst],
                 }
             }
         };
         for (position, inst) in code.insts.iter().enumerate() {
             let mut operands = [inst.a, inst.b, inst.c];
             let count = match (read_from(inst.code), write_to(inst.code)) {
-                (Some(ReadFrom::Memory), _) => 1,
+                (Some(ReadFrom::Memory), _) => match inst.code {
+                    // What is kept of a vector is needed as the address is.
+                    Code::LoadVector(load) => 1 + usize::from(load.keeps()),
+                    _ => 1,
+                },
                 (Some(_), _) => 0,
                 (_, Some(WriteTo::Memory(_))) => {
                     operands[0] = inst.b;

@@ -9,11 +9,12 @@ mod sites;
 mod variables;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, PrimaryMap};
-use afterimage_machine::{Caller, NodeCode, NodeEnd, Observer, Range};
+use afterimage_machine::{Caller, Code, GlobalBits, NodeCode, NodeEnd, Observer, Range};
+use afterimage_program::Program;
 
 use std::sync::Arc;
 
-use crate::model::{NodeModel, ReadFrom, WriteTo};
+use crate::model::{Event, NodeModel, Read, ReadFrom, WriteTo};
 pub(crate) use buffers::{Buffers, Column, Copies, Executions};
 use costs::{Costs, Masks};
 pub(crate) use patterns::Pattern;
@@ -39,10 +40,13 @@ struct Known {
     sites: u32,
     /// How often it was executed.
     count: u64,
+    /// How many values the function returns, if it returns what the call gives that the node ends with.
+    returns: Option<u32>,
 }
 
 /// Watches a machine, and collects what is to be stored.
-pub(crate) struct Builder {
+pub(crate) struct Builder<'a> {
+    program: &'a Program,
     known: PrimaryMap<NodeId, Known>,
     numbers: Arc<Numbers>,
     memories: Vec<Shadow>,
@@ -58,6 +62,12 @@ pub(crate) struct Builder {
     buffers: Buffers,
     /// Calls of the host so far.
     host_calls: u64,
+    /// The node ended with a call, which has not begun.
+    calls: bool,
+    /// How many activations an exception ended since the node did.
+    unwound: u64,
+    /// An exception was caught since.
+    caught: bool,
     /// Parts of the load at hand.
     parts: Vec<(u8, Def)>,
     /// Executed instructions.
@@ -66,9 +76,10 @@ pub(crate) struct Builder {
     pub(crate) overflow: bool,
 }
 
-impl Builder {
+impl<'a> Builder<'a> {
     /// Before the run.
     pub(crate) fn new(
+        program: &'a Program,
         codes: &PrimaryMap<NodeId, NodeCode>,
         memories: usize,
         globals: usize,
@@ -87,19 +98,26 @@ impl Builder {
             let masks = Masks::new(code, &model);
             let first = sites.len() as u32;
             sites.extend((0..model.writes.len() as u32).map(|write| Site { node, write }));
-            // One more: which call of the host the node ends with.
-            let count = model.inputs() as u32 + 1;
+            let count = model.inputs() as u32 + Event::COUNT;
+            let returns = match (&code.end, code.next, program.function(code.function)) {
+                (NodeEnd::Call { .. }, None, Some(function)) => {
+                    Some(program.types[function.ty].results.len() as u32)
+                }
+                _ => None,
+            };
             known.push(Known {
                 model,
                 masks,
                 inputs,
                 sites: first,
                 count: 0,
+                returns,
             });
             first_inputs.push(inputs);
             inputs += count;
         }
         Self {
+            program,
             known,
             overflow: sites.len() > MOST_SITES,
             numbers: Arc::new(Numbers {
@@ -115,6 +133,9 @@ impl Builder {
             of_input: vec![0; inputs as usize],
             buffers: Buffers::default(),
             host_calls: 0,
+            calls: false,
+            unwound: 0,
+            caught: false,
             parts: Vec::new(),
             statements: 0,
         }
@@ -222,6 +243,8 @@ impl Builder {
         match entry.def.site() {
             // It is in the module or the log, at an address that has to be computed.
             sites::INITIAL | HOST => address + 1,
+            // So it is with what was copied there.
+            _ if entry.def.step() == 0 => u32::from(entry.cost) + address + 1,
             _ => u32::from(entry.cost) + 1,
         }
     }
@@ -253,10 +276,13 @@ impl Builder {
     }
 }
 
-impl Observer for Builder {
+impl Observer for Builder<'_> {
     #[inline]
     fn node(&mut self, node: NodeId, code: &NodeCode) {
         self.node = node;
+        self.calls = false;
+        self.unwound = 0;
+        self.caught = false;
         self.cuts.clear();
         self.statements += code.insts.len() as u64;
         let known = &mut self.known[node];
@@ -368,32 +394,7 @@ impl Observer for Builder {
 
     #[inline]
     fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
-        let count = self.known[self.node].count;
-        // What comes from elsewhere than memory is always kept.
-        let reads = self.known[self.node].model.reads.iter();
-        if reads.clone().any(|read| read.from == ReadFrom::Elsewhere) {
-            let kept = reads.filter(|read| read.from == ReadFrom::Elsewhere);
-            let kept = kept.map(|read| read.inst as usize).collect::<Vec<_>>();
-            for inst in kept {
-                self.cuts
-                    .push(self.known[self.node].model.of_read(inst) as u32);
-            }
-        }
-        for i in 0..self.cuts.len() {
-            let input = self.cuts[i] as usize;
-            let model = &self.known[self.node].model;
-            let register = match input.checked_sub(model.variables.len()) {
-                Some(read) => code.first_result() + model.reads[read].inst,
-                None => model.variables[input],
-            } as usize;
-            let column = self.column(input);
-            column.cut_at.push(count);
-            column.cut.push(low[register]);
-            if let Some(&high) = high.get(register) {
-                column.cut_high.push(high);
-            }
-            self.buffers.size += 1;
-        }
+        self.keep_values(code, code.insts.len(), low, high);
         let masks = &self.known[self.node].masks;
         for (&(variable, _), &mask) in code.outputs.iter().zip(&masks.outputs) {
             let cost = self.costs.of(mask);
@@ -404,20 +405,40 @@ impl Observer for Builder {
             given.clear();
             given.extend(masks.end.iter().map(|&mask| self.costs.of(mask) + 1));
         }
+        self.calls = matches!(code.end, NodeEnd::Call { .. } | NodeEnd::TailCall { .. });
     }
 
-    fn enter(&mut self, _: FuncId, by: Caller) {
+    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        self.keep_values(code, executed, low, high);
+        self.event(Event::Stopped, executed as u64, 0);
+        self.statements -= (code.insts.len() - executed) as u64;
+    }
+
+    fn enter(&mut self, function: FuncId, by: Caller) {
+        self.calls = false;
         if by == Caller::Host {
             // What the host passes is in the log only.
-            self.activations.given = vec![KEPT; 64];
+            let function = self.program.function(function);
+            let parameters = function.map_or(0, |f| self.program.types[f.ty].params.len());
+            self.activations.given = vec![KEPT; parameters];
         }
         self.activations.enter();
     }
 
+    fn returned(&mut self, values: &[GlobalBits]) {
+        // Nothing of it is computed by an instruction.
+        if std::mem::take(&mut self.caught) {
+            for &(low, high) in values {
+                self.event(Event::Returned, low, high);
+            }
+        }
+    }
+
     fn leave(&mut self, results: Option<(u32, u32)>) {
         self.activations.leave();
-        if let Some((first, count)) = results {
-            self.deliver(first, count, None);
+        match results {
+            Some((first, count)) => self.deliver(first, count, None),
+            None => self.unwound += 1,
         }
     }
 
@@ -428,13 +449,10 @@ impl Observer for Builder {
 
     fn host_call(&mut self) {
         self.host_calls += 1;
-        let call = self.host_calls;
-        let known = &self.known[self.node];
-        let (input, execution) = (known.model.inputs(), known.count);
-        let column = self.column(input);
-        column.cut_at.push(execution);
-        column.cut.push(call);
-        self.buffers.size += 1;
+        // The host may call itself, where an import is exported.
+        if std::mem::take(&mut self.calls) {
+            self.event(Event::HostCall, self.host_calls, 0);
+        }
     }
 
     fn host_write(&mut self, range: Range) {
@@ -444,20 +462,76 @@ impl Observer for Builder {
     }
 
     fn caught(&mut self, first: u32, count: u32) {
-        self.deliver(first, count, Some(KEPT));
+        let variables = u64::from(first) << 32 | u64::from(count);
+        self.event(Event::Caught, self.unwound, variables);
+        self.caught = true;
+        // The reference may follow.
+        for variable in first..=first.saturating_add(count) {
+            self.activations.set(variable, KEPT);
+        }
+        // If the handler is the function's own label, these are returned.
+        self.activations.given.clear();
     }
 }
 
-impl Builder {
+impl Builder<'_> {
+    /// Tells what happens to the execution at hand.
+    fn event(&mut self, event: Event, value: u64, high: u64) {
+        let known = &self.known[self.node];
+        let (input, execution) = (known.model.of_event(event), known.count);
+        let column = self.column(input);
+        column.cut_at.push(execution);
+        column.cut.push(value);
+        if matches!(event, Event::Caught | Event::Returned) {
+            column.cut_high.push(high);
+        }
+        self.buffers.size += 1;
+    }
+
+    /// Keeps the values of the execution at hand that are to be, as far as it came.
+    #[inline]
+    fn keep_values(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        let count = self.known[self.node].count;
+        // What comes from elsewhere than memory is always kept.
+        let model = &self.known[self.node].model;
+        for read in &model.reads {
+            if read.from == ReadFrom::Elsewhere && (read.inst as usize) < executed {
+                self.cuts.push(model.of_read(read.inst as usize) as u32);
+            }
+        }
+        for i in 0..self.cuts.len() {
+            let input = self.cuts[i] as usize;
+            let model = &self.known[self.node].model;
+            let (register, vector) = match input.checked_sub(model.variables.len()) {
+                Some(read) => {
+                    let Read { inst, from } = model.reads[read];
+                    let scalar = matches!(code.insts[inst as usize].code, Code::Load(_));
+                    let vector = !scalar && from != ReadFrom::Elsewhere;
+                    (code.first_result() + inst, vector)
+                }
+                None => (model.variables[input], true),
+            };
+            let register = register as usize;
+            let column = self.column(input);
+            column.cut_at.push(count);
+            column.cut.push(low[register]);
+            if let Some(&high) = high.get(register) {
+                column.cut_high.push(if vector { high } else { 0 });
+            }
+            self.buffers.size += 1;
+        }
+    }
+
     /// What a call gave is in the variables from `first` on.
     fn deliver(&mut self, first: u32, count: u32, cost: Option<u32>) {
         for i in 0..count {
             let cost = cost.or_else(|| self.activations.given.get(i as usize).copied());
             self.activations.set(first + i, cost.unwrap_or(KEPT));
         }
-        // If the caller returns them in turn, they may stand at other places.
-        let given = &mut self.activations.given;
-        let dearest = cost.or_else(|| given.iter().max().copied());
-        given.fill(dearest.unwrap_or(KEPT));
+        let last = self.activations.last();
+        if let Some(results) = last.and_then(|node| self.known[node].returns) {
+            let top = first + count;
+            self.activations.give(top.saturating_sub(results)..top);
+        }
     }
 }

@@ -88,7 +88,7 @@ where
         }
         let lengths = Vec::from_iter(nodes.values().map(|node| node.length()));
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
-        let mut builder = Builder::new(machine.codes(), memories, globals);
+        let mut builder = Builder::new(self.program, machine.codes(), memories, globals);
         let mut writer = Writer::new(builder.numbers());
         std::thread::scope(|scope| {
             // An epoch waits while another one is coded.
@@ -101,7 +101,7 @@ where
                 Ok::<_, W>(writer.sizes)
             });
             let first = *self.window.start();
-            let mut before = 0;
+            let (mut before, mut begun, mut sent) = (0, first <= 1, false);
             let mut cursor = self.path.cursor();
             let followed = loop {
                 let visit = match cursor.next() {
@@ -113,9 +113,10 @@ where
                 if visit.start > *self.window.end() {
                     break Ok(());
                 }
-                if before == 0 && first > 1 && visit.last() >= first {
+                if !begun && visit.last() >= first {
                     builder.begin();
                     before = visit.start - 1;
+                    begun = true;
                 }
                 let stepped = match self.stopped {
                     Some(stopped) if visit.last() == self.path.length() => {
@@ -129,18 +130,20 @@ where
                 if builder.size() < self.epoch {
                     continue;
                 }
-                if first > machine.time() {
-                    builder.take();
-                } else {
+                if begun {
                     if epochs.send((before, builder.take())).is_err() {
                         // The coder has failed, which is told below.
                         break Ok(());
                     }
                     before = machine.time();
+                    sent = true;
                     progress(before);
+                } else {
+                    builder.take();
                 }
             };
-            if builder.size() > 0 {
+            // What needs no numbers can be asked for, too.
+            if begun && (builder.size() > 0 || !sent) {
                 let _ = epochs.send((before, builder.take()));
             }
             drop(epochs);
@@ -154,6 +157,7 @@ where
             }
             Ok(Index {
                 nodes: fingerprint(nodes, self.continuations),
+                anew: true,
                 first,
                 epochs: Vec::new(),
                 length: machine.time(),

@@ -71,6 +71,7 @@ impl Activations {
         for variable in &mut self.variables {
             variable.cost = KEPT;
         }
+        self.given.fill(KEPT);
     }
 
     /// A node begins in the innermost one. The answer is which one of its nodes it is.
@@ -87,10 +88,11 @@ impl Activations {
             if self.variables.len() < end {
                 self.variables.resize(2 * end, Written::default());
             }
+            // Before the first of its nodes: so far back it has to be looked for.
             let begins = Written {
                 node,
                 execution,
-                step: 1,
+                step: 0,
                 cost: 0,
             };
             let variables = &mut self.variables[frame.base..end];
@@ -109,10 +111,26 @@ impl Activations {
         self.variables[base + variable as usize]
     }
 
+    /// The last node of the innermost one, if there is one.
+    pub(super) fn last(&self) -> Option<NodeId> {
+        self.frames.last().map(|frame| frame.last.0)
+    }
+
+    /// The innermost one returns these variables.
+    pub(super) fn give(&mut self, variables: std::ops::Range<u32>) {
+        let base = self.frames.last().map_or(0, |frame| frame.base);
+        let place = base + variables.start as usize..base + variables.end as usize;
+        let costs = self.variables[place].iter().map(|variable| variable.cost);
+        self.given.clear();
+        self.given.extend(costs);
+    }
+
     /// The last node of the innermost one wrote a variable, itself or with what its call gave.
     #[inline]
     pub(super) fn set(&mut self, variable: u32, cost: u32) {
-        if let Some(frame) = self.frames.last() {
+        if let Some(frame) = self.frames.last()
+            && (variable as usize) < frame.variables
+        {
             let (node, execution) = frame.last;
             self.variables[frame.base + variable as usize] = Written {
                 node,

@@ -503,7 +503,21 @@ impl<'a> Cuts<'a> {
         execution: u64,
         blocks: &Blocks,
     ) -> Result<Option<(u64, u64)>, EpochError> {
-        let Some(index) = self.at.after(execution, blocks)?.checked_sub(1) else {
+        self.before_last(execution, 0, blocks)
+    }
+
+    /// The value that is so many before the last one of an execution, if several are kept of it.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub(crate) fn before_last(
+        &self,
+        execution: u64,
+        back: u64,
+        blocks: &Blocks,
+    ) -> Result<Option<(u64, u64)>, EpochError> {
+        let after = self.at.after(execution, blocks)?;
+        let Some(index) = after.checked_sub(1).and_then(|i| i.checked_sub(back)) else {
             return Ok(None);
         };
         if self.at.get(index, blocks)? != Some(execution) {

@@ -29,6 +29,9 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// What was asked for was never computed: the run ended in a trap there, or before.
     #[error("there is no such value: the run trapped before it was computed")]
     Trapped,
+    /// The run ended inside the node, before this instruction.
+    #[error("the run ended before this was executed")]
+    NotExecuted,
     /// Nothing is stored of this time.
     #[error("values were kept from t={first} to t={last} only, and this needs one of t={time}")]
     Outside {

@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::source::{Source, Step};
 use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
-use crate::model::{ReadFrom, read_from};
+use crate::model::{Event, ReadFrom, read_from};
 
 /// A value: its bits, and the upper half of a vector's.
 pub type Bits = (u64, u64);
@@ -105,6 +105,7 @@ where
                 }
                 match self.step(instance, variable)? {
                     Step::Register(earlier, register) => Ok(known.get(earlier, register)),
+                    Step::Thrown { thrower, back, .. } => self.thrown(thrower, back).map(Some),
                     Step::Source(Source::Constant(bits)) => Ok(Some((bits, 0))),
                     Step::Source(Source::Zero) => Ok(Some((0, 0))),
                     Step::Source(Source::Returned { instance, index }) => {
@@ -116,6 +117,7 @@ where
                 }
             }
             Operand::Result(position) => {
+                self.executed(instance, position)?;
                 let inst = &code.insts[position];
                 match read_from(inst.code) {
                     Some(from) => self.read(instance, &compiled, position, from, known),
@@ -131,7 +133,7 @@ where
     /// If the trace is damaged or holds too little.
     pub fn host_call(&self, instance: Instance) -> Result<Option<u64>, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
-        let kept = self.kept(instance, compiled.model.inputs())?;
+        let kept = self.kept(instance, compiled.model.of_event(Event::HostCall))?;
         Ok(kept.map(|(call, _)| call))
     }
 
@@ -150,13 +152,50 @@ where
     pub fn result(&self, call: Instance, index: u32) -> Result<Option<Bits>, Failure<S, E>> {
         match self.returned(call, index)? {
             Step::Register(instance, register) => self.value(instance, register).map(Some),
+            Step::Thrown { thrower, back, .. } => self.thrown(thrower, back).map(Some),
             Step::Source(Source::Returned { instance, index }) => self.host_result(instance, index),
             Step::Source(_) => Ok(None),
         }
     }
 
+    /// What a function returned because its own label caught it: the value that so many others follow.
+    fn thrown(&self, thrower: Instance, back: u64) -> Result<Bits, Failure<S, E>> {
+        let compiled = self.compiled(thrower.node)?;
+        let column = self.column(thrower, compiled.model.of_event(Event::Returned))?;
+        let cuts = column.as_deref().and_then(|column| column.cuts.as_ref());
+        let found = match cuts {
+            Some(cuts) => cuts.before_last(thrower.number, back, &self.blocks)?,
+            None => None,
+        };
+        found.ok_or(TraceError::Damaged("a value that was not kept"))
+    }
+
+    /// Refuses an instruction that was not executed because the run ended before it.
+    pub(super) fn executed(
+        &self,
+        instance: Instance,
+        position: usize,
+    ) -> Result<(), Failure<S, E>> {
+        let node = self.path.nodes().get(instance.node);
+        let length = node.map_or(0, |node| node.length());
+        // Only the last execution of the run may have been left inside.
+        if instance.time.saturating_add(length) <= self.path.length() {
+            return Ok(());
+        }
+        let compiled = self.compiled(instance.node)?;
+        let stopped = self.kept(instance, compiled.model.of_event(Event::Stopped))?;
+        match stopped {
+            Some((executed, _)) if position as u64 >= executed => Err(TraceError::NotExecuted),
+            _ => Ok(()),
+        }
+    }
+
     /// The value of an input, if it is kept itself.
-    fn kept(&self, instance: Instance, input: usize) -> Result<Option<Bits>, Failure<S, E>> {
+    pub(super) fn kept(
+        &self,
+        instance: Instance,
+        input: usize,
+    ) -> Result<Option<Bits>, Failure<S, E>> {
         let column = self.column(instance, input)?;
         let cuts = column.as_deref().and_then(|column| column.cuts.as_ref());
         Ok(match cuts {

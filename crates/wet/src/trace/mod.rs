@@ -1,5 +1,6 @@
 //! Asking a whole execution trace.
 
+mod caught;
 mod error;
 mod evaluate;
 mod host;
@@ -33,6 +34,12 @@ pub trait Epochs {
 
     /// How many blocks were executed before the end of the last one.
     fn end(&self) -> u64;
+
+    /// The position of the one that tells of a node that begins with block T; `None` if none does.
+    fn find(&self, time: u64) -> Option<usize> {
+        let after = self.before().partition_point(|&before| before < time);
+        (after > 0 && time <= self.end()).then(|| after - 1)
+    }
 
     /// One, by its position. It stays where it is.
     ///
@@ -243,17 +250,16 @@ where
 
     /// The epoch in which a node that begins with block T is told of.
     fn epoch(&self, time: u64) -> Result<(usize, &'a Epoch), Failure<S, E>> {
-        let before = self.epochs.before();
-        let after = before.partition_point(|&before| before < time);
-        if after == 0 || time > self.epochs.end() {
+        let Some(position) = self.epochs.find(time) else {
+            let before = self.epochs.before().iter().min();
             return Err(TraceError::Outside {
                 time,
-                first: before.first().map_or(0, |before| before + 1),
+                first: before.map_or(0, |before| before + 1),
                 last: self.epochs.end(),
             });
-        }
-        let epoch = self.epochs.load(after - 1).map_err(TraceError::Epoch)?;
-        Ok((after - 1, epoch))
+        };
+        let epoch = self.epochs.load(position).map_err(TraceError::Epoch)?;
+        Ok((position, epoch))
     }
 
     /// What is told of an input of a node around block T.

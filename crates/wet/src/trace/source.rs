@@ -1,9 +1,11 @@
 //! Who made what: dependences of one execution on others.
 
-use afterimage_machine::{NodeEnd, Operand, Register};
+use afterimage_ids::FuncId;
+use afterimage_machine::{NodeCode, NodeEnd, Operand, Register};
 use afterimage_program::Callee;
 use afterimage_wpp::Segments;
 
+use super::caught::{Caught, throws};
 use super::{Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::build::NEAR;
 use crate::def::Origin;
@@ -85,6 +87,15 @@ pub(super) enum Step {
     Register(Instance, Register),
     /// It is no register.
     Source(Source),
+    /// An activation returned what its own label caught.
+    Thrown {
+        /// The execution that throws.
+        thrower: Instance,
+        /// The activation's last one.
+        last: Instance,
+        /// How many values follow this one.
+        back: u64,
+    },
 }
 
 impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
@@ -109,6 +120,7 @@ where
             };
             match self.step(instance, variable)? {
                 Step::Source(source) => return Ok(source),
+                Step::Thrown { last, .. } => return Ok(Source::Caught { instance: last }),
                 Step::Register(earlier, of_it) => {
                     // Copies lead back in time, or the trace is damaged.
                     if earlier.time >= instance.time {
@@ -126,6 +138,15 @@ where
     /// If the trace is damaged or holds too little.
     pub fn reading(&self, instance: Instance, inst: usize) -> Result<Vec<Reading>, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
+        if compiled
+            .model
+            .reads
+            .iter()
+            .all(|read| read.inst as usize != inst)
+        {
+            return Ok(Vec::new());
+        }
+        self.executed(instance, inst)?;
         let input = compiled.model.of_read(inst);
         let column = self.column(instance, input)?;
         let labels = column.as_deref().and_then(|column| column.labels.as_ref());
@@ -170,8 +191,7 @@ where
         cursor.seek(at.time).map_err(TraceError::Path)?;
         let compiled = self.compiled(at.node)?;
         let input = compiled.model.of_variable(variable);
-        let mut follower = compiled.code.first;
-        let mut first = at;
+        let mut follower = at;
         for steps in 0.. {
             if steps == NEAR
                 && let Some(input) = input
@@ -183,47 +203,54 @@ where
             let Some(visit) = before.map_err(TraceError::Path)? else {
                 break;
             };
-            let compiled = self.compiled(visit.node)?;
-            let code = &compiled.code;
-            let calls = matches!(code.end, NodeEnd::Call { .. });
-            let caught = (calls && code.next != Some(follower))
-                || matches!(code.end, NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. });
-            if self.writes(code, variable, caught) {
-                let instance = self.numbered(visit.node, visit.start)?;
-                return self.written(instance, variable, caught);
-            }
-            follower = code.first;
-            first = Instance {
+            let before = Instance {
                 time: visit.start,
                 node: visit.node,
                 number: 0,
             };
+            let compiled = self.compiled(visit.node)?;
+            let caught = self.caught(&compiled.code, variable, || Ok(Some(follower)))?;
+            if self.writes(&compiled.code, variable, caught) {
+                let instance = self.numbered(visit.node, visit.start)?;
+                return self.written(instance, variable, caught);
+            }
+            follower = before;
         }
-        self.entered(first, variable)
+        self.entered(follower, variable)
     }
 
     /// Whether a node, or what its call gave or threw, writes a variable.
-    fn writes(&self, code: &afterimage_machine::NodeCode, variable: u32, caught: bool) -> bool {
-        let given = self.given(code);
-        code.outputs.binary_search_by_key(&variable, |o| o.0).is_ok()
-            || !caught && given.contains(&variable)
-            // What a handler gets is on the operand stack.
-            || caught && variable >= self.locals(code)
+    fn writes(&self, code: &NodeCode, variable: u32, caught: Option<Caught>) -> bool {
+        let given = match caught {
+            Some(caught) => caught.gets(variable),
+            None => self.given(code).contains(&variable),
+        };
+        given
+            || code
+                .outputs
+                .binary_search_by_key(&variable, |o| o.0)
+                .is_ok()
     }
 
-    fn locals(&self, code: &afterimage_machine::NodeCode) -> u32 {
+    pub(super) fn locals(&self, code: &NodeCode) -> u32 {
         self.body(code.function)
             .map_or(u32::MAX, |body| body.slots.locals.len() as u32)
     }
 
     /// The variables that get the results of a node's call.
-    fn given(&self, code: &afterimage_machine::NodeCode) -> std::ops::Range<u32> {
+    fn given(&self, code: &NodeCode) -> std::ops::Range<u32> {
         match code.end {
             NodeEnd::Call {
                 callee, results, ..
             } => results..results + self.results_of(callee),
             _ => 0..0,
         }
+    }
+
+    /// How many values a function returns.
+    fn results(&self, function: FuncId) -> Result<u32, Failure<S, E>> {
+        let body = self.body(function)?;
+        Ok(self.program.types[body.function.ty].results.len() as u32)
     }
 
     fn results_of(&self, callee: Callee) -> u32 {
@@ -246,21 +273,27 @@ where
         &self,
         instance: Instance,
         variable: u32,
-        caught: bool,
+        caught: Option<Caught>,
     ) -> Result<Step, Failure<S, E>> {
         let compiled = self.compiled(instance.node)?;
         let code = &compiled.code;
         let given = self.given(code);
-        if !caught && given.contains(&variable) {
-            return self.returned(instance, variable - given.start);
-        }
-        match code.outputs.binary_search_by_key(&variable, |o| o.0) {
-            Ok(found) => Ok(Step::Register(instance, code.outputs[found].1)),
-            Err(_) if caught && variable >= self.locals(code) => {
-                Ok(Step::Source(Source::Caught { instance }))
+        match caught {
+            Some(caught) if caught.gets(variable) => {
+                return Ok(Step::Source(Source::Caught { instance }));
             }
-            Err(_) => Ok(Step::Register(instance, variable)),
+            None if given.contains(&variable) => {
+                return self.returned(instance, variable - given.start);
+            }
+            _ => {}
         }
+        Ok(Step::Register(
+            instance,
+            match code.outputs.binary_search_by_key(&variable, |o| o.0) {
+                Ok(found) => code.outputs[found].1,
+                Err(_) => variable,
+            },
+        ))
     }
 
     /// What is told of a variable that was written long before.
@@ -281,8 +314,10 @@ where
         let then = then.ok_or(TraceError::Damaged("an execution that is not there"))?;
         let definition = self.named(node, execution, then.time)?;
         let compiled = self.compiled(node)?;
-        if self.writes(&compiled.code, variable, false) {
-            return self.written(definition, variable, false).map(Some);
+        let follower = || self.follower(definition);
+        let caught = self.caught(&compiled.code, variable, follower)?;
+        if self.writes(&compiled.code, variable, caught) {
+            return self.written(definition, variable, caught).map(Some);
         }
         self.entered(definition, variable).map(Some)
     }
@@ -303,13 +338,14 @@ where
         };
         let mut cursor = self.path.cursor();
         cursor.seek(first.time).map_err(TraceError::Path)?;
-        if cursor.depth() <= 1 && !self.tail_called(first)? {
-            return Ok(Step::Source(host));
-        }
+        let outermost = cursor.depth() <= 1;
         let Some(visit) = cursor.previous().map_err(TraceError::Path)? else {
             return Ok(Step::Source(host));
         };
         let caller = self.numbered(visit.node, visit.start)?;
+        if outermost && !self.replaced(caller)? {
+            return Ok(Step::Source(host));
+        }
         let compiled = self.compiled(visit.node)?;
         match &compiled.code.end {
             NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. } => {
@@ -321,15 +357,16 @@ where
         }
     }
 
-    /// Whether an outermost activation was called in place of another one.
-    fn tail_called(&self, first: Instance) -> Result<bool, Failure<S, E>> {
-        let mut cursor = self.path.cursor();
-        cursor.seek(first.time).map_err(TraceError::Path)?;
-        let Some(visit) = cursor.previous().map_err(TraceError::Path)? else {
-            return Ok(false);
-        };
-        let compiled = self.compiled(visit.node)?;
-        Ok(matches!(compiled.code.end, NodeEnd::TailCall { .. }))
+    /// Whether an execution ends with a call of the guest's, in place of its activation.
+    fn replaced(&self, last: Instance) -> Result<bool, Failure<S, E>> {
+        let compiled = self.compiled(last.node)?;
+        Ok(match compiled.code.end {
+            NodeEnd::TailCall { callee, .. } => match callee {
+                Callee::Direct(function) => self.program.function(function).is_some(),
+                Callee::Indirect { .. } => self.host_call(last)?.is_none(),
+            },
+            _ => false,
+        })
     }
 
     /// A result of the call that an execution ends with.
@@ -337,60 +374,84 @@ where
         let (mut call, mut index) = (call, index);
         let mut cursor = self.path.cursor();
         loop {
-            let host = Source::Returned {
-                instance: call,
-                index,
-            };
+            let open = Ok(Step::Source(Source::Open { instance: call }));
             cursor.seek(call.time).map_err(TraceError::Path)?;
             let depth = cursor.depth();
-            let mut callee = cursor.next().map_err(TraceError::Path)?;
-            // The activation of the callee, or the last one of those that it was replaced by.
-            let last = loop {
-                if callee.is_none() || cursor.depth() != depth + 1 {
-                    return Ok(Step::Source(host));
+            // Who calls: the call, or the end of an activation that the next one replaces.
+            let mut by = call;
+            cursor.next().map_err(TraceError::Path)?;
+            let (last, end) = loop {
+                if cursor.depth() != depth + 1 {
+                    let (instance, index) = (by, index);
+                    return Ok(Step::Source(Source::Returned { instance, index }));
                 }
-                let end = cursor.activation_end().map_err(TraceError::Path)?;
-                let Some(end) = end else {
-                    return Ok(Step::Source(Source::Open { instance: call }));
+                let Some(end) = cursor.activation_end().map_err(TraceError::Path)? else {
+                    return open;
                 };
+                let missing = TraceError::Damaged("a call without an end");
                 let visit = cursor.seek(end).map_err(TraceError::Path)?;
-                let mut visit = visit.ok_or(TraceError::Damaged("a call without an end"))?;
-                if cursor.depth() > depth + 1 {
-                    // It ended with a call whose results it returned.
+                let end = visit.ok_or(missing)?;
+                let end_depth = cursor.depth();
+                // The last of its own executions: before those of what it called, and of what that was replaced by.
+                let mut last = end;
+                while cursor.depth() > depth + 1 {
                     let stack = cursor.stack().map_err(TraceError::Path)?;
                     let inner = stack.get(depth + 1).map_or(0, |inner| inner.entered);
-                    let found = cursor.seek(inner.saturating_sub(1));
-                    let found = found.map_err(TraceError::Path)?;
-                    visit = found.ok_or(TraceError::Damaged("a call without an end"))?;
+                    let visit = cursor.seek(inner.saturating_sub(1));
+                    let missing = TraceError::Damaged("a call without an end");
+                    last = visit.map_err(TraceError::Path)?.ok_or(missing)?;
                 }
-                let compiled = self.compiled(visit.node)?;
-                if !matches!(compiled.code.end, NodeEnd::TailCall { .. }) {
-                    break visit;
+                let last = self.numbered(last.node, last.start)?;
+                if !self.replaced(last)? {
+                    let compiled = self.compiled(last.node)?;
+                    // It was replaced by a call of the host.
+                    if matches!(compiled.code.end, NodeEnd::TailCall { .. }) {
+                        let instance = last;
+                        return Ok(Step::Source(Source::Returned { instance, index }));
+                    }
+                    break (last, (end, end_depth));
                 }
-                callee = cursor.next().map_err(TraceError::Path)?;
+                by = last;
+                cursor.next().map_err(TraceError::Path)?;
             };
-            let instance = self.numbered(last.node, last.start)?;
             let compiled = self.compiled(last.node)?;
             let code = &compiled.code;
-            match &code.end {
-                NodeEnd::Return(values) => {
-                    let value = values.get(index as usize);
-                    let value = value.ok_or(TraceError::Damaged("a return without values"))?;
-                    return Ok(Step::Register(instance, *value));
-                }
-                NodeEnd::Call { .. } => {
-                    let given = self.given(code);
-                    let body = self.body(code.function)?;
-                    let results = self.program.types[body.function.ty].results.len() as u32;
-                    let variable = (given.end + index).saturating_sub(results);
-                    if !given.contains(&variable) {
-                        return self.written(instance, variable, false);
-                    }
-                    (call, index) = (instance, variable - given.start);
-                }
-                // It trapped, or threw.
-                _ => return Ok(Step::Source(Source::Open { instance: call })),
+            if let NodeEnd::Return(values) = &code.end {
+                let value = values.get(index as usize);
+                let value = value.ok_or(TraceError::Damaged("a return without values"))?;
+                return Ok(Step::Register(last, *value));
             }
+            let (end, end_depth) = end;
+            let thrown = self.compiled(end.node)?;
+            if throws(&thrown.code) {
+                // Who caught it, by how many activations are open around it.
+                let thrower = self.numbered(end.node, end.start)?;
+                let handler = self.catch(thrower)?.and_then(|caught| end_depth.checked_sub(caught.unwound));
+                match handler {
+                    Some(handler) if handler == depth + 1 => {
+                        let results = self.results(code.function)?;
+                        let back = u64::from(results.saturating_sub(index.saturating_add(1)));
+                        return Ok(Step::Thrown {
+                            thrower,
+                            last,
+                            back,
+                        });
+                    }
+                    Some(handler) if handler > depth + 1 => {}
+                    _ => return open,
+                }
+            }
+            if !matches!(code.end, NodeEnd::Call { .. }) {
+                return open;
+            }
+            // It returned what its last call gave.
+            let given = self.given(code);
+            let results = self.results(code.function)?;
+            let variable = (given.end + index).saturating_sub(results);
+            if !given.contains(&variable) {
+                return self.written(last, variable, None);
+            }
+            (call, index) = (last, variable - given.start);
         }
     }
 }
