@@ -14,7 +14,7 @@ use crate::paths::random::Random;
 use crate::paths::subject::Subject;
 
 /// How many values are compared.
-const SAMPLES: u64 = 2_000;
+const SAMPLES: u64 = 3_000;
 
 /// What was seen.
 pub(crate) struct Observed {

@@ -52,6 +52,15 @@ fn figures<'a>() -> Vec<Figure<'a>> {
             ),
         ),
         (
+            "Table I",
+            TOTAL,
+            Column::gain(
+                "the same, 15.5 bytes a statement as there",
+                1,
+                Row::factor_by_table,
+            ),
+        ),
+        (
             "Table II",
             TIMES,
             Column::gain("timestamps", 1, Row::factor_times),
@@ -73,6 +82,15 @@ fn figures<'a>() -> Vec<Figure<'a>> {
                 "the same, control dependences one per block",
                 1,
                 |row: &Row| row.factor_labels(true),
+            ),
+        ),
+        (
+            "Table III",
+            LABELS,
+            Column::gain(
+                "the same, 1.09 dependences a statement as there",
+                1,
+                Row::factor_labels_by_table,
             ),
         ),
         (

@@ -5,19 +5,22 @@ use std::io::Write;
 
 use afterimage_baselines::ZstdSize;
 use afterimage_baselines::bidirectional::select;
-use afterimage_streams::{Stream, explain};
+use afterimage_streams::{Stream, encode, explain};
 use afterimage_wet::{Epochs, FileEpochs, Part, Told};
-use anyhow::{Result, ensure};
+use anyhow::Result;
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 use super::{Row, name};
 use crate::paths::columns::{Column, table};
 use crate::paths::random::Random;
 
-/// Of each class so many numbers are sampled at most, …
-const NUMBERS: u64 = 300_000;
-/// … in so many streams.
-const STREAMS: usize = 1_500;
+/// Of each class about so many numbers are sampled, …
+const NUMBERS: u64 = 500_000;
+/// … in so many stretches at most, …
+const STRETCHES: usize = 2_000;
+/// … of so many numbers at most: twice what the paper's predictors are chosen by.
+const STRETCH: u64 = 20_000;
 /// zstd's usual strong level.
 const LEVEL: i32 = 19;
 
@@ -34,15 +37,16 @@ pub(crate) struct Class {
     sample: Sample,
 }
 
-/// Sizes of a sample, in bytes.
+/// Sizes of a sample, in bytes. Each stretch is coded alone by ours, too.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Sample {
-    streams: u64,
+    /// Short streams, and parts of long ones.
+    stretches: u64,
     numbers: u64,
     ours: u64,
-    /// By the paper's bidirectional predictors, each stream by the one that does best on its beginning.
+    /// By the paper's bidirectional predictors, each stretch by the one that does best on its beginning.
     bidirectional: u64,
-    /// All streams in one frame, in as few bytes a number as all of a stream need: 4 or 8.
+    /// All in one frame, in as few bytes a number as all of a stretch need: 4 or 8.
     zstd: u64,
     /// As such, before it is compressed.
     plain: u64,
@@ -99,35 +103,52 @@ fn of_class(epochs: &FileEpochs, number: usize) -> Result<Class> {
     Ok(class)
 }
 
-/// Streams taken at random, until there are enough numbers or streams.
+/// Stretches in which numbers taken at random are, so that a stream counts as its length does.
 fn compare(parts: &[Part<'_>]) -> Result<Sample> {
     let mut random = Random::new();
     let mut sample = Sample::default();
-    let mut order: Vec<usize> = (0..parts.len()).collect();
     let mut zstd = ZstdSize::new(LEVEL)?;
-    let mut values = Vec::new();
-    for drawn in 0..parts.len().min(STREAMS) {
-        let rest = (parts.len() - drawn) as u64;
-        order.swap(drawn, drawn + random.up_to(rest) as usize - 1);
-        let part = &parts[order[drawn]];
-        if sample.numbers + part.length > NUMBERS && sample.streams > 0 {
+    let ends: Vec<u64> = parts
+        .iter()
+        .scan(0, |end, part| {
+            *end += part.length;
+            Some(*end)
+        })
+        .collect();
+    let all = ends.last().copied().unwrap_or(0);
+    let (mut values, mut coded) = (Vec::new(), Vec::new());
+    let mut drawn = FxHashSet::default();
+    for _ in 0..STRETCHES {
+        if sample.numbers >= NUMBERS.min(all) {
+            break;
+        }
+        let number = random.up_to(all) - 1;
+        let stream = ends.partition_point(|&end| end <= number);
+        let part = &parts[stream];
+        let first = (number + part.length - ends[stream]) / STRETCH * STRETCH;
+        if !drawn.insert((stream, first)) {
             continue;
         }
         values.clear();
-        Stream::open(part.bytes, part.length)?.decode_all(&mut values)?;
-        ensure!(
-            values.len() as u64 == part.length,
-            "a stream of another length"
-        );
+        let stream = Stream::open(part.bytes, part.length)?;
+        let mut cursor = stream.cursor();
+        cursor.seek(first)?;
+        while (values.len() as u64) < STRETCH
+            && let Some(value) = cursor.next()?
+        {
+            values.push(value);
+        }
+        coded.clear();
+        encode(&values, &mut coded);
         let narrow = values.iter().all(|&value| u32::try_from(value).is_ok());
         let width = if narrow { 4 } else { 8 };
         for value in &values {
             zstd.write_all(&value.to_le_bytes()[..width])?;
         }
-        sample.streams += 1;
-        sample.numbers += part.length;
-        sample.ours += part.bytes.len() as u64;
-        sample.plain += width as u64 * part.length;
+        sample.stretches += 1;
+        sample.numbers += values.len() as u64;
+        sample.ours += coded.len() as u64;
+        sample.plain += (width * values.len()) as u64;
         sample.bidirectional += select(&values).1.allocated_bits().div_ceil(8);
     }
     sample.zstd = zstd.finish()?;
@@ -163,7 +184,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         };
         out += &table(
             &format!(
-                "Streams of {title}: bits per number of a sample, by our codecs, by the paper's bidirectional predictors, by zstd -19 (all in one frame); how many times larger the others are; and of all streams the share of bytes by codec"
+                "Streams of {title}: bits per number of a sample of stretches, each coded alone by our codecs and by the paper's bidirectional predictors, all in one frame by zstd -19; how many times larger the others are; and of all streams the share of bytes by codec"
             ),
             rows,
             name,
@@ -176,9 +197,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
                 Column::fact("bits", 2, move |row: &Row| {
                     8.0 * class(row).bytes as f64 / class(row).numbers as f64
                 }),
-                Column::fact("sampled streams", 0, move |row: &Row| {
-                    class(row).sample.streams
-                }),
+                Column::fact("stretches", 0, move |row: &Row| class(row).sample.stretches),
                 Column::fact("numbers", 0, move |row: &Row| class(row).sample.numbers),
                 per("ours", |s| s.ours),
                 per("2005", |s| s.bidirectional),
