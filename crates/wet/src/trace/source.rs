@@ -426,7 +426,9 @@ where
             if throws(&thrown.code) {
                 // Who caught it, by how many activations are open around it.
                 let thrower = self.numbered(end.node, end.start)?;
-                let handler = self.catch(thrower)?.and_then(|caught| end_depth.checked_sub(caught.unwound));
+                let handler = self
+                    .catch(thrower)?
+                    .and_then(|caught| end_depth.checked_sub(caught.unwound));
                 match handler {
                     Some(handler) if handler == depth + 1 => {
                         let results = self.results(code.function)?;

@@ -1,0 +1,86 @@
+//! Every guest's trace, built in several ways and compared with what was written down.
+
+use std::collections::HashMap;
+
+use afterimage_testkit::modules::SplitMix64;
+use afterimage_wet::{Run, WholeTrace};
+use afterimage_wpp::InMemory;
+
+use crate::compare::compare;
+use crate::epochs::{InEpochs, Stored};
+use crate::harness::Recording;
+use crate::naive::Naive;
+
+/// Of runs with more executions of nodes than this only some are compared, of all parts of the run.
+const MANY: usize = 600;
+/// Longer runs are built fewer times.
+const LONG: usize = 200_000;
+
+/// The run's whole execution trace says what happened, however it is cut into epochs and windows.
+pub fn agree(recording: &Recording) {
+    let stored = Stored::of(recording);
+    let mut cursor = stored.path.cursor();
+    let mut nodes = 0;
+    while cursor.next().expect("a step").is_some() {
+        nodes += 1;
+    }
+    let naive = Naive::record(recording, &stored, chosen(nodes));
+    orders(&stored, &naive);
+    let length = stored.path.length();
+    let epochs = |windows: &[_], size| InEpochs::build(recording, &stored, windows, size);
+    let check = |epochs: &InEpochs, window| {
+        let trace = WholeTrace::new(
+            &recording.program,
+            &recording.bytes,
+            &stored.path,
+            &stored.directory.continuations,
+            epochs,
+        );
+        compare(&trace.expect("a trace"), &naive, &window);
+    };
+    let whole = 1..=length.max(1);
+    check(
+        &epochs(&[whole.clone()], Run::<InMemory>::EPOCH),
+        whole.clone(),
+    );
+    let small = epochs(&[whole.clone()], 1 + nodes / 40);
+    assert!(small.count() <= 4096);
+    check(&small, whole.clone());
+    if length < 4 || nodes > LONG {
+        return;
+    }
+    let (a, b) = (length / 3, 2 * length / 3);
+    let windows = [1..=a, a + 1..=b, b + 1..=length];
+    for window in &windows {
+        check(&epochs(&[window.clone()], 1 + nodes / 20), window.clone());
+    }
+    check(&epochs(&windows, 1 + nodes / 20), whole);
+}
+
+/// Which executions of a run are compared: all, or those at its ends and some in between.
+fn chosen(nodes: usize) -> impl Fn(usize) -> bool {
+    move |at| {
+        let near_an_end = at < MANY / 4 || at + MANY / 4 > nodes;
+        let random = SplitMix64(at as u64).next() as usize;
+        nodes <= MANY || near_an_end || random % nodes < MANY / 2
+    }
+}
+
+/// Executions are counted and found forwards and backwards alike.
+fn orders(stored: &Stored, naive: &Naive<'_>) {
+    let mut cursor = stored.path.cursor();
+    cursor.seek(stored.path.length()).expect("a position");
+    let mut visit = cursor.visit();
+    let mut left = HashMap::new();
+    for executed in &naive.executed {
+        *left.entry(executed.instance.node).or_insert(0u64) += 1;
+    }
+    for executed in naive.executed.iter().rev() {
+        let (instance, found) = (executed.instance, visit.expect("an execution"));
+        assert_eq!((found.node, found.start), (instance.node, instance.time));
+        assert_eq!(left[&instance.node], instance.number);
+        left.entry(instance.node).and_modify(|number| *number -= 1);
+        visit = cursor.previous().expect("a step");
+    }
+    assert!(visit.is_none());
+}

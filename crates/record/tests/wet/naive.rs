@@ -1,0 +1,349 @@
+//! A recorder that writes everything down: all registers of all executions, and who wrote each byte, global and variable last.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{EntityRef, FuncId, NodeId};
+use afterimage_machine::{
+    Caller, Code, GlobalBits, Machine, NodeCode, NodeEnd, Observer, Operand, Range, Register,
+};
+use afterimage_program::Program;
+use afterimage_wet::Instance;
+
+use crate::epochs::Stored;
+use crate::harness::Recording;
+
+/// Where the value of a variable comes from. Executions are told by their position in the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    Constant(u64),
+    Result { by: usize, inst: usize },
+    Zero,
+    Argument { first: usize, index: u32 },
+    Returned { call: usize, index: u32 },
+    Caught { last: usize },
+}
+
+/// Who wrote a byte or a global.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrote {
+    Initial,
+    Host { call: u64 },
+    Guest { by: usize, inst: usize, offset: u8 },
+}
+
+/// An execution of a node.
+pub struct Executed {
+    pub instance: Instance,
+    /// The last of its blocks.
+    pub last: u64,
+    /// Which call of the host it ends with.
+    pub host_call: Option<u64>,
+    /// What the call gave that it ends with.
+    pub results: Option<Vec<GlobalBits>>,
+    /// The rest; of long runs not of all.
+    pub details: Option<Details>,
+}
+
+/// What is kept of some executions only.
+#[derive(Default)]
+pub struct Details {
+    /// The variables when it began.
+    pub variables: Vec<Made>,
+    /// Per read of memory or a global: who wrote each byte, or the global.
+    pub reads: Vec<(usize, Vec<Wrote>)>,
+    /// All registers.
+    pub low: Vec<u64>,
+    /// The upper halves; empty if there are none.
+    pub high: Vec<u64>,
+    /// How many instructions were executed, if not all.
+    pub stopped: Option<usize>,
+}
+
+struct Frame {
+    variables: Vec<Made>,
+    /// Its last execution.
+    last: usize,
+    /// That one ends with a call after which nothing follows.
+    returns: bool,
+    /// How many values it returns.
+    results: usize,
+}
+
+/// The recorder.
+pub struct Naive<'a> {
+    program: &'a Program,
+    lengths: Vec<u64>,
+    time: u64,
+    counts: Vec<u64>,
+    /// Which executions are kept in detail.
+    keep: Box<dyn Fn(usize) -> bool>,
+    pub executed: Vec<Executed>,
+    frames: Vec<Frame>,
+    /// Arguments or results on their way.
+    given: Vec<Made>,
+    returned: Vec<GlobalBits>,
+    memory: HashMap<(u32, u64), Wrote>,
+    globals: HashMap<u32, Wrote>,
+    /// Of the node at hand: which instructions write the bytes of a value.
+    stores: Vec<bool>,
+    /// It ended with a call that has not begun.
+    calls: bool,
+    host_calls: u64,
+}
+
+impl<'a> Naive<'a> {
+    /// Follows a recording.
+    pub fn record(
+        recording: &'a Recording,
+        stored: &Stored,
+        keep: impl Fn(usize) -> bool + 'static,
+    ) -> Self {
+        let log = recording.file.log().expect("a log");
+        let machine = Machine::new(&recording.program, &recording.bytes, log);
+        let mut machine = machine.expect("a machine");
+        let nodes = stored.path.nodes();
+        for (node, continuation) in nodes.values().zip(&stored.directory.continuations) {
+            let defined = machine.define(node.function, &node.blocks, continuation.next);
+            defined.expect("a node");
+        }
+        let mut naive = Self {
+            program: &recording.program,
+            lengths: nodes.values().map(|node| node.length()).collect(),
+            time: 0,
+            counts: vec![0; nodes.len()],
+            keep: Box::new(keep),
+            executed: Vec::new(),
+            frames: Vec::new(),
+            given: Vec::new(),
+            returned: Vec::new(),
+            memory: HashMap::new(),
+            globals: HashMap::new(),
+            stores: Vec::new(),
+            calls: false,
+            host_calls: 0,
+        };
+        let mut cursor = stored.path.cursor();
+        while let Some(visit) = cursor.next().expect("a step") {
+            let done = match stored.stopped {
+                Some(stopped) if visit.last() == stored.path.length() => {
+                    machine.step_before(visit.node, visit.length, stopped, &mut naive)
+                }
+                _ => machine.step(visit.node, visit.length, &mut naive),
+            };
+            done.unwrap_or_else(|error| panic!("{error}"));
+        }
+        naive
+    }
+
+    fn details(&mut self) -> Option<&mut Details> {
+        self.executed.last_mut()?.details.as_mut()
+    }
+
+    fn at(&self) -> usize {
+        self.executed.len() - 1
+    }
+
+    fn made(&self, code: &NodeCode, register: Register) -> Made {
+        match code.source(register) {
+            Operand::Constant(bits) => Made::Constant(bits),
+            Operand::Result(inst) => Made::Result {
+                by: self.at(),
+                inst,
+            },
+            Operand::Variable(variable) => {
+                self.frames.last().expect("an activation").variables[variable as usize]
+            }
+        }
+    }
+
+    /// Variables of the innermost activation change.
+    fn set(&mut self, first: u32, made: impl Iterator<Item = Made>) {
+        let variables = &mut self.frames.last_mut().expect("an activation").variables;
+        for (i, made) in (first as usize..).zip(made) {
+            if variables.len() <= i {
+                variables.resize(i + 1, Made::Zero);
+            }
+            variables[i] = made;
+        }
+    }
+
+    /// A call of the innermost activation has returned.
+    fn arrive(&mut self, first: u32, count: u32, given: Vec<Made>) {
+        assert_eq!(given.len(), count as usize);
+        self.set(first, given.into_iter());
+        let frame = self.frames.last().expect("an activation");
+        self.executed[frame.last].results = Some(self.returned.clone());
+        if frame.returns {
+            let top = (first + count) as usize;
+            self.given = frame.variables[top - frame.results..top].to_vec();
+        }
+    }
+}
+
+impl Observer for Naive<'_> {
+    fn node(&mut self, node: NodeId, code: &NodeCode) {
+        self.counts[node.index()] += 1;
+        let instance = Instance {
+            time: self.time + 1,
+            node,
+            number: self.counts[node.index()],
+        };
+        self.time += self.lengths[node.index()];
+        let frame = self.frames.last_mut().expect("an activation");
+        frame.last = self.executed.len();
+        if frame.variables.len() < code.variables as usize {
+            frame.variables.resize(code.variables as usize, Made::Zero);
+        }
+        let details = (self.keep)(self.executed.len()).then(|| Details {
+            variables: frame.variables.clone(),
+            ..Details::default()
+        });
+        self.executed.push(Executed {
+            instance,
+            last: self.time,
+            host_call: None,
+            results: None,
+            details,
+        });
+        let insts = code.insts.iter();
+        let stores = insts.map(|inst| matches!(inst.code, Code::Store(_) | Code::StoreVector(_)));
+        self.stores.clear();
+        self.stores.extend(stores);
+        self.calls = false;
+    }
+
+    fn read(&mut self, inst: usize, range: Range) {
+        let bytes = range.address..range.address + range.length;
+        let wrote = bytes.map(|address| {
+            let found = self.memory.get(&(range.memory, address));
+            found.copied().unwrap_or(Wrote::Initial)
+        });
+        let wrote = wrote.collect();
+        if let Some(details) = self.details() {
+            details.reads.push((inst, wrote));
+        }
+    }
+
+    fn write(&mut self, inst: usize, range: Range) {
+        let by = self.at();
+        for i in 0..range.length {
+            let offset = if self.stores[inst] { i as u8 } else { 0 };
+            let wrote = Wrote::Guest { by, inst, offset };
+            self.memory.insert((range.memory, range.address + i), wrote);
+        }
+    }
+
+    fn copy(&mut self, inst: usize, _: Range, to: Range) {
+        self.write(inst, to);
+    }
+
+    fn read_global(&mut self, inst: usize, global: u32) {
+        let wrote = self.globals.get(&global).copied();
+        if let Some(details) = self.details() {
+            let wrote = vec![wrote.unwrap_or(Wrote::Initial)];
+            details.reads.push((inst, wrote));
+        }
+    }
+
+    fn write_global(&mut self, inst: usize, global: u32) {
+        let by = self.at();
+        let offset = 0;
+        self.globals
+            .insert(global, Wrote::Guest { by, inst, offset });
+    }
+
+    fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        if let Some(details) = self.details() {
+            details.low = low.to_vec();
+            details.high = high.to_vec();
+        }
+        let end: &[Register] = match &code.end {
+            NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. } => arguments,
+            NodeEnd::Return(values) => values,
+            _ => &[],
+        };
+        self.given = end.iter().map(|&r| self.made(code, r)).collect();
+        self.calls = matches!(code.end, NodeEnd::Call { .. } | NodeEnd::TailCall { .. });
+        let outputs = code.outputs.iter();
+        let outputs = Vec::from_iter(outputs.map(|&(to, from)| (to, self.made(code, from))));
+        for (to, made) in outputs {
+            self.set(to, std::iter::once(made));
+        }
+        let function = self.program.function(code.function).expect("a function");
+        let results = self.program.types[function.ty].results.len();
+        let frame = self.frames.last_mut().expect("an activation");
+        frame.returns = code.next.is_none();
+        frame.results = results;
+    }
+
+    fn stopped(&mut self, _: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        if let Some(details) = self.details() {
+            details.low = low.to_vec();
+            details.high = high.to_vec();
+            details.stopped = Some(executed);
+        }
+    }
+
+    fn enter(&mut self, function: FuncId, by: Caller) {
+        self.calls = false;
+        let first = self.executed.len();
+        let variables = match by {
+            Caller::Host => {
+                let function = self.program.function(function).expect("a function");
+                let count = self.program.types[function.ty].params.len() as u32;
+                let arguments = (0..count).map(|index| Made::Argument { first, index });
+                arguments.collect()
+            }
+            _ => std::mem::take(&mut self.given),
+        };
+        self.frames.push(Frame {
+            variables,
+            last: first,
+            returns: false,
+            results: 0,
+        });
+    }
+
+    fn returned(&mut self, values: &[GlobalBits]) {
+        self.returned = values.to_vec();
+    }
+
+    fn leave(&mut self, results: Option<(u32, u32)>) {
+        self.frames.pop().expect("an activation");
+        if let Some((first, count)) = results {
+            let given = std::mem::take(&mut self.given);
+            self.arrive(first, count, given);
+        }
+    }
+
+    fn host_returned(&mut self, first: u32, count: u32) {
+        let call = self.at();
+        let given = (0..count).map(|index| Made::Returned { call, index });
+        self.arrive(first, count, given.collect());
+    }
+
+    fn host_call(&mut self) {
+        self.host_calls += 1;
+        if self.calls {
+            let call = Some(self.host_calls);
+            self.executed.last_mut().expect("a node").host_call = call;
+        }
+        self.calls = false;
+    }
+
+    fn host_write(&mut self, range: Range) {
+        let call = self.host_calls;
+        for address in range.address..range.address + range.length {
+            self.memory
+                .insert((range.memory, address), Wrote::Host { call });
+        }
+    }
+
+    fn caught(&mut self, first: u32, count: u32) {
+        let frame = self.frames.last().expect("an activation");
+        let caught = Made::Caught { last: frame.last };
+        // If the handler is the function's own label, it returns what is caught.
+        self.given = vec![caught; frame.results];
+        self.set(first, std::iter::repeat_n(caught, count as usize + 1));
+    }
+}
