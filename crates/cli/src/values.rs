@@ -1,5 +1,7 @@
 //! `afterimage values`
 
+mod variable;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -17,10 +19,13 @@ use crate::output::{harmless, write};
 use crate::places::{Site, executions, line_of, statements};
 use crate::progress::Bar;
 
-/// Show the values that statements produced, execution by execution
+/// Show the values that statements produced, or a variable of the source had, execution by execution
 ///
 /// A statement is an instruction that yields a value or has an effect. Shown are its result; of a store and of a write to a global what was
 /// written; of a branch what decided it; of a call what it returned. The recording's values are built first, if it has none.
+///
+/// With --var it is the value of a variable, or of an expression such as p->next->key or a[3], each time that the line is arrived at, just before;
+/// with --at FUNCTION each time that it is called. What is in memory is known by following the run from its beginning.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,11 +33,16 @@ Examples:
   afterimage values app.aft --at parse+0x2a --instances 1000..1010
   afterimage values app.aft --at parser.c:42#last
   afterimage values app.aft --at @0x1f3 --instances t=123456
-  afterimage values app.aft --at @0x1f3 --histogram")]
+  afterimage values app.aft --at @0x1f3 --histogram
+  afterimage values app.aft --at parser.c:42 --var depth
+  afterimage values app.aft --at list.c:16 --var 'n->next->key' --instances last")]
 pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function; #K or #last at its end is one execution
     #[arg(long, value_name = "PLACE")]
     at: String,
+    /// The value of this variable of the source, or expression: total, p->next->key, a[3], *p
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["stats", "histogram"])]
+    var: Option<String>,
     /// Which executions of each statement: A..B, last, or t=T for the first at block T or later [default: the first 10]
     #[arg(long, value_name = "WHICH")]
     instances: Option<String>,
@@ -95,13 +105,9 @@ fn which(text: &str) -> Result<Which> {
     }
 }
 
-fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
-    let loaded = &traced.loaded;
-    let source = loaded.source_map();
-    let names = loaded.names(&source);
-    let types = Types::new(&loaded.program, &loaded.bytes);
-    let found = statements(traced, &names, &source, &types, &arguments.at)?;
-    let which = match (&arguments.instances, found.occurrence) {
+/// Which executions are asked for, of a place that may name one.
+fn wanted(arguments: &Arguments, named: Option<Occurrence>) -> Result<Which> {
+    Ok(match (&arguments.instances, named) {
         (Some(_), Some(_)) => bail!(
             "{} names one execution already; leave --instances out",
             arguments.at
@@ -109,7 +115,51 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         (Some(text), None) => which(text)?,
         (None, Some(occurrence)) => Which::One(occurrence),
         (None, None) => Which::First,
-    };
+    })
+}
+
+/// The first and the last of `count` executions that are asked for. `by` tells how many there were at a time and before.
+fn range(
+    which: Which,
+    count: u64,
+    limit: u64,
+    what: &str,
+    by: impl Fn(u64) -> Result<u64>,
+) -> Result<(u64, u64)> {
+    Ok(match which {
+        Which::First => (1, count.min(limit)),
+        Which::Range(first, _) if first > count => bail!(
+            "{what} was executed {} times: there is no execution {first}",
+            grouped(count)
+        ),
+        Which::Range(first, last) => (first, last.min(count)),
+        Which::One(occurrence) => {
+            let one = crate::places::number(occurrence, count, what)?;
+            (one, one)
+        }
+        Which::From(time) => {
+            let before = by(time.saturating_sub(1))?;
+            if before >= count {
+                bail!(
+                    "{what} is not executed at t={time} or later; its last execution is number {}",
+                    grouped(count)
+                );
+            }
+            (before + 1, before.saturating_add(limit).min(count))
+        }
+    })
+}
+
+fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
+    let loaded = &traced.loaded;
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    if let Some(name) = &arguments.var {
+        return variable::answer(arguments, traced, &names, &source, name);
+    }
+    let types = Types::new(&loaded.program, &loaded.bytes);
+    let found = statements(traced, &names, &source, &types, &arguments.at)?;
+    let which = wanted(arguments, found.occurrence)?;
     let epochs = traced.epochs(&arguments.report.file)?;
     let values = traced.values(&epochs)?;
     let places = Places::new(&loaded.program, &loaded.bytes, &source);
@@ -186,31 +236,11 @@ fn rows<'a>(
     let summed = arguments.stats || arguments.histogram;
     let (first, last) = match which {
         Which::First if summed => (1, count),
-        Which::First => (1, count.min(arguments.limit)),
-        Which::Range(first, _) if first > count => bail!(
-            "the statement at @{} was executed {} times: there is no execution {first}",
-            site.offset,
-            grouped(count)
-        ),
-        Which::Range(first, last) => (first, last.min(count)),
-        Which::One(occurrence) => {
-            let one = crate::places::number(
-                occurrence,
-                count,
-                &format!("the statement at @{}", site.offset),
-            )?;
-            (one, one)
-        }
-        Which::From(time) => {
-            let before = all.by(time.saturating_sub(1))?;
-            if before >= count {
-                bail!(
-                    "the statement at @{} is not executed at t={time} or later; its last execution is number {}",
-                    site.offset,
-                    grouped(count)
-                );
-            }
-            (before + 1, (before + arguments.limit).min(count))
+        _ => {
+            let what = format!("the statement at @{}", site.offset);
+            range(which, count, arguments.limit, &what, |time| {
+                Ok(all.by(time)?)
+            })?
         }
     };
     rows.stats = arguments.stats;

@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use afterimage_ids::{BlockId, FuncId, NodeId, OpId};
 use afterimage_program::{BlockKind, Cfg, Function, Program};
-use afterimage_wpp::{Marking, Segments, WholePath};
+use afterimage_wpp::{Marking, Marks, PathError, Segments, WholePath};
 
 use crate::body::decode;
 use crate::lines::{Arrival, arrivals};
@@ -236,21 +237,121 @@ impl<'a> Places<'a> {
     }
 }
 
-impl<S: Segments> Marking for &Arrivals<'_, S> {
+/// Arrivals as marks that look at them where they are.
+pub(super) struct Shared<'a, S>(pub Rc<Arrivals<'a, S>>);
+
+impl<S: Segments> Marking for Shared<'_, S> {
     fn inside(&self, node: NodeId) -> &[u64] {
-        self.inside.get(&node).map_or(&[], Vec::as_slice)
+        self.0.inside.get(&node).map_or(&[], Vec::as_slice)
     }
 
     fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
-        let nodes = self.path.nodes();
-        let places = self.places.get(&nodes[node].function);
+        let arrivals = &*self.0;
+        let nodes = arrivals.path.nodes();
+        let places = arrivals.places.get(&nodes[node].function);
         let (Some(places), Some(&block)) = (places, nodes[node].blocks.first()) else {
             return 0;
         };
         match before.map(|before| nodes[before].blocks.last()) {
             None => u64::from(places.entry),
-            Some(Some(&before)) => self.over(places, before, block),
+            Some(Some(&before)) => arrivals.over(places, before, block),
             Some(None) => 0,
         }
+    }
+}
+
+/// All arrivals at a line, in the order of time.
+pub struct ArrivalTimes<'a, S> {
+    path: &'a WholePath<S>,
+    arrivals: Rc<Arrivals<'a, S>>,
+    marks: Marks<'a, S, Shared<'a, S>>,
+    count: u64,
+}
+
+/// An arrival at a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrivedAt {
+    /// The time of the block.
+    pub time: u64,
+    /// The operator of the block that is the first one of the line; `None` if it is at the block's start.
+    pub op: Option<OpId>,
+}
+
+impl<'a, S: Segments> ArrivalTimes<'a, S> {
+    /// Of these, the first `count`.
+    pub(super) fn new(
+        path: &'a WholePath<S>,
+        arrivals: Rc<Arrivals<'a, S>>,
+        marks: Marks<'a, S, Shared<'a, S>>,
+        count: u64,
+    ) -> Self {
+        Self {
+            path,
+            arrivals,
+            marks,
+            count,
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// When the k-th is, from 1; `None` if there are not so many. Linear in the grammar of its segment.
+    ///
+    /// # Errors
+    /// If the segment cannot be read.
+    pub fn time(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
+        match number <= self.count {
+            true => self.marks.select(number),
+            false => Ok(None),
+        }
+    }
+
+    /// How many there are at block T and before. O(log arrivals) times what [`time`](Self::time) takes.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn by(&self, time: u64) -> Result<u64, PathError<S::Error>> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = high - (high - low) / 2;
+            match self.time(middle)? {
+                Some(found) if found <= time => low = middle,
+                _ => high = middle - 1,
+            }
+        }
+        Ok(low)
+    }
+
+    /// The k-th, from 1; `None` if there are not so many.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn get(&self, number: u64) -> Result<Option<ArrivedAt>, PathError<S::Error>> {
+        let Some(time) = self.time(number)? else {
+            return Ok(None);
+        };
+        let mut cursor = self.path.cursor();
+        let Some(visit) = cursor.seek(time)? else {
+            return Ok(None);
+        };
+        let node = &self.path.nodes()[visit.node];
+        let block = node.blocks.get((time - visit.start) as usize);
+        let places = self.arrivals.places.get(&node.function);
+        let inside = match (block, places) {
+            (Some(&block), Some(places)) => places.inside_of(block),
+            _ => &[],
+        };
+        // Of a block's arrivals that at its start is the first one, and those inside follow in the order of its operators.
+        let mut later = 0;
+        while self.marks.select(number + later + 1)? == Some(time) {
+            later += 1;
+        }
+        let position = (inside.len() as u64).checked_sub(later + 1);
+        let op = position.and_then(|position| inside.get(position as usize));
+        let op = op.copied();
+        Ok(Some(ArrivedAt { time, op }))
     }
 }

@@ -16,7 +16,7 @@ mod trace;
 mod traces;
 mod verify;
 
-pub use arrivals::{LineArrivals, line_arrivals};
+pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, line_arrivals};
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
 pub use contexts::{Context, ContextLimits, ContextTree, Rest};
 pub use file::{FileSegments, PathFileError, RecordedPath, recorded_path};

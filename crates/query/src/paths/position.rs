@@ -16,13 +16,14 @@
 //! block after the edge, even if that is an unconditional jump on the way to the line.
 
 use std::error::Error;
+use std::rc::Rc;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_program::{Names, Program, SourceMap};
-use afterimage_wpp::{Marks, MarksError, PathError, Segments, TargetError, WholePath};
+use afterimage_wpp::{MarksError, PathError, Segments, TargetError, WholePath};
 use thiserror::Error as ThisError;
 
-use super::arrivals::Arrivals;
+use super::arrivals::{ArrivalTimes, Arrivals, Shared};
 use super::numbering::{NumberError, Numbering};
 use crate::location::{self, Form, Occurrence, Place, ResolveError, form, split_occurrence};
 use crate::{Line, ProfileError, Resolver, Stop};
@@ -275,6 +276,21 @@ impl<'a, S: Segments> Positions<'a, S> {
         which: Occurrence,
     ) -> Result<u64, PositionError<S::Error>> {
         let what = || format!("{}:{}", self.source.path(line.file), line.number);
+        let arrivals = self.arrivals(line, functions)?;
+        let number = number(which, arrivals.count(), "reached", what)?;
+        Ok(arrivals.time(number)?.unwrap_or(0))
+    }
+
+    /// All arrivals at a line that is in these functions. Linear in all grammars.
+    ///
+    /// # Errors
+    /// If the path does not tell them.
+    pub fn arrivals(
+        &self,
+        line: Line,
+        functions: impl Iterator<Item = FuncId>,
+    ) -> Result<ArrivalTimes<'a, S>, PositionError<S::Error>> {
+        let what = || format!("{}:{}", self.source.path(line.file), line.number);
         let mut arrivals = Arrivals::new(self.path);
         for function in functions {
             if self.numbering.lacks(function) {
@@ -286,13 +302,14 @@ impl<'a, S: Segments> Positions<'a, S> {
             return Err(PositionError::LeftOut(what()));
         }
         let unreached = arrivals.unreached(self.stops);
-        let marks: Marks<'_, S, _> = self.path.marks(&arrivals)?;
+        let arrivals = Rc::new(arrivals);
+        let marks = self.path.marks(Shared(Rc::clone(&arrivals)))?;
         if arrivals.is_ambiguous() {
             return Err(PositionError::Ambiguous(what()));
         }
         // What the last block did not come to any more would have been the last.
-        let number = number(which, marks.count() - unreached, "reached", what)?;
-        Ok(marks.select(number)?.unwrap_or(0))
+        let count = marks.count() - unreached;
+        Ok(ArrivalTimes::new(self.path, arrivals, marks, count))
     }
 }
 

@@ -9,7 +9,7 @@ use afterimage_variables::{Machine, Word};
 use wasmparser::ValType;
 
 use super::{Activation, StateError};
-use crate::values::{Bits, RecordedValues};
+use crate::values::{Bits, Instance, RecordedValues};
 
 /// What is known at a moment.
 pub trait Contents {
@@ -66,22 +66,25 @@ impl Contents for Recorded<'_, '_> {
     }
 }
 
-/// By the machine that has followed the run up to the moment; only for the activation that executes then.
-pub struct Followed<'m> {
+/// By the machine that has followed the run up to the moment, for the activation that executes then; others by the trace.
+pub struct Followed<'m, 'a> {
     /// What there is.
     pub inside: &'m Inside<'m>,
     /// The first register of a result in the node.
     pub first_result: u32,
+    /// Which execution of a node it is in.
+    pub instance: Instance,
+    /// The trace.
+    pub recorded: &'m Recorded<'m, 'a>,
 }
 
-impl Contents for Followed<'_> {
+impl Contents for Followed<'_, '_> {
     fn variable(&self, activation: &Activation<'_>, variable: u32) -> Option<Bits> {
-        activation.followed(
-            self.inside.low,
-            self.inside.high,
-            self.first_result,
-            variable,
-        )
+        if activation.instance != self.instance {
+            return self.recorded.variable(activation, variable);
+        }
+        let Inside { low, high, .. } = *self.inside;
+        activation.followed(low, high, self.first_result, variable)
     }
 
     fn state(&self) -> Option<&State> {

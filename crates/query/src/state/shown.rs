@@ -1,9 +1,7 @@
 //! Variables with what they hold.
 
 use afterimage_program::Program;
-use afterimage_variables::{
-    DebugError, FunctionScopes, Limits, Path, PathError, Shape, Variable, VariableKind, Variables,
-};
+use afterimage_variables::{DebugError, Limits, Shape, Variable, VariableKind, Variables};
 use wasmparser::ValType;
 
 use super::{Activation, Moment, State};
@@ -97,26 +95,6 @@ fn shown_of(
         shadowed: variable.shadowed,
         line: variable.line,
         value,
-    }
-}
-
-/// The value of a path expression at a moment.
-///
-/// # Errors
-/// If it names nothing there, or nothing that has a value.
-pub fn evaluate(
-    known: &Variables<'_>,
-    scopes: Option<&FunctionScopes>,
-    path: &Path,
-    moment: &Moment<'_, '_>,
-    limits: &Limits,
-) -> Result<String, PathError> {
-    let at = moment.activation.offset;
-    let object = known.resolve(path, scopes.map(|scopes| (scopes, at)), moment)?;
-    let rendered = known.render(&object, limits, moment);
-    match rendered.shape {
-        Shape::Missing(why) => Err(*why),
-        _ => Ok(rendered.to_string()),
     }
 }
 

@@ -1,0 +1,238 @@
+//! `afterimage values --var`: a variable of the source, each time that the run was at a place.
+
+use std::io::Write;
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_present::grouped;
+use afterimage_program::{Names, OperatorIndex, SourceMap};
+use afterimage_query::Resolver;
+use afterimage_query::location::{Occurrence, Place};
+use afterimage_query::state::{
+    Bodies, Evaluated, Occasions, Path, PathError, Variables, Watch, WatchError, follow_to,
+};
+use afterimage_query::values::RecordedValues;
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+use super::{Arguments, Format, range, wanted};
+use crate::lens::Traced;
+use crate::output::{harmless, write};
+use crate::places::{Site, executions};
+use crate::steps::follow;
+
+/// What is said of the variable.
+struct Report<'a> {
+    name: &'a str,
+    at: &'a str,
+    /// What happened so often: arrived at, executed, called.
+    happened: &'static str,
+    count: u64,
+    rows: Vec<Evaluated>,
+    more: u64,
+}
+
+pub(super) fn answer<'a>(
+    arguments: &Arguments,
+    traced: &'a Traced,
+    names: &'a Names,
+    source: &'a SourceMap<'a>,
+    name: &str,
+) -> Result<()> {
+    let loaded = &traced.loaded;
+    let path: Path = name.parse().map_err(|error: PathError| {
+        anyhow::anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
+    })?;
+    let variables = Variables::open(&loaded.bytes)?;
+    let resolver = Resolver::new(&loaded.program, &loaded.bytes, names, source);
+    let resolved = resolver.location(&arguments.at)?;
+    let which = wanted(arguments, resolved.occurrence)?;
+    known(traced, &variables, &path, names, &resolved.place)?;
+    let epochs = traced.epochs(&arguments.report.file)?;
+    let values = traced.values(&epochs)?;
+    let (occasions, happened) = occasions(traced, &values, names, source, resolved.place)?;
+    let count = occasions.count();
+    let mut report = Report {
+        name,
+        at: &arguments.at,
+        happened,
+        count,
+        rows: Vec::new(),
+        more: 0,
+    };
+    if count > 0
+        || matches!(
+            which,
+            super::Which::One(Occurrence::Kth(_) | Occurrence::Last)
+        )
+    {
+        let (first, last) = range(which, count, arguments.limit, &arguments.at, |time| {
+            Ok(occasions.by(time)?)
+        })?;
+        let mut wanted = Vec::new();
+        for number in first..=last {
+            wanted.extend(occasions.get(&values, number)?);
+        }
+        let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+        let called = |function: FuncId| names.function(function).to_owned();
+        let program = &loaded.program;
+        let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
+        let rows = watch.at(&wanted, |halts, show| {
+            follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?))
+        });
+        report.rows = rows.map_err(|error| match error {
+            WatchError::State(error) => error.into(),
+            WatchError::Follow(error) => error,
+        })?;
+        report.more = count - report.rows.len() as u64;
+    }
+    write(arguments.report.output.as_deref(), false, |out| {
+        match arguments.format {
+            Format::Text => text(out, &report, names)?,
+            Format::Json => writeln!(out, "{}", document(&report, names))?,
+        }
+        Ok(())
+    })
+}
+
+/// That a variable of this name is known in some function of the place: otherwise none of its values is.
+fn known(
+    traced: &Traced,
+    variables: &Variables<'_>,
+    path: &Path,
+    names: &Names,
+    place: &Place,
+) -> Result<()> {
+    let loaded = &traced.loaded;
+    let mut operators: Vec<(FuncId, OpId)> = match place {
+        Place::Function(function) => vec![(*function, OpId::from_u32(0))],
+        Place::Operator(function, op) => vec![(*function, *op)],
+        Place::Line(_, operators) => operators.clone(),
+    };
+    operators.sort_unstable();
+    operators.dedup_by_key(|(function, _)| *function);
+    let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
+    let mut unknown = None;
+    for (function, op) in operators {
+        let Some(defined) = loaded.program.function(function) else {
+            bail!(
+                "{} is imported: it has no variables here",
+                names.function(function)
+            );
+        };
+        let offset = index.offsets(defined).get(op.as_u32() as usize).copied();
+        let offset = offset.unwrap_or(OrigOffset(defined.body.start.0));
+        let found = match variables.function(function) {
+            Ok(scopes) => variables.find(&path.variable, Some((&scopes, offset))),
+            Err(error) => Err(error.into()),
+        };
+        match found {
+            // It may be in scope at other instructions of the line.
+            Ok(_) | Err(PathError::NotInScope { .. }) => return Ok(()),
+            Err(error) => unknown = Some(error),
+        }
+    }
+    match unknown {
+        Some(error) => Err(error.into()),
+        None => Ok(()),
+    }
+}
+
+/// All times at which the run was at a place, and what that is called.
+fn occasions<'v, 's: 'v>(
+    traced: &'s Traced,
+    values: &RecordedValues<'v>,
+    names: &'s Names,
+    source: &'s SourceMap<'s>,
+    place: Place,
+) -> Result<(Occasions<'v>, &'static str)> {
+    Ok(match place {
+        Place::Function(function) => {
+            let calls = traced.path.activations(function)?;
+            (Occasions::Calls(calls), "called")
+        }
+        Place::Operator(function, op) => {
+            let site = Site {
+                function,
+                op,
+                offset: OrigOffset(0),
+                text: String::new(),
+            };
+            let (all, count) = executions(traced, values, &site)?;
+            (Occasions::Operator(all, op, count), "executed")
+        }
+        Place::Line(line, operators) => {
+            let positions = traced.positions(names, source);
+            let functions = operators.iter().map(|(function, _)| *function);
+            let all = positions.arrivals(line, functions)?;
+            (Occasions::Line(all), "arrived at")
+        }
+    })
+}
+
+fn text(out: &mut dyn Write, report: &Report<'_>, names: &Names) -> Result<()> {
+    let types = report.rows.iter().filter_map(|row| row.value.as_ref().ok());
+    let kind = types.map(|(kind, _)| kind.as_str()).next();
+    let kind = kind.map_or(String::new(), |kind| format!(" ({})", harmless(kind)));
+    writeln!(
+        out,
+        "{}{kind} at {}: {} {} times",
+        harmless(report.name),
+        harmless(report.at),
+        report.happened,
+        grouped(report.count)
+    )?;
+    let mut functions = report.rows.iter().map(|row| row.function);
+    let first = functions.next();
+    let several = functions.any(|function| Some(function) != first);
+    for row in &report.rows {
+        let value = match &row.value {
+            Ok((_, value)) => harmless(value).to_string(),
+            Err(why) => format!("<{}>", harmless(&why.to_string())),
+        };
+        let function = match several {
+            true => format!("  in {}", harmless(names.function(row.function))),
+            false => String::new(),
+        };
+        writeln!(
+            out,
+            "{:>12}  t={:<14} {value}{function}",
+            format!("#{}", grouped(row.number)),
+            grouped(row.time)
+        )?;
+    }
+    if report.more > 0 {
+        writeln!(
+            out,
+            "{:>12}  {} more: --instances A..B, or --limit N",
+            "…",
+            grouped(report.more)
+        )?;
+    }
+    Ok(())
+}
+
+fn document(report: &Report<'_>, names: &Names) -> Value {
+    let rows = report.rows.iter().map(|row| {
+        let mut json = json!({
+            "number": row.number,
+            "time": row.time,
+            "function": names.function(row.function),
+        });
+        match &row.value {
+            Ok((kind, value)) => {
+                json["type"] = json!(kind);
+                json["value"] = json!(value);
+            }
+            Err(why) => json["unavailable"] = json!(why.to_string()),
+        }
+        json
+    });
+    json!({
+        "schema": "afterimage/variable/1",
+        "variable": report.name,
+        "at": report.at,
+        "count": report.count,
+        "instances": Vec::from_iter(rows),
+        "more": report.more,
+    })
+}

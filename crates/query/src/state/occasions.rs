@@ -1,0 +1,75 @@
+//! All times at which the run was somewhere.
+
+use afterimage_ids::OpId;
+use afterimage_wpp::Occurrences;
+
+use super::StateError;
+use crate::paths::{ArrivalTimes, FileSegments};
+use crate::values::{Executions, RecordedValues};
+
+/// All times at which the run was somewhere, in order.
+pub enum Occasions<'a> {
+    /// Arrivals at a line.
+    Line(ArrivalTimes<'a, FileSegments>),
+    /// Executions of an operator: how many of them count.
+    Operator(Executions<'a>, OpId, u64),
+    /// Calls of a function.
+    Calls(Occurrences<'a, FileSegments>),
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occasion {
+    /// Which one, from 1.
+    pub number: u64,
+    /// The time of the block.
+    pub time: u64,
+    /// Before which of the block's operators; `None` for its start.
+    pub op: Option<OpId>,
+}
+
+impl<'a> Occasions<'a> {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Line(all) => all.count(),
+            Self::Operator(_, _, count) => *count,
+            Self::Calls(all) => all.count(),
+        }
+    }
+
+    /// How many there are at block T and before.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn by(&self, time: u64) -> Result<u64, StateError> {
+        Ok(match self {
+            Self::Line(all) => all.by(time)?,
+            Self::Operator(all, _, count) => all.by(time)?.min(*count),
+            Self::Calls(all) => all.rank(time)?,
+        })
+    }
+
+    /// One of them, by its number from 1. `None` if there are not so many.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn get(
+        &self,
+        values: &RecordedValues<'a>,
+        number: u64,
+    ) -> Result<Option<Occasion>, StateError> {
+        if number == 0 || number > self.count() {
+            return Ok(None);
+        }
+        let found = match self {
+            Self::Line(all) => all.get(number)?.map(|found| (found.time, found.op)),
+            Self::Operator(all, op, _) => {
+                let found = all.get(values, number)?;
+                found.map(|found| (found.time, Some(*op)))
+            }
+            Self::Calls(all) => all.select(number)?.map(|found| (found.time, None)),
+        };
+        Ok(found.map(|(time, op)| Occasion { number, time, op }))
+    }
+}
