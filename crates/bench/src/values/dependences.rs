@@ -2,7 +2,7 @@
 
 use afterimage_streams::Stream;
 use afterimage_wet::{Content, Epochs, FileEpochs, Index, Origin, Part, Role, Told};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
 use super::observed::Observed;
@@ -167,15 +167,24 @@ pub(crate) fn measure(
         control_blocks: totals.blocks,
         ..Dependences::default()
     };
+    let mut labelled = 0;
     for position in 0..epochs.before().len() {
         for content in epochs.load(position)?.contents()? {
             match content.told {
-                Told::Labels => all.label(&content)?,
+                Told::Labels => {
+                    labelled += content.count;
+                    all.label(&content)?;
+                }
                 Told::Copies => all.copies.count += content.count,
                 Told::Far | Told::Values => {}
             }
         }
     }
+    ensure!(
+        labelled == totals.reads,
+        "{labelled} reads have labels, {} were executed",
+        totals.reads
+    );
     all.copies.bytes = index.sizes.copies.0;
     Ok(all)
 }

@@ -4,6 +4,7 @@ use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
 use afterimage_machine::{Code, NodeCode, NodeEnd, Operand};
 use afterimage_program::BlockEnd;
 use afterimage_query::values::{Kind, Statement, Types};
+use afterimage_wet::{ReadFrom, read_from};
 use anyhow::{Context, Result};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -29,6 +30,8 @@ pub(crate) struct Totals {
     pub width: u64,
     pub loads: u64,
     pub stores: u64,
+    /// Reads of memory and globals, of which the trace has labels.
+    pub reads: u64,
     /// Operands that are results of the same block (OPT-1a).
     pub in_block: u64,
     /// Operands that are results of another block of the node (OPT-2b).
@@ -51,11 +54,11 @@ impl Totals {
         }
     }
 
-    fn fields(mut self) -> [u64; 13] {
+    fn fields(mut self) -> [u64; 14] {
         self.fields_mut().map(|field| *field)
     }
 
-    fn fields_mut(&mut self) -> [&mut u64; 13] {
+    fn fields_mut(&mut self) -> [&mut u64; 14] {
         [
             &mut self.statements,
             &mut self.blocks,
@@ -66,6 +69,7 @@ impl Totals {
             &mut self.width,
             &mut self.loads,
             &mut self.stores,
+            &mut self.reads,
             &mut self.in_block,
             &mut self.in_node,
             &mut self.again,
@@ -152,6 +156,9 @@ fn of_node(subject: &Subject, code: &NodeCode) -> Result<OfNode> {
     let totals = &mut of.totals;
     totals.statements = code.insts.len() as u64;
     for (position, inst) in code.insts.iter().enumerate() {
+        if let Some(ReadFrom::Memory | ReadFrom::Global) = read_from(inst.code) {
+            totals.reads += 1;
+        }
         if inst.code.gives() {
             of.giving.push(position as u32);
         }

@@ -49,3 +49,31 @@ impl Pages {
         pages.sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ENTRY, PAGE, Pages, Range, WORD};
+
+    fn shadow(writes: &[(u64, u64)]) -> u64 {
+        let mut pages = Pages::default();
+        for &(address, length) in writes {
+            pages.write(Range {
+                memory: 0,
+                address,
+                length,
+            });
+        }
+        pages.shadow()
+    }
+
+    #[test]
+    fn a_page_has_an_entry_per_word_until_something_else_is_written() {
+        let (words, bytes) = (PAGE / WORD * ENTRY, PAGE * ENTRY);
+        assert_eq!(shadow(&[]), 0);
+        assert_eq!(shadow(&[(8, 4), (12, 8)]), words);
+        assert_eq!(shadow(&[(8, 4), (13, 1), (16, 4)]), bytes);
+        // Over the edge of a page, unaligned in the second only.
+        assert_eq!(shadow(&[(PAGE - 4, 7)]), words + bytes);
+        assert_eq!(shadow(&[(0, 3 * PAGE)]), 3 * words);
+    }
+}

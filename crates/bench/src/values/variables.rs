@@ -135,3 +135,39 @@ impl Variables {
         (first..first + count).for_each(|variable| self.set(variable, Writer::Caught));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Variables;
+
+    #[test]
+    fn a_variable_is_known_by_who_wrote_it_last_in_its_own_activation() {
+        let mut variables = Variables::default();
+        variables.enter(true, 1);
+        variables.node(3, &[0, 1]);
+        variables.write(1);
+        variables.enter(false, 2);
+        variables.node(2, &[0, 1]);
+        variables.leave();
+        variables.give(2, 1, false);
+        variables.node(3, &[0, 1, 2]);
+        variables.give(0, 1, true);
+        variables.node(3, &[0]);
+        let uses = variables.uses;
+        assert_eq!((uses.host, uses.zero, uses.arguments), (3, 1, 2));
+        assert_eq!((uses.path, uses.results, uses.far), (1, 1, 0));
+    }
+
+    #[test]
+    fn sixty_four_nodes_back_is_near_and_one_more_is_far() {
+        let mut variables = Variables::default();
+        variables.enter(true, 0);
+        variables.node(1, &[]);
+        variables.write(0);
+        (0..63).for_each(|_| variables.node(1, &[]));
+        variables.node(1, &[0]);
+        assert_eq!((variables.uses.path, variables.uses.far), (1, 0));
+        variables.node(1, &[0]);
+        assert_eq!((variables.uses.path, variables.uses.far), (1, 1));
+    }
+}
