@@ -83,7 +83,8 @@ const RULES: &[Rule] = &[
     with_engine(
         "bench",
         &[
-            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, RECORD, QUERY, BASELINES,
+            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, MACHINE, STREAMS, WET, RECORD,
+            QUERY, BASELINES,
         ],
     ),
     pure(TESTKIT, &[IDS, GRAPH, PROGRAM, PLACEMENT]),

@@ -156,8 +156,9 @@ fn compare(parts: &[Part<'_>]) -> Result<Sample> {
 }
 
 pub(crate) fn report(rows: &[Row]) -> String {
+    type Of = fn(&Row) -> &Class;
     let mut out = String::new();
-    let classes: [(&str, fn(&Row) -> &Class); 3] = [
+    let classes: [(&str, Of); 3] = [
         ("labels", |row| &row.tier2.labels),
         ("values", |row| &row.tier2.values),
         ("copies", |row| &row.tier2.copies),
