@@ -18,8 +18,19 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
         grouped(report.time),
         grouped(report.length)
     )?;
+    let mut said = None;
     for frame in &report.frames {
         frame_text(out, frame)?;
+        match &frame.variables {
+            Ok(variables) => shown_text(out, variables.iter())?,
+            Err(why) => {
+                if said != Some(why) {
+                    writeln!(out, "    {}", clean(why))?;
+                }
+                said = Some(why);
+                locals_text(out, &frame.locals, "local")?;
+            }
+        }
     }
     let more = report.open.saturating_sub(report.frames.len());
     match (&report.frames[..], more) {
@@ -74,17 +85,6 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
         let inlined = frame.inlined.iter().map(|name| clean(name));
         let inlined = Vec::from_iter(inlined).join(", in ");
         writeln!(out, "    inside of {inlined}, inlined")?;
-    }
-    match &frame.variables {
-        Ok(variables) => shown_text(out, variables.iter())?,
-        Err(why) => {
-            let locals = match frame.locals.is_empty() {
-                true => "no locals",
-                false => "locals:",
-            };
-            writeln!(out, "    {}; {locals}", clean(why))?;
-            locals_text(out, &frame.locals, "local")?;
-        }
     }
     Ok(())
 }
