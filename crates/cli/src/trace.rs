@@ -266,8 +266,16 @@ fn statements(
                 Format::Json => steps_json(out, scene, &mut next, level, stretch, length, limit)?,
                 Format::Text => {
                     let next = steps_text(out, scene, &mut next, stretch.window.last, limit)?;
-                    let rest = next.map(|next| Rest { next, count: None });
-                    ending(out, traced, stretch, rest)?;
+                    match next {
+                        // From there on the same lines would come again.
+                        Some(next) if next == stretch.window.first => {
+                            writeln!(out, "… and more: see them with --limit N, or --limit all")?;
+                        }
+                        next => {
+                            let rest = next.map(|next| Rest { next, count: None });
+                            ending(out, traced, stretch, rest)?;
+                        }
+                    }
                 }
             }
             Ok(())
