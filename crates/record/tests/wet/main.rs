@@ -34,3 +34,4 @@ mod compare;
 mod epochs;
 mod follow;
 mod naive;
+mod shapes;

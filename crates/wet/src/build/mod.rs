@@ -6,6 +6,8 @@ mod patterns;
 pub(crate) mod run;
 mod shadow;
 mod sites;
+#[cfg(test)]
+mod tests;
 mod variables;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, PrimaryMap};
@@ -20,6 +22,8 @@ use costs::{Costs, Masks};
 pub(crate) use patterns::Pattern;
 use shadow::{Entry, Shadow};
 pub(crate) use sites::Numbers;
+#[cfg(test)]
+pub(crate) use {buffers::Run, sites::Site as SiteOf};
 use sites::{Def, HOST, MOST_EXECUTIONS, MOST_SITES, Site};
 use variables::Activations;
 

@@ -26,7 +26,7 @@ pub(crate) enum Pattern<'a> {
 
 impl Patterns {
     /// The number of a list of parts.
-    pub(super) fn number(&mut self, parts: &[Part]) -> u32 {
+    pub(crate) fn number(&mut self, parts: &[Part]) -> u32 {
         if let Some(&number) = self.known.get(parts) {
             return number;
         }

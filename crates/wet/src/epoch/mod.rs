@@ -9,6 +9,8 @@
 mod blocks;
 mod contents;
 mod read;
+#[cfg(test)]
+mod tests;
 pub(crate) mod wire;
 mod write;
 
