@@ -227,7 +227,7 @@ impl<'a> Collector<'a> {
 /// The values with these types and bits.
 fn typed(types: &[ValType], bits: impl Iterator<Item = GlobalBits>) -> Box<[Value]> {
     let values = types.iter().zip(bits);
-    values.map(|(&ty, bits)| Value { ty, bits }).collect()
+    values.map(|(&ty, bits)| Value::new(ty, bits)).collect()
 }
 
 /// The registers of a node.
@@ -257,7 +257,7 @@ fn accessed(
         Reference::Read(range) => {
             let bits = bank.get(code.first_result() + position as u32);
             let ty = item.result().unwrap_or(ValType::I32);
-            What::Load(range, Value { ty, bits })
+            What::Load(range, Value::new(ty, bits))
         }
         Reference::Copy(from, to) => What::Copy { from, to },
         Reference::Write(range) => match inst.code {
@@ -279,7 +279,7 @@ fn accessed(
                     Code::Store(bytes) if bytes < 8 => (low & ((1 << (8 * bytes)) - 1), 0),
                     _ => (low, 0),
                 };
-                What::Store(range, Value { ty, bits })
+                What::Store(range, Value::new(ty, bits))
             }
         },
     }
@@ -288,13 +288,17 @@ fn accessed(
 /// What an instruction did that does not.
 fn computed(code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) -> What {
     let inst = &code.insts[position];
-    let result = || Value {
-        ty: item.result().unwrap_or(ValType::I32),
-        bits: bank.get(code.first_result() + position as u32),
+    let result = || {
+        Value::new(
+            item.result().unwrap_or(ValType::I32),
+            bank.get(code.first_result() + position as u32),
+        )
     };
-    let operand = |index: usize, register| Value {
-        ty: item.operand(index).unwrap_or(ValType::I32),
-        bits: bank.get(register),
+    let operand = |index: usize, register| {
+        Value::new(
+            item.operand(index).unwrap_or(ValType::I32),
+            bank.get(register),
+        )
     };
     match inst.code {
         Code::MemoryGrow => What::Grow {

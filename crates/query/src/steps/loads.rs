@@ -52,9 +52,10 @@ impl Sums {
             };
             let register = code.first_result() as usize + inst;
             let high = high.get(register).copied().unwrap_or(0);
-            let bits = u128::from(low[register]) | u128::from(high) << 64;
             let item = &self.plan.items[self.plan.of_inst[inst] as usize];
             let ty = item.result().unwrap_or(ValType::I32);
+            let (low, high) = Value::new(ty, (low[register], high)).bits;
+            let bits = u128::from(low) | u128::from(high) << 64;
             let rank = rank(ty, bits);
             let sum = self.sums[site].get_or_insert_with(|| Sum {
                 count: 0,
