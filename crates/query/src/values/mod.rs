@@ -1,4 +1,31 @@
 //! Values of statements, execution by execution, and where they come from: the whole execution trace of a file.
+//!
+//! ```no_run
+//! use afterimage_ids::{FuncId, OpId};
+//! use afterimage_program::Program;
+//! use afterimage_query::paths::recorded_path;
+//! use afterimage_query::values::{Executions, Types, dependences, recorded_epochs, recorded_values};
+//! use afterimage_trace::TraceFile;
+//!
+//! let file = TraceFile::open("app.aft".as_ref())?;
+//! let module = file.module()?;
+//! let program = Program::parse(&module)?;
+//! let path = recorded_path(&file, &program)?.ok_or("the recording has no path yet")?;
+//! let epochs = recorded_epochs(&file, &path)?.ok_or("the recording has no values yet")?;
+//! let values = recorded_values(&program, &module, &path, &epochs)?;
+//!
+//! // The third execution of an operator: what it gave, and who made what it took.
+//! let (function, op) = (FuncId::from_u32(7), OpId::from_u32(12));
+//! let all = Executions::of(&values, &program, function, op)?;
+//! let types = Types::new(&program, &module);
+//! if let Some(third) = all.get(&values, 3)? {
+//!     println!("of {}: {:?}", all.count(), types.given(&values, &third, op)?);
+//!     for dependence in dependences(&values, &third)? {
+//!         println!("{}: {:?}", dependence.role, dependence.origin);
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod control;
 mod dependences;
