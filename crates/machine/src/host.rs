@@ -230,9 +230,11 @@ impl Machine<'_> {
     fn holds(&self, logged: &[RawValue]) -> bool {
         let mut pairs = logged.iter().zip(&self.values);
         logged.len() == self.values.len()
-            && pairs.all(|(&logged, &value)| match bits(logged) {
-                Some(bits) => bits == value,
-                None => value != (0, 0),
+            && pairs.all(|(&logged, &value)| match (logged, bits(logged)) {
+                (RawValue::V128(_), Some(bits)) => bits == value,
+                // Above what is no vector may be what a vector left.
+                (_, Some(bits)) => bits.0 == value.0,
+                (_, None) => value.0 != 0,
             })
     }
 }
