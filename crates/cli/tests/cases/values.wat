@@ -224,11 +224,32 @@
 ;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=3
 ;; = 125
 ;; $ afterimage build --lens full --window 4..6 run.aft
-;; ! afterimage: run.aft: the recording has its values already, so --window changes nothing; build them anew with --again
-;; = 125
 ;; $ afterimage build --lens full --window 2..9 run.aft
+;; ! afterimage: values of 28 executed statements in 12 bytes (0.4286 a statement)
 ;; $ afterimage values run.aft --at sum+0x9
+;; | @0x90 i32.add  in sum: executed 7 times
+;; |           #1  t=3              7
+;; |           #2  t=4              13
+;; |           #3  t=5              18
+;; |           #4  t=6              22
+;; |           #5  t=7              25
+;; |           #6  t=8              27
+;; |           #7  t=9              28
 ;; $ afterimage info run.aft
+;; | program   values.wat
+;; | recorded  WHEN
+;; | ending    trapped: integer division by zero
+;; |           in start at @0xf8
+;; | boundary  1 host call in 2 events
+;; | module    sha256 08d8c1d80fd765466aaa64a9bbdf3e4de9702d5f5f6c3a6076ee1a4515447037
+;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
+;; | lenses    paths, full
+;; | path      14 executed blocks in 1 segment: 57 bytes, 32.571 bits each; 8 bits recorded, 0.571 bits each
+;; | values    28 executed statements from t=2 to t=10 in 1 epoch: 12 bytes, 0.429 bytes each
+;; | values    12 executed statements from t=4 to t=6 in 1 epoch: 23 bytes, 1.917 bytes each
+;; | size      N
+;; |
+;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage build --lens full --exclude sum run.aft
 ;; ! afterimage: --exclude is for --lens paths; of values a window can be kept, with --window T1..T2
 ;; = 125
@@ -236,6 +257,6 @@
 ;; ! afterimage: run.aft: --window 400..600 begins after the run, whose last block is t=14
 ;; = 125
 ;; $ afterimage verify --no-execute run.aft
-;; | sound: N, 14 chunks in 10 sections, 2 events
+;; | sound: N, 17 chunks in 12 sections, 2 events
 ;; | whole path: 14 executed blocks, 8 paths in 1 segment, compared with the end
 ;; | not re-executed
