@@ -136,6 +136,8 @@ fn unknown_names_are_refused_with_the_nearest() {
     assert!(said.contains("expected an integer"), "{said}");
     let said = refused("values app.aft --at app.rs:16#9999 --var n");
     assert!(said.contains("there is no execution 9999"), "{said}");
+    let said = refused("values app.aft --at app.rs:16:9 --var n");
+    assert!(said.contains("names a column"), "{said}");
 }
 
 const OPTIMISED: &str = r#"__attribute__((export_name("mix"), noinline)) int mix(int n) {

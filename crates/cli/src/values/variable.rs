@@ -6,7 +6,7 @@ use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::grouped;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::Resolver;
-use afterimage_query::location::{Occurrence, Place};
+use afterimage_query::location::{Form, Occurrence, Place, form, split_occurrence};
 use afterimage_query::state::{
     Bodies, Evaluated, Occasions, Path, PathError, Variables, Watch, WatchError, follow_to,
 };
@@ -46,6 +46,19 @@ pub(super) fn answer<'a>(
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, names, source);
     let resolved = resolver.location(&arguments.at)?;
     let which = wanted(arguments, resolved.occurrence)?;
+    let at = match resolved.occurrence {
+        Some(_) => split_occurrence(&arguments.at)?.0,
+        None => &arguments.at,
+    };
+    if let (
+        Place::Line(..),
+        Form::Line {
+            column: Some(_), ..
+        },
+    ) = (&resolved.place, form(at))
+    {
+        bail!("{at} names a column, but arrivals are counted by line: leave the column out");
+    }
     known(traced, &variables, &path, names, &resolved.place)?;
     let epochs = traced.epochs(&arguments.report.file)?;
     let values = traced.values(&epochs)?;
@@ -53,7 +66,7 @@ pub(super) fn answer<'a>(
     let count = occasions.count();
     let mut report = Report {
         name,
-        at: &arguments.at,
+        at,
         happened,
         count,
         rows: Vec::new(),
@@ -65,7 +78,7 @@ pub(super) fn answer<'a>(
             super::Which::One(Occurrence::Kth(_) | Occurrence::Last)
         )
     {
-        let (first, last) = range(which, count, arguments.limit, &arguments.at, |time| {
+        let (first, last) = range(which, count, arguments.limit, at, |time| {
             Ok(occasions.by(time)?)
         })?;
         let mut wanted = Vec::new();
