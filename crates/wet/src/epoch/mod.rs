@@ -16,7 +16,7 @@ mod write;
 
 pub(crate) use blocks::Blocks;
 pub use contents::{Content, Part, Role, Told};
-pub(crate) use read::{ColumnView, Execution};
+pub(crate) use read::{ColumnView, CopyView, Execution};
 pub use read::{Epoch, EpochError};
 pub use write::Sizes;
 pub(crate) use write::Writer;

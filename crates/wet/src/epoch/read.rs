@@ -1,6 +1,6 @@
 //! Reading an epoch.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 
 use afterimage_ids::NodeId;
 use afterimage_streams::{BLOCK, StreamError};
@@ -301,8 +301,8 @@ struct OfPiece<'a> {
     /// How many executions have so many pieces.
     count: u64,
     executions: Executions<'a>,
-    /// How many of them there are before each block of the patterns; known when it is first asked for.
-    before: OnceCell<Vec<u64>>,
+    /// How many of them there are before each block of the patterns.
+    before: Before,
 }
 
 impl<'a> Labels<'a> {
@@ -323,7 +323,7 @@ impl<'a> Labels<'a> {
             pieces.push(OfPiece {
                 count,
                 executions: reader.executions(count)?,
-                before: OnceCell::new(),
+                before: Before::default(),
             });
         }
         Ok(Self {
@@ -387,22 +387,7 @@ impl<'a> Labels<'a> {
         blocks: &Blocks,
     ) -> Result<u64, EpochError> {
         let before = &self.pieces[piece].before;
-        let before = match before.get() {
-            Some(before) => before,
-            None => {
-                let mut counts = Vec::new();
-                let mut count = 0;
-                for block in 0..chosen.len().div_ceil(BLOCK as u64) {
-                    counts.push(count);
-                    count += self.longer(&chosen.block(block, blocks)?, piece)?;
-                }
-                before.get_or_init(|| counts)
-            }
-        };
-        let block = index / BLOCK as u64;
-        let values = chosen.block(block, blocks)?;
-        let within = self.longer(&values[..(index % BLOCK as u64) as usize], piece)?;
-        Ok(before[block as usize] + within)
+        before.up_to(index, chosen, blocks, |values| self.longer(values, piece))
     }
 
     /// How many of these patterns have more pieces than `piece`.
@@ -531,6 +516,41 @@ impl<'a> Cuts<'a> {
     }
 }
 
+/// Sums over a stream, known before each block as far as was asked for.
+#[derive(Debug, Default)]
+struct Before(RefCell<Vec<u64>>);
+
+impl Before {
+    /// The sum over the values before the one at `index`. Once O(values before), then a block.
+    fn up_to(
+        &self,
+        index: u64,
+        stream: &Coded<'_>,
+        blocks: &Blocks,
+        sum: impl Fn(&[u64]) -> Result<u64, EpochError>,
+    ) -> Result<u64, EpochError> {
+        let (wanted, within) = (index / BLOCK as u64, (index % BLOCK as u64) as usize);
+        let mut known = self.0.borrow_mut();
+        if known.is_empty() {
+            known.push(0);
+        }
+        while known.len() as u64 <= wanted {
+            let block = known.len() - 1;
+            let more = sum(&stream.block(block as u64, blocks)?)?;
+            let next = known[block].checked_add(more);
+            known.push(next.ok_or(damaged("too many of something"))?);
+        }
+        let values = stream.block(wanted, blocks)?;
+        let values = values.get(..within).ok_or(damaged("a stream"))?;
+        let more = sum(values)?;
+        let sum = known[wanted as usize].checked_add(more);
+        sum.ok_or(damaged("too many of something"))
+    }
+}
+
+/// Most runs that the copies of one write may have in an epoch.
+const MOST_RUNS: u64 = 1 << 28;
+
 /// What the executions of a copy from memory to memory copied.
 #[derive(Debug)]
 pub(crate) struct CopyView<'a> {
@@ -542,12 +562,17 @@ pub(crate) struct CopyView<'a> {
     places: Coded<'a>,
     executions: Coded<'a>,
     steps: Coded<'a>,
+    /// How many runs there are before each block of the copies.
+    before: Before,
 }
 
 impl<'a> CopyView<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, EpochError> {
         let count = reader.number()?;
         let runs = reader.number()?;
+        if runs > MOST_RUNS {
+            return Err(damaged("a copy of too many runs"));
+        }
         let at = reader.stream(count)?;
         let counts = reader.stream(count)?;
         let lengths = reader.stream(runs)?;
@@ -565,11 +590,12 @@ impl<'a> CopyView<'a> {
             places: reader.stream(runs)?,
             executions: reader.stream(runs)?,
             steps: reader.stream(runs)?,
+            before: Before::default(),
         })
     }
 
     /// Where the byte at this offset of an execution's copy comes from, and which execution of its node that was. `None` if
-    /// nothing was copied then or so far. O(copies before).
+    /// nothing was copied then or so far. O(runs of the copy); once O(copies before).
     ///
     /// # Errors
     /// If it is damaged.
@@ -585,10 +611,16 @@ impl<'a> CopyView<'a> {
         if self.at.get(index, blocks)? != Some(execution) {
             return Ok(None);
         }
-        let mut first = 0u64;
-        for copy in 0..index {
-            first = first.saturating_add(self.counts.get(copy, blocks)?.unwrap_or(0));
+        // The executions of the copies ascend.
+        if index > execution {
+            return Err(damaged("a copy that is executed twice"));
         }
+        let total = |counts: &[u64]| {
+            let mut counts = counts.iter();
+            let total = counts.try_fold(0u64, |sum, &count| sum.checked_add(count));
+            total.ok_or(damaged("a copy of too many runs"))
+        };
+        let first = self.before.up_to(index, &self.counts, blocks, total)?;
         let count = self.counts.get(index, blocks)?.unwrap_or(0);
         let mut start = 0u64;
         for run in first..first.saturating_add(count) {
@@ -598,7 +630,10 @@ impl<'a> CopyView<'a> {
             };
             let (length, elements) = (of_run(&self.lengths)?, of_run(&self.elements)?);
             let end = start.saturating_add(length.saturating_mul(elements));
-            if offset < end && length > 0 {
+            if end == start {
+                return Err(damaged("a run of nothing"));
+            }
+            if offset < end {
                 let element = (offset - start) / length;
                 let within = (offset - start) % length;
                 let place = usize::try_from(of_run(&self.places)?).ok();

@@ -11,6 +11,9 @@ use crate::def::Origin;
 /// Most bytes that a value has.
 const LONGEST: usize = 16;
 
+/// Most copies of copies that bytes are looked for through.
+const MOST_COPIES: u32 = 256;
+
 /// Bytes in memory that are looked for.
 #[derive(Clone, Copy)]
 struct Wanted {
@@ -20,6 +23,8 @@ struct Wanted {
     base: (Instance, u32),
     offset: u64,
     length: usize,
+    /// Through how many copies they were looked for.
+    copies: u32,
 }
 
 impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
@@ -61,6 +66,7 @@ where
                 base: (instance, inst.a),
                 offset: inst.immediate.wrapping_add(filled as u64),
                 length: part,
+                copies: 0,
             };
             complete &= self.bytes_of(wanted, reading.writer, bytes, known)?;
             filled += part;
@@ -175,6 +181,7 @@ where
                     base: (instance, inst.b),
                     offset: first,
                     length: 1,
+                    copies: wanted.copies + 1,
                 };
                 return self.copied_bytes(source, instance, position, bytes, known);
             }
@@ -203,8 +210,11 @@ where
         let compiled = self.compiled(instance.node)?;
         let write = compiled.model.ordinal(position);
         let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
-        let (_, epoch) = self.epoch(instance.time)?;
-        let copies = epoch.copies(instance.node, write)?;
+        // The builder keeps what would take more.
+        if source.copies > MOST_COPIES {
+            return Err(TraceError::Damaged("copies of too many copies"));
+        }
+        let copies = self.copies(instance, write)?;
         let copies = copies.ok_or(TraceError::Damaged("a copy of nothing"))?;
         let mut complete = true;
         for (i, byte) in (0..).zip(bytes) {
@@ -225,6 +235,9 @@ where
                     let writer = self.compiled(node)?;
                     let write = writer.model.writes.get(write as usize);
                     let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
+                    if (named.time, write.inst as usize) >= (instance.time, position) {
+                        return Err(TraceError::Damaged("a copy of what was written later"));
+                    }
                     Writer::Write {
                         instance: named,
                         inst: write.inst as usize,

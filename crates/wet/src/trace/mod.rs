@@ -21,7 +21,7 @@ pub use evaluate::Bits;
 pub use host::HostCalls;
 pub use source::{Reading, Source, Writer};
 
-use crate::epoch::{Blocks, ColumnView, Epoch, Execution};
+use crate::epoch::{Blocks, ColumnView, CopyView, Epoch, Execution};
 use crate::model::NodeModel;
 
 /// Where the epochs of a whole execution trace are.
@@ -98,6 +98,7 @@ pub struct WholeTrace<'a, S: Segments, E> {
     compiled: RefCell<HashMap<NodeId, Rc<Compiled>>>,
     counted: RefCell<HashMap<NodeId, Rc<Occurrences<'a, S>>>>,
     columns: RefCell<HashMap<Input, Option<Rc<ColumnView<'a>>>>>,
+    copies: RefCell<HashMap<Input, Option<Rc<CopyView<'a>>>>>,
     blocks: Blocks,
 }
 
@@ -131,6 +132,7 @@ where
             compiled: RefCell::default(),
             counted: RefCell::default(),
             columns: RefCell::default(),
+            copies: RefCell::default(),
             blocks: Blocks::default(),
         })
     }
@@ -260,6 +262,26 @@ where
         };
         let epoch = self.epochs.load(position).map_err(TraceError::Epoch)?;
         Ok((position, epoch))
+    }
+
+    /// What is told of a write of a node that copies, around block T.
+    fn copies(
+        &self,
+        instance: Instance,
+        write: usize,
+    ) -> Result<Option<Rc<CopyView<'a>>>, Failure<S, E>> {
+        let (position, epoch) = self.epoch(instance.time)?;
+        let key = (position, instance.node, write);
+        if let Some(known) = self.copies.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let found = epoch.copies(instance.node, write)?.map(Rc::new);
+        let mut copies = self.copies.borrow_mut();
+        if copies.len() >= MOST_COLUMNS {
+            copies.clear();
+        }
+        copies.insert(key, found.clone());
+        Ok(found)
     }
 
     /// What is told of an input of a node around block T.
