@@ -65,7 +65,7 @@ const RULES: &[Rule] = &[
     with_engine(
         RECORD,
         &[
-            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, NUMERIC, MACHINE,
+            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, NUMERIC, MACHINE, WET,
         ],
     ),
     pure(
