@@ -22,10 +22,10 @@ use costs::{Costs, Masks};
 pub(crate) use patterns::Pattern;
 use shadow::{Entry, Shadow};
 pub(crate) use sites::Numbers;
-#[cfg(test)]
-pub(crate) use {buffers::Run, sites::Site as SiteOf};
 use sites::{Def, HOST, MOST_EXECUTIONS, MOST_SITES, Site};
 use variables::Activations;
+#[cfg(test)]
+pub(crate) use {buffers::Run, sites::Site as SiteOf};
 
 /// How many steps back within its activation the definition of a variable is looked for.
 pub(crate) const NEAR: u64 = 64;
