@@ -490,3 +490,35 @@ fn steps_over_shared_bytes_hold() {
     compare(&sandbox, &mut compared);
     assert!(compared.runs == 1 && compared.references > 100);
 }
+
+/// A number is computed in a register that a vector was in before, and given to the host.
+const AFTER_VECTORS: &str = r#"(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 1)
+  (func (export "_start") (local $i i32) (local $v v128)
+    (local.set $i (i32.const 3))
+    (loop $again
+      (local.set $v (i64x2.splat (i64.const -1)))
+      (local.set $v (i64x2.add (local.get $v) (local.get $v)))
+      (local.set $v (i64x2.add (local.get $v) (local.get $v)))
+      (local.set $v (i64x2.add (local.get $v) (local.get $v)))
+      (local.set $v (i64x2.add (local.get $v) (local.get $v)))
+      (local.set $v (i64x2.add (local.get $v) (local.get $v)))
+      (local.set $v (i64x2.add (local.get $v) (local.get $v)))
+      (local.set $v (i64x2.add (local.get $v) (local.get $v)))
+      (v128.store (i32.const 16) (local.get $v))
+      (br_if $again (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+    (call $nothing)
+    (call $exit (i32.add (i32.add (i32.add (local.get $i) (i32.const 1)) (i32.const 1)) (i32.const 1))))
+  (func $nothing))"#;
+
+#[test]
+fn steps_after_vectors_hold() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.wasm", wat::parse_str(AFTER_VECTORS).unwrap());
+    sandbox.run("record -o run.aft a.wasm");
+    sandbox.ok("build --lens paths run.aft");
+    let mut compared = Compared::default();
+    compare(&sandbox, &mut compared);
+    assert_eq!(compared.runs, 1);
+}
