@@ -1,6 +1,7 @@
 //! Every guest's trace, built in several ways and compared with what was written down.
 
 use std::collections::HashMap;
+use std::slice::from_ref;
 
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_wet::{Run, WholeTrace};
@@ -40,10 +41,10 @@ pub fn agree(recording: &Recording) {
     };
     let whole = 1..=length.max(1);
     check(
-        &epochs(&[whole.clone()], Run::<InMemory>::EPOCH),
+        &epochs(from_ref(&whole), Run::<InMemory>::EPOCH),
         whole.clone(),
     );
-    let small = epochs(&[whole.clone()], 1 + nodes / 40);
+    let small = epochs(from_ref(&whole), 1 + nodes / 40);
     assert!(small.count() <= 4096);
     check(&small, whole.clone());
     if length < 4 || nodes > LONG {
@@ -52,7 +53,7 @@ pub fn agree(recording: &Recording) {
     let (a, b) = (length / 3, 2 * length / 3);
     let windows = [1..=a, a + 1..=b, b + 1..=length];
     for window in &windows {
-        check(&epochs(&[window.clone()], 1 + nodes / 20), window.clone());
+        check(&epochs(from_ref(window), 1 + nodes / 20), window.clone());
     }
     check(&epochs(&windows, 1 + nodes / 20), whole);
 }
