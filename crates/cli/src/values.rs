@@ -24,7 +24,7 @@ use crate::progress::Bar;
 /// A statement is an instruction that yields a value or has an effect. Shown are its result; of a store and of a write to a global what was
 /// written; of a branch what decided it; of a call what it returned. The recording's values are built first, if it has none.
 ///
-/// With --var it is the value of a variable, or of an expression such as p->next->key or a[3], each time that the line is arrived at, just before;
+/// With --var it is the value of a variable, or of an expression such as p->next->key or *p, each time that the line is arrived at, just before;
 /// with --at FUNCTION each time that it is called. What is in memory is known by following the run from its beginning.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function; #K or #last at its end is one execution
     #[arg(long, value_name = "PLACE")]
     at: String,
-    /// The value of this variable of the source, or expression: total, p->next->key, a[3], *p
+    /// The value of this variable of the source, or expression: total, p->next->key, *p
     #[arg(long, value_name = "NAME", conflicts_with_all = ["stats", "histogram"])]
     var: Option<String>,
     /// Which executions of each statement: A..B, last, or t=T for the first at block T or later [default: the first 10]
