@@ -95,7 +95,9 @@ impl<'a> Types<'a> {
                     let bits = match values.value(instance, register) {
                         Ok(bits) => bits,
                         // It was the last thing that the run tried.
-                        Err(ValuesError::Trapped | ValuesError::NotExecuted) => return Ok(Vec::new()),
+                        Err(ValuesError::Trapped | ValuesError::NotExecuted) => {
+                            return Ok(Vec::new());
+                        }
                         Err(error) => return Err(error),
                     };
                     let role = "";
