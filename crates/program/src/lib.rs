@@ -2,6 +2,7 @@
 //! single assignment form, names and a source map. Pure: no engine, no files.
 
 mod assemble;
+mod body;
 mod calls;
 mod cfg;
 mod cfg_builder;

@@ -3,12 +3,9 @@
 use std::collections::HashMap;
 
 use afterimage_ids::{BlockId, EdgeId, OpId, PrimaryMap};
-use wasmparser::{
-    BinaryReader, FuncToValidate, FuncValidatorAllocations, FunctionBody, Operator,
-    OperatorsReader, ValType,
-};
+use wasmparser::{Operator, OperatorsReader, ValType};
 
-use crate::error::SUPPORTED;
+use crate::body::{mismatch, validated};
 use crate::stack::{Carried, StackWalk};
 use crate::{BlockKind, Function, ParseError, Program};
 
@@ -39,23 +36,8 @@ impl Slots {
     /// # Errors
     /// If `bytes` is not that module.
     pub fn build(program: &Program, bytes: &[u8], function: &Function) -> Result<Self, ParseError> {
-        let mismatch = || ParseError::Malformed {
-            message: "this is not the code that the program was parsed from".to_string(),
-            offset: function.body.start,
-        };
-        let range = function.body.start.0 as usize..function.body.end.0 as usize;
-        let code = bytes.get(range).ok_or_else(mismatch)?;
-        let resources = program.resources.0.clone().ok_or_else(mismatch)?;
-        let to_validate = FuncToValidate {
-            resources,
-            index: function.id.as_u32(),
-            ty: function.ty.as_u32(),
-            features: SUPPORTED,
-        };
-        let mut validator = to_validate.into_validator(FuncValidatorAllocations::default());
-        let body = FunctionBody::new(BinaryReader::new(code, function.body.start.0 as usize));
-        let mut reader = body.get_binary_reader();
-        validator.read_locals(&mut reader)?;
+        let mismatch = || mismatch(function);
+        let (mut validator, reader) = validated(program, bytes, function)?;
         let locals: Option<_> = (0..validator.len_locals())
             .map(|local| validator.get_local_type(local))
             .collect();

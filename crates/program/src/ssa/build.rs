@@ -8,13 +8,11 @@
 use std::collections::HashMap;
 
 use afterimage_ids::{BlockId, EdgeId, OpId, PrimaryMap, StmtId, ValueId};
-use wasmparser::{
-    BinaryReader, FuncToValidate, FuncValidatorAllocations, FunctionBody, OperatorsReader, ValType,
-};
+use wasmparser::{OperatorsReader, ValType};
 
 use super::walk::Walk;
 use super::{Ssa, Statement, Value, ValueDef};
-use crate::error::SUPPORTED;
+use crate::body::{mismatch, validated};
 use crate::stack::Carried;
 use crate::{Cfg, Function, ParseError, Program};
 
@@ -47,23 +45,8 @@ impl Ssa {
     /// # Errors
     /// If `bytes` is not that module.
     pub fn build(program: &Program, bytes: &[u8], function: &Function) -> Result<Self, ParseError> {
-        let mismatch = || ParseError::Malformed {
-            message: "this is not the code that the program was parsed from".to_string(),
-            offset: function.body.start,
-        };
-        let range = function.body.start.0 as usize..function.body.end.0 as usize;
-        let code = bytes.get(range).ok_or_else(mismatch)?;
-        let resources = program.resources.0.clone().ok_or_else(mismatch)?;
-        let to_validate = FuncToValidate {
-            resources,
-            index: function.id.as_u32(),
-            ty: function.ty.as_u32(),
-            features: SUPPORTED,
-        };
-        let mut validator = to_validate.into_validator(FuncValidatorAllocations::default());
-        let body = FunctionBody::new(BinaryReader::new(code, function.body.start.0 as usize));
-        let mut reader = body.get_binary_reader();
-        validator.read_locals(&mut reader)?;
+        let mismatch = || mismatch(function);
+        let (validator, reader) = validated(program, bytes, function)?;
         let mut reader = OperatorsReader::new(reader);
 
         let mut walk = Walk::new(program, function, validator);
