@@ -1,6 +1,7 @@
 //! Whole execution traces in trace files.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 
 use afterimage_trace::{
     Kind, SectionReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
@@ -8,7 +9,7 @@ use afterimage_trace::{
 
 use crate::epoch::{Epoch, EpochError};
 use crate::index::Index;
-use crate::trace::{Epochs, HostCalls};
+use crate::trace::{Epochs, HostCalls, Lent, Span};
 
 /// Most bytes of an epoch in one chunk.
 const PART: usize = 15 << 20;
@@ -91,6 +92,8 @@ pub struct FileEpochs {
     /// How many blocks were executed before each epoch, window by window.
     before: Vec<u64>,
     loaded: Vec<OnceCell<Epoch>>,
+    /// The one that was lent last.
+    passing: RefCell<Option<(usize, Rc<Epoch>)>>,
     host: OnceCell<HostCalls>,
 }
 
@@ -117,6 +120,7 @@ impl FileEpochs {
             windows: Vec::new(),
             before: Vec::new(),
             loaded: Vec::new(),
+            passing: RefCell::default(),
             host: OnceCell::new(),
         };
         let mut sections = Vec::new();
@@ -200,6 +204,17 @@ impl FileEpochs {
         next > last
     }
 
+    /// The window of an epoch, and its position.
+    fn window_of(&self, position: usize) -> Option<(usize, &Window)> {
+        let mut windows = self.windows.iter().enumerate().rev();
+        windows.find(|(_, window)| window.first <= position)
+    }
+
+    fn read(&self, position: usize) -> Result<Epoch, EpochFileError> {
+        let (at, window) = self.window_of(position).ok_or(EpochFileError::Index)?;
+        Ok(Epoch::open(self.bytes(at, position - window.first)?)?)
+    }
+
     /// The coded form of an epoch of a window, by their positions.
     ///
     /// # Errors
@@ -258,16 +273,55 @@ impl Epochs for FileEpochs {
         })
     }
 
+    fn span(&self, time: u64) -> Option<Span> {
+        let position = self.find(time)?;
+        let (at, window) = self.window_of(position)?;
+        let next = window.index.epochs.get(position - window.first + 1);
+        let end = next.map_or(window.index.length, |&(before, _)| before);
+        // What was traced later goes before.
+        let later = self.windows[..at].iter().filter_map(|later| {
+            let &(before, _) = later.index.epochs.first()?;
+            (before >= time).then_some(before)
+        });
+        let last = later.chain([end]).min()?;
+        Some(Span {
+            position,
+            last,
+            ends: last == end,
+        })
+    }
+
+    fn next_known(&self, time: u64) -> Option<u64> {
+        let firsts = self.windows.iter().filter_map(|window| {
+            let &(before, _) = window.index.epochs.first()?;
+            let first = before.saturating_add(1).max(time);
+            (first <= window.index.length).then_some(first)
+        });
+        firsts.min()
+    }
+
     fn load(&self, position: usize) -> Result<&Epoch, EpochFileError> {
         let cell = self.loaded.get(position).ok_or(EpochFileError::Index)?;
         if let Some(epoch) = cell.get() {
             return Ok(epoch);
         }
-        let mut windows = self.windows.iter().enumerate().rev();
-        let window = windows.find(|(_, window)| window.first <= position);
-        let (at, window) = window.ok_or(EpochFileError::Index)?;
-        let epoch = Epoch::open(self.bytes(at, position - window.first)?)?;
+        let epoch = self.read(position)?;
         Ok(cell.get_or_init(|| epoch))
+    }
+
+    fn lend(&self, position: usize) -> Result<Lent<'_>, EpochFileError> {
+        if let Some(epoch) = self.loaded.get(position).and_then(OnceCell::get) {
+            return Ok(Lent::Kept(epoch));
+        }
+        let mut passing = self.passing.borrow_mut();
+        if let Some((known, epoch)) = &*passing
+            && *known == position
+        {
+            return Ok(Lent::Passing(Rc::clone(epoch)));
+        }
+        let epoch = Rc::new(self.read(position)?);
+        *passing = Some((position, Rc::clone(&epoch)));
+        Ok(Lent::Passing(epoch))
     }
 
     fn host(&self) -> Result<&HostCalls, EpochFileError> {

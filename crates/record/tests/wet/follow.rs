@@ -9,6 +9,7 @@ use afterimage_wpp::InMemory;
 
 use crate::compare::compare;
 use crate::epochs::{InEpochs, Stored};
+use crate::forward;
 use crate::harness::Recording;
 use crate::naive::Naive;
 
@@ -37,7 +38,11 @@ pub fn agree(recording: &Recording) {
             &stored.directory.continuations,
             epochs,
         );
-        compare(&trace.expect("a trace"), &naive, &window);
+        let trace = trace.expect("a trace");
+        compare(&trace, &naive, &window);
+        if nodes <= MANY {
+            forward::compare(&trace, &naive, &window);
+        }
     };
     let whole = 1..=length.max(1);
     check(

@@ -33,5 +33,6 @@ mod random;
 mod compare;
 mod epochs;
 mod follow;
+mod forward;
 mod naive;
 mod shapes;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use afterimage_streams::{BLOCK, Stream, StreamError};
+use afterimage_streams::{BLOCK, Cursor, Stream, StreamError};
 use rustc_hash::FxBuildHasher;
 
 /// Most blocks that are kept.
@@ -33,6 +33,11 @@ impl<'a> Coded<'a> {
             // The bytes stay where they are as long as the stream exists.
             place: bytes.as_ptr().addr(),
         })
+    }
+
+    /// A cursor before the first value, whose blocks are not kept.
+    pub(super) fn cursor(&self) -> Cursor<'_> {
+        self.stream.cursor()
     }
 
     pub(super) fn len(&self) -> u64 {

@@ -8,6 +8,7 @@
 
 mod blocks;
 mod contents;
+mod mentions;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,8 @@ mod write;
 
 pub(crate) use blocks::Blocks;
 pub use contents::{Content, Part, Role, Told};
-pub(crate) use read::{ColumnView, CopyView, Execution};
+pub(crate) use mentions::{Mentions, Place, Target};
+pub(crate) use read::{Candidate, ColumnView, CopyView, Execution, Sought};
 pub use read::{Epoch, EpochError};
 pub use write::Sizes;
 pub(crate) use write::Writer;

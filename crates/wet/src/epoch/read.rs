@@ -1,5 +1,7 @@
 //! Reading an epoch.
 
+mod search;
+
 use std::cell::RefCell;
 
 use afterimage_ids::NodeId;
@@ -9,6 +11,8 @@ use super::blocks::{Blocks, Coded};
 use super::wire::{take, take_bytes, take_u32};
 use super::{AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
 use crate::def::{Origin, Piece};
+
+pub(crate) use search::{Candidate, Sought};
 
 /// Why an epoch cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +25,7 @@ pub enum EpochError {
     Stream(#[from] StreamError),
 }
 
-fn damaged(what: &'static str) -> EpochError {
+pub(super) fn damaged(what: &'static str) -> EpochError {
     EpochError::Damaged(what)
 }
 
@@ -594,17 +598,12 @@ impl<'a> CopyView<'a> {
         })
     }
 
-    /// Where the byte at this offset of an execution's copy comes from, and which execution of its node that was. `None` if
-    /// nothing was copied then or so far. O(runs of the copy); once O(copies before).
-    ///
-    /// # Errors
-    /// If it is damaged.
-    pub(crate) fn at(
+    /// Which runs are those of an execution's copy: the first, and how many. `None` if it copied nothing.
+    pub(super) fn runs_at(
         &self,
         execution: u64,
-        offset: u64,
         blocks: &Blocks,
-    ) -> Result<Option<(Origin, u64)>, EpochError> {
+    ) -> Result<Option<(u64, u64)>, EpochError> {
         let Some(index) = self.at.after(execution, blocks)?.checked_sub(1) else {
             return Ok(None);
         };
@@ -622,6 +621,23 @@ impl<'a> CopyView<'a> {
         };
         let first = self.before.up_to(index, &self.counts, blocks, total)?;
         let count = self.counts.get(index, blocks)?.unwrap_or(0);
+        Ok(Some((first, count)))
+    }
+
+    /// Where the byte at this offset of an execution's copy comes from, and which execution of its node that was. `None` if
+    /// nothing was copied then or so far. O(runs of the copy); once O(copies before).
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub(crate) fn at(
+        &self,
+        execution: u64,
+        offset: u64,
+        blocks: &Blocks,
+    ) -> Result<Option<(Origin, u64)>, EpochError> {
+        let Some((first, count)) = self.runs_at(execution, blocks)? else {
+            return Ok(None);
+        };
         let mut start = 0u64;
         for run in first..first.saturating_add(count) {
             let of_run = |stream: &Coded<'_>| -> Result<u64, EpochError> {

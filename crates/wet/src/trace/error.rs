@@ -32,6 +32,9 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// The run ended inside the node, before this instruction.
     #[error("the run ended before this was executed")]
     NotExecuted,
+    /// A copy from memory to memory has too many parts to tell.
+    #[error("what was copied comes from more than 16,777,216 writes")]
+    TooManyParts,
     /// Nothing is stored of this time.
     #[error("values were kept from t={first} to t={last} only, and this needs one of t={time}")]
     Outside {

@@ -170,22 +170,30 @@ where
         found.ok_or(TraceError::Damaged("a value that was not kept"))
     }
 
+    /// How many of an execution's instructions were executed, if the run ended inside of it.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn stopped(&self, instance: Instance) -> Result<Option<u64>, Failure<S, E>> {
+        let node = self.path.nodes().get(instance.node);
+        let length = node.map_or(0, |node| node.length());
+        // Only the last execution of the run may have been left inside.
+        if instance.time.saturating_add(length) <= self.path.length() {
+            return Ok(None);
+        }
+        let compiled = self.compiled(instance.node)?;
+        let stopped = self.kept(instance, compiled.model.of_event(Event::Stopped))?;
+        Ok(stopped.map(|(executed, _)| executed))
+    }
+
     /// Refuses an instruction that was not executed because the run ended before it.
     pub(super) fn executed(
         &self,
         instance: Instance,
         position: usize,
     ) -> Result<(), Failure<S, E>> {
-        let node = self.path.nodes().get(instance.node);
-        let length = node.map_or(0, |node| node.length());
-        // Only the last execution of the run may have been left inside.
-        if instance.time.saturating_add(length) <= self.path.length() {
-            return Ok(());
-        }
-        let compiled = self.compiled(instance.node)?;
-        let stopped = self.kept(instance, compiled.model.of_event(Event::Stopped))?;
-        match stopped {
-            Some((executed, _)) if position as u64 >= executed => Err(TraceError::NotExecuted),
+        match self.stopped(instance)? {
+            Some(executed) if position as u64 >= executed => Err(TraceError::NotExecuted),
             _ => Ok(()),
         }
     }

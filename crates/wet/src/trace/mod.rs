@@ -1,8 +1,10 @@
 //! Asking a whole execution trace.
 
 mod caught;
+mod copied;
 mod error;
 mod evaluate;
+mod forward;
 mod host;
 mod memory;
 mod source;
@@ -18,10 +20,11 @@ use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
 pub use error::TraceError;
 pub use evaluate::Bits;
+pub use forward::{Definition, Held, Holders, HoldersMark, ReadBy, Readers};
 pub use host::HostCalls;
 pub use source::{Reading, Source, Writer};
 
-use crate::epoch::{Blocks, ColumnView, CopyView, Epoch, Execution};
+use crate::epoch::{Blocks, ColumnView, CopyView, Epoch, Execution, Mentions};
 use crate::model::NodeModel;
 
 /// Where the epochs of a whole execution trace are.
@@ -41,17 +44,73 @@ pub trait Epochs {
         (after > 0 && time <= self.end()).then(|| after - 1)
     }
 
+    /// The one that tells of nodes that begin with block T, and how far it does from there on; `None` if none does.
+    fn span(&self, time: u64) -> Option<Span> {
+        let position = self.find(time)?;
+        let next = self.before().get(position + 1).copied();
+        Some(Span {
+            position,
+            last: next.unwrap_or(self.end()),
+            ends: next.is_none(),
+        })
+    }
+
+    /// The first block from T on of which one tells.
+    fn next_known(&self, time: u64) -> Option<u64> {
+        let first = self.before().first()?.checked_add(1)?.max(time);
+        (first <= self.end()).then_some(first)
+    }
+
     /// One, by its position. It stays where it is.
     ///
     /// # Errors
     /// If it is damaged or cannot be read.
     fn load(&self, position: usize) -> Result<&Epoch, Self::Error>;
 
+    /// One, by its position, for as long as it is looked at.
+    ///
+    /// # Errors
+    /// If it is damaged or cannot be read.
+    fn lend(&self, position: usize) -> Result<Lent<'_>, Self::Error> {
+        self.load(position).map(Lent::Kept)
+    }
+
     /// What the host wrote.
     ///
     /// # Errors
     /// If the log is damaged or cannot be read.
     fn host(&self) -> Result<&HostCalls, Self::Error>;
+}
+
+/// What an epoch tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its position.
+    pub position: usize,
+    /// It is the one to ask for nodes that begin until here.
+    pub last: u64,
+    /// It tells of no node that begins later: known, not only so by chance.
+    pub ends: bool,
+}
+
+/// An epoch that is looked at.
+#[derive(Debug)]
+pub enum Lent<'e> {
+    /// It stays in memory.
+    Kept(&'e Epoch),
+    /// It does not.
+    Passing(Rc<Epoch>),
+}
+
+impl std::ops::Deref for Lent<'_> {
+    type Target = Epoch;
+
+    fn deref(&self) -> &Epoch {
+        match self {
+            Self::Kept(epoch) => epoch,
+            Self::Passing(epoch) => epoch,
+        }
+    }
 }
 
 /// An execution of a node.
@@ -99,6 +158,7 @@ pub struct WholeTrace<'a, S: Segments, E> {
     counted: RefCell<HashMap<NodeId, Rc<Occurrences<'a, S>>>>,
     columns: RefCell<HashMap<Input, Option<Rc<ColumnView<'a>>>>>,
     copies: RefCell<HashMap<Input, Option<Rc<CopyView<'a>>>>>,
+    mentions: RefCell<HashMap<usize, Rc<Mentions>>>,
     blocks: Blocks,
 }
 
@@ -133,6 +193,7 @@ where
             counted: RefCell::default(),
             columns: RefCell::default(),
             copies: RefCell::default(),
+            mentions: RefCell::default(),
             blocks: Blocks::default(),
         })
     }

@@ -238,7 +238,7 @@ where
     }
 
     /// The variables that get the results of a node's call.
-    fn given(&self, code: &NodeCode) -> std::ops::Range<u32> {
+    pub(super) fn given(&self, code: &NodeCode) -> std::ops::Range<u32> {
         match code.end {
             NodeEnd::Call {
                 callee, results, ..
@@ -248,7 +248,7 @@ where
     }
 
     /// How many values a function returns.
-    fn results(&self, function: FuncId) -> Result<u32, Failure<S, E>> {
+    pub(super) fn results(&self, function: FuncId) -> Result<u32, Failure<S, E>> {
         let body = self.body(function)?;
         Ok(self.program.types[body.function.ty].results.len() as u32)
     }
@@ -358,7 +358,7 @@ where
     }
 
     /// Whether an execution ends with a call of the guest's, in place of its activation.
-    fn replaced(&self, last: Instance) -> Result<bool, Failure<S, E>> {
+    pub(super) fn replaced(&self, last: Instance) -> Result<bool, Failure<S, E>> {
         let compiled = self.compiled(last.node)?;
         Ok(match compiled.code.end {
             NodeEnd::TailCall { callee, .. } => match callee {

@@ -1,0 +1,313 @@
+//! Which executions a write is named by: labels and copies, searched for one definition.
+
+use std::ops::Range;
+
+use afterimage_streams::{Cursor, StreamError};
+
+use super::{CopyView, EpochError, Labels, damaged};
+use crate::def::{Origin, Piece};
+use crate::epoch::Blocks;
+use crate::epoch::mentions::Target;
+
+/// A label that may be the one looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    /// The execution of the reading node.
+    pub execution: u64,
+    /// Which of the pieces that it reads.
+    pub piece: usize,
+    /// How many bytes that is; 0 for all.
+    pub length: u64,
+    /// By how many executions of the writing node, if the labels tell that, it was before.
+    pub age: u64,
+}
+
+/// What is looked for in a stream of executions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sought {
+    /// By which write.
+    pub target: Target,
+    /// Which execution of its node, or which call of the host.
+    pub number: u64,
+    /// The reading node is the writing one, so that its own execution is what ages are counted from.
+    pub itself: bool,
+    /// Otherwise the ages that are possible.
+    pub ages: (u64, u64),
+}
+
+impl Sought {
+    /// Whether a number of a stream is what is looked for, as far as that can be told by the stream.
+    fn fits(&self, ages: bool, execution: u64, value: u64) -> bool {
+        // Calls of the host are always told by their numbers.
+        if !ages || self.target == Target::Host {
+            return value == self.number;
+        }
+        match self.itself {
+            true => execution.checked_sub(value) == Some(self.number),
+            false => (self.ages.0..=self.ages.1).contains(&value),
+        }
+    }
+
+    /// Whether what fits is what is looked for.
+    pub(crate) fn certain(&self, ages: bool) -> bool {
+        !ages || self.itself || self.target == Target::Host || self.ages.0 == self.ages.1
+    }
+}
+
+impl Labels<'_> {
+    /// The executions of the node that have a label.
+    pub(crate) fn executions(&self) -> Range<u64> {
+        self.first..self.first.saturating_add(self.count)
+    }
+
+    /// Whether pieces at this position are told by ages.
+    pub(crate) fn ages(&self, piece: usize) -> bool {
+        self.pieces
+            .get(piece)
+            .is_some_and(|piece| piece.executions.ages)
+    }
+
+    /// The labels of these executions that may be what is looked for, in order. O(labels), a block at a time.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub(crate) fn candidates(
+        &self,
+        executions: Range<u64>,
+        sought: &Sought,
+        found: &mut Vec<Candidate>,
+    ) -> Result<(), EpochError> {
+        let own = self.executions();
+        let start = executions.start.max(own.start);
+        let end = executions.end.min(own.end);
+        if start >= end {
+            return Ok(());
+        }
+        let mut streams = Vec::with_capacity(self.pieces.len());
+        for piece in &self.pieces {
+            streams.push(piece.executions.stream.cursor());
+        }
+        let mut chosen = self.chosen.as_ref().map(|chosen| chosen.cursor());
+        let from = start - self.first;
+        self.go(from, chosen.as_mut(), &mut streams)?;
+        // Which pieces of which pattern come from there, and how many bytes they are.
+        let named = |piece: &Piece| {
+            let named = sought.target.names(piece.origin);
+            named.then_some(u64::from(piece.length))
+        };
+        let patterns = self.patterns.iter();
+        let patterns = patterns.map(|pattern| Vec::from_iter(pattern.iter().map(named)));
+        let patterns = Vec::from_iter(patterns);
+        let ages = Vec::from_iter((0..streams.len()).map(|piece| self.ages(piece)));
+        for execution in start..end {
+            let pattern = match &mut chosen {
+                None => 0,
+                Some(chosen) => number(chosen.next()?)? as usize,
+            };
+            let pieces = patterns.get(pattern);
+            let pieces = pieces.ok_or(damaged("a pattern that is not there"))?;
+            for (piece, named) in pieces.iter().enumerate() {
+                let value = number(streams[piece].next()?)?;
+                if let Some(length) = *named
+                    && sought.fits(ages[piece], execution, value)
+                {
+                    found.push(Candidate {
+                        execution,
+                        piece,
+                        length,
+                        age: value,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes to the label at a position. Once O(labels before), if labels differ in how many pieces they have.
+    fn go(
+        &self,
+        from: u64,
+        chosen: Option<&mut Cursor<'_>>,
+        streams: &mut [Cursor<'_>],
+    ) -> Result<(), EpochError> {
+        let mut before = vec![from; streams.len()];
+        if let Some(chosen) = chosen {
+            if self.pieces.iter().any(|piece| piece.count != self.count) {
+                before.fill(0);
+                for _ in 0..from {
+                    let pattern = self.patterns.get(number(chosen.next()?)? as usize);
+                    let pattern = pattern.ok_or(damaged("a pattern that is not there"))?;
+                    for before in before.iter_mut().take(pattern.len()) {
+                        *before += 1;
+                    }
+                }
+            } else {
+                chosen.seek(from)?;
+            }
+        }
+        for (stream, before) in streams.iter_mut().zip(before) {
+            stream.seek(before)?;
+        }
+        Ok(())
+    }
+}
+
+impl CopyView<'_> {
+    /// The executions that copied what is looked for: which one, and how many bytes, for each element that it copied of it. O(runs of
+    /// the copies).
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub(crate) fn copied(
+        &self,
+        executions: Range<u64>,
+        target: Target,
+        wanted: u64,
+        found: &mut Vec<(u64, u64)>,
+    ) -> Result<(), EpochError> {
+        let named = Vec::from_iter(self.origins.iter().map(|&origin| target.names(origin)));
+        let (mut at, mut counts) = (self.at.cursor(), self.counts.cursor());
+        let mut runs = Runs::new(self);
+        while let Some(execution) = at.next()? {
+            let count = number(counts.next()?)?;
+            if !executions.contains(&execution) {
+                runs.pass(count)?;
+                continue;
+            }
+            for _ in 0..count {
+                let run = runs.next()?;
+                let place = usize::try_from(run.place).ok();
+                let named = place.and_then(|place| named.get(place));
+                if !*named.ok_or(damaged("an origin that is not there"))? {
+                    continue;
+                }
+                let distance = wanted.wrapping_sub(run.execution);
+                let element = match run.step {
+                    0 => (distance == 0).then_some(0),
+                    step if step > u64::MAX / 2 => {
+                        quotient(distance.wrapping_neg(), step.wrapping_neg())
+                    }
+                    step => quotient(distance, step),
+                };
+                if element.is_some_and(|element| element < run.elements) {
+                    let bytes = match run.step {
+                        0 => run.bytes(),
+                        _ => run.length,
+                    };
+                    found.push((execution, bytes));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The runs that an execution copied, with their origins; none if it copied nothing. O(runs); once O(copies before).
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub(crate) fn runs_of(
+        &self,
+        execution: u64,
+        blocks: &Blocks,
+    ) -> Result<Vec<(CopiedRun, Origin)>, EpochError> {
+        let mut found = Vec::new();
+        let Some((first, count)) = self.runs_at(execution, blocks)? else {
+            return Ok(found);
+        };
+        let mut runs = Runs::new(self);
+        runs.pass(first)?;
+        for _ in 0..count {
+            let run = runs.next()?;
+            let place = usize::try_from(run.place).ok();
+            let origin = place.and_then(|place| self.origins.get(place));
+            found.push((run, *origin.ok_or(damaged("an origin that is not there"))?));
+        }
+        Ok(found)
+    }
+}
+
+/// How often one number goes into another one, if it does so without a rest.
+fn quotient(of: u64, by: u64) -> Option<u64> {
+    (of % by == 0).then(|| of / by)
+}
+
+/// A run of a copy: elements of the same length, written by executions in equal steps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CopiedRun {
+    /// The bytes of an element.
+    pub length: u64,
+    /// How many elements.
+    pub elements: u64,
+    /// Where they come from, by its position among the origins.
+    pub place: u64,
+    /// The execution of the first one, or the call of the host.
+    pub execution: u64,
+    /// By how many executions each one is later than the one before.
+    pub step: u64,
+}
+
+impl CopiedRun {
+    /// All of its bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.length.saturating_mul(self.elements)
+    }
+}
+
+/// The runs of copies, in order.
+pub(crate) struct Runs<'v> {
+    lengths: Cursor<'v>,
+    elements: Cursor<'v>,
+    places: Cursor<'v>,
+    executions: Cursor<'v>,
+    steps: Cursor<'v>,
+}
+
+impl<'v> Runs<'v> {
+    pub(crate) fn new(view: &'v CopyView<'_>) -> Self {
+        Self {
+            lengths: view.lengths.cursor(),
+            elements: view.elements.cursor(),
+            places: view.places.cursor(),
+            executions: view.executions.cursor(),
+            steps: view.steps.cursor(),
+        }
+    }
+
+    fn all(&mut self) -> [&mut Cursor<'v>; 5] {
+        [
+            &mut self.lengths,
+            &mut self.elements,
+            &mut self.places,
+            &mut self.executions,
+            &mut self.steps,
+        ]
+    }
+
+    /// Passes over some.
+    pub(crate) fn pass(&mut self, count: u64) -> Result<(), StreamError> {
+        for stream in self.all() {
+            stream.seek(stream.position().saturating_add(count))?;
+        }
+        Ok(())
+    }
+
+    /// The next one.
+    pub(crate) fn next(&mut self) -> Result<CopiedRun, EpochError> {
+        let mut values = [0; 5];
+        for (value, stream) in values.iter_mut().zip(self.all()) {
+            *value = number(stream.next()?)?;
+        }
+        let [length, elements, place, execution, step] = values;
+        Ok(CopiedRun {
+            length,
+            elements,
+            place,
+            execution,
+            step,
+        })
+    }
+}
+
+fn number(value: Option<u64>) -> Result<u64, EpochError> {
+    value.ok_or(damaged("a number that is not there"))
+}

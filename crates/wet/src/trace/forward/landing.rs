@@ -1,0 +1,333 @@
+//! Where a value goes when an execution ends: into callees, back to callers, to handlers.
+
+use std::rc::Rc;
+
+use afterimage_machine::NodeEnd;
+use afterimage_program::EdgeKind;
+use afterimage_wpp::{Activation, Segments, Visit};
+
+use super::held::{Frame, Holders};
+use crate::trace::caught::throws;
+use crate::trace::{Compiled, Epochs, Failure, Instance, TraceError};
+
+/// Which of the values that a call gives are the one that is followed.
+#[derive(Clone, Debug)]
+enum Given {
+    /// These, by their positions, ascending.
+    These(Vec<u32>),
+    /// All: what is followed is what the call gives.
+    All,
+}
+
+impl Given {
+    fn is_none(&self) -> bool {
+        matches!(self, Self::These(these) if these.is_empty())
+    }
+}
+
+const MISSING: &str = "a call without an end";
+
+impl<'a, S: Segments, E: Epochs> Holders<'_, 'a, S, E>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// Begins with what an execution got when it ended: results of its call, or what was caught.
+    pub(super) fn after(&mut self, instance: Instance) -> Result<(), Failure<S, E>> {
+        let Some(frame) = self.frames.last() else {
+            return Ok(());
+        };
+        let (depth, last) = (frame.depth, Rc::clone(&frame.last));
+        self.cursor.next().map_err(TraceError::Path)?;
+        match last.code.end {
+            NodeEnd::Call { .. } => {
+                self.skip(depth)?;
+                self.settle(Given::All, Some(depth))
+            }
+            NodeEnd::TailCall { .. } if !self.trace.replaced(instance)? => {
+                self.frames.pop();
+                self.give_to_caller(depth, Given::All)
+            }
+            NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. } => {
+                self.settle(Given::These(Vec::new()), Some(depth))
+            }
+            _ => {
+                self.frames.clear();
+                Ok(())
+            }
+        }
+    }
+
+    /// Leaves an execution; of the values that it passes on with its end, these are the one that is followed.
+    pub(super) fn leave(
+        &mut self,
+        visit: Visit,
+        compiled: &Compiled,
+        passed: Vec<u32>,
+    ) -> Result<(), Failure<S, E>> {
+        let next = self.cursor.next().map_err(TraceError::Path)?;
+        let (Some(frame), Some(_)) = (self.frames.last_mut(), next) else {
+            // The run is over.
+            self.frames.clear();
+            return Ok(());
+        };
+        let depth = frame.depth;
+        let code = &compiled.code;
+        match &code.end {
+            NodeEnd::Next => {
+                self.forget_slots();
+                Ok(())
+            }
+            NodeEnd::Call { .. } if self.cursor.depth() == depth + 1 && !passed.is_empty() => {
+                self.enter(depth + 1, passed)
+            }
+            // Nothing of the activation matters any more.
+            NodeEnd::Call { .. } if frame.held.is_empty() => Ok(()),
+            NodeEnd::Call { .. } => {
+                self.skip(depth)?;
+                self.settle(Given::These(Vec::new()), None)
+            }
+            NodeEnd::TailCall { .. } => {
+                let instance = self.trace.numbered(visit.node, visit.start)?;
+                let replaced = self.trace.replaced(instance)?;
+                self.frames.pop();
+                match replaced {
+                    true => self.enter(depth, passed),
+                    false => self.give_to_caller(depth, Given::These(Vec::new())),
+                }
+            }
+            NodeEnd::Return(_) => {
+                self.frames.pop();
+                self.give_to_caller(depth, Given::These(passed))
+            }
+            NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. } => {
+                self.settle(Given::These(Vec::new()), None)
+            }
+            NodeEnd::Trap => {
+                self.frames.clear();
+                Ok(())
+            }
+        }
+    }
+
+    /// The callee's activation begins, and these of its arguments are the value.
+    fn enter(&mut self, depth: usize, arguments: Vec<u32>) -> Result<(), Failure<S, E>> {
+        let Some(visit) = self.cursor.visit() else {
+            self.frames.clear();
+            return Ok(());
+        };
+        let first = self.trace.compiled(visit.node)?;
+        // Callers are found again when something is returned to them: at the bottom only those are kept that hold something themselves.
+        if self.frames.len() == 1 && self.frames[0].held.is_empty() {
+            self.frames.clear();
+        }
+        self.frames.push(Frame::new(depth, arguments, first));
+        Ok(())
+    }
+
+    /// Goes over callees.
+    pub(super) fn skip(&mut self, depth: usize) -> Result<(), Failure<S, E>> {
+        while self.cursor.depth() > depth {
+            self.cursor.skip_activation().map_err(TraceError::Path)?;
+        }
+        Ok(())
+    }
+
+    /// What the innermost activation called has ended, by an exception or without, or it has thrown one itself, and the cursor is at what
+    /// follows. `given` is what it got, `of` the activation that gets what is followed if it catches an exception.
+    fn settle(&mut self, given: Given, of: Option<usize>) -> Result<(), Failure<S, E>> {
+        let trace = self.trace;
+        let Some(landed) = self.cursor.visit() else {
+            self.frames.clear();
+            return Ok(());
+        };
+        let mut before = self.cursor.clone();
+        let thrower = before.previous().map_err(TraceError::Path)?;
+        let thrower = thrower.ok_or(TraceError::Damaged(MISSING))?;
+        if !throws(&trace.compiled(thrower.node)?.code) {
+            return self.give(given);
+        }
+        let caught = trace.catch(trace.numbered(thrower.node, thrower.start)?)?;
+        let Some(caught) = caught else {
+            self.frames.clear();
+            return Ok(());
+        };
+        let handler = before.depth().checked_sub(caught.unwound);
+        let handler = handler.ok_or(TraceError::Damaged("activations that are not open"))?;
+        while self.frames.last().is_some_and(|top| top.depth > handler) {
+            self.frames.pop();
+        }
+        let Some(top) = self.frames.last_mut() else {
+            return Ok(());
+        };
+        if top.depth < handler {
+            // A callee caught it, and gave something after all.
+            return self.give(given);
+        }
+        let own = of == Some(handler);
+        if self.cursor.depth() == handler && self.handles(handler, landed)? {
+            let Some(top) = self.frames.last_mut() else {
+                return Ok(());
+            };
+            let variables = top.last.code.variables;
+            let held = match own {
+                true => (0..variables).filter(|&v| caught.gets(v)).collect(),
+                false => {
+                    let held = top.held.iter().copied();
+                    held.filter(|&v| !caught.gets(v)).collect()
+                }
+            };
+            top.hold(held);
+            return Ok(());
+        }
+        // Its own label was the handler.
+        self.frames.pop();
+        let given = match own {
+            true => Given::All,
+            false => Given::These(Vec::new()),
+        };
+        self.give_to_caller(handler, given)
+    }
+
+    /// Whether what follows an exception is a handler of the activation that caught it. The depth is right.
+    fn handles(&self, depth: usize, landed: Visit) -> Result<bool, Failure<S, E>> {
+        let compiled = self.trace.compiled(landed.node)?;
+        let body = self.trace.body(compiled.code.function)?;
+        let cfg = &body.function.cfg;
+        let mut arrivals = cfg.graph.in_edges(compiled.code.first).iter();
+        let catches = arrivals.any(|&edge| matches!(cfg.edges[edge].kind, EdgeKind::Catch(_)));
+        if !catches || depth > 1 {
+            return Ok(catches);
+        }
+        // The host may have begun another activation.
+        let stack = self.cursor.stack().map_err(TraceError::Path)?;
+        Ok(stack.last().is_some_and(|last| last.entered < landed.start))
+    }
+
+    /// What the innermost activation called has ended, whatever it did: it gave nothing of what is followed.
+    pub(super) fn settle_without(&mut self) -> Result<(), Failure<S, E>> {
+        self.settle(Given::These(Vec::new()), None)
+    }
+
+    /// The activation at a depth, which is no longer among the frames, gave this to the one that called it.
+    fn give_to_caller(&mut self, depth: usize, given: Given) -> Result<(), Failure<S, E>> {
+        let mut stack = None;
+        if !self.caller(depth, &given, &mut stack)? {
+            return Ok(());
+        }
+        self.give_on(given, stack)
+    }
+
+    /// Makes sure that the frame of the caller is there, if it matters. Whether it is.
+    fn caller(
+        &mut self,
+        depth: usize,
+        given: &Given,
+        stack: &mut Option<Vec<Activation>>,
+    ) -> Result<bool, Failure<S, E>> {
+        if !self.frames.is_empty() {
+            return Ok(true);
+        }
+        let (Some(landed), false) = (self.cursor.visit(), given.is_none() || depth <= 1) else {
+            return Ok(false);
+        };
+        let depth = depth - 1;
+        let mut cursor = self.cursor.clone();
+        // It goes on, or has ended as well.
+        let mut call = None;
+        if cursor.depth() == depth {
+            let before = cursor.previous_in_activation();
+            call = before.map_err(TraceError::Path)?;
+        }
+        if call.is_none() {
+            let missing = TraceError::Damaged(MISSING);
+            let mut visit = cursor.seek(landed.start - 1).map_err(TraceError::Path)?;
+            if stack.is_none() {
+                *stack = Some(cursor.stack().map_err(TraceError::Path)?);
+            }
+            let known = stack.as_ref().and_then(|stack| stack.get(depth));
+            if let Some(callee) = known {
+                visit = cursor.seek(callee.entered.saturating_sub(1)).map_err(TraceError::Path)?;
+            }
+            // Activations that were replaced by others.
+            while cursor.depth() > depth {
+                let stack = cursor.stack().map_err(TraceError::Path)?;
+                let entered = stack.get(depth).map_or(0, |callee| callee.entered);
+                visit = cursor.seek(entered.saturating_sub(1)).map_err(TraceError::Path)?;
+            }
+            call = Some(visit.ok_or(missing)?);
+        }
+        let call = call.ok_or(TraceError::Damaged(MISSING))?;
+        let compiled = self.trace.compiled(call.node)?;
+        self.frames.push(Frame::new(depth, Vec::new(), compiled));
+        Ok(true)
+    }
+
+    /// The call of the innermost activation gave this.
+    fn give(&mut self, given: Given) -> Result<(), Failure<S, E>> {
+        self.give_on(given, None)
+    }
+
+    fn give_on(
+        &mut self,
+        mut given: Given,
+        mut stack: Option<Vec<Activation>>,
+    ) -> Result<(), Failure<S, E>> {
+        while let Some(top) = self.frames.last_mut() {
+            let code = &top.last.code;
+            let NodeEnd::Call { .. } = code.end else {
+                return Err(TraceError::Damaged(MISSING));
+            };
+            let range = self.trace.given(code);
+            let mut held = Vec::from_iter(top.held.iter().copied().filter(|v| !range.contains(v)));
+            match given {
+                Given::All => held.extend(range.clone()),
+                Given::These(these) => {
+                    let these = these.iter().filter_map(|&i| range.start.checked_add(i));
+                    held.extend(these.filter(|v| range.contains(v)));
+                }
+            }
+            held.sort_unstable();
+            if code.next.is_some() {
+                if self.cursor.depth() != top.depth {
+                    return Err(TraceError::Damaged(MISSING));
+                }
+                top.hold(held);
+                self.forget_slots();
+                return Ok(());
+            }
+            // It returned what the call gave.
+            let results = self.trace.results(code.function)?;
+            let mut returned = Vec::new();
+            for index in 0..results {
+                let variable = (range.end + index).saturating_sub(results);
+                if held.binary_search(&variable).is_ok() {
+                    returned.push(index);
+                }
+            }
+            let depth = top.depth;
+            self.frames.pop();
+            given = Given::These(returned);
+            if !self.caller(depth, &given, &mut stack)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Slots of the operand stack that are not in use any more hold nothing.
+    fn forget_slots(&mut self) {
+        let trace = self.trace;
+        if let Some(top) = self.frames.last_mut()
+            && let Some(next) = top.last.code.next
+            && let Ok(body) = trace.body(top.last.code.function)
+            && let Some(used) = body.slots.at_start.get(next)
+        {
+            let used = body.slots.of_slot(used.len() as u32);
+            if top.held.last().is_some_and(|&last| last >= used) {
+                let held = top.held.iter().copied().filter(|&v| v < used);
+                let held = held.collect();
+                top.hold(held);
+            }
+        }
+    }
+}
