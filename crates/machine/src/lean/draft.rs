@@ -1,0 +1,371 @@
+//! From instructions to operations, several of them to one where only the last one's result is wanted.
+
+use afterimage_numeric::Scalar;
+use wasmparser::ValType;
+
+use super::op::{self, Access, Action, Check};
+use crate::code::{NodeCode, NodeEnd, Operand};
+use crate::inst::{Code, Expected, Inst, Register};
+
+/// An operation whose registers are those of the node's code.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draft {
+    pub action: Action,
+    /// The position of the instruction.
+    pub inst: usize,
+    /// Registers, or what the action says.
+    pub operands: [Register; 3],
+    pub number: u32,
+}
+
+impl Draft {
+    fn new(inst: usize, action: Action, operands: [Register; 3], number: u32) -> Self {
+        Self {
+            action,
+            inst,
+            operands,
+            number,
+        }
+    }
+
+    /// The registers that it reads, if it is not the instruction itself.
+    pub(super) fn reads(&self) -> impl Iterator<Item = Register> + use<> {
+        let pairs = self.operands.into_iter().zip(self.action.reads());
+        pairs.filter_map(|(register, read)| read.then_some(register))
+    }
+}
+
+/// The operations of a node, in order.
+pub(super) struct Drafts<'a> {
+    code: &'a NodeCode,
+    /// Memory number 0 is there, and its addresses have 32 bits.
+    narrow: bool,
+    /// Results that only one instruction reads may be left out.
+    fused: bool,
+    /// By register, how often it is read.
+    uses: Vec<u32>,
+    /// The instructions that are parts of others' operations.
+    part: Vec<bool>,
+}
+
+/// An address with what is added to it.
+struct Address {
+    action: Action,
+    operands: [Register; 3],
+    number: u32,
+}
+
+impl<'a> Drafts<'a> {
+    /// O(instructions).
+    pub(super) fn of(code: &'a NodeCode, narrow: bool, fused: bool) -> Vec<Draft> {
+        let mut drafts = Self {
+            code,
+            narrow,
+            fused,
+            uses: uses(code),
+            part: vec![false; code.insts.len()],
+        };
+        let mut made = Vec::with_capacity(code.insts.len());
+        // Those that read a result come before the one that gives it.
+        for (position, inst) in code.insts.iter().enumerate().rev() {
+            if !drafts.part[position] {
+                made.extend(drafts.draft(position, inst));
+            }
+        }
+        made.reverse();
+        made
+    }
+
+    fn draft(&mut self, position: usize, inst: &Inst) -> Option<Draft> {
+        let rare = Draft::new(position, Action::Rare, [0; 3], 0);
+        let Inst { a, b, c, .. } = *inst;
+        let memory = (inst.memory == 0 && self.narrow)
+            .then(|| u32::try_from(inst.immediate).ok())
+            .flatten();
+        let number = inst.immediate as u32;
+        Some(match inst.code {
+            Code::Scalar(scalar) => self.scalar(position, scalar, a, b),
+            Code::Branch(expected) => return self.branch(position, expected, a, number),
+            Code::Select => Draft::new(position, Action::Select, [a, b, c], 0),
+            Code::Load(load) => match (op::load(load), memory) {
+                (Some(access), Some(offset)) => {
+                    let address = self.address(&access, a, offset);
+                    Draft::new(position, address.action, address.operands, address.number)
+                }
+                _ => rare,
+            },
+            Code::Store(bytes) => match (op::store(bytes), memory) {
+                (Some(access), Some(offset)) => {
+                    let address = self.address(&access, a, offset);
+                    let [first, second, _] = address.operands;
+                    let operands = [first, second, b];
+                    Draft::new(position, address.action, operands, address.number)
+                }
+                _ => rare,
+            },
+            Code::GlobalGet if !self.code.wide => {
+                Draft::new(position, Action::GlobalGet, [0; 3], number)
+            }
+            Code::GlobalSet if !self.code.wide => {
+                Draft::new(position, Action::GlobalSet, [a, 0, 0], number)
+            }
+            _ => rare,
+        })
+    }
+
+    fn scalar(&mut self, position: usize, scalar: Scalar, a: Register, b: Register) -> Draft {
+        let (action, with_constant) = op::scalar(scalar);
+        if action == Action::Scalar {
+            let number = Scalar::ALL.iter().position(|&other| other == scalar);
+            let number = number.unwrap_or(usize::MAX) as u32;
+            return Draft::new(position, action, [a, b, 0], number);
+        }
+        if scalar.arity() == 1 {
+            return Draft::new(position, action, [a, a, 0], 0);
+        }
+        if scalar == Scalar::I32Add {
+            for (base, multiple) in [(a, b), (b, a)] {
+                if let Some((of, factor)) = self.multiple(multiple) {
+                    return Draft::new(position, Action::ScaleAdd, [base, of, 0], factor);
+                }
+            }
+        }
+        if let Some(with_constant) = with_constant {
+            if let Some(number) = self.number(scalar, b) {
+                return Draft::new(position, with_constant, [a, 0, 0], number);
+            }
+            if commutes(scalar)
+                && let Some(number) = self.number(scalar, a)
+            {
+                return Draft::new(position, with_constant, [b, 0, 0], number);
+            }
+        }
+        Draft::new(position, action, [a, b, 0], 0)
+    }
+
+    /// A branch, and what it depends on.
+    fn branch(
+        &mut self,
+        position: usize,
+        expected: Expected,
+        a: Register,
+        list: u32,
+    ) -> Option<Draft> {
+        let mut holds = match expected {
+            Expected::Any => return None,
+            Expected::OneOf => return Some(self.one_of(position, a, list)),
+            Expected::True => true,
+            Expected::False => false,
+        };
+        let mut a = a;
+        // Not to be 0 is to be equal to 0.
+        while let Some((Scalar::I32Eqz, inst)) = self.single(a) {
+            self.part[inst] = true;
+            a = self.code.insts[inst].a;
+            holds = !holds;
+        }
+        if let Some((scalar, inst)) = self.single(a) {
+            let Inst { a, b, .. } = self.code.insts[inst];
+            if scalar == Scalar::I64Eqz {
+                self.part[inst] = true;
+                let action = match holds {
+                    true => Action::IfI64EqConst,
+                    false => Action::IfI64NeConst,
+                };
+                return Some(Draft::new(position, action, [a, 0, 0], 0));
+            }
+            if let Some(check) = op::check(scalar) {
+                let check = match holds {
+                    true => Some(check),
+                    false => op::check(check.not),
+                };
+                if let Some(check) = check {
+                    self.part[inst] = true;
+                    return Some(self.check(position, &check, scalar, a, b));
+                }
+            }
+        }
+        let action = match holds {
+            true => Action::IfI32NeConst,
+            false => Action::IfI32EqConst,
+        };
+        Some(Draft::new(position, action, [a, 0, 0], 0))
+    }
+
+    fn check(
+        &self,
+        position: usize,
+        check: &Check,
+        scalar: Scalar,
+        a: Register,
+        b: Register,
+    ) -> Draft {
+        if let Some(number) = self.number(scalar, b) {
+            return Draft::new(position, check.with_constant, [a, 0, 0], number);
+        }
+        if let Some(number) = self.number(scalar, a)
+            && let Some(turned) = op::check(check.turned)
+        {
+            return Draft::new(position, turned.with_constant, [b, 0, 0], number);
+        }
+        Draft::new(position, check.action, [a, b, 0], 0)
+    }
+
+    /// A branch by a table of labels.
+    fn one_of(&mut self, position: usize, a: Register, list: u32) -> Draft {
+        let known = self.code.lists.get(list as usize);
+        let only = known.map(|list| (&*list.indices, list.from));
+        match only {
+            Some((&[index], None)) => {
+                // So is a sum with a constant.
+                if let Some((Scalar::I32Add, inst)) = self.single(a) {
+                    let Inst { a, b, .. } = self.code.insts[inst];
+                    if let Some(number) = self.number(Scalar::I32Add, b) {
+                        self.part[inst] = true;
+                        let index = index.wrapping_sub(number);
+                        return Draft::new(position, Action::IfI32EqConst, [a, 0, 0], index);
+                    }
+                }
+                Draft::new(position, Action::IfI32EqConst, [a, 0, 0], index)
+            }
+            Some((&[], Some(from))) => {
+                Draft::new(position, Action::IfI32GeUConst, [a, 0, 0], from)
+            }
+            _ => Draft::new(position, Action::OneOf, [a, 0, 0], list),
+        }
+    }
+
+    fn address(&mut self, access: &Access, a: Register, offset: u32) -> Address {
+        let plain = Address {
+            action: access.plain,
+            operands: [a, 0, 0],
+            number: offset,
+        };
+        let Some((Scalar::I32Add, inst)) = self.single(a) else {
+            return plain;
+        };
+        let Inst { a, b, .. } = self.code.insts[inst];
+        let short = u16::try_from(offset).ok().map(u32::from);
+        for (base, other) in [(a, b), (b, a)] {
+            if let Some(number) = self.number(Scalar::I32Add, other) {
+                let Some(short) = short else {
+                    return plain;
+                };
+                self.part[inst] = true;
+                return Address {
+                    action: access.plus,
+                    operands: [base, short, 0],
+                    number,
+                };
+            }
+        }
+        self.part[inst] = true;
+        if let (Some(scaled), Some(short)) = (access.scaled, short) {
+            for (base, multiple) in [(a, b), (b, a)] {
+                if let Some((of, factor)) = self.multiple(multiple) {
+                    return Address {
+                        action: scaled,
+                        operands: [base, of, short],
+                        number: factor,
+                    };
+                }
+            }
+        }
+        Address {
+            action: access.sum,
+            operands: [a, b, 0],
+            number: offset,
+        }
+    }
+
+    /// Of what a result that is read once is a multiple.
+    fn multiple(&mut self, register: Register) -> Option<(Register, u32)> {
+        let (scalar, inst) = self.single(register)?;
+        let Inst { a, b, .. } = self.code.insts[inst];
+        let factor = match scalar {
+            Scalar::I32Mul => self.number(scalar, b)?,
+            Scalar::I32Shl => 1u32.wrapping_shl(self.number(scalar, b)?),
+            _ => return None,
+        };
+        self.part[inst] = true;
+        Some((a, factor))
+    }
+
+    /// The instruction that gives what a register holds, if that is read once only and it cannot trap.
+    fn single(&self, register: Register) -> Option<(Scalar, usize)> {
+        if !self.fused || self.uses[register as usize] != 1 {
+            return None;
+        }
+        let Operand::Result(inst) = self.code.source(register) else {
+            return None;
+        };
+        match self.code.insts[inst].code {
+            Code::Scalar(scalar) if !scalar.can_trap() => Some((scalar, inst)),
+            _ => None,
+        }
+    }
+
+    /// The constant in a register, if it is 32 bits long, or as the second operand of this operator may be taken for one.
+    fn number(&self, scalar: Scalar, register: Register) -> Option<u32> {
+        let Operand::Constant(bits) = self.code.source(register) else {
+            return None;
+        };
+        let number = bits as u32;
+        // What is above of shorter ones is ignored.
+        let fits = scalar.types().0.last() == Some(&ValType::I32)
+            || i64::from(number as i32) as u64 == bits;
+        fits.then_some(number)
+    }
+}
+
+/// How often each register is read.
+fn uses(code: &NodeCode) -> Vec<u32> {
+    let mut uses = vec![0; code.registers().max(1)];
+    let mut read = |register: Register| uses[register as usize] += 1;
+    for inst in &code.insts {
+        let operands = [inst.a, inst.b, inst.c];
+        operands[..inst.code.operands()]
+            .iter()
+            .for_each(|&r| read(r));
+    }
+    code.outputs.iter().for_each(|&(_, r)| read(r));
+    end_operands(&code.end).for_each(read);
+    uses
+}
+
+/// What a node's end reads.
+pub(super) fn end_operands(end: &NodeEnd) -> impl Iterator<Item = Register> + '_ {
+    let (values, one): (&[Register], Option<Register>) = match end {
+        NodeEnd::Next | NodeEnd::Trap => (&[], None),
+        NodeEnd::Call {
+            index, arguments, ..
+        }
+        | NodeEnd::TailCall {
+            index, arguments, ..
+        } => (arguments, *index),
+        NodeEnd::Return(values) | NodeEnd::Throw { values, .. } => (values, None),
+        NodeEnd::Rethrow { exception, .. } => (&[], Some(*exception)),
+    };
+    values.iter().copied().chain(one)
+}
+
+/// Whether an operator's operands can be exchanged.
+fn commutes(scalar: Scalar) -> bool {
+    matches!(
+        scalar,
+        Scalar::I32Eq
+            | Scalar::I32Ne
+            | Scalar::I32Add
+            | Scalar::I32Mul
+            | Scalar::I32And
+            | Scalar::I32Or
+            | Scalar::I32Xor
+            | Scalar::I64Eq
+            | Scalar::I64Ne
+            | Scalar::I64Add
+            | Scalar::I64Mul
+            | Scalar::I64And
+            | Scalar::I64Or
+            | Scalar::I64Xor
+    )
+}

@@ -1,0 +1,201 @@
+//! Nodes as they are executed: each instruction, or several of them, as an operation of 16 bytes.
+//!
+//! An observer that looks at registers needs every instruction's result; others do not. So there are two forms. The *full* one has an
+//! operation per instruction. In the *lean* one, an instruction whose result only one other reads can be a part of that one's operation, results
+//! that become variables are computed in place, and constants are parts of operations. Both are made from a node's [`NodeCode`] when they are needed first.
+
+mod draft;
+mod lower;
+mod op;
+mod run;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
+use afterimage_program::Callee;
+
+use self::op::Action;
+pub(crate) use self::op::Op;
+pub(crate) use self::run::{Outside, Window, run};
+use crate::code::{NodeCode, NodeEnd};
+use crate::inst::Register;
+
+/// How many registers operations can name.
+pub(crate) const WINDOW: usize = 1 << 16;
+
+/// The operations of the nodes that were executed.
+#[derive(Debug, Default)]
+pub(crate) struct Operations {
+    ops: Vec<Op>,
+    /// What the ends of nodes read.
+    operands: Vec<Register>,
+    lean: Vec<Form<Lean>>,
+    full: Vec<Form<Span>>,
+}
+
+/// A form of a node.
+#[derive(Clone, Copy, Debug)]
+enum Form<T> {
+    NotMade,
+    /// It needs too many registers, or is not made for nodes like this one.
+    None,
+    Made(T),
+}
+
+/// So many of some things, from here on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    start: u32,
+    end: u32,
+}
+
+/// A node in lean form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lean {
+    pub function: FuncId,
+    pub first: BlockId,
+    pub ops: Span,
+    /// The registers that its end reads.
+    pub operands: Span,
+    pub end: End,
+}
+
+/// How a node in lean form ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// The activation goes on with another node.
+    Next(BlockId),
+    /// A call, of which the results go to the variables from `results` on. Then the activation goes on with another node, or returns these.
+    Call {
+        callee: Callee,
+        results: u32,
+        next: Option<BlockId>,
+    },
+    Return,
+}
+
+impl Operations {
+    /// A node in lean form, if it is made already.
+    #[inline]
+    pub(crate) fn lean(&self, node: NodeId) -> Option<Lean> {
+        match self.lean.get(node.index()) {
+            Some(Form::Made(lean)) => Some(*lean),
+            _ => None,
+        }
+    }
+
+    /// A node in full form, if it is made already.
+    #[inline]
+    pub(crate) fn full(&self, node: NodeId) -> Option<Span> {
+        match self.full.get(node.index()) {
+            Some(Form::Made(span)) => Some(*span),
+            _ => None,
+        }
+    }
+
+    /// Makes the lean form of a node, of which this is the code, if it has one. `narrow` says that memory number 0 is there and has addresses of
+    /// 32 bits. O(instructions), but once only.
+    #[cold]
+    pub(crate) fn make_lean(
+        &mut self,
+        node: NodeId,
+        code: &NodeCode,
+        narrow: bool,
+    ) -> Option<Lean> {
+        if self.lean.len() <= node.index() {
+            self.lean.resize(node.index() + 1, Form::NotMade);
+        }
+        if let Form::NotMade = self.lean[node.index()] {
+            let made = self.lower(code, narrow);
+            self.lean[node.index()] = made.map_or(Form::None, Form::Made);
+        }
+        self.lean(node)
+    }
+
+    /// Makes the full form, as [`make_lean`](Self::make_lean).
+    #[cold]
+    pub(crate) fn make_full(
+        &mut self,
+        node: NodeId,
+        code: &NodeCode,
+        narrow: bool,
+    ) -> Option<Span> {
+        if self.full.len() <= node.index() {
+            self.full.resize(node.index() + 1, Form::NotMade);
+        }
+        if let Form::NotMade = self.full[node.index()] {
+            let ops = lower::full(code, narrow);
+            let made = ops.and_then(|ops| keep(&mut self.ops, &ops));
+            self.full[node.index()] = made.map_or(Form::None, Form::Made);
+        }
+        self.full(node)
+    }
+
+    /// Forgets what a node was made to.
+    pub(crate) fn forget(&mut self, node: NodeId) {
+        if let Some(lean) = self.lean.get_mut(node.index()) {
+            *lean = Form::NotMade;
+        }
+        if let Some(full) = self.full.get_mut(node.index()) {
+            *full = Form::NotMade;
+        }
+    }
+
+    fn lower(&mut self, code: &NodeCode, narrow: bool) -> Option<Lean> {
+        let end = match (&code.end, code.next) {
+            _ if code.wide => return None,
+            (NodeEnd::Next, Some(next)) => End::Next(next),
+            (
+                NodeEnd::Call {
+                    callee, results, ..
+                },
+                next,
+            ) => End::Call {
+                callee: *callee,
+                results: *results,
+                next,
+            },
+            (NodeEnd::Return(_), _) => End::Return,
+            _ => return None,
+        };
+        let (ops, operands) = lower::lean(code, narrow)?;
+        Some(Lean {
+            function: code.function,
+            first: code.first,
+            ops: keep(&mut self.ops, &ops)?,
+            operands: keep(&mut self.operands, &operands)?,
+            end,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn ops(&self, span: Span) -> &[Op] {
+        &self.ops[span.start as usize..span.end as usize]
+    }
+
+    /// The registers that a node's end reads: values, and then the index of a call through a table.
+    #[inline]
+    pub(crate) fn operands(&self, span: Span) -> &[Register] {
+        &self.operands[span.start as usize..span.end as usize]
+    }
+}
+
+/// Appends to a list. `None` if it would become too long.
+fn keep<T: Copy>(list: &mut Vec<T>, more: &[T]) -> Option<Span> {
+    let span = Span {
+        start: u32::try_from(list.len()).ok()?,
+        end: u32::try_from(list.len() + more.len()).ok()?,
+    };
+    list.extend_from_slice(more);
+    Some(span)
+}
+
+impl Op {
+    /// It is the instruction itself.
+    pub(crate) fn is_rare(&self) -> bool {
+        self.action == Action::Rare
+    }
+
+    /// The position of its instruction.
+    pub(crate) fn position(&self) -> usize {
+        usize::from(self.inst)
+    }
+}

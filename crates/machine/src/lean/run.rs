@@ -1,0 +1,191 @@
+//! Executing operations.
+
+use afterimage_numeric::Scalar;
+
+use super::WINDOW;
+use super::op::{Action, Op, operations};
+use crate::Trap;
+use crate::code::TableIndices;
+use crate::image::GlobalBits;
+use crate::inst::Load;
+use crate::observe::{Observer, Range};
+
+/// The registers that operations can name.
+pub(crate) type Window = [u64; WINDOW];
+
+/// What operations work on besides registers.
+pub(crate) struct Outside<'a> {
+    /// Memory number 0.
+    pub memory: &'a mut [u8],
+    pub globals: &'a mut [GlobalBits],
+    pub lists: &'a [TableIndices],
+    /// Why it stopped, if that was a trap.
+    pub trap: &'a mut Option<Trap>,
+}
+
+/// 2³² + 2³² + 8 is no overflow of what memory is addressed by.
+const _: () = assert!(usize::BITS >= 64);
+
+#[inline(always)]
+fn range(address: usize, length: usize) -> Range {
+    Range {
+        memory: 0,
+        address: address as u64,
+        length: length as u64,
+    }
+}
+
+macro_rules! execution {
+    (
+        binary { $($two:ident $with:ident,)* }
+        unary { $($one:ident,)* }
+        plain { $($plain:ident,)* }
+        check { $($check:ident $if:ident $if_const:ident $not:ident $turned:ident,)* }
+        load { $($load:ident $load_sum:ident $load_plus:ident $load_scaled:ident $raw:ident $sign:literal,)* }
+        store { $($store:ident $store_sum:ident $store_plus:ident $stored:ident,)* }
+    ) => {
+        /// Executes operations. The answer is how many are left with the one that it stopped at: that is rare, or its instruction traps,
+        /// or it is a branch that goes another way.
+        pub(crate) fn run<O: Observer>(
+            ops: &[Op],
+            registers: &mut Window,
+            outside: Outside<'_>,
+            observer: &mut O,
+        ) -> usize {
+            let Outside { memory, globals, lists, trap } = outside;
+            let mut rest = ops.iter();
+            while let Some(op) = rest.next() {
+                macro_rules! read {
+                    ($register:expr) => { registers[usize::from($register)] };
+                }
+                macro_rules! give {
+                    ($value:expr) => {{
+                        let value = $value;
+                        registers[usize::from(op.to)] = value;
+                    }};
+                }
+                macro_rules! stop {
+                    ($trap:expr) => {{
+                        *trap = Some($trap);
+                        return rest.len() + 1;
+                    }};
+                }
+                macro_rules! compute {
+                    ($operator:expr, $first:expr, $second:expr) => {
+                        match $operator.eval($first, $second) {
+                            Ok(value) => value,
+                            Err(reason) => stop!(reason.into()),
+                        }
+                    };
+                }
+                macro_rules! check {
+                    ($holds:expr) => {
+                        if !$holds {
+                            return rest.len() + 1;
+                        }
+                    };
+                }
+                macro_rules! load {
+                    ($type:ident, $extended:literal, $at:expr) => {{
+                        const BYTES: usize = size_of::<$type>();
+                        const LOAD: Load = Load { bytes: BYTES as u8, sign: $extended };
+                        let address: usize = $at;
+                        let bytes = memory.get(address..address.wrapping_add(BYTES));
+                        let Some(bytes) = bytes.and_then(|bytes| bytes.first_chunk::<BYTES>()) else {
+                            stop!(Trap::Memory);
+                        };
+                        let value = LOAD.extend(<$type>::from_le_bytes(*bytes) as u64);
+                        registers[usize::from(op.to)] = value;
+                        let inst = usize::from(op.inst);
+                        observer.read(inst, range(address, BYTES));
+                        observer.loaded(inst, (value, 0));
+                    }};
+                }
+                macro_rules! store {
+                    ($type:ident, $at:expr) => {{
+                        const BYTES: usize = size_of::<$type>();
+                        let address: usize = $at;
+                        let bytes = memory.get_mut(address..address.wrapping_add(BYTES));
+                        let Some(bytes) = bytes.and_then(|bytes| bytes.first_chunk_mut::<BYTES>()) else {
+                            stop!(Trap::Memory);
+                        };
+                        *bytes = (read!(op.c) as $type).to_le_bytes();
+                        observer.write(usize::from(op.inst), range(address, BYTES));
+                    }};
+                }
+                // Addresses of 32 bits: sums with the offset are of more.
+                macro_rules! address {
+                    ($base:expr, $offset:expr) => { $base as u32 as usize + $offset as usize };
+                }
+                let constant = i64::from(op.number as i32) as u64;
+                match op.action {
+                    $(Action::$two => give!(compute!(Scalar::$two, read!(op.a), read!(op.b))),)*
+                    $(Action::$with => give!(compute!(Scalar::$two, read!(op.a), constant)),)*
+                    $(Action::$one => give!(compute!(Scalar::$one, read!(op.a), 0)),)*
+                    $(Action::$plain => give!(compute!(Scalar::$plain, read!(op.a), read!(op.b))),)*
+                    $(Action::$if => check!(compute!(Scalar::$check, read!(op.a), read!(op.b)) != 0),)*
+                    $(Action::$if_const => check!(compute!(Scalar::$check, read!(op.a), constant) != 0),)*
+                    $(Action::$load => load!($raw, $sign, address!(read!(op.a), op.number)),)*
+                    $(Action::$load_sum => {
+                        let base = read!(op.a).wrapping_add(read!(op.b));
+                        load!($raw, $sign, address!(base, op.number));
+                    })*
+                    $(Action::$load_plus => {
+                        let base = (read!(op.a) as u32).wrapping_add(op.number);
+                        load!($raw, $sign, address!(base, op.b));
+                    })*
+                    $(Action::$load_scaled => {
+                        let multiple = (read!(op.b) as u32).wrapping_mul(op.number);
+                        let base = (read!(op.a) as u32).wrapping_add(multiple);
+                        load!($raw, $sign, address!(base, op.c));
+                    })*
+                    $(Action::$store => store!($stored, address!(read!(op.a), op.number)),)*
+                    $(Action::$store_sum => {
+                        let base = read!(op.a).wrapping_add(read!(op.b));
+                        store!($stored, address!(base, op.number));
+                    })*
+                    $(Action::$store_plus => {
+                        let base = (read!(op.a) as u32).wrapping_add(op.number);
+                        store!($stored, address!(base, op.b));
+                    })*
+                    Action::ScaleAdd => {
+                        let multiple = (read!(op.b) as u32).wrapping_mul(op.number);
+                        give!(u64::from((read!(op.a) as u32).wrapping_add(multiple)));
+                    }
+                    Action::Select => {
+                        let from = if read!(op.c) as u32 == 0 { op.b } else { op.a };
+                        give!(read!(from));
+                    }
+                    Action::Const => give!(op.bits()),
+                    Action::Move => give!(read!(op.a)),
+                    Action::GlobalGet => {
+                        let (bits, _) = globals[op.number as usize];
+                        give!(bits);
+                        observer.read_global(usize::from(op.inst), op.number);
+                    }
+                    Action::GlobalSet => {
+                        globals[op.number as usize] = (read!(op.a), 0);
+                        observer.write_global(usize::from(op.inst), op.number);
+                    }
+                    Action::Scalar => match any(op.number, read!(op.a), read!(op.b)) {
+                        Ok(value) => give!(value),
+                        Err(reason) => stop!(reason),
+                    },
+                    Action::OneOf => check!(lists[op.number as usize].has(read!(op.a) as u32)),
+                    Action::Rare => return rest.len() + 1,
+                }
+            }
+            0
+        }
+    };
+}
+operations!(execution);
+
+/// What the scalar operator with this number computes.
+#[inline(never)]
+fn any(number: u32, a: u64, b: u64) -> Result<u64, Trap> {
+    match Scalar::ALL.get(number as usize) {
+        Some(scalar) => Ok(scalar.eval(a, b)?),
+        None => Ok(0),
+    }
+}

@@ -1,0 +1,226 @@
+//! Executing a node by its operations.
+
+use afterimage_ids::NodeId;
+use afterimage_program::Callee;
+
+use crate::MachineError;
+use crate::code::NodeCode;
+use crate::execute::{Registers, Stop, one};
+use crate::host::Source;
+use crate::image::State;
+use crate::lean::{End, Lean, Op, Outside, WINDOW, Window, run};
+use crate::machine::{Machine, Waiting};
+use crate::observe::Observer;
+
+/// Where and why a node is left before its end: how many instructions were executed. In a box, because what is small is returned in a register.
+type Left = Box<(usize, Stop)>;
+
+impl Machine<'_> {
+    /// Executes a node, all of it.
+    #[inline]
+    pub(crate) fn execute_whole<O: Observer>(
+        &mut self,
+        node: NodeId,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        if !O::REGISTERS {
+            if let Some(lean) = self.operations.lean(node) {
+                return self.execute_lean(node, lean, observer);
+            }
+            if let Some(code) = self.codes.get(node)
+                && let Some(lean) = self.operations.make_lean(node, code, narrow(&self.state))
+            {
+                return self.execute_lean(node, lean, observer);
+            }
+        }
+        self.execute_full(node, observer)
+    }
+
+    /// Executes a node where nobody looks at registers.
+    #[inline]
+    fn execute_lean<O: Observer>(
+        &mut self,
+        node: NodeId,
+        lean: Lean,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let base = match self.frames.last() {
+            Some(frame)
+                if self.waiting == Waiting::Block(lean.first)
+                    && frame.function == lean.function =>
+            {
+                frame.base
+            }
+            _ => {
+                self.arrive(node, observer)?;
+                self.frames.last().map_or(0, |frame| frame.base)
+            }
+        };
+        let code = &self.codes[node];
+        observer.node(node, code);
+        let running = Running {
+            ops: self.operations.ops(lean.ops),
+            code,
+            window: window(&mut self.registers, base)?,
+            high: &mut [],
+            state: &mut self.state,
+            source: &mut self.source,
+        };
+        if let Err(left) = running.all(observer) {
+            return self.stops(node, *left, base, observer);
+        }
+        observer.done(code, &[], &[]);
+        let callee = match lean.end {
+            End::Next(next) => {
+                self.waiting = Waiting::Block(next);
+                return Ok(());
+            }
+            End::Call { callee, .. } => Some(callee),
+            End::Return => None,
+        };
+        let registers = window(&mut self.registers, base)?;
+        self.values.clear();
+        for &register in self.operations.operands(lean.operands) {
+            let register = usize::from(register as u16);
+            self.values.push((registers[register], 0));
+        }
+        match callee {
+            Some(callee @ Callee::Direct(_)) => self.call(node, callee, None, false, observer),
+            Some(callee) => {
+                let index = self.values.pop().map(|(index, _)| index);
+                self.call(node, callee, index, false, observer)
+            }
+            None => {
+                self.frames.pop();
+                self.deliver(false, observer)
+            }
+        }
+    }
+
+    /// Executes a node, and leaves every result in its register.
+    fn execute_full<O: Observer>(
+        &mut self,
+        node: NodeId,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        let Some(code) = self.codes.get(node) else {
+            return Err(self.diverged("a node follows that was not defined"));
+        };
+        let made = self.operations.full(node);
+        let made = made.or_else(|| self.operations.make_full(node, code, narrow(&self.state)));
+        let Some(ops) = made else {
+            return self.execute(node, None, observer, &[], |_, _| ());
+        };
+        self.arrive(node, observer)?;
+        let code = &self.codes[node];
+        let base = self.frames.last().map_or(0, |frame| frame.base);
+        let count = code.registers();
+        if code.wide && self.high.len() < base + count {
+            self.high.resize(base + 2 * count, 0);
+        }
+        observer.node(node, code);
+        let window = window(&mut self.registers, base)?;
+        let high = match code.wide {
+            true => &mut self.high[base..base + count],
+            false => &mut [][..],
+        };
+        code.set_constants(&mut window[..count], high);
+        let running = Running {
+            ops: self.operations.ops(ops),
+            code,
+            window,
+            high,
+            state: &mut self.state,
+            source: &mut self.source,
+        };
+        if let Err(left) = running.all(observer) {
+            return self.stops(node, *left, base, observer);
+        }
+        let high = match code.wide {
+            true => &self.high[base..base + count],
+            false => &[],
+        };
+        observer.done(code, &self.registers[base..base + count], high);
+        self.leave_node(node, base, observer)
+    }
+}
+
+/// Whether memory number 0 is there and has addresses of 32 bits.
+fn narrow(state: &State) -> bool {
+    let memory = state.memories.first();
+    memory.is_some_and(|memory| !memory.wide)
+}
+
+/// A node on its way.
+struct Running<'m> {
+    ops: &'m [Op],
+    code: &'m NodeCode,
+    window: &'m mut Window,
+    high: &'m mut [u64],
+    state: &'m mut State,
+    source: &'m mut Source,
+}
+
+impl Running<'_> {
+    /// Executes all operations.
+    #[inline]
+    fn all<O: Observer>(self, observer: &mut O) -> Result<(), Left> {
+        let mut ops = self.ops;
+        loop {
+            let mut trap = None;
+            let outside = Outside {
+                memory: match self.state.memories.first_mut() {
+                    Some(memory) => &mut memory.bytes,
+                    None => &mut [],
+                },
+                globals: &mut self.state.globals,
+                lists: &self.code.lists,
+                trap: &mut trap,
+            };
+            let left = run(ops, self.window, outside, observer);
+            if left == 0 {
+                return Ok(());
+            }
+            let (_, rest) = ops.split_at(ops.len() - left);
+            let Some((at, rest)) = rest.split_first() else {
+                return Ok(());
+            };
+            let position = at.position();
+            let stop = if let Some(trap) = trap {
+                Err(Stop::Trap(trap))
+            } else if at.is_rare() {
+                let registers = &mut Registers {
+                    low: &mut self.window[..],
+                    high: self.high,
+                };
+                let (state, source) = (&mut *self.state, &mut *self.source);
+                one(self.code, position, registers, state, source, observer)
+            } else {
+                Err(Stop::Diverged("a branch goes another way"))
+            };
+            stop.map_err(|stop| Box::new((position, stop)))?;
+            ops = rest;
+        }
+    }
+}
+
+/// The registers from `base` on that operations can name.
+#[inline]
+fn window(registers: &mut Vec<u64>, base: usize) -> Result<&mut Window, MachineError> {
+    let end = base + WINDOW;
+    if registers.len() < end {
+        make_room(registers, end + WINDOW);
+    }
+    let window = registers[base..].first_chunk_mut();
+    window.ok_or(MachineError::Unsupported("registers without room"))
+}
+
+#[cold]
+fn make_room(registers: &mut Vec<u64>, length: usize) {
+    if registers.is_empty() {
+        // Pages that nobody touches take no memory.
+        *registers = vec![0; length];
+    } else {
+        registers.resize(length, 0);
+    }
+}
