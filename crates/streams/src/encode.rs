@@ -1,8 +1,9 @@
 //! Codes a stream.
 
 use crate::block::{self, Nesting, dictionary, runs};
+use crate::predicted::{self, Repeated};
 use crate::primer::Primer;
-use crate::{BLOCK, Codec, blocks, predicted};
+use crate::{BLOCK, Codec, blocks, estimate};
 
 /// Blocks of so few bytes are not tried with predictors.
 const SHORT: usize = 8;
@@ -10,9 +11,9 @@ const SHORT: usize = 8;
 const PATIENCE: u32 = 4;
 /// … they are tried on one block in so many.
 const PAUSE: usize = 8;
+/// What has so few runs is not left to predictors.
+const FEW_RUNS: usize = 8;
 
-/// About so many blocks tell whether a dictionary pays.
-const SAMPLES: usize = 12;
 /// A value of a stream's dictionary stands for so many places, on average.
 const SHARING: usize = 8;
 
@@ -52,8 +53,8 @@ fn encode_long(values: &[u64], out: &mut Vec<u8>) {
             dictionary::encode_values(&plan, Nesting::default(), out);
             0
         });
-        let step = values.len().div_ceil(BLOCK).div_ceil(SAMPLES);
-        if (out.len() - start) / step + sample_size(&plan.ranks, step) < sample_size(values, step) {
+        let dictionary = 8 * (out.len() - start) as u64;
+        if estimate(&plan.ranks) + dictionary < estimate(values) {
             block::push(Codec::Blocks, out, |out| encode_blocks(&plan.ranks, out));
             return;
         }
@@ -62,69 +63,92 @@ fn encode_long(values: &[u64], out: &mut Vec<u8>) {
     block::push(Codec::Blocks, out, |out| encode_blocks(values, out));
 }
 
-/// How many bytes one in `step` blocks take.
-fn sample_size(values: &[u64], step: usize) -> usize {
-    let sample: Vec<_> = values
-        .chunks(BLOCK)
-        .step_by(step)
-        .flatten()
-        .copied()
-        .collect();
-    let mut bytes = Vec::new();
-    encode_blocks(&sample, &mut bytes);
-    bytes.len()
-}
-
 /// Appends a directory and blocks; the result is the tag's parameter.
 fn encode_blocks(values: &[u64], out: &mut Vec<u8>) -> u8 {
-    let mut blocks: Vec<Vec<u8>> = values
-        .chunks(BLOCK)
-        .map(|chunk| {
-            let mut bytes = Vec::new();
-            block::encode(chunk, Nesting::PRIMED, &mut bytes);
-            bytes
-        })
-        .collect();
-    let parameter = predict_blocks(values, &mut blocks);
-    blocks::encode(&blocks, out);
-    parameter
-}
-
-/// Replaces blocks by predicted ones where those are shorter; the result is the tag's parameter.
-fn predict_blocks(values: &[u64], blocks: &mut [Vec<u8>]) -> u8 {
-    if blocks.iter().all(|block| block.len() <= SHORT) {
-        return 0;
+    let chunks = Vec::from_iter(values.chunks(BLOCK));
+    let primer = Primer::choose(chunks.len() as u64);
+    let primes = Vec::from_iter(primer.indices().map(|index| index as usize));
+    let mut blocks = vec![Vec::new(); chunks.len()];
+    for &index in &primes {
+        block::encode(chunks[index], Nesting::PRIMED, &mut blocks[index]);
     }
-    let primer = Primer::choose(blocks.len() as u64);
-    let block = |index: usize| &values[index * BLOCK..values.len().min((index + 1) * BLOCK)];
-    let mut model = primer.fresh();
+    let mut trust = Trust::default();
     let mut used = false;
-    for index in primer.indices() {
-        let index = index as usize;
-        used |= predict_block(block(index), &model, &mut blocks[index]);
-        model.train(block(index));
+    // If no block that primes it gains anything by a model, that is only made when another one is tried.
+    let mut model = None;
+    if primes.iter().any(|&index| blocks[index].len() > SHORT) {
+        let mut primed = primer.fresh();
+        for &index in &primes {
+            used |= trust.choose(&mut blocks[index], |most, out| {
+                predicted::encode(chunks[index], &mut primed, most, out)
+            });
+        }
+        model = Some(Repeated::new(primed));
     }
-    let mut failures = 0;
-    for (index, bytes) in blocks.iter_mut().enumerate() {
-        let pauses = failures >= PATIENCE && index % PAUSE != 0;
-        if bytes.len() <= SHORT || pauses || primer.contains(index as u64) {
+    for (index, (&values, bytes)) in chunks.iter().zip(&mut blocks).enumerate() {
+        if !bytes.is_empty() {
+            // It primes the model.
             continue;
         }
-        if predict_block(block(index), &model, bytes) {
-            used = true;
-            failures = 0;
-        } else {
-            failures += 1;
+        let regular = index % PAUSE == 0;
+        if !regular
+            && let (Some(most), Some(model)) = (trust.most(), &mut model)
+            && runs::pieces(values, FEW_RUNS).is_none()
+            && block::push_predicted(bytes, |out| model.encode(values, most, out))
+        {
+            continue;
+        }
+        block::encode(values, Nesting::PRIMED, bytes);
+        if bytes.len() > SHORT && (regular || trust.tries()) {
+            let model = model.get_or_insert_with(|| {
+                let mut primed = primer.fresh();
+                for &index in &primes {
+                    primed.train(chunks[index]);
+                }
+                Repeated::new(primed)
+            });
+            used |= trust.choose(bytes, |most, out| model.encode(values, most, out));
         }
     }
+    blocks::encode(&blocks, out);
     if used { primer.parameter() } else { 0 }
 }
 
-/// Codes a block with predictors, if that is shorter.
-fn predict_block(values: &[u64], model: &predicted::Model, bytes: &mut Vec<u8>) -> bool {
-    let before = bytes.len();
-    block::keep_shorter(0, Codec::Predicted, bytes, |out| {
-        predicted::encode(values, model.clone(), false, out)
-    });
-    bytes.len() < before
+/// What is expected of predictors, from block to block of a stream.
+#[derive(Default)]
+struct Trust {
+    /// So many blocks in a row they did not make shorter.
+    failures: u32,
+    /// How many bytes the last block took without them, and with them.
+    last: Option<(usize, usize)>,
+}
+
+impl Trust {
+    /// Whether it is worth trying them.
+    fn tries(&self) -> bool {
+        self.failures < PATIENCE
+    }
+
+    /// If nothing else needs to be tried when a block takes so few bytes with them: how many.
+    fn most(&self) -> Option<usize> {
+        let (without, with) = self.last?;
+        (3 * with <= 2 * without).then_some(without * 3 / 4)
+    }
+
+    /// Replaces a block by a predicted one, if that is enough shorter: whether it did.
+    fn choose(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        write: impl FnOnce(usize, &mut Vec<u8>) -> Option<u8>,
+    ) -> bool {
+        let before = bytes.len();
+        if block::replace_predicted(bytes, write) {
+            self.failures = 0;
+            self.last = Some((before, bytes.len()));
+            return true;
+        }
+        self.failures += 1;
+        self.last = None;
+        false
+    }
 }

@@ -48,6 +48,7 @@ mod codec;
 mod cursor;
 mod encode;
 mod error;
+mod estimate;
 mod explain;
 mod layout;
 mod predicted;
@@ -59,6 +60,7 @@ pub use codec::Codec;
 pub use cursor::Cursor;
 pub use encode::encode;
 pub use error::StreamError;
+pub use estimate::estimate;
 pub use explain::{Part, explain};
 pub use stream::Stream;
 

@@ -2,7 +2,7 @@
 //! so that ranks are packed, in runs, or periodic as they come.
 
 use super::{Nesting, decode_nested, encode_nested};
-use crate::{BLOCK, StreamError, varint};
+use crate::{BLOCK, StreamError, bits, varint};
 
 /// More distinct values than this are left to other codecs.
 const MOST: usize = 256;
@@ -13,6 +13,14 @@ pub(crate) struct Plan {
     pub(crate) ranks: Vec<u64>,
 }
 
+impl Plan {
+    /// About how many bytes a block takes, unless its ranks are less than random.
+    pub(crate) fn bytes(&self) -> usize {
+        let width = bits::length(self.distinct.len() as u64 - 1) as usize;
+        self.distinct.len() + self.ranks.len() * width / 8
+    }
+}
+
 /// How many distinct values a block's dictionary may have.
 pub(crate) fn limit(len: usize) -> usize {
     MOST.min(len / 4)
@@ -20,30 +28,68 @@ pub(crate) fn limit(len: usize) -> usize {
 
 /// A dictionary of between 2 and `most` distinct values, unless those are their own ranks, or nearly.
 pub(crate) fn plan(values: &[u64], most: usize) -> Option<Plan> {
-    // Equal values in a row are looked up once.
-    let mut distinct: Vec<u64> = Vec::with_capacity(most + 1);
-    let mut last = None;
-    for &value in values {
-        if last == Some(value) {
-            continue;
-        }
-        last = Some(value);
-        if let Err(at) = distinct.binary_search(&value) {
-            if distinct.len() == most {
-                return None;
-            }
-            distinct.insert(at, value);
-        }
+    if most < 2 {
+        return None;
     }
+    let (ranks, mut distinct) = number(values, most)?;
+    let mut order = Vec::from_iter(0..distinct.len());
+    order.sort_unstable_by_key(|&at| distinct[at]);
+    let mut rank_of = vec![0; distinct.len()];
+    for (rank, &at) in order.iter().enumerate() {
+        rank_of[at] = rank as u64;
+    }
+    distinct.sort_unstable();
     let [first, .., last] = distinct[..] else {
         return None;
     };
     if last - first < 2 * distinct.len() as u64 {
         return None;
     }
-    let rank = |value| distinct.partition_point(|&other| other < value) as u64;
-    let ranks: Vec<_> = values.iter().map(|&value| rank(value)).collect();
+    let ranks = ranks.into_iter().map(|at| rank_of[usize::from(at)]);
+    let ranks = ranks.collect();
     Some(Plan { distinct, ranks })
+}
+
+/// For each value which of the distinct ones it is, and these in the order in which they come, at most `most`.
+fn number(values: &[u64], most: usize) -> Option<(Vec<u16>, Vec<u64>)> {
+    /// How full the table may be: one in so many places.
+    const ROOM: usize = 4;
+    let bits = (most.min(usize::from(u16::MAX)) * ROOM)
+        .next_power_of_two()
+        .ilog2();
+    // Which of the distinct values is there, plus 1.
+    let mut table = vec![0u16; 1 << bits];
+    let mut distinct: Vec<u64> = Vec::new();
+    let mut numbers = Vec::with_capacity(values.len());
+    let mut last = None;
+    for &value in values {
+        // Equal values in a row are looked up once.
+        if let Some((before, number)) = last
+            && before == value
+        {
+            numbers.push(number);
+            continue;
+        }
+        let mut at = (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize;
+        let number = loop {
+            match table[at].checked_sub(1) {
+                Some(number) if distinct[usize::from(number)] == value => break number,
+                Some(_) => at = (at + 1) % table.len(),
+                None => {
+                    if distinct.len() == most {
+                        return None;
+                    }
+                    let number = distinct.len() as u16;
+                    distinct.push(value);
+                    table[at] = number + 1;
+                    break number;
+                }
+            }
+        };
+        last = Some((value, number));
+        numbers.push(number);
+    }
+    Some((numbers, distinct))
 }
 
 /// Appends the block; the result is the tag's parameter.

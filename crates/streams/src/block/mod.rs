@@ -19,6 +19,12 @@ const PREDICTABLE: usize = 32;
 /// Predicted blocks take ten times as long to read as others: they are used where they save one byte in so many.
 const PREDICTED_MARGIN: usize = 12;
 
+/// Longer blocks are never shortest with each value in bytes of its own.
+const PLAIN: usize = 64;
+
+/// So many runs may take as little as a byte.
+const PIECES: usize = 2;
+
 /// How deep a block lies in others: columns of a codec are blocks in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Nesting {
@@ -91,18 +97,34 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
         return push(Codec::Runs, out, |out| runs::encode(pieces, nesting, out));
     }
     let start = out.len();
-    push(Codec::Plain, out, |out| plain::encode(values, out));
-    if let Some(pieces) = &pieces {
+    let plans = packed::plans(values, nesting);
+    let mut plans = plans.into_iter();
+    match plans.next() {
+        Some(plan) => push(Codec::Packed, out, |out| {
+            packed::encode(values, plan, nesting, out)
+        }),
+        None => push(Codec::Plain, out, |out| plain::encode(values, out)),
+    }
+    let size = |out: &Vec<u8>| out.len() - start;
+    if values.len() <= PLAIN {
+        keep_shorter(start, Codec::Plain, out, |out| plain::encode(values, out));
+    }
+    for plan in plans {
+        if plan.bytes() <= size(out) + size(out) / 16 {
+            keep_shorter(start, Codec::Packed, out, |out| {
+                packed::encode(values, plan, nesting, out)
+            });
+        }
+    }
+    if let Some(pieces) = &pieces
+        && pieces.len() <= size(out) * PIECES
+    {
         keep_shorter(start, Codec::Runs, out, |out| {
             runs::encode(pieces, nesting, out)
         });
     }
-    for plan in packed::plans(values, nesting) {
-        keep_shorter(start, Codec::Packed, out, |out| {
-            packed::encode(values, plan, nesting, out)
-        });
-    }
     if nesting.has_columns()
+        && size(out) > values.len()
         && let Some(plan) = decimal::plan(values)
     {
         keep_shorter(start, Codec::Decimal, out, |out| {
@@ -110,7 +132,9 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
         });
     }
     if nesting.has_columns()
+        && size(out) * 8 > values.len()
         && let Some(plan) = dictionary::plan(values, dictionary::limit(values.len()))
+        && plan.bytes() < size(out) + size(out) / 4
     {
         keep_shorter(start, Codec::Dictionary, out, |out| {
             dictionary::encode(&plan, nesting, out)
@@ -121,10 +145,50 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
         && out.len() - start > values.len() / 64
         && predicted::recurs(values)
     {
-        keep_shorter(start, Codec::Predicted, out, |out| {
-            predicted::encode(values, Model::fresh(values.len()), true, out)
+        keep_predicted(start, out, |most, out| {
+            predicted::encode_alone(values, most, out)
         });
     }
+}
+
+/// Replaces a block by a predicted one if that is enough shorter: whether it did.
+pub(crate) fn replace_predicted(
+    block: &mut Vec<u8>,
+    write: impl FnOnce(usize, &mut Vec<u8>) -> Option<u8>,
+) -> bool {
+    keep_predicted(0, block, write)
+}
+
+/// Appends a predicted block, if `write` can: whether it can.
+pub(crate) fn push_predicted(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Option<u8>,
+) -> bool {
+    let at = out.len();
+    out.push(0);
+    match write(out) {
+        Some(parameter) => out[at] = tag(Codec::Predicted, parameter),
+        None => out.truncate(at),
+    }
+    out.len() > at
+}
+
+/// Replaces the block that begins at `start` by a predicted one if that is enough shorter: whether it did. `write` is told how many bytes
+/// it may take.
+fn keep_predicted(
+    start: usize,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(usize, &mut Vec<u8>) -> Option<u8>,
+) -> bool {
+    let end = out.len();
+    let size = end - start;
+    // What is slow to read has to be worth it. The tag takes a byte.
+    let most = (size - size / PREDICTED_MARGIN).saturating_sub(2);
+    let shorter = push_predicted(out, |out| write(most, out));
+    if shorter {
+        out.drain(start..end);
+    }
+    shorter
 }
 
 /// Appends a block: a tag, whose parameter comes from writing the rest.
@@ -144,13 +208,7 @@ pub(crate) fn keep_shorter(
 ) {
     let end = out.len();
     push(codec, out, write);
-    // What is slow to read has to be worth it.
-    let margin = if codec == Codec::Predicted {
-        (end - start) / PREDICTED_MARGIN
-    } else {
-        0
-    };
-    if out.len() - end + margin < end - start {
+    if out.len() - end < end - start {
         out.drain(start..end);
     } else {
         out.truncate(end);

@@ -7,6 +7,7 @@
 
 mod lags;
 mod plan;
+mod sort;
 
 pub(crate) use plan::{Plan, plans};
 

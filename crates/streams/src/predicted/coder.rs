@@ -107,6 +107,11 @@ impl<'b> Encoder<'b> {
         }
     }
 
+    /// How many bytes there are, but for those that are not known yet.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Adds to `low`. A carry runs into the bytes that are written: their value stays below 1.
     #[inline]
     fn add(&mut self, amount: u64) {

@@ -3,8 +3,16 @@
 /// The last values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct History {
-    /// The last value first.
-    pub(super) values: [u64; 3],
+    /// The last value, and the one before it.
+    pub(super) values: [u64; 2],
+    /// The last difference.
+    pub(super) difference: u64,
+    /// The one before it, [hashed](hash).
+    difference_before: u64,
+    /// The second and the third last value, [joined](join).
+    pair_before: u64,
+    /// The last value and the one before it, joined.
+    pair: u64,
     /// How the last values were found, two bits each, the last one lowest: see [`Outcome`].
     outcomes: usize,
 }
@@ -24,9 +32,14 @@ impl History {
     /// How many [`outcomes`](Self::outcomes) there are.
     pub(super) const OUTCOMES: usize = 16;
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, value: u64, outcome: Outcome) {
-        self.values = [value, self.values[0], self.values[1]];
+        let [last, _] = self.values;
+        self.difference_before = hash(self.difference);
+        self.difference = value.wrapping_sub(last);
+        self.pair_before = self.pair;
+        self.pair = join(hash(last), value);
+        self.values = [value, last];
         self.outcomes = (self.outcomes << 2 | outcome as usize) % Self::OUTCOMES;
     }
 
@@ -36,23 +49,23 @@ impl History {
         self.outcomes
     }
 
-    /// The last difference.
+    /// The last three values.
     #[inline]
-    pub(super) fn difference(&self) -> u64 {
-        self.values[0].wrapping_sub(self.values[1])
+    pub(super) fn values3(&self) -> u64 {
+        join(hash(self.pair_before), self.values[0])
     }
 
-    /// The one before it.
+    /// The last two differences.
     #[inline]
-    pub(super) fn difference_before(&self) -> u64 {
-        self.values[1].wrapping_sub(self.values[2])
+    pub(super) fn differences2(&self) -> u64 {
+        join(self.difference_before, self.difference)
     }
 }
 
-/// Two contexts as one.
+/// Two contexts as one, the first of which is [hashed](hash).
 #[inline]
-pub(super) fn join(a: u64, b: u64) -> u64 {
-    hash(a).rotate_left(29).wrapping_add(b)
+fn join(hashed: u64, context: u64) -> u64 {
+    hashed.rotate_left(29).wrapping_add(context)
 }
 
 /// Spreads a context over all bits, the upper ones best.

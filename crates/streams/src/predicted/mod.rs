@@ -10,12 +10,13 @@ mod model;
 mod promise;
 mod table;
 
+use model::Learnt;
 pub(crate) use model::Model;
-pub(crate) use promise::recurs;
+pub(crate) use promise::{Recurrence, recurs};
 
 use coder::{Decoder, Encoder, Trainer};
 
-use crate::{StreamError, bits, varint};
+use crate::{BLOCK, StreamError, bits, varint};
 
 /// Flags of the tag's parameter.
 const DIFFERENCES: u8 = 1;
@@ -31,34 +32,108 @@ impl Model {
     /// Learns from a block, however that is coded.
     pub(crate) fn train(&mut self, values: &[u64]) {
         self.start_block();
-        let differences = prefers_differences(values);
+        self.learn_all(values, prefers_differences(values));
+    }
+
+    fn learn_all(&mut self, values: &[u64], differences: bool) {
         for &value in values {
             self.code(&mut Trainer, value, differences);
         }
     }
 }
 
-/// Appends a block, which `model` learns on the way; the result is the tag's parameter.
-pub(crate) fn encode(values: &[u64], mut model: Model, delimited: bool, out: &mut Vec<u8>) -> u8 {
-    let differences = prefers_differences(values);
-    let parameter = u8::from(differences) * DIFFERENCES;
-    model.start_block();
-    let mut write = |out: &mut Vec<u8>| {
-        let mut encoder = Encoder::new(out);
-        for &value in values {
-            model.code(&mut encoder, value, differences);
+/// A model, and a copy that forgets after each block.
+pub(crate) struct Repeated {
+    model: Model,
+    copy: Model,
+    learnt: Vec<Learnt>,
+}
+
+impl Repeated {
+    pub(crate) fn new(model: Model) -> Self {
+        let copy = model.clone();
+        let learnt = Vec::with_capacity(BLOCK);
+        Self {
+            model,
+            copy,
+            learnt,
         }
-        encoder.finish();
-    };
-    if delimited {
-        let mut bytes = Vec::new();
-        write(&mut bytes);
-        varint::put(out, bytes.len() as u64);
-        out.extend(bytes);
-        return parameter | DELIMITED;
     }
-    write(out);
-    parameter
+
+    /// Appends a block if it takes at most `most` bytes; the result is the tag's parameter.
+    pub(crate) fn encode(&mut self, values: &[u64], most: usize, out: &mut Vec<u8>) -> Option<u8> {
+        self.learnt.clear();
+        let learnt = &mut self.learnt;
+        let result = encode_within(values, &mut self.copy, most, out, |slots| {
+            learnt.push(slots)
+        });
+        self.copy.unlearn(&self.learnt, &self.model);
+        result.ok()
+    }
+}
+
+/// Appends a block, which `model` learns on the way, if it takes at most `most` bytes; the result is the tag's parameter.
+pub(crate) fn encode(
+    values: &[u64],
+    model: &mut Model,
+    most: usize,
+    out: &mut Vec<u8>,
+) -> Option<u8> {
+    match encode_within(values, model, most, out, |_| {}) {
+        Ok(parameter) => Some(parameter),
+        Err(coded) => {
+            model.learn_all(&values[coded..], prefers_differences(values));
+            None
+        }
+    }
+}
+
+/// Appends a block of a model of its own if it takes at most `most` bytes, and tells its length; the result is the tag's parameter.
+pub(crate) fn encode_alone(values: &[u64], most: usize, out: &mut Vec<u8>) -> Option<u8> {
+    let mut bytes = Vec::new();
+    let mut model = Model::fresh(values.len());
+    let parameter = encode_within(values, &mut model, most, &mut bytes, |_| {}).ok()?;
+    varint::put(out, bytes.len() as u64);
+    out.extend(bytes);
+    Some(parameter | DELIMITED)
+}
+
+/// How many values are coded before it is asked whether that is worth it.
+const STRETCH: usize = 128;
+
+/// Appends a block if it takes at most `most` bytes, and as soon as it is plain that it does not, takes it back; the error is how many
+/// values were coded by then. `learnt` is told where each was.
+#[inline]
+fn encode_within(
+    values: &[u64],
+    model: &mut Model,
+    most: usize,
+    out: &mut Vec<u8>,
+    mut learnt: impl FnMut(Learnt),
+) -> Result<u8, usize> {
+    let start = out.len();
+    let differences = prefers_differences(values);
+    model.start_block();
+    let mut encoder = Encoder::new(out);
+    let mut coded = 0;
+    for stretch in values.chunks(STRETCH) {
+        for &value in stretch {
+            learnt(model.code(&mut encoder, value, differences).1);
+        }
+        coded += stretch.len();
+        // What follows costs about as much as what went before.
+        let bytes = encoder.len() - start;
+        if bytes * values.len() * 4 > (most + STRETCH / 8) * coded * 5 {
+            out.truncate(start);
+            return Err(coded);
+        }
+    }
+    encoder.finish();
+    if out.len() - start > most {
+        out.truncate(start);
+        return Err(coded);
+    }
+    Ok(u8::from(differences) * DIFFERENCES)
 }
 
 /// Takes a block.
@@ -81,7 +156,7 @@ pub(crate) fn decode(
     model.start_block();
     let mut decoder = Decoder::new(bytes);
     for slot in out {
-        *slot = model.code(&mut decoder, 0, differences);
+        *slot = model.code(&mut decoder, 0, differences).0;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@
 
 use super::coder::{Coder, Probability};
 use super::escape::Escapes;
-use super::history::{History, Outcome, join};
+use super::history::{History, Outcome};
 use super::table::{SURE, Slot, Table};
 use crate::varint;
 
@@ -31,6 +31,10 @@ pub(crate) struct Model {
     history: History,
 }
 
+/// Where a value was learnt.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Learnt([Slot; 3]);
+
 impl Model {
     /// A model that knows nothing, for about 2^`log` values.
     pub(super) fn new(log: u32) -> Self {
@@ -50,9 +54,15 @@ impl Model {
         self.history = History::default();
     }
 
-    /// Codes a value and learns from it. With `differences`, what no prediction meets is told as a difference.
-    #[inline]
-    pub(super) fn code(&mut self, coder: &mut impl Coder, value: u64, differences: bool) -> u64 {
+    /// Codes a value and learns from it. With `differences`, what no prediction meets is told as a difference. Beside the value, the
+    /// answer is where it was learnt.
+    #[inline(always)]
+    pub(super) fn code(
+        &mut self,
+        coder: &mut impl Coder,
+        value: u64,
+        differences: bool,
+    ) -> (u64, Learnt) {
         let slots = self.slots();
         let (predictions, confidence) = self.predict(&slots);
         // As sets of predictors, one bit each.
@@ -86,9 +96,21 @@ impl Model {
         };
         let value = found.unwrap_or_else(|| self.escape(coder, value, differences));
         self.learn(&slots, value, outcome);
-        value
+        (value, Learnt(slots))
     }
 
+    /// Makes this what `from` is, of which it was a copy before it learnt.
+    pub(super) fn unlearn(&mut self, learnt: &[Learnt], from: &Self) {
+        for Learnt([values3, differences2, value1]) in learnt {
+            self.values3.restore(*values3, &from.values3);
+            self.differences2.restore(*differences2, &from.differences2);
+            self.value1.restore(*value1, &from.value1);
+        }
+        self.hits.copy_from_slice(&from.hits);
+        self.escapes.clone_from(&from.escapes);
+    }
+
+    #[inline(never)]
     fn escape(&mut self, coder: &mut impl Coder, value: u64, differences: bool) -> u64 {
         if differences {
             let last = self.history.values[0];
@@ -103,18 +125,16 @@ impl Model {
     #[inline(always)]
     fn slots(&self) -> [Slot; 3] {
         let history = &self.history;
-        let [last, second, third] = history.values;
         [
-            self.values3.slot(join(join(third, second), last)),
-            self.differences2
-                .slot(join(history.difference_before(), history.difference())),
-            self.value1.slot(last),
+            self.values3.slot(history.values3()),
+            self.differences2.slot(history.differences2()),
+            self.value1.slot(history.values[0]),
         ]
     }
 
     #[inline(always)]
     fn predict(&self, slots: &[Slot; 3]) -> ([u64; PREDICTORS], [usize; PREDICTORS]) {
-        let [last, second, _] = self.history.values;
+        let [last, second] = self.history.values;
         let (values3, sure3) = self.values3.predict(slots[0]);
         let (difference, sure2) = self.differences2.predict(slots[1]);
         let (value1, sure1) = self.value1.predict(slots[2]);
@@ -122,7 +142,7 @@ impl Model {
             values3,
             last.wrapping_add(difference),
             value1,
-            last.wrapping_add(self.history.difference()),
+            last.wrapping_add(self.history.difference),
             last,
             second,
         ];

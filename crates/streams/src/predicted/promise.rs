@@ -1,25 +1,69 @@
-//! Whether predictors are worth a try.
+//! Whether predictors are worth a try: a fraction of the work of a model.
 
 use super::history::hash;
+use crate::{bits, varint};
 
 /// Entries of the tables.
-const TABLE: usize = 256;
+const TABLE: usize = 512;
 
-/// Whether, in one value of eight, a value or a difference follows what it followed before: a fraction of the work of a model.
-pub(crate) fn recurs(values: &[u64]) -> bool {
-    let (mut after_value, mut after_difference) = ([0u16; TABLE], [0u16; TABLE]);
-    let (mut last, mut last_difference, mut hits) = (0u64, 0u64, 0);
-    // The upper bits choose an entry; its content is told by others.
-    let place = |context: u64| (hash(context) >> 56) as usize;
-    let mark = |value: u64| (hash(value) >> 16) as u16 | 1;
-    for &value in values {
-        let difference = value.wrapping_sub(last);
-        let by_value = &mut after_value[place(last)];
-        let by_difference = &mut after_difference[place(last_difference)];
-        hits += usize::from(*by_value == mark(value) || *by_difference == mark(difference));
+/// What followed values and differences, and how often it did again.
+pub(crate) struct Recurrence {
+    /// Some bits of what followed.
+    after_value: [u16; TABLE],
+    after_difference: [u16; TABLE],
+    last: u64,
+    last_difference: u64,
+}
+
+impl Recurrence {
+    /// Nothing was seen.
+    pub(crate) fn new() -> Self {
+        Self {
+            after_value: [0; TABLE],
+            after_difference: [0; TABLE],
+            last: 0,
+            last_difference: 0,
+        }
+    }
+
+    /// Whether a value, or its difference to the one before, follows what it followed before.
+    #[inline]
+    fn hit(&mut self, value: u64) -> bool {
+        // The upper bits choose an entry; its content is told by others.
+        let place = |context: u64| (hash(context) >> (64 - TABLE.ilog2())) as usize;
+        let mark = |value: u64| (hash(value) >> 16) as u16 | 1;
+        let difference = value.wrapping_sub(self.last);
+        let by_value = &mut self.after_value[place(self.last)];
+        let by_difference = &mut self.after_difference[place(self.last_difference)];
+        let hit = (*by_value == mark(value)) | (*by_difference == mark(difference));
         *by_value = mark(value);
         *by_difference = mark(difference);
-        (last, last_difference) = (value, difference);
+        (self.last, self.last_difference) = (value, difference);
+        hit
     }
-    hits * 8 >= values.len()
+
+    /// How many eighths of a bit values take, about.
+    pub(crate) fn cost(&mut self, values: &[u64]) -> u64 {
+        /// Of what recurs.
+        const HIT: u64 = 2;
+        /// Of the rest, beside its bits.
+        const MISS: u64 = 16;
+        let mut cost = 0;
+        for &value in values {
+            let difference = varint::zigzag(value.wrapping_sub(self.last));
+            let least = bits::length(value.min(difference));
+            cost += match self.hit(value) {
+                true => HIT,
+                false => MISS + 8 * u64::from(least),
+            };
+        }
+        cost
+    }
+}
+
+/// Whether one value of eight recurs.
+pub(crate) fn recurs(values: &[u64]) -> bool {
+    let mut recurrence = Recurrence::new();
+    let hits = values.iter().filter(|&&value| recurrence.hit(value));
+    hits.count() * 8 >= values.len()
 }

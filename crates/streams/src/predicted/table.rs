@@ -13,9 +13,9 @@ pub(super) struct Table {
 }
 
 /// A context's place in a table.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slot {
-    index: usize,
+    index: u16,
     mark: u16,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Slot {
 pub(super) const SURE: u16 = 3;
 
 impl Table {
-    /// A table of 2^`log` entries, `log > 0`.
+    /// A table of 2^`log` entries, `0 < log <= 16`.
     pub(super) fn new(log: u32) -> Self {
         Self {
             values: vec![0; 1 << log].into(),
@@ -37,7 +37,7 @@ impl Table {
     pub(super) fn slot(&self, context: u64) -> Slot {
         let hash = hash(context);
         Slot {
-            index: (hash >> self.shift) as usize,
+            index: (hash >> self.shift) as u16,
             mark: hash as u16 & !SURE,
         }
     }
@@ -45,10 +45,11 @@ impl Table {
     /// What followed the context, and how sure that is: 0 if nothing did.
     #[inline]
     pub(super) fn predict(&self, slot: Slot) -> (u64, usize) {
-        let mark = self.marks[slot.index];
+        let at = usize::from(slot.index);
+        let mark = self.marks[at];
         let known = mark & !SURE == slot.mark;
         (
-            self.values[slot.index],
+            self.values[at],
             if known { usize::from(mark & SURE) } else { 0 },
         )
     }
@@ -56,19 +57,29 @@ impl Table {
     /// Learns what followed.
     #[inline]
     pub(super) fn update(&mut self, slot: Slot, value: u64) {
-        let mark = &mut self.marks[slot.index];
-        let held = &mut self.values[slot.index];
-        let known = *mark & !SURE == slot.mark && *mark & SURE > 0;
-        let confidence = match (known, *held == value) {
-            (true, true) => (*mark & SURE).max(1).saturating_add(1).min(SURE),
-            // What was right twice gets a second chance.
-            (true, false) if *mark & SURE == SURE => {
-                *mark -= 1;
-                return;
-            }
-            _ => 1,
+        let at = usize::from(slot.index);
+        let mark = &mut self.marks[at];
+        let held = &mut self.values[at];
+        // Which case it is cannot be foreseen: no branch.
+        let confidence = *mark & SURE;
+        let known = (*mark & !SURE == slot.mark) & (confidence > 0);
+        let right = *held == value;
+        // What was right twice gets a second chance.
+        let stays = known & (confidence == SURE);
+        let next = if known & right {
+            (confidence + 1).min(SURE)
+        } else {
+            1 + u16::from(stays)
         };
-        *held = value;
-        *mark = slot.mark | confidence;
+        *held = if stays { *held } else { value };
+        *mark = slot.mark | next;
+    }
+
+    /// Makes an entry what it is in another table of the same size.
+    #[inline]
+    pub(super) fn restore(&mut self, slot: Slot, from: &Self) {
+        let at = usize::from(slot.index);
+        self.values[at] = from.values[at];
+        self.marks[at] = from.marks[at];
     }
 }

@@ -4,16 +4,13 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use afterimage_ids::NodeId;
-use afterimage_streams::encode;
+use afterimage_streams::{encode, estimate};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::wire::put;
 use super::{ABSOLUTE, AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
 use crate::build::{Buffers, Column, Copies, Executions, Numbers, Pattern};
 use crate::def::Origin;
-
-/// How many values decide how executions are told.
-const SAMPLE: usize = 4096;
 
 /// How many bytes what takes, and how many numbers there were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -198,18 +195,9 @@ impl Writer {
     fn executions(&mut self, executions: &Executions, out: &mut Vec<u8>) {
         let Executions { absolute, ages } = executions;
         // What another stream of the node tells costs least.
-        if self.known(absolute).is_none() {
-            let sample = absolute.len().min(SAMPLE);
-            let mut size = |values: &[u64]| {
-                self.scratch.clear();
-                encode(&values[..sample], &mut self.scratch);
-                self.scratch.len()
-            };
-            let of_ages = size(ages);
-            if of_ages <= 4 || of_ages <= size(absolute) {
-                out.push(AGES);
-                return self.stream(ages, out);
-            }
+        if self.known(absolute).is_none() && estimate(ages) <= estimate(absolute) {
+            out.push(AGES);
+            return self.stream(ages, out);
         }
         out.push(ABSOLUTE);
         self.stream(absolute, out);

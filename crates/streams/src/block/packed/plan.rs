@@ -1,5 +1,6 @@
 //! Which differences, base and width a packed block takes.
 
+use super::sort::sort;
 use super::{HIGHEST_ORDER, lags};
 use crate::block::Nesting;
 use crate::{bits, varint};
@@ -19,6 +20,13 @@ pub(crate) struct Plan {
     pub(super) width: u32,
     /// About how many bytes the block takes.
     bytes: usize,
+}
+
+impl Plan {
+    /// About how many bytes the block takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
 }
 
 /// Bytes that an exception takes beside its number.
@@ -133,8 +141,10 @@ fn frame(numbers: &mut [u64], signed: bool, head: usize) -> Plan {
     for number in &mut *numbers {
         *number ^= flip;
     }
-    numbers.sort_unstable();
-    let (min, max) = (numbers[0], numbers[numbers.len() - 1]);
+    let (min, max) = numbers.iter().fold((u64::MAX, 0), |(min, max), &number| {
+        (number.min(min), number.max(max))
+    });
+    sort(numbers, min, max);
     let scale = numbers
         .iter()
         .try_fold(0, |divisor, number| match gcd(number - min, divisor) {
