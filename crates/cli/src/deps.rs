@@ -1,5 +1,7 @@
 //! `afterimage deps`
 
+mod forward;
+
 use std::collections::HashSet;
 use std::io::Write;
 
@@ -20,30 +22,43 @@ use crate::arguments::ReportArguments;
 use crate::exit::Exit;
 use crate::lens::{Traced, traced};
 use crate::output::{harmless, write};
-use crate::places::{Site, executions, line_of, number, statements};
+use crate::places::{Site, executions, line_of, number, statements, times};
+use forward::Users;
 
 /// Show what one execution of a statement depends on: who made its operands, who wrote what it reads, what let it run
 ///
-/// An operand's maker is found through all copies: locals, the operand stack, arguments and results. What a load reads may come from several
-/// writers, byte by byte.
+/// An operand's maker is found through all copies: locals, the operand stack, arguments and results. What a load or a memory.copy reads may come
+/// from several writers, byte by byte.
+///
+/// With --forward it is the other way round: who used what the execution made, in the order of time, and what it let run, if it decides or calls. These are
+/// exactly those that name it when they are asked backward. Of a call it is who used its results, whoever made them, and what the host wrote in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   afterimage deps app.aft --at parser.c:42#7
   afterimage deps app.aft --at parser.c:42#7 --depth 5
   afterimage deps app.aft --at parse+0x2a#last
-  afterimage deps app.aft --at @0x1f3#1000 --data --format json")]
+  afterimage deps app.aft --at @0x1f3#1000 --data --format json
+  afterimage deps app.aft --at parser.c:42#7 --forward
+  afterimage deps app.aft --at malloc+0x2a#last --forward --data --limit 100
+  afterimage deps app.aft --at parse+0x31#5 --forward --control")]
 pub(crate) struct Arguments {
     /// The statement and which of its executions: file.c:42#K, func+0x2a#K, @0x1f3#last [default: the first]
     #[arg(long, value_name = "PLACE#K")]
     at: String,
+    /// What it depends on [default]
+    #[arg(long, conflicts_with = "forward")]
+    backward: bool,
+    /// What depends on it: who used what it made, what it let run
+    #[arg(long)]
+    forward: bool,
     /// Dependences on data only
     #[arg(long, conflicts_with = "control")]
     data: bool,
-    /// The dependence on control only
+    /// Dependences on control only
     #[arg(long)]
     control: bool,
-    /// Go on so many steps back along data, at most 1000: 1 shows direct dependences only. What was shown before is not gone into again
+    /// Go on so many steps along data, at most 1000: 1 shows direct dependences only. What was shown before is not gone into again
     #[arg(
         long,
         value_name = "N",
@@ -52,6 +67,9 @@ pub(crate) struct Arguments {
         value_parser = clap::value_parser!(u32).range(1..=DEEPEST)
     )]
     depth: u32,
+    /// At most so many uses of one execution, and so many parts of what a copy reads; how many there are besides is said
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: u64,
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -81,8 +99,25 @@ struct Scene<'a> {
     types: &'a Types<'a>,
 }
 
-/// Most steps back that are shown.
+/// Most steps that are shown.
 const DEEPEST: i64 = 1000;
+
+/// Of what is read so many parts are shown at least: as many as the bytes of a vector.
+const LEAST_PARTS: u64 = 16;
+
+/// An execution of a statement, told.
+struct Section {
+    head: String,
+    found: Found,
+    json: Value,
+}
+
+enum Found {
+    /// What it depends on.
+    Backward(Vec<Told>),
+    /// What depends on it.
+    Forward(Users),
+}
 
 /// A dependence, told.
 struct Told {
@@ -113,8 +148,10 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let controllers = Controllers::new(&loaded.program);
     let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
     let mut sections = Vec::new();
+    let mut most = 0;
     for site in &found.sites {
         let (all, count) = executions(traced, &values, site)?;
+        most = most.max(count);
         let what = format!("the statement at @{}", site.offset);
         let chosen = match number(which, count, &what) {
             Ok(chosen) => chosen,
@@ -128,21 +165,28 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         sections.push(scene.section(arguments, &values, &controllers, site, &execution)?);
     }
     if sections.is_empty() {
-        bail!("no statement at {} was executed so often", arguments.at);
+        let what = format!("no statement at {}", arguments.at);
+        match most {
+            0 => bail!("{what} was ever executed"),
+            _ => bail!("{what} was executed so often: {} at most", times(most)),
+        }
     }
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
             Format::Text => {
-                for (i, (head, told, _)) in sections.iter().enumerate() {
+                for (i, section) in sections.iter().enumerate() {
                     if i > 0 {
                         writeln!(out)?;
                     }
-                    writeln!(out, "{head}")?;
-                    tree(out, told, 1)?;
+                    writeln!(out, "{}", section.head)?;
+                    match &section.found {
+                        Found::Backward(told) => tree(out, told, 1)?,
+                        Found::Forward(users) => users.text(out, 1)?,
+                    }
                 }
             }
             Format::Json => {
-                let all = sections.iter().map(|(_, _, json)| json.clone());
+                let all = sections.iter().map(|section| section.json.clone());
                 let all = json!({
                     "schema": "afterimage/deps/1",
                     "at": arguments.at,
@@ -175,13 +219,14 @@ fn tree(out: &mut dyn Write, all: &[Told], depth: usize) -> Result<()> {
     Ok(())
 }
 
-impl Scene<'_> {
+impl<'a> Scene<'a> {
     /// The data dependences of a statement, `depth` steps back.
     fn all_data(
         &self,
         values: &RecordedValues<'_>,
         instance: Instance,
         (op, statement): (OpId, Statement),
+        limit: u64,
         depth: u32,
         seen: &mut HashSet<(Instance, OpId)>,
     ) -> Result<Vec<Told>> {
@@ -189,7 +234,16 @@ impl Scene<'_> {
         let operands = self.types.of(function, op).map(|(types, _)| types);
         let mut operands = operands.unwrap_or_default().into_iter();
         let mut all = Vec::new();
+        let (mut parts, mut more) = (0, 0);
         for dependence in of_statement(values, instance, statement)? {
+            // A copy may have as many parts as bytes.
+            if dependence.bytes > 0 {
+                parts += 1;
+                if parts > limit.max(LEAST_PARTS) {
+                    more += 1;
+                    continue;
+                }
+            }
             let value = match (dependence.value, operands.next()) {
                 (Some(bits), Some(ty)) => value_text(ty, bits),
                 _ => String::new(),
@@ -200,11 +254,21 @@ impl Scene<'_> {
                 && seen.insert((instance, op))
                 && let Some(statement) = self.statement(values, instance, op)?
             {
-                told.further = self.all_data(values, instance, (op, statement), depth - 1, seen)?;
+                let of = (op, statement);
+                told.further = self.all_data(values, instance, of, limit, depth - 1, seen)?;
                 let further = told.further.iter().map(|told| told.json.clone());
                 told.json["dependences"] = further.collect();
             }
             all.push(told);
+        }
+        if more > 0 {
+            all.push(Told {
+                role: "memory".to_owned(),
+                value: String::new(),
+                from: format!("… {} more parts: --limit N", grouped(more)),
+                json: json!({ "role": "memory", "from": "more", "parts": more }),
+                further: Vec::new(),
+            });
         }
         Ok(all)
     }
@@ -233,11 +297,11 @@ impl Scene<'_> {
     fn section(
         &self,
         arguments: &Arguments,
-        values: &RecordedValues<'_>,
-        controllers: &Controllers<'_>,
+        values: &RecordedValues<'a>,
+        controllers: &Controllers<'a>,
         site: &Site,
         execution: &Execution,
-    ) -> Result<(String, Vec<Told>, Value)> {
+    ) -> Result<Section> {
         let given = self.types.given(values, execution, site.op)?;
         let shown = given.iter().map(|value| value_text(value.ty, value.bits));
         let shown = Vec::from_iter(shown).join(", ");
@@ -251,28 +315,47 @@ impl Scene<'_> {
             grouped(execution.time),
             self.operator(site.function, site.offset, &site.text)
         );
-        let mut told = Vec::new();
-        if !arguments.control
-            && let Some(statement) = execution.statement
-        {
-            let mut seen = HashSet::from([(execution.instance, site.op)]);
-            let of = (site.op, statement);
-            told = self.all_data(values, execution.instance, of, arguments.depth, &mut seen)?;
-        }
-        if !arguments.data {
-            let controller = controllers.of_execution(values, execution)?;
-            told.push(self.control(values, site.function, controller)?);
-        }
-        let json = json!({
+        let mut json = json!({
             "function": self.names.function(site.function),
             "offset": site.offset.0,
             "operator": site.text,
             "number": execution.number,
             "time": execution.time,
             "values": Vec::from_iter(given.iter().map(|value| value_text(value.ty, value.bits))),
-            "dependences": Vec::from_iter(told.iter().map(|told| told.json.clone())),
         });
-        Ok((head, told, json))
+        if arguments.forward {
+            let users = self.users(arguments, values, controllers, site.op, execution)?;
+            users.json(&mut json);
+            let found = Found::Forward(users);
+            return Ok(Section { head, found, json });
+        }
+        let mut told = Vec::new();
+        if !arguments.control
+            && let Some(statement) = execution.statement
+        {
+            let mut seen = HashSet::from([(execution.instance, site.op)]);
+            let of = (site.op, statement);
+            let (limit, depth) = (arguments.limit, arguments.depth);
+            told = self.all_data(values, execution.instance, of, limit, depth, &mut seen)?;
+        }
+        if !arguments.data {
+            let controller = controllers.of_execution(values, execution)?;
+            told.push(self.control(values, site.function, controller)?);
+        }
+        json["dependences"] = told.iter().map(|told| told.json.clone()).collect();
+        let found = Found::Backward(told);
+        Ok(Section { head, found, json })
+    }
+
+    /// A stretch of the code of a function.
+    fn stretch(&self, function: FuncId, first: OrigOffset, last: OrigOffset, what: &str) -> String {
+        let line = line_of(&self.places, self.source, first);
+        let line = match line.is_empty() {
+            true => String::new(),
+            false => format!("  {line}"),
+        };
+        let name = harmless(self.names.function(function));
+        format!("@{first}..@{last}, {what}{line}  in {name}")
     }
 
     fn operator(&self, function: FuncId, offset: OrigOffset, text: &str) -> String {

@@ -1,6 +1,7 @@
 //! Statements at a place, for commands about values.
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_present::grouped;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::location::{Occurrence, Place};
 use afterimage_query::paths::Places;
@@ -152,6 +153,18 @@ pub(crate) fn number(which: Occurrence, count: u64, what: &str) -> Result<u64> {
         .then_some(number)
         .with_context(|| match count {
             0 => format!("{what} was never executed"),
-            _ => format!("{what} was executed {count} times: there is no execution {number}"),
+            _ => format!(
+                "{what} was executed {}: there is no execution {}",
+                times(count),
+                grouped(number)
+            ),
         })
+}
+
+/// How often.
+pub(crate) fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        many => format!("{} times", grouped(many)),
+    }
 }

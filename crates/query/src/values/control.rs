@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use afterimage_graph::{ControlDependence, PostDominatorTree};
-use afterimage_ids::{BlockId, FuncId, NodeId};
+use afterimage_ids::{BlockId, EdgeId, FuncId, NodeId};
 use afterimage_program::{Cfg, Program};
 
 use super::{Execution, RecordedValues, ValuesError};
@@ -35,8 +35,16 @@ pub enum Controller {
 /// Ottenstein and Warren 1987); loops without exit are given one, traps are none, and a call is a predicate only if an exception may leave it. Of the
 /// executions of such edges the last one before holds. A block that depends on no edge depends on the call of its activation.
 pub struct Controllers<'a> {
-    program: &'a Program,
-    known: RefCell<HashMap<FuncId, Rc<ControlDependence>>>,
+    pub(super) program: &'a Program,
+    known: RefCell<HashMap<FuncId, Rc<Known>>>,
+}
+
+/// What is known of a function.
+pub(super) struct Known {
+    pub(super) dependence: ControlDependence,
+    pub(super) post_dominators: PostDominatorTree,
+    /// The blocks that depend on edges of each block, with the edges.
+    pub(super) dependents: HashMap<BlockId, Vec<(EdgeId, BlockId)>>,
 }
 
 impl<'a> Controllers<'a> {
@@ -48,12 +56,24 @@ impl<'a> Controllers<'a> {
         }
     }
 
-    fn of(&self, function: FuncId, cfg: &Cfg) -> Rc<ControlDependence> {
+    pub(super) fn of(&self, function: FuncId, cfg: &Cfg) -> Rc<Known> {
         if let Some(known) = self.known.borrow().get(&function) {
             return Rc::clone(known);
         }
         let post_dominators = PostDominatorTree::compute(&cfg.graph);
-        let found = Rc::new(ControlDependence::compute(&cfg.graph, &post_dominators));
+        let dependence = ControlDependence::compute(&cfg.graph, &post_dominators);
+        let mut dependents: HashMap<_, Vec<_>> = HashMap::new();
+        for block in cfg.blocks.keys() {
+            for &edge in dependence.controllers(block) {
+                let of_block = dependents.entry(cfg.graph.from(edge)).or_default();
+                of_block.push((edge, block));
+            }
+        }
+        let found = Rc::new(Known {
+            dependence,
+            post_dominators,
+            dependents,
+        });
         self.known.borrow_mut().insert(function, Rc::clone(&found));
         found
     }
@@ -81,8 +101,8 @@ impl<'a> Controllers<'a> {
             return Ok(Controller::Host);
         };
         let cfg = &code.cfg;
-        let dependence = self.of(function, cfg);
-        let controllers = dependence.controllers(block);
+        let known = self.of(function, cfg);
+        let controllers = known.dependence.controllers(block);
         // Whether going from a block to another one is among the edges that control. Vertices that dispatch exceptions execute nothing.
         let decides = |from: BlockId, to: BlockId| {
             let mut edges = controllers.iter();
@@ -113,18 +133,26 @@ impl<'a> Controllers<'a> {
             };
             start = visit.start;
         }
-        if cursor.depth() <= 1 {
-            return Ok(Controller::Host);
-        }
+        let outermost = cursor.depth() <= 1;
         let caller = cursor.previous().map_err(ValuesError::Path)?;
-        Ok(caller.map_or(Controller::Host, |visit| Controller::Call {
-            time: visit.last(),
-        }))
+        let Some(caller) = caller else {
+            return Ok(Controller::Host);
+        };
+        // What the host began may have been replaced by a tail call.
+        if outermost {
+            let before = values.at(caller.start)?;
+            if !before.map_or(Ok(false), |before| values.replaced(before))? {
+                return Ok(Controller::Host);
+            }
+        }
+        Ok(Controller::Call {
+            time: caller.last(),
+        })
     }
 }
 
 /// Whether a vertex is a block, or leads to it through vertices that execute nothing.
-fn reaches(cfg: &Cfg, from: BlockId, to: BlockId) -> bool {
+pub(super) fn reaches(cfg: &Cfg, from: BlockId, to: BlockId) -> bool {
     let mut seen = Vec::new();
     let mut work = vec![from];
     while let Some(v) = work.pop() {

@@ -1,7 +1,8 @@
 //! Direct dependences of a statement's execution: who made each operand, who wrote what it reads.
 
 use afterimage_ids::OpId;
-use afterimage_wet::{Source, Writer};
+use afterimage_machine::Code;
+use afterimage_wet::{ReadFrom, Source, WriteTo, Writer, read_from, write_to};
 
 use super::{Bits, Execution, Instance, Kind, RecordedValues, Statement, ValuesError};
 
@@ -105,14 +106,12 @@ pub fn of_statement(
             origin,
         });
     }
-    if let Kind::Inst(inst) = statement.kind {
-        let reads = afterimage_wet::read_from(compiled.code.insts[inst].code);
-        let role = match reads {
-            Some(afterimage_wet::ReadFrom::Memory) => "memory",
-            Some(afterimage_wet::ReadFrom::Global) => "global",
-            _ => return Ok(found),
-        };
-        for reading in values.reading(instance, inst)? {
+    if let Kind::Inst(inst) = statement.kind
+        && let Some(role) = role_of_read(compiled.code.insts[inst].code)
+    {
+        let mut readings = values.reading(instance, inst)?;
+        readings.extend(values.copied(instance, inst)?);
+        for reading in readings {
             let origin = match reading.writer {
                 Writer::Initial => Origin::Initial,
                 Writer::Host { call } => Origin::Host { call },
@@ -130,4 +129,13 @@ pub fn of_statement(
         }
     }
     Ok(found)
+}
+
+/// What an instruction reads besides its operands, if somebody may have written it.
+pub(super) fn role_of_read(code: Code) -> Option<&'static str> {
+    match (read_from(code), write_to(code)) {
+        (Some(ReadFrom::Memory), _) | (_, Some(WriteTo::Copy)) => Some("memory"),
+        (Some(ReadFrom::Global), _) => Some("global"),
+        _ => None,
+    }
 }

@@ -28,22 +28,27 @@
 //! ```
 
 mod control;
+mod controlled;
 mod dependences;
 mod executions;
 mod results;
 mod statement;
+mod uses;
 mod verify;
 
 use afterimage_program::Program;
 use afterimage_trace::TraceFile;
 use afterimage_wet::{EpochFileError, FileEpochs, TraceError, WholeTrace, fingerprint};
 
-pub use afterimage_wet::{Bits, Instance};
+pub use afterimage_wet::{Bits, Definition, Instance};
 pub use control::{Controller, Controllers};
+pub use controlled::{Controlled, ControlledBlocks};
+use dependences::role_of_read;
 pub use dependences::{Dependence, Origin, dependences, of_statement};
 pub use executions::{Execution, Executions};
 pub use results::{TypedValue, Types};
 pub use statement::{Kind, Operand, Statement};
+pub use uses::{Use, Uses, definition};
 pub use verify::{ValuesReport, verify_values};
 
 use crate::paths::{FileSegments, PathFileError, RecordedPath};

@@ -1,6 +1,8 @@
 //! Statements of nodes: which instruction of a node an operator is, and what it takes.
 
-use afterimage_ids::OpId;
+use std::collections::{HashMap, HashSet};
+
+use afterimage_ids::{BlockId, OpId};
 use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
 use afterimage_program::{BlockEnd, Callee, Program};
 
@@ -65,6 +67,35 @@ impl Statement {
         };
         let block = position;
         Some(Self { kind, block })
+    }
+
+    /// The statements of a node with these blocks, in the order of execution, each with its operator.
+    pub fn all(program: &Program, code: &NodeCode, blocks: &[BlockId]) -> Vec<(OpId, Self)> {
+        let mut all = Vec::new();
+        let Some(function) = program.function(code.function) else {
+            return all;
+        };
+        let mut seen = HashSet::new();
+        let positions: HashMap<BlockId, u64> = blocks.iter().copied().zip(0..).collect();
+        for (inst, one) in code.insts.iter().enumerate() {
+            let block = function.block_of(one.op);
+            if let Some(&block) = block.and_then(|block| positions.get(&block))
+                && seen.insert(one.op)
+            {
+                let kind = Kind::Inst(inst);
+                all.push((one.op, Self { kind, block }));
+            }
+        }
+        let last = blocks.len().checked_sub(1);
+        let end = last.and_then(|last| {
+            let block = function.cfg.blocks.get(blocks[last])?;
+            let op = OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?);
+            let known = !seen.contains(&op);
+            let end = Self::find(program, code, last as u64, op, true);
+            end.filter(|_| known).map(|end| (op, end))
+        });
+        all.extend(end);
+        all
     }
 
     /// The registers of what it takes.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use afterimage_wet::{Definition, Instance, Writer};
+use afterimage_wet::{Definition, Instance, TraceError, Writer};
 
 use crate::compare::Trace;
 use crate::naive::{Executed, Made, Naive};
@@ -26,6 +26,11 @@ pub fn compare(trace: &Trace<'_>, naive: &Naive<'_>, window: &RangeInclusive<u64
     let executed = &naive.executed;
     let reversed = Reversed::of(trace, executed, window);
     let nothing = Vec::new();
+    let length = trace.path().length();
+    let whole = *window.start() <= 1 && *window.end() >= length;
+    // A window ends with the node that contains its last block.
+    let ends = executed.iter().map(|of| of.last);
+    let end = ends.filter(|end| end >= window.end()).min().unwrap_or(length);
     for of in executed.iter().filter(|of| window.contains(&of.instance.time)) {
         let instance = of.instance;
         let compiled = trace.compiled(instance.node).expect("a node");
@@ -39,21 +44,25 @@ pub fn compare(trace: &Trace<'_>, naive: &Naive<'_>, window: &RangeInclusive<u64
             }
         }
         for definition in definitions {
-            let held = held(trace, definition);
+            // Whether an exception is caught is not known outside of the window.
+            let Some(held) = held(trace, definition, whole) else {
+                continue;
+            };
             let expected = reversed.held.get(&definition).unwrap_or(&nothing);
             match definition {
                 // What the callee made: its uses are among those of what made it.
                 Definition::After { .. } if expected.is_empty() => {
-                    passed_on(trace, naive, instance, &held);
+                    if whole {
+                        passed_on(trace, naive, instance, &held);
+                    }
                 }
                 _ => assert_eq!(&held, expected, "who holds {definition:?}"),
             }
             let (read, unknown) = read(trace, definition);
             let expected = reversed.read.get(&definition).unwrap_or(&nothing);
             assert_eq!(&read, expected, "who reads {definition:?}");
-            if !matches!(definition, Definition::Result { .. }) && *window.end() < trace.path().length() {
-                let writes = matches!(definition, Definition::Write { .. });
-                assert!(!writes || unknown > 0, "what comes after {window:?} is not known");
+            if matches!(definition, Definition::Write { .. }) {
+                assert_eq!(unknown > 0, end < length, "what comes after {window:?}");
             }
         }
     }
@@ -79,11 +88,19 @@ fn passed_on(trace: &Trace<'_>, naive: &Naive<'_>, call: Instance, held: &[Use])
     }
 }
 
-fn held(trace: &Trace<'_>, definition: Definition) -> Vec<Use> {
+fn held(trace: &Trace<'_>, definition: Definition, whole: bool) -> Option<Vec<Use>> {
     let mut found = Vec::new();
-    let mut holders = trace.holders(definition).expect("holders");
+    let mut holders = match trace.holders(definition) {
+        Err(TraceError::Outside { .. }) if !whole => return None,
+        holders => holders.expect("holders"),
+    };
     let mut marks = vec![(0, holders.mark())];
-    while let Some(held) = holders.next().expect("a holder") {
+    loop {
+        let held = match holders.next() {
+            Err(TraceError::Outside { .. }) if !whole => return None,
+            held => held.expect("a holder"),
+        };
+        let Some(held) = held else { break };
         let own = held.time == definition.instance().time;
         if !own || matches!(definition, Definition::After { .. }) {
             let registers = held.registers.iter();
@@ -102,7 +119,7 @@ fn held(trace: &Trace<'_>, definition: Definition) -> Vec<Use> {
         }
         assert_eq!(&again, &found[*skipped..], "{definition:?}");
     }
-    found
+    Some(found)
 }
 
 fn read(trace: &Trace<'_>, definition: Definition) -> (Vec<Use>, usize) {

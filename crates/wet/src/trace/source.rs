@@ -357,8 +357,11 @@ where
         }
     }
 
-    /// Whether an execution ends with a call of the guest's, in place of its activation.
-    pub(super) fn replaced(&self, last: Instance) -> Result<bool, Failure<S, E>> {
+    /// Whether an execution ends with a call of one of the program's own functions, in place of its activation.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn replaced(&self, last: Instance) -> Result<bool, Failure<S, E>> {
         let compiled = self.compiled(last.node)?;
         Ok(match compiled.code.end {
             NodeEnd::TailCall { callee, .. } => match callee {

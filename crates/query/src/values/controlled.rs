@@ -1,0 +1,275 @@
+//! Control dependences the other way round: what a predicate or a call let be executed.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_machine::NodeEnd;
+use afterimage_program::Cfg;
+use afterimage_wpp::{Cursor, Visit};
+
+use super::control::{Known, reaches};
+use super::{Controllers, Instance, RecordedValues, ValuesError};
+use crate::paths::FileSegments;
+
+/// An execution of a block that was let happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Controlled {
+    /// Its time.
+    pub time: u64,
+    /// The function.
+    pub function: FuncId,
+    /// The block.
+    pub block: BlockId,
+}
+
+/// The executions of blocks that depend on one execution of a predicate or a call, in the order of time: all of which
+/// [`Controllers::of_execution`] names it.
+///
+/// Goes along the callee's activation and then the operator's own, over what they call, as long as a block may depend on it: in its own, up to its
+/// block's closest post-dominator at most. O(nodes of these activations that were executed).
+pub struct ControlledBlocks<'v, 'a> {
+    values: &'v RecordedValues<'a>,
+    cursor: Cursor<'a, FileSegments>,
+    /// The walk at hand is the last one.
+    walks: Vec<Walk<'a>>,
+}
+
+/// A walk along an activation.
+struct Walk<'a> {
+    function: FuncId,
+    cfg: &'a Cfg,
+    known: Rc<Known>,
+    /// How many activations are open in it.
+    depth: usize,
+    /// The last block before its end.
+    last: u64,
+    waits: Waits,
+    /// What ends the walk.
+    until: Option<BlockId>,
+    /// The execution of a node at hand, and which of its blocks comes next.
+    visit: Visit,
+    at: usize,
+    /// The block before.
+    before: Option<BlockId>,
+    /// The blocks that depend on going from one block to another one.
+    decided: HashMap<(BlockId, BlockId), Rc<[BlockId]>>,
+}
+
+/// Which blocks depend on what is asked about if they are executed next.
+enum Waits {
+    /// Those that depend on the way that it takes now.
+    Decided,
+    /// These: nothing else that they depend on came between.
+    These(HashSet<BlockId>),
+    /// All but these: they depend on something that came between.
+    AllBut(HashSet<BlockId>),
+}
+
+impl Walk<'_> {
+    /// Goes from one block to another one.
+    fn pass(&mut self, from: BlockId, to: BlockId) {
+        if !self.known.dependents.contains_key(&from) && !matches!(self.waits, Waits::Decided) {
+            return;
+        }
+        let decided = self.decided(from, to);
+        let decided = decided.iter().copied();
+        match &mut self.waits {
+            Waits::Decided => self.waits = Waits::These(decided.collect()),
+            Waits::These(these) => decided.for_each(|block| {
+                these.remove(&block);
+            }),
+            Waits::AllBut(others) => others.extend(decided),
+        }
+    }
+
+    fn decided(&mut self, from: BlockId, to: BlockId) -> Rc<[BlockId]> {
+        if let Some(known) = self.decided.get(&(from, to)) {
+            return Rc::clone(known);
+        }
+        let all = self.known.dependents.get(&from);
+        let all = all.map_or(&[][..], |all| all);
+        // Vertices that dispatch exceptions execute nothing.
+        let taken = |edge| reaches(self.cfg, self.cfg.graph.to(edge), to);
+        let decided = all.iter().filter(|&&(edge, _)| taken(edge));
+        let decided: Rc<[BlockId]> = decided.map(|&(_, block)| block).collect();
+        self.decided.insert((from, to), Rc::clone(&decided));
+        decided
+    }
+
+    fn waits_for(&self, block: BlockId) -> bool {
+        match &self.waits {
+            Waits::Decided => false,
+            Waits::These(these) => these.contains(&block),
+            Waits::AllBut(others) => !others.contains(&block),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(&self.waits, Waits::These(these) if these.is_empty())
+    }
+}
+
+impl<'a> Controllers<'a> {
+    /// What an operator let be executed in an execution of a node. Nothing, if the operator does not end its block.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn controlled<'v>(
+        &self,
+        values: &'v RecordedValues<'a>,
+        instance: Instance,
+        op: OpId,
+    ) -> Result<ControlledBlocks<'v, 'a>, ValuesError> {
+        let path = values.path();
+        let mut blocks = ControlledBlocks {
+            values,
+            cursor: path.cursor(),
+            walks: Vec::new(),
+        };
+        let unknown = ValuesError::Damaged("an execution that is not there");
+        let node = path.nodes().get(instance.node).ok_or(unknown)?;
+        let block = self.program.function(node.function).and_then(|function| {
+            let block = function.block_of(op)?;
+            let ends = function.cfg.blocks[block].ops.end.as_u32() == op.as_u32() + 1;
+            ends.then_some(block)
+        });
+        let at = node.blocks.iter().position(|&other| Some(other) == block);
+        let visit = blocks.cursor.seek(instance.time);
+        let visit = visit.map_err(ValuesError::Path)?;
+        let (Some(at), Some(visit)) = (at, visit) else {
+            return Ok(blocks);
+        };
+        if let Some(mut own) = self.walk(&blocks.cursor, visit, node.function)? {
+            own.waits = Waits::Decided;
+            own.at = at + 1;
+            own.before = block;
+            own.until = block.and_then(|b| own.known.post_dominators.immediate_post_dominator(b));
+            blocks.walks.push(own);
+        }
+        if at + 1 == node.blocks.len() {
+            let cursor = &mut blocks.cursor;
+            let depth = cursor.depth();
+            let next = cursor.next().map_err(ValuesError::Path)?;
+            let called = match values.compiled(instance.node)?.code.end {
+                NodeEnd::Call { .. } => cursor.depth() == depth + 1,
+                NodeEnd::TailCall { .. } => values.replaced(instance)?,
+                _ => false,
+            };
+            if let Some(visit) = next.filter(|_| called) {
+                let function = path.nodes()[visit.node].function;
+                blocks.walks.extend(self.walk(cursor, visit, function)?);
+            }
+        }
+        blocks.resume()?;
+        Ok(blocks)
+    }
+
+    /// A walk along the activation in which the cursor is.
+    fn walk(
+        &self,
+        cursor: &Cursor<'a, FileSegments>,
+        visit: Visit,
+        function: FuncId,
+    ) -> Result<Option<Walk<'a>>, ValuesError> {
+        let Some(code) = self.program.function(function) else {
+            return Ok(None);
+        };
+        let last = cursor.activation_end().map_err(ValuesError::Path)?;
+        Ok(Some(Walk {
+            function,
+            cfg: &code.cfg,
+            known: self.of(function, &code.cfg),
+            depth: cursor.depth(),
+            last: last.unwrap_or(u64::MAX),
+            waits: Waits::AllBut(HashSet::new()),
+            until: None,
+            visit,
+            at: 0,
+            before: None,
+            decided: HashMap::new(),
+        }))
+    }
+}
+
+impl ControlledBlocks<'_, '_> {
+    /// The next one.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail, which iterators cannot"
+    )]
+    pub fn next(&mut self) -> Result<Option<Controlled>, ValuesError> {
+        while let Some(walk) = self.walks.last_mut() {
+            let blocks = &self.values.path().nodes()[walk.visit.node].blocks;
+            let Some(&block) = blocks.get(walk.at) else {
+                if !self.go_on()? {
+                    self.end()?;
+                }
+                continue;
+            };
+            let time = walk.visit.start + walk.at as u64;
+            walk.at += 1;
+            if let Some(before) = walk.before.replace(block) {
+                walk.pass(before, block);
+            }
+            let found = walk.waits_for(block).then_some(Controlled {
+                time,
+                function: walk.function,
+                block,
+            });
+            if walk.until == Some(block) || walk.is_over() {
+                self.end()?;
+            }
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many there are from here on. Goes to the end.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn rest(&mut self) -> Result<u64, ValuesError> {
+        let mut count = 0;
+        while self.next()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Goes to the next node of the activation. Whether there is one.
+    fn go_on(&mut self) -> Result<bool, ValuesError> {
+        let Some(walk) = self.walks.last_mut() else {
+            return Ok(false);
+        };
+        let mut next = self.cursor.next().map_err(ValuesError::Path)?;
+        while next.is_some() && self.cursor.depth() > walk.depth {
+            next = self.cursor.skip_activation().map_err(ValuesError::Path)?;
+        }
+        let next = next.filter(|visit| visit.start <= walk.last);
+        if let Some(visit) = next {
+            walk.visit = visit;
+            walk.at = 0;
+        }
+        Ok(next.is_some())
+    }
+
+    /// Ends the walk at hand, and goes to where the one after it is.
+    fn end(&mut self) -> Result<(), ValuesError> {
+        self.walks.pop();
+        self.resume()
+    }
+
+    fn resume(&mut self) -> Result<(), ValuesError> {
+        if let Some(walk) = self.walks.last() {
+            let start = walk.visit.start;
+            self.cursor.seek(start).map_err(ValuesError::Path)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,378 @@
+//! Direct dependences the other way round: who used what a statement's execution made.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+use afterimage_ids::{NodeId, OpId};
+use afterimage_program::Program;
+use afterimage_wet::{
+    Compiled, Definition, FileEpochs, Held, Holders, HoldersMark, ReadBy, Readers, write_to,
+};
+
+use super::{Instance, Kind, RecordedValues, Statement, ValuesError, role_of_read};
+use crate::paths::FileSegments;
+
+/// A direct use: a statement's execution that depends on data of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The time of the statement's block.
+    pub time: u64,
+    /// The time of the first block of its node.
+    pub begun: u64,
+    /// The node.
+    pub node: NodeId,
+    /// The operator.
+    pub op: OpId,
+    /// What the operator is in the node.
+    pub statement: Statement,
+    /// What of the statement depends: an operand's role, or "memory" or "global" for what is read.
+    pub role: &'static str,
+    /// Of what is read from memory, how many bytes; 0 for all.
+    pub bytes: u64,
+}
+
+impl Use {
+    /// The execution of the node. Takes counting the node's executions.
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn instance(&self, values: &RecordedValues<'_>) -> Result<Instance, ValuesError> {
+        let found = values.at(self.begun)?;
+        found.ok_or(ValuesError::Damaged("an execution that is not there"))
+    }
+}
+
+/// All direct uses of what a statement's execution made, in the order of time, to be gone through in both directions.
+///
+/// They are the [`dependences`](super::dependences) of all executions, reversed: whoever names this one is here, as often as it does. For a call these are the
+/// uses of its results, whoever made them, of what the host wrote in it, and of what was caught after it.
+///
+/// What is near in time is found first: a value is followed along the path as long as a variable holds it, and the labels of what was executed later
+/// are searched in stretches that grow. Some thousand uses are held at a time.
+pub struct Uses<'v, 'a> {
+    values: &'v RecordedValues<'a>,
+    program: &'a Program,
+    nodes: HashMap<NodeId, Rc<NodeUses>>,
+    holders: Holders<'v, 'a, FileSegments, FileEpochs>,
+    readers: Readers<'v, 'a, FileSegments, FileEpochs>,
+    /// What of both comes next.
+    held: Option<Held>,
+    read: Option<ReadBy>,
+    /// Uses that follow each other, of whole executions of nodes.
+    batch: Vec<Use>,
+    /// How many of them were passed.
+    at: usize,
+    /// Where each batch until this one begins.
+    marks: Vec<Mark<'a>>,
+}
+
+/// Where a batch begins.
+struct Mark<'a> {
+    /// How many uses are before it.
+    before: u64,
+    held: Option<Held>,
+    holders: HoldersMark<'a, FileSegments>,
+    read: Option<ReadBy>,
+}
+
+/// About so many uses are held.
+const BATCH: usize = 1 << 10;
+
+/// What uses which register of a node.
+struct NodeUses {
+    compiled: Rc<Compiled>,
+    /// The statements, in order, and the position of the block of each.
+    statements: Vec<(OpId, Statement)>,
+    /// The operands, by register: which statement, and its role.
+    operands: Vec<(u32, u32, &'static str)>,
+    /// Per instruction, which statement it is.
+    of_inst: HashMap<usize, u32>,
+}
+
+/// What a statement's execution makes that others may use.
+pub fn definition(
+    compiled: &Compiled,
+    instance: Instance,
+    statement: Statement,
+) -> Option<Definition> {
+    match statement.kind {
+        Kind::Inst(inst) => {
+            let code = compiled.code.insts.get(inst)?.code;
+            if write_to(code).is_some() {
+                Some(Definition::Write { instance, inst })
+            } else {
+                code.gives().then_some(Definition::Result { instance, inst })
+            }
+        }
+        Kind::Call(_) | Kind::Throw => Some(Definition::After { instance }),
+        Kind::Return => None,
+    }
+}
+
+impl<'v, 'a> Uses<'v, 'a> {
+    /// Those of a definition; see [`definition`].
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn of(
+        values: &'v RecordedValues<'a>,
+        program: &'a Program,
+        definition: Definition,
+    ) -> Result<Self, ValuesError> {
+        let mut holders = values.holders(definition)?;
+        let mut readers = values.readers(definition)?;
+        let held = holders.next()?;
+        let read = readers.next()?;
+        Ok(Self {
+            values,
+            program,
+            nodes: HashMap::new(),
+            holders,
+            readers,
+            held,
+            read,
+            batch: Vec::new(),
+            at: 0,
+            marks: Vec::new(),
+        })
+    }
+
+    /// How many uses were passed.
+    pub fn position(&self) -> u64 {
+        self.marks.last().map_or(0, |mark| mark.before) + self.at as u64
+    }
+
+    /// Goes over the next one; `None` at the end.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail and turn round, which iterators cannot"
+    )]
+    pub fn next(&mut self) -> Result<Option<Use>, ValuesError> {
+        if self.at == self.batch.len() && !self.fill()? {
+            return Ok(None);
+        }
+        let found = self.batch[self.at];
+        self.at += 1;
+        Ok(Some(found))
+    }
+
+    /// Goes back over the one before; `None` at the beginning.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn previous(&mut self) -> Result<Option<Use>, ValuesError> {
+        if self.at == 0 {
+            if self.marks.len() < 2 {
+                return Ok(None);
+            }
+            self.marks.pop();
+            if let Some(mark) = self.marks.pop() {
+                self.go(&mark)?;
+            }
+            self.fill()?;
+            self.at = self.batch.len();
+        }
+        let Some(at) = self.at.checked_sub(1) else {
+            return Ok(None);
+        };
+        self.at = at;
+        Ok(Some(self.batch[at]))
+    }
+
+    /// How many there are from here on. Does not move, but goes through all of them once.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn rest(&mut self) -> Result<u64, ValuesError> {
+        let here = self.mark(0);
+        let mut count = (self.batch.len() - self.at) as u64;
+        let mut holders = self.held.take();
+        while let Some(held) = holders {
+            count += self.of_held(&held)?.len() as u64;
+            holders = self.holders.next()?;
+        }
+        if self.read.is_some() {
+            count += 1 + self.readers.count()?;
+        }
+        self.held.clone_from(&here.held);
+        self.holders.go(&here.holders)?;
+        Ok(count)
+    }
+
+    /// The stretches of the run from the definition on of which nothing is kept, as far as was looked: who read memory and globals in them
+    /// is not known.
+    pub fn unknown(&self) -> &[RangeInclusive<u64>] {
+        self.readers.unknown()
+    }
+
+    fn mark(&self, before: u64) -> Mark<'a> {
+        Mark {
+            before,
+            held: self.held.clone(),
+            holders: self.holders.mark(),
+            read: self.read,
+        }
+    }
+
+    fn go(&mut self, mark: &Mark<'a>) -> Result<(), ValuesError> {
+        self.batch.clear();
+        self.at = 0;
+        self.held.clone_from(&mark.held);
+        self.holders.go(&mark.holders)?;
+        self.read = match mark.read {
+            Some(read) => {
+                self.readers.go(read.time);
+                self.readers.next()?
+            }
+            None => {
+                self.readers.go(u64::MAX);
+                None
+            }
+        };
+        Ok(())
+    }
+
+    /// Gets the next batch. Whether there is one.
+    fn fill(&mut self) -> Result<bool, ValuesError> {
+        let mark = self.mark(self.position());
+        let mut batch = Vec::new();
+        while batch.len() < BATCH {
+            let held = self.held.as_ref().map(|held| held.time);
+            let read = self.read.map(|read| read.time);
+            let Some(time) = held.into_iter().chain(read).min() else {
+                break;
+            };
+            let mut found = Vec::new();
+            if let Some(held) = self.held.take_if(|held| held.time == time) {
+                found = self.of_held(&held)?;
+                self.held = self.holders.next()?;
+            }
+            while let Some(read) = self.read.take_if(|read| read.time == time) {
+                found.extend(self.of_read(&read)?);
+                self.read = self.readers.next()?;
+            }
+            // Stable: operands, then what is read, part by part.
+            found.sort_by_key(|&(statement, _)| statement);
+            batch.extend(found.into_iter().map(|(_, found)| found));
+        }
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        self.marks.push(mark);
+        self.batch = batch;
+        self.at = 0;
+        Ok(true)
+    }
+
+    /// The operands of an execution's statements that are in these registers.
+    fn of_held(&mut self, held: &Held) -> Result<Vec<(u32, Use)>, ValuesError> {
+        let node = self.node(held.node)?;
+        let last = self.executed(&node, held.node, held.time)?;
+        let mut found = Vec::new();
+        for &register in &held.registers {
+            let from = node.operands.partition_point(|&(other, ..)| other < register);
+            let operands = node.operands[from..].iter();
+            for &(_, at, role) in operands.take_while(|&&(other, ..)| other == register) {
+                if at < last {
+                    found.push((at, node.of(at, held.node, held.time, role, 0)));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The statement that reads.
+    fn of_read(&mut self, read: &ReadBy) -> Result<Option<(u32, Use)>, ValuesError> {
+        let node = self.node(read.node)?;
+        let Some(&at) = node.of_inst.get(&read.inst) else {
+            return Ok(None);
+        };
+        let role = role_of_read(node.compiled.code.insts[read.inst].code);
+        let role = role.ok_or(ValuesError::Damaged("a read of nothing"))?;
+        let found = node.of(at, read.node, read.time, role, read.length);
+        Ok(Some((at, found)))
+    }
+
+    /// How many of a node's statements an execution came to.
+    fn executed(
+        &self,
+        node: &NodeUses,
+        id: NodeId,
+        time: u64,
+    ) -> Result<u32, ValuesError> {
+        let all = node.statements.len() as u32;
+        let path = self.values.path();
+        let length = path.nodes().get(id).map_or(0, |node| node.length());
+        if time.saturating_add(length) <= path.length() {
+            return Ok(all);
+        }
+        let instance = self.values.at(time)?;
+        let instance = instance.ok_or(ValuesError::Damaged("an execution that is not there"))?;
+        let Some(executed) = self.values.stopped(instance)? else {
+            return Ok(all);
+        };
+        let come = node.statements.iter().filter(|(_, statement)| match statement.kind {
+            Kind::Inst(inst) => (inst as u64) < executed,
+            _ => false,
+        });
+        Ok(come.count() as u32)
+    }
+
+    fn node(&mut self, id: NodeId) -> Result<Rc<NodeUses>, ValuesError> {
+        if let Some(known) = self.nodes.get(&id) {
+            return Ok(Rc::clone(known));
+        }
+        let compiled = self.values.compiled(id)?;
+        let node = Rc::new(NodeUses::new(self.program, self.values, id, compiled));
+        self.nodes.insert(id, Rc::clone(&node));
+        Ok(node)
+    }
+}
+
+impl NodeUses {
+    fn new(
+        program: &Program,
+        values: &RecordedValues<'_>,
+        id: NodeId,
+        compiled: Rc<Compiled>,
+    ) -> Self {
+        let blocks = values.path().nodes().get(id);
+        let blocks = blocks.map_or(&[][..], |node| &node.blocks);
+        let statements = Statement::all(program, &compiled.code, blocks);
+        let mut operands = Vec::new();
+        let mut of_inst = HashMap::new();
+        for (at, (_, statement)) in (0..).zip(&statements) {
+            if let Kind::Inst(inst) = statement.kind {
+                of_inst.insert(inst, at);
+            }
+            for operand in statement.operands(&compiled.code) {
+                operands.push((operand.register, at, operand.role));
+            }
+        }
+        // Stable: the operands of a statement stay in order.
+        operands.sort_by_key(|&(register, at, _)| (register, at));
+        Self {
+            compiled,
+            statements,
+            operands,
+            of_inst,
+        }
+    }
+
+    fn of(&self, at: u32, node: NodeId, begun: u64, role: &'static str, bytes: u64) -> Use {
+        let (op, statement) = self.statements[at as usize];
+        Use {
+            time: begun + statement.block,
+            begun,
+            node,
+            op,
+            statement,
+            role,
+            bytes,
+        }
+    }
+}
