@@ -7,6 +7,7 @@ use afterimage_query::steps::stopped_before;
 use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
 use afterimage_wet::{EpochWriter, FileEpochs, Index, Run};
 use anyhow::{Context, Result, bail};
 
@@ -154,13 +155,16 @@ fn add_values(
         epoch: Run::<FileSegments>::EPOCH,
     };
     let mut writer = EpochWriter::new(&out).with_context(name)?;
+    let mut checkpoints = CheckpointWriter::new(&out).with_context(name)?;
     let index = run
-        .build(
+        .build_with_checkpoints(
             file.log().with_context(name)?,
             |before, epoch| writer.put(before, &epoch),
+            (INTERVAL, |vertex| checkpoints.put(vertex)),
             |time| progress(time),
         )
         .with_context(name)?;
+    checkpoints.finish(index.nodes).with_context(name)?;
     writer
         .finish(
             &out,

@@ -1,7 +1,7 @@
 //! What commands that follow the run have in common.
 
 use afterimage_query::paths::FileSegments;
-use afterimage_query::steps::{Run, stopped_before};
+use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_trace::LogReader;
 use anyhow::{Result, bail};
 
@@ -24,12 +24,14 @@ pub(crate) fn follow<T>(
     let end = traced.file.end()?;
     let bar = Bar::start("following the run", Some(traced.path.length()));
     let progress = bar.progress();
+    let checkpoints = recorded_checkpoints(&traced.file, &traced.path)?;
     let run = Run {
         program: &loaded.program,
         module: &loaded.bytes,
         path: &traced.path,
         continuations: &directory.continuations,
         stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
+        checkpoints: checkpoints.as_ref(),
         progress: &|time| progress(time),
     };
     question(run, traced.file.log()?)

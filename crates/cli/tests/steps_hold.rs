@@ -57,6 +57,7 @@ impl Recorded {
             path: &self.path,
             continuations: &self.path.segments().directory().continuations,
             stopped: end.and_then(|end| stopped_before(&self.program, &self.module, &end)),
+            checkpoints: None,
             progress: &|_| {},
         }
     }

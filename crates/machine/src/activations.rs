@@ -11,7 +11,7 @@ use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
 /// Most registers that all activations may have: 2 GiB of them.
-const MOST_REGISTERS: usize = 1 << 28;
+pub(crate) const MOST_REGISTERS: usize = 1 << 28;
 
 /// An activation.
 #[derive(Clone, Copy, Debug)]

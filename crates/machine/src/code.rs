@@ -107,7 +107,33 @@ pub enum NodeEnd {
     Trap,
 }
 
+/// The number of the function of a node that was not compiled yet: none has it.
+const MISSING: u32 = u32::MAX - 1;
+
 impl NodeCode {
+    /// What stands for a node that was not compiled yet. It cannot be executed, because no function is waited for that it could be of.
+    pub(crate) fn missing() -> Self {
+        Self {
+            function: FuncId::from_u32(MISSING),
+            first: BlockId::from_u32(0),
+            next: None,
+            variables: 0,
+            constants: Box::default(),
+            insts: Box::default(),
+            outputs: Box::default(),
+            inputs: Box::default(),
+            end: NodeEnd::Next,
+            wide_constants: Box::default(),
+            vectors: Box::default(),
+            lists: Box::default(),
+            wide: false,
+        }
+    }
+
+    pub(crate) fn is_missing(&self) -> bool {
+        self.function.as_u32() == MISSING
+    }
+
     /// How many registers it needs.
     pub fn registers(&self) -> usize {
         self.variables as usize + self.constants.len() + self.insts.len()

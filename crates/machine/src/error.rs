@@ -41,6 +41,9 @@ pub enum MachineError {
         /// How.
         what: &'static str,
     },
+    /// A checkpoint that is none of this run.
+    #[error("a checkpoint does not fit the run")]
+    Checkpoint,
     /// Something that the machine does not have.
     #[error("{0} cannot be followed")]
     Unsupported(&'static str),

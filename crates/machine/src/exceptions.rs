@@ -15,19 +15,19 @@ use crate::observe::Observer;
 const FEW: usize = 1 << 10;
 
 /// An exception that was caught by reference.
-#[derive(Clone, Debug)]
-struct Exception {
-    tag: u32,
-    values: Vec<Bits>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Exception {
+    pub tag: u32,
+    pub values: Vec<Bits>,
 }
 
 /// The exceptions that were caught by reference, by their references: numbers from 1 on, none of which is used twice.
 #[derive(Debug, Default)]
 pub(crate) struct Exceptions {
-    kept: HashMap<u64, Exception>,
-    made: u64,
+    pub kept: HashMap<u64, Exception>,
+    pub made: u64,
     /// So many fit before those out of reach are looked for.
-    room: usize,
+    pub room: usize,
 }
 
 impl Exceptions {

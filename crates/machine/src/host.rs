@@ -2,7 +2,7 @@
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId};
 use afterimage_program::Program;
-use afterimage_trace::{Event, HostRead, HostWrite, LogReader, RawValue, TraceError};
+use afterimage_trace::{Event, HostRead, HostWrite, LogPlace, LogReader, RawValue, TraceError};
 
 use crate::MachineError;
 use crate::execute::Stop;
@@ -20,6 +20,16 @@ impl Source {
     pub(crate) fn new(log: LogReader, program: &Program) -> Self {
         let exceptions = !program.tags.is_empty();
         Self { log, exceptions }
+    }
+
+    /// Where the next event begins.
+    pub(crate) fn place(&self) -> LogPlace {
+        self.log.place()
+    }
+
+    /// Goes to a place of the log.
+    pub(crate) fn go(&mut self, place: LogPlace) -> Result<(), TraceError> {
+        self.log.go(place)
     }
 
     /// The next event that is no growth of a memory; `None` where the log ends.

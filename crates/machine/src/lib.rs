@@ -5,6 +5,7 @@
 //! [`Observer`] is told of what happens. Every branch, call and host call is compared with the recording.
 
 mod activations;
+mod checkpoint;
 mod code;
 mod compile;
 mod end;
@@ -18,6 +19,7 @@ mod leave;
 mod machine;
 mod observe;
 
+pub use checkpoint::Checkpoint;
 pub use code::{NodeCode, NodeEnd, Operand, TableIndices, VectorExtra};
 pub use compile::{Body, compile, compile_before};
 pub use end::{StoppedBefore, stopped_before};

@@ -55,6 +55,8 @@ pub struct Machine<'a> {
     /// Memories, tables, globals.
     pub state: State,
     initial: Vec<Initial>,
+    /// What tables and segments are before the run. It has no memories.
+    pub(crate) first: State,
     pub(crate) source: Source,
     /// The registers of all activations: those of an inner one begin behind the variables of the one around it.
     pub(crate) registers: Vec<u64>,
@@ -63,14 +65,14 @@ pub struct Machine<'a> {
     pub(crate) frames: Vec<Frame>,
     pub(crate) waiting: Waiting,
     /// Blocks executed before the next node.
-    time: u64,
+    pub(crate) time: u64,
     /// The arguments of the call that is about to begin, the results of the one that has ended, or what an exception carries.
     pub(crate) values: Vec<Bits>,
     pub(crate) exceptions: Exceptions,
     /// What variables become, while they are moved.
     pub(crate) moved: Vec<u64>,
     /// Why the last node stopped.
-    trap: Option<Trap>,
+    pub(crate) trap: Option<Trap>,
 }
 
 /// What there is inside a node, before one of its instructions.
@@ -95,7 +97,15 @@ impl<'a> Machine<'a> {
         log: LogReader,
     ) -> Result<Self, MachineError> {
         let (state, initial) = State::of_module(program, bytes)?;
+        let first = State {
+            memories: Vec::new(),
+            tables: state.tables.clone(),
+            globals: state.globals.clone(),
+            data: state.data.clone(),
+            elements: state.elements.clone(),
+        };
         Ok(Self {
+            first,
             program,
             bytes,
             bodies: program.functions.iter().map(|_| None).collect(),
@@ -153,6 +163,64 @@ impl<'a> Machine<'a> {
         }
         self.instructions += code.insts.len();
         Ok(self.codes.push(code))
+    }
+
+    /// Makes room for so many nodes, which [`compile`](Self::compile) is to be told of before they are executed.
+    pub fn expect(&mut self, nodes: usize) {
+        for _ in 0..nodes {
+            self.codes.push(NodeCode::missing());
+        }
+    }
+
+    /// Whether a node is there and compiled.
+    pub fn is_compiled(&self, node: NodeId) -> bool {
+        self.codes.get(node).is_some_and(|code| !code.is_missing())
+    }
+
+    /// Compiles a node that was [expected](Self::expect). As [`define`](Self::define).
+    ///
+    /// # Errors
+    /// As [`define`](Self::define), and if it was not expected.
+    pub fn compile(
+        &mut self,
+        node: NodeId,
+        function: FuncId,
+        blocks: &[BlockId],
+        next: Option<BlockId>,
+    ) -> Result<(), MachineError> {
+        let program = self.program;
+        let code = compile(program, self.body(function)?, blocks, next)?;
+        if code.insts.len() > MOST_CODE - self.instructions {
+            return Err(MachineError::Unsupported("so many nodes of so much code"));
+        }
+        self.instructions += code.insts.len();
+        let Some(place) = self.codes.get_mut(node) else {
+            return Err(self.diverged("a node follows that was not defined"));
+        };
+        *place = code;
+        Ok(())
+    }
+
+    /// A function's body, if it was read.
+    pub(crate) fn known_body(&self, function: FuncId) -> Option<&Body<'a>> {
+        let known = self.bodies.get(position(self.program, function))?;
+        known.as_deref()
+    }
+
+    /// A function's body, which is read when it is needed first.
+    pub(crate) fn body(&mut self, function: FuncId) -> Result<&Body<'a>, MachineError> {
+        let (program, bytes) = (self.program, self.bytes);
+        let missing = MachineError::Unsupported("a function that the program does not have");
+        let (Some(known), Some(function)) = (
+            self.bodies.get_mut(position(program, function)),
+            program.function(function),
+        ) else {
+            return Err(missing);
+        };
+        if known.is_none() {
+            *known = Some(Box::new(Body::read(program, bytes, function)?));
+        }
+        known.as_deref().ok_or(missing)
     }
 
     /// A function's body, which is read when it is needed first.

@@ -133,3 +133,108 @@ pub enum Caller {
 }
 
 impl Observer for () {}
+
+/// Two that are told the same, the first one first.
+impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
+    #[inline(always)]
+    fn node(&mut self, node: NodeId, code: &NodeCode) {
+        self.0.node(node, code);
+        self.1.node(node, code);
+    }
+
+    #[inline(always)]
+    fn read(&mut self, inst: usize, range: Range) {
+        self.0.read(inst, range);
+        self.1.read(inst, range);
+    }
+
+    #[inline(always)]
+    fn write(&mut self, inst: usize, range: Range) {
+        self.0.write(inst, range);
+        self.1.write(inst, range);
+    }
+
+    #[inline(always)]
+    fn copy(&mut self, inst: usize, from: Range, to: Range) {
+        self.0.copy(inst, from, to);
+        self.1.copy(inst, from, to);
+    }
+
+    #[inline(always)]
+    fn read_global(&mut self, inst: usize, global: u32) {
+        self.0.read_global(inst, global);
+        self.1.read_global(inst, global);
+    }
+
+    #[inline(always)]
+    fn write_global(&mut self, inst: usize, global: u32) {
+        self.0.write_global(inst, global);
+        self.1.write_global(inst, global);
+    }
+
+    #[inline(always)]
+    fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        self.0.done(code, low, high);
+        self.1.done(code, low, high);
+    }
+
+    #[inline(always)]
+    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        self.0.stopped(code, executed, low, high);
+        self.1.stopped(code, executed, low, high);
+    }
+
+    #[inline(always)]
+    fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
+        self.0.called(function, arguments);
+        self.1.called(function, arguments);
+    }
+
+    #[inline(always)]
+    fn returned(&mut self, values: &[GlobalBits]) {
+        self.0.returned(values);
+        self.1.returned(values);
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, function: FuncId, by: Caller) {
+        self.0.enter(function, by);
+        self.1.enter(function, by);
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, results: Option<(u32, u32)>) {
+        self.0.leave(results);
+        self.1.leave(results);
+    }
+
+    #[inline(always)]
+    fn host_returned(&mut self, first: u32, count: u32) {
+        self.0.host_returned(first, count);
+        self.1.host_returned(first, count);
+    }
+
+    #[inline(always)]
+    fn host_call(&mut self) {
+        self.0.host_call();
+        self.1.host_call();
+    }
+
+    #[inline(always)]
+    fn host_read(&mut self, range: Range) {
+        self.0.host_read(range);
+        self.1.host_read(range);
+    }
+
+    #[inline(always)]
+    fn host_write(&mut self, range: Range) {
+        self.0.host_write(range);
+        self.1.host_write(range);
+    }
+
+    #[inline(always)]
+    fn caught(&mut self, first: u32, count: u32) {
+        self.0.caught(first, count);
+        self.1.caught(first, count);
+    }
+}

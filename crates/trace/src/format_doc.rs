@@ -190,6 +190,7 @@ fn kinds_and_tags() {
         Kind::PATH_WORDS,
         Kind::VALUES,
         Kind::VALUES_INDEX,
+        Kind::CHECKPOINTS,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

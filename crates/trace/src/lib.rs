@@ -41,7 +41,7 @@ pub use error::{Result, TraceError};
 pub use event::{Event, HostCallRef, HostRead, HostStop, HostWrite, HostWriteRef, RawValue};
 pub use file::{SectionInfo, TraceFile};
 pub use layout::{Kind, VERSION_MAJOR, VERSION_MINOR};
-pub use log::{LogReader, LogWriter};
+pub use log::{LogPlace, LogReader, LogWriter};
 pub use meta::{Meta, Stdin};
 pub use section::SectionReader;
 pub use verify::{Finding, Report, Rule};

@@ -184,6 +184,17 @@ fn write(mut section: SectionWriter, chunks: Receiver<Chunk>) -> Result<SectionW
     Ok(section)
 }
 
+/// Where an event of a log begins, as [`LogReader::place`] tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogPlace {
+    /// How many chunks were read.
+    pub chunks: u64,
+    /// The position in the last one of these.
+    pub at: u64,
+    /// How many events are before.
+    pub events: u64,
+}
+
 /// Reads the boundary log from its beginning, one chunk in memory at a time (and one
 /// event, if it is longer than a chunk). Ends after the first error.
 ///
@@ -214,6 +225,52 @@ impl LogReader {
     /// How many events were read.
     pub fn events(&self) -> u64 {
         self.events
+    }
+
+    /// Where the next event begins: to come back there later.
+    pub fn place(&self) -> LogPlace {
+        LogPlace {
+            chunks: self.section.read() as u64,
+            at: self.at as u64,
+            events: self.events,
+        }
+    }
+
+    /// Goes to a place of this log.
+    ///
+    /// # Errors
+    /// If there is no such place, or it cannot be read.
+    pub fn go(&mut self, place: LogPlace) -> Result<()> {
+        let missing = |what| TraceError::Malformed {
+            kind: Kind::LOG,
+            sequence: place.chunks.try_into().unwrap_or(u32::MAX),
+            at: place.at.try_into().unwrap_or(usize::MAX),
+            what,
+        };
+        self.at = 0;
+        self.events = place.events;
+        self.done = false;
+        let chunks = usize::try_from(place.chunks).unwrap_or(usize::MAX);
+        let Some(last) = chunks.checked_sub(1) else {
+            self.section.restart();
+            return match place {
+                LogPlace {
+                    at: 0, events: 0, ..
+                } => Ok(()),
+                _ => Err(missing("a place before the first chunk")),
+            };
+        };
+        self.section.go(last);
+        if !self.section.advance()? {
+            return Err(missing("a place behind the last chunk"));
+        }
+        let at = usize::try_from(place.at).ok();
+        let at = at.filter(|&at| at <= self.section.bytes().len());
+        self.at = at.ok_or_else(|| missing("a place behind its chunk"))?;
+        if self.section.first() > self.events {
+            return Err(missing("a place with fewer events than come before it"));
+        }
+        Ok(())
     }
 
     /// Whether the log was finished by its writer.

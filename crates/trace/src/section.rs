@@ -91,6 +91,17 @@ impl SectionReader {
         self.read = chunk;
     }
 
+    /// How many chunks come before the next one to be read.
+    pub(crate) fn read(&self) -> usize {
+        self.read
+    }
+
+    /// As before the first chunk was read.
+    pub(crate) fn restart(&mut self) {
+        self.read = 0;
+        self.raw.clear();
+    }
+
     /// The decoded bytes of the chunk that [`SectionReader::advance`] read.
     pub fn bytes(&self) -> &[u8] {
         &self.raw

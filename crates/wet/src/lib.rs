@@ -1,6 +1,7 @@
 //! Whole execution traces: every value, address and dependence of a run (Zhang and Gupta 2005).
 
 mod build;
+pub mod checkpoint;
 mod def;
 mod epoch;
 mod file;

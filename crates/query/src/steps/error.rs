@@ -4,6 +4,7 @@ use std::error::Error;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::MachineError;
+use afterimage_wet::checkpoint::{CheckpointError, RestoreError};
 use afterimage_wpp::PathError;
 
 use crate::ProfileError;
@@ -17,6 +18,9 @@ pub enum StepsError<E: Error + 'static> {
     /// The path cannot be read.
     #[error(transparent)]
     Path(#[from] PathError<E>),
+    /// The checkpoints cannot be read.
+    #[error(transparent)]
+    Checkpoints(#[from] CheckpointError),
     /// Parts of the path were left out when it was built.
     #[error(
         "the path lacks code of some functions, so the run cannot be followed; build the whole path with `afterimage build --lens paths --again`"
@@ -55,4 +59,13 @@ pub enum StepsError<E: Error + 'static> {
         /// How many there are.
         count: usize,
     },
+}
+
+impl<E: Error + 'static> From<RestoreError> for StepsError<E> {
+    fn from(error: RestoreError) -> Self {
+        match error {
+            RestoreError::Checkpoints(error) => error.into(),
+            RestoreError::Machine(error) => error.into(),
+        }
+    }
 }

@@ -1,12 +1,15 @@
 //! Taking the machine along a run's path.
 
-use afterimage_ids::EntityRef;
-use afterimage_machine::{Machine, Observer, StoppedBefore};
+use afterimage_ids::{EntityRef, NodeId};
+use afterimage_machine::{Checkpoint, Inside, Machine, Observer, State, StoppedBefore};
 use afterimage_program::Program;
-use afterimage_trace::LogReader;
+use afterimage_trace::{LogReader, TraceFile};
+use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints, Image};
+use afterimage_wet::fingerprint;
 use afterimage_wpp::{Continuation, Cursor, Segments, Visit, WholePath};
 
 use super::StepsError;
+use crate::paths::RecordedPath;
 
 /// After how many nodes it is told how far it has come.
 const TELL: u32 = 1 << 14;
@@ -23,6 +26,8 @@ pub struct Run<'a, S: Segments> {
     pub continuations: &'a [Continuation],
     /// Where it was stopped from outside, if it was.
     pub stopped: Option<StoppedBefore>,
+    /// From where it can be followed besides its beginning, if anywhere.
+    pub checkpoints: Option<&'a FileCheckpoints>,
     /// Is told now and then how many blocks were executed.
     pub progress: &'a dyn Fn(u64),
 }
@@ -36,12 +41,26 @@ impl<S: Segments> Clone for Run<'_, S> {
 
 impl<S: Segments> Copy for Run<'_, S> {}
 
+/// The places from which the run of a file can be followed besides its beginning; `None` if there are none.
+///
+/// # Errors
+/// If they are damaged.
+pub fn recorded_checkpoints(
+    file: &TraceFile,
+    path: &RecordedPath,
+) -> Result<Option<FileCheckpoints>, CheckpointError> {
+    let continuations = &path.segments().directory().continuations;
+    FileCheckpoints::open(file, fingerprint(path.nodes(), continuations))
+}
+
 /// The machine on its way.
-pub(super) struct Follower<'a, S: Segments> {
+pub(crate) struct Follower<'a, S: Segments> {
     pub machine: Machine<'a>,
     run: Run<'a, S>,
     cursor: Cursor<'a, S>,
     lengths: Vec<u64>,
+    /// What its memories get from checkpoints, if it began at one.
+    image: Option<Image<'a>>,
     nodes: u32,
 }
 
@@ -49,23 +68,94 @@ impl<'a, S: Segments> Follower<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// At the beginning of the run. O(operators on the paths of its nodes).
+    /// At the beginning of the run.
     pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
         let nodes = run.path.nodes();
         if nodes.values().any(|node| node.left_out > 0) {
             return Err(StepsError::Partial);
         }
         let mut machine = Machine::new(run.program, run.module, log)?;
-        for (node, continuation) in nodes.values().zip(run.continuations) {
-            machine.define(node.function, &node.blocks, continuation.next)?;
-        }
+        machine.expect(nodes.len());
         Ok(Self {
             machine,
             cursor: run.path.cursor(),
             lengths: nodes.values().map(|node| node.length()).collect(),
             run,
+            image: None,
             nodes: 0,
         })
+    }
+
+    /// Goes forward to the last place from which the run can be followed before a block is executed, unless that is behind where it is. It
+    /// has executed nothing, or only what comes before.
+    pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
+        let Some(checkpoints) = self.run.checkpoints else {
+            return Ok(());
+        };
+        let interval = match checkpoints.interval_at(time)? {
+            Some(interval) => interval,
+            None => checkpoints.intervals().saturating_sub(1),
+        };
+        let (before, _) = checkpoints.times(interval)?;
+        if before > self.machine.time() {
+            self.go_to(checkpoints, interval)?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the beginning of an interval.
+    pub fn go_to(
+        &mut self,
+        checkpoints: &'a FileCheckpoints,
+        interval: u64,
+    ) -> Result<(), StepsError<S::Error>> {
+        let Some(checkpoint) = checkpoints.checkpoint(interval)? else {
+            let log = checkpoints.log()?;
+            *self = Self::new(self.run, log)?;
+            return Ok(());
+        };
+        for node in checkpoint.nodes() {
+            self.compile(node)?;
+        }
+        let first = &self.machine.state.memories;
+        let image = match self.image.take() {
+            Some(image) => image,
+            None if self.machine.time() == 0 => Image::new(checkpoints, first),
+            None => {
+                let (first, _) = State::of_module(self.run.program, self.run.module)?;
+                Image::new(checkpoints, &first.memories)
+            }
+        };
+        let image = self.image.insert(image);
+        image.restore(&mut self.machine, &checkpoint, interval)?;
+        self.seek(&checkpoint)
+    }
+
+    fn seek(&mut self, checkpoint: &Checkpoint) -> Result<(), StepsError<S::Error>> {
+        let time = checkpoint.time();
+        let visit = self.cursor.seek(time)?;
+        match visit.map(|visit| visit.last()) == (time > 0).then_some(time) {
+            true => Ok(()),
+            false => Err(CheckpointError::Damaged("a checkpoint inside a node").into()),
+        }
+    }
+
+    /// Compiles a node, if that is not done yet.
+    #[inline]
+    pub fn compile(&mut self, node: NodeId) -> Result<(), StepsError<S::Error>> {
+        if self.machine.is_compiled(node) {
+            return Ok(());
+        }
+        let nodes = self.run.path.nodes();
+        let known = nodes
+            .get(node)
+            .zip(self.run.continuations.get(node.index()));
+        let damaged = CheckpointError::Damaged("a node that the path does not have");
+        let (known, continuation) = known.ok_or(damaged)?;
+        let (function, blocks) = (known.function, &known.blocks);
+        self.machine
+            .compile(node, function, blocks, continuation.next)?;
+        Ok(())
     }
 
     /// The next node, which [`execute`](Self::execute) is then to be told; `None` at the end.
@@ -75,7 +165,11 @@ where
             self.nodes = 0;
             (self.run.progress)(self.machine.time());
         }
-        Ok(self.cursor.next()?)
+        let next = self.cursor.next()?;
+        if let Some(visit) = next {
+            self.compile(visit.node)?;
+        }
+        Ok(next)
     }
 
     /// Where the run was stopped from outside, if that was in this node.
@@ -97,6 +191,51 @@ where
             Some(stopped) => self
                 .machine
                 .step_before(visit.node, length, stopped, observer)?,
+        }
+        self.executed()
+    }
+
+    /// Executes a node, and shows what there is when so many of its instructions were executed: `pauses`, ascending. What is to be seen of
+    /// memories must be [needed](Self::need) before.
+    pub fn execute_pausing<O: Observer>(
+        &mut self,
+        visit: Visit,
+        observer: &mut O,
+        pauses: &[usize],
+        show: impl FnMut(usize, &Inside<'_>),
+    ) -> Result<(), StepsError<S::Error>> {
+        let length = self.lengths[visit.node.index()];
+        let stopped = self.stopped(visit);
+        let machine = &mut self.machine;
+        machine.step_pausing(visit.node, length, stopped, observer, pauses, show)?;
+        self.executed()
+    }
+
+    #[inline]
+    fn executed(&mut self) -> Result<(), StepsError<S::Error>> {
+        if let Some(image) = &mut self.image {
+            image.advance(&mut self.machine)?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that some bytes of a memory, as far as it has them, are what they should be.
+    pub fn need(
+        &mut self,
+        memory: u32,
+        address: u64,
+        length: u64,
+    ) -> Result<(), StepsError<S::Error>> {
+        if let Some(image) = &mut self.image {
+            image.need(memory, address, length, &mut self.machine.state)?;
+        }
+        Ok(())
+    }
+
+    /// Makes sure that all bytes of memories are what they should be.
+    pub fn need_all(&mut self) -> Result<(), StepsError<S::Error>> {
+        if let Some(image) = &mut self.image {
+            image.need_all(&mut self.machine.state)?;
         }
         Ok(())
     }

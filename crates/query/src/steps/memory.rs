@@ -1,14 +1,15 @@
 //! What memory held at a time, and who wrote and read it.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use afterimage_machine::{PAGE, Range, State};
+use afterimage_machine::{Range, State};
 use afterimage_trace::LogReader;
-use afterimage_wpp::Segments;
+use afterimage_wpp::{Segments, Visit};
 
 use super::follow::Run;
 use super::step::overlap;
-use super::{Level, Step, Steps, StepsError, Wanted, What};
+use super::{FileCheckpoints, Level, Step, Steps, StepsError, Wanted};
 use crate::paths::Window;
 
 /// Most bytes that can be asked about at once.
@@ -55,7 +56,9 @@ struct Byte {
     written_next: Option<Rc<Step>>,
 }
 
-/// What some bytes, at most [`LARGEST_RANGE`], held at a time. The run is followed until it is known what happens to each of them next.
+/// What some bytes, at most [`LARGEST_RANGE`], held at a time, who wrote them last, and what happens to each of them next.
+///
+/// With checkpoints only those intervals are followed in which that happens, otherwise all of the run up to there.
 ///
 /// # Errors
 /// If the bytes are not there at that time, or the run cannot be followed.
@@ -78,54 +81,207 @@ where
         function: None,
         range: Some(range),
     };
-    let mut steps = Steps::new(run, log, wanted)?;
     let time = match at {
         At::Before(time) => time,
         At::End => length.saturating_add(1),
     };
-    let mut bytes = vec![Byte::default(); range.length as usize];
-    let mut held: Option<(Vec<u8>, u64)> = None;
-    while let Some(visit) = steps.follower.next()? {
-        if held.is_none() && time <= visit.last() {
-            if visit.start < time {
-                // The block is inside of a node: what the node did before it is done to a copy, too.
-                let mut state = steps.follower.machine.state.clone();
-                steps.want(Wanted {
-                    level: Level::Statement,
-                    range: None,
-                    ..wanted
-                });
-                steps.execute(visit)?;
-                steps.want(wanted);
-                let done = Vec::from_iter(steps.taken());
-                for step in done.iter().filter(|step| step.time < time) {
-                    apply(&mut state, &step.what);
-                }
-                held = Some(contents(&state, range)?);
-                for step in done.into_iter().filter(|step| step.what.touches(range)) {
-                    note(&mut bytes, range, step, time);
-                }
-                continue;
-            }
-            held = Some(contents(&steps.follower.machine.state, range)?);
-        }
-        steps.execute(visit)?;
-        for step in steps.taken() {
-            note(&mut bytes, range, step, time);
-        }
-        if held.is_some() && bytes.iter().all(Byte::is_known) {
-            break;
-        }
-    }
-    let (held, size) = match held {
-        Some(held) => held,
-        None => contents(&steps.follower.machine.state, range)?,
+    let mut search = Search {
+        steps: Steps::before(run, log, wanted)?,
+        run,
+        range,
+        time,
+        bytes: vec![Byte::default(); range.length as usize],
+        held: None,
     };
+    search.steps.follower.skip_to(time)?;
+    let first = search.steps.follower.machine.time();
+    search.follow()?;
+    let (held, size) = match search.held.take() {
+        Some(held) => held,
+        None => search.contents()?,
+    };
+    if let Some(checkpoints) = run.checkpoints
+        && first > 0
+    {
+        search.last_writes(checkpoints, first)?;
+    }
     Ok(MemoryAnswer {
         bytes: held,
         size,
-        parts: parts(&bytes, range),
+        parts: parts(&search.bytes, range),
     })
+}
+
+/// Looking for what is known of some bytes.
+struct Search<'a, S: Segments> {
+    steps: Steps<'a, S>,
+    run: Run<'a, S>,
+    range: Range,
+    /// When.
+    time: u64,
+    bytes: Vec<Byte>,
+    /// What the bytes held, and how many the memory had.
+    held: Option<(Vec<u8>, u64)>,
+}
+
+impl<'a, S: Segments> Search<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// Follows the run from where it is until all is known that comes after the time.
+    fn follow(&mut self) -> Result<(), StepsError<S::Error>> {
+        // When it is to be looked which interval is the next one to follow.
+        let mut until = 0;
+        loop {
+            let now = self.steps.follower.machine.time();
+            if let Some(checkpoints) = self.run.checkpoints
+                && self.held.is_some()
+                && now >= until
+            {
+                let here = checkpoints.interval_at(now + 1)?;
+                if self.skip(checkpoints, here)? {
+                    return Ok(());
+                }
+                let now = self.steps.follower.machine.time();
+                let interval = checkpoints.interval_at(now + 1)?;
+                let times = interval.map(|interval| checkpoints.times(interval));
+                until = times.transpose()?.map_or(u64::MAX, |(_, after)| after);
+            }
+            let Some(visit) = self.steps.follower.next()? else {
+                return Ok(());
+            };
+            if self.held.is_none() && self.time <= visit.last() {
+                self.execute_at(visit)?;
+            } else {
+                self.steps.execute(visit)?;
+            }
+            self.note();
+            if self.held.is_some() && self.bytes.iter().all(Byte::is_known) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Goes to the first interval, from this one on, in which something may happen to bytes of which it is not known yet. Whether there is none.
+    fn skip(
+        &mut self,
+        checkpoints: &'a FileCheckpoints,
+        here: Option<u64>,
+    ) -> Result<bool, StepsError<S::Error>> {
+        let Some(here) = here else {
+            return Ok(false);
+        };
+        let mut first: Option<u64> = None;
+        for reads in [true, false] {
+            let is_missing = |byte: &Byte| match reads {
+                true => byte.read_next.is_none(),
+                false => byte.written_next.is_none(),
+            };
+            let mut address = self.range.address;
+            for some in self.bytes.chunk_by(|a, b| is_missing(a) == is_missing(b)) {
+                let part = (address, some.len() as u64);
+                address = address.wrapping_add(part.1);
+                if is_missing(&some[0]) {
+                    let found = checkpoints.first_touch(self.range.memory, part, here, reads)?;
+                    let nearest = first.into_iter().chain(found).min();
+                    first = nearest;
+                }
+            }
+        }
+        match first {
+            Some(first) if first > here => self.steps.follower.go_to(checkpoints, first)?,
+            Some(_) => {}
+            None if checkpoints.end() >= self.run.path.length() => return Ok(true),
+            // Behind the last checkpoint nothing is known.
+            None => {
+                let last = checkpoints.intervals().saturating_sub(1);
+                if last > here {
+                    self.steps.follower.go_to(checkpoints, last)?;
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Executes the node in which the time is, and looks at the bytes when it comes.
+    fn execute_at(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
+        let range = self.range;
+        self.need()?;
+        if self.time <= visit.start {
+            self.held = Some(contents(&self.steps.follower.machine.state, range)?);
+            return self.steps.execute(visit);
+        }
+        let mut held = None;
+        self.steps.execute_until(visit, self.time, |inside| {
+            held = Some(contents(inside.state, range));
+        })?;
+        self.held = match held {
+            Some(held) => Some(held?),
+            None => Some(self.contents()?),
+        };
+        Ok(())
+    }
+
+    /// Goes back to the intervals that wrote bytes last of which nothing was seen to write them from `first` on.
+    fn last_writes(
+        &mut self,
+        checkpoints: &'a FileCheckpoints,
+        first: u64,
+    ) -> Result<(), StepsError<S::Error>> {
+        let Some(before) = checkpoints.interval_at(first + 1)? else {
+            return Ok(());
+        };
+        // By interval: the last time, and the bytes.
+        let mut intervals: BTreeMap<u64, (u64, Vec<usize>)> = BTreeMap::new();
+        for at in 0..self.bytes.len() {
+            if self.bytes[at].written.is_some() {
+                continue;
+            }
+            let address = self.range.address + at as u64;
+            let found = checkpoints.last_write(self.range.memory, address, before)?;
+            if let Some((interval, time)) = found {
+                let known = intervals.entry(interval).or_default();
+                known.0 = known.0.max(time);
+                known.1.push(at);
+            }
+        }
+        for (interval, (last, bytes)) in intervals {
+            self.steps.follower.go_to(checkpoints, interval)?;
+            let mut found = vec![Byte::default(); self.bytes.len()];
+            while let Some(visit) = self.steps.follower.next()?
+                && visit.start <= last
+            {
+                self.steps.execute(visit)?;
+                for step in self.steps.taken() {
+                    note(&mut found, self.range, step, u64::MAX);
+                }
+            }
+            for at in bytes {
+                self.bytes[at].written = found[at].written.take();
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self) {
+        for step in self.steps.taken() {
+            note(&mut self.bytes, self.range, step, self.time);
+        }
+    }
+
+    fn need(&mut self) -> Result<(), StepsError<S::Error>> {
+        let Range {
+            memory,
+            address,
+            length,
+        } = self.range;
+        self.steps.follower.need(memory, address, length)
+    }
+
+    fn contents(&mut self) -> Result<(Vec<u8>, u64), StepsError<S::Error>> {
+        self.need()?;
+        contents(&self.steps.follower.machine.state, self.range)
+    }
 }
 
 impl Byte {
@@ -187,57 +343,6 @@ fn contents<E: std::error::Error + 'static>(
         });
     };
     Ok((memory.bytes[place].to_vec(), size))
-}
-
-/// Does to memory what a step did.
-fn apply(state: &mut State, what: &What) {
-    match *what {
-        What::Store(range, value) => {
-            let (low, high) = value.bits;
-            let bits = u128::from(low) | u128::from(high) << 64;
-            let length = (range.length as usize).min(16);
-            put(state, range, &bits.to_le_bytes()[..length]);
-        }
-        What::Fill(range, byte) => put(state, range, &vec![byte; range.length as usize]),
-        What::Init { to, segment, from } => {
-            let Some(data) = state.data.get(segment as usize).cloned() else {
-                return;
-            };
-            let end = from.saturating_add(to.length);
-            if let Some(data) = data.get(from as usize..end as usize) {
-                put(state, to, data);
-            }
-        }
-        What::Copy { from, to } => {
-            let memory = state.memories.get(from.memory as usize);
-            let bytes = memory.and_then(|memory| {
-                let place = memory.range(from.address, from.length).ok()?;
-                Some(memory.bytes[place].to_vec())
-            });
-            put(state, to, &bytes.unwrap_or_default());
-        }
-        What::Grow { memory, by, result } => {
-            let Some(memory) = state.memories.get_mut(memory as usize) else {
-                return;
-            };
-            // It gives what there was, unless it was refused.
-            let before = memory.bytes.len() as u64 / PAGE;
-            if result.bits.0 == before {
-                memory.bytes.resize(((before + by) * PAGE) as usize, 0);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn put(state: &mut State, to: Range, bytes: &[u8]) {
-    let Some(memory) = state.memories.get_mut(to.memory as usize) else {
-        return;
-    };
-    let place = memory.range(to.address, bytes.len() as u64);
-    if let Some(place) = place.ok().and_then(|place| memory.bytes.get_mut(place)) {
-        place.copy_from_slice(bytes);
-    }
 }
 
 /// Bytes next to each other of which the same is known, as parts.

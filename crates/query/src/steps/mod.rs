@@ -1,7 +1,7 @@
 //! The statements and memory references of a run in their order, by following it on the machine: exact, and without an engine.
 //!
-//! A run is followed from its beginning, whatever part of it is asked about: time is linear in the blocks up to there. What is
-//! kept is the guest's memory, the code of the path's nodes and what one node did, not the length of the run.
+//! A run is followed from its beginning, or from the last checkpoint before the part of it that is asked about, if the file has checkpoints: then
+//! time does not depend on the length of the run. What is kept is the guest's memory, the code of the path's nodes and what one node did.
 
 mod accesses;
 mod addresses;
@@ -20,8 +20,10 @@ mod tally;
 pub use accesses::{AccessSite, access_sites, nearest_access};
 pub use addresses::{Access, AccessStats, Addresses, address_stats};
 pub use afterimage_machine::{Range, Trap, stopped_before};
+pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
-pub use follow::Run;
+pub(crate) use follow::Follower;
+pub use follow::{Run, recorded_checkpoints};
 pub use loads::{LoadValues, load_values};
 pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};
 pub use operators::{FunctionOperators, OperatorPlace, Operators};

@@ -133,6 +133,12 @@ impl Plan {
         }
     }
 
+    /// How many instructions are executed before one of its blocks.
+    pub fn instructions_before(&self, block: u64) -> usize {
+        let before = |&item: &u32| u64::from(self.items[item as usize].block) < block;
+        self.of_inst.partition_point(before)
+    }
+
     /// How many of its statements are in these blocks: all, or those that access memory.
     pub fn count(&self, blocks: Range<u64>, level: Level) -> u64 {
         let before = |block| {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
-use afterimage_machine::Range;
+use afterimage_machine::{Inside, Range};
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Segments, Visit};
 
@@ -76,7 +76,7 @@ where
 
 /// The steps of a run, in order.
 ///
-/// Up to the first one that is wanted, time is that of following the run. A window is left at its end.
+/// Up to the first one that is wanted, time is that of following the run from its beginning or from a checkpoint. A window is left at its end.
 pub struct Steps<'a, S: Segments> {
     run: Run<'a, S>,
     pub(super) follower: Follower<'a, S>,
@@ -94,6 +94,17 @@ where
     /// # Errors
     /// If the run cannot be followed.
     pub fn new(
+        run: Run<'a, S>,
+        log: LogReader,
+        wanted: Wanted,
+    ) -> Result<Self, StepsError<S::Error>> {
+        let mut steps = Self::before(run, log, wanted)?;
+        steps.follower.skip_to(wanted.window.first)?;
+        Ok(steps)
+    }
+
+    /// At the beginning of the run.
+    pub(super) fn before(
         run: Run<'a, S>,
         log: LogReader,
         wanted: Wanted,
@@ -151,6 +162,27 @@ where
         Ok(())
     }
 
+    /// Executes a node and collects its steps; shows what there is when the node's block with this time begins, if the run comes there.
+    pub(super) fn execute_until(
+        &mut self,
+        visit: Visit,
+        time: u64,
+        mut show: impl FnMut(&Inside<'_>),
+    ) -> Result<(), StepsError<S::Error>> {
+        let function = self.run.path.nodes()[visit.node].function;
+        let plan = self.plans.of(visit.node, &self.follower)?;
+        let pause = plan.instructions_before(time.saturating_sub(visit.start));
+        let stopped = self.follower.stopped(visit);
+        self.collector.begin(plan, function, visit.start, stopped);
+        let observer = &mut self.collector;
+        self.follower
+            .execute_pausing(visit, observer, &[pause], |_, inside| show(inside))?;
+        if let Some(trap) = self.follower.machine.trap() {
+            self.collector.trapped(trap);
+        }
+        Ok(())
+    }
+
     /// The steps that were collected so far and not taken.
     pub(super) fn taken(&mut self) -> impl Iterator<Item = Step> + use<'_, 'a, S> {
         self.collector.steps.drain(..)
@@ -178,8 +210,9 @@ pub fn last_steps<S: Segments>(
 where
     S::Error: std::error::Error + 'static,
 {
-    let mut steps = Steps::new(run, log, wanted)?;
+    let mut steps = Steps::before(run, log, wanted)?;
     let first = begin_of_last(run, &mut steps, wanted, count)?;
+    steps.follower.skip_to(first)?;
     let window = Window {
         first,
         ..wanted.window
@@ -217,6 +250,7 @@ where
         if visit.last() == run.path.length() {
             continue;
         }
+        steps.follower.compile(visit.node)?;
         let plan = steps.plans.of(visit.node, &steps.follower)?;
         let found = plan.count(wanted.window.part(visit), wanted.level);
         missing = missing.saturating_sub(found);

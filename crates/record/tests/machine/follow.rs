@@ -143,6 +143,7 @@ pub fn agree(recording: &Recording) -> BTreeSet<&'static str> {
     let followed = follow(&recording.file, recording, &path)
         .unwrap_or_else(|error| panic!("{error}, {}", recording.ending()));
     assert_eq!(followed.time, path.time());
+    crate::checkpoints::go_on(recording, &path);
     assert!(
         fits(recording.ending(), followed.trap),
         "{} is not {:?}",

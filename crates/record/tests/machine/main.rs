@@ -26,6 +26,7 @@ mod exported;
 mod follow;
 
 mod cases;
+mod checkpoints;
 mod coverage;
 mod endings;
 mod generated;

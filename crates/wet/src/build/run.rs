@@ -3,13 +3,14 @@
 use std::ops::RangeInclusive;
 use std::sync::mpsc::sync_channel;
 
-use afterimage_ids::EntityRef;
-use afterimage_machine::{Machine, MachineError, StoppedBefore};
+use afterimage_ids::{EntityRef, NodeId};
+use afterimage_machine::{Machine, MachineError, Observer, StoppedBefore};
 use afterimage_program::Program;
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Continuation, PathError, Segments, WholePath};
 
 use super::{Buffers, Builder};
+use crate::checkpoint::{Recorder, Vertex};
 use crate::epoch::Writer;
 use crate::index::{Index, fingerprint};
 
@@ -35,6 +36,30 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     /// An epoch cannot be written.
     #[error("an epoch cannot be written")]
     Write(W),
+}
+
+/// Checkpoints are written when they have so many bytes.
+const WAITING: usize = 4 << 20;
+
+/// What the coding thread does.
+enum Work {
+    /// An epoch is coded, before which so many blocks were executed.
+    Epoch(u64, Buffers),
+    /// Checkpoints are written.
+    Vertices(Vec<Vertex>),
+}
+
+/// Executes a node.
+#[inline(always)]
+fn step<O: Observer>(
+    machine: &mut Machine<'_>,
+    (node, length, stopped): (NodeId, u64, Option<StoppedBefore>),
+    observer: &mut O,
+) -> Result<(), MachineError> {
+    match stopped {
+        None => machine.step(node, length, observer),
+        Some(stopped) => machine.step_before(node, length, stopped, observer),
+    }
 }
 
 /// What is to be traced.
@@ -75,7 +100,33 @@ where
     pub fn build<W: Send>(
         &self,
         log: LogReader,
+        write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
+        progress: impl FnMut(u64),
+    ) -> Result<Index, BuildError<S::Error, W>> {
+        let nobody = None::<(u64, fn(&Vertex) -> Result<(), W>)>;
+        self.follow(log, write, nobody, progress)
+    }
+
+    /// As [`build`](Self::build), and gives to `record` what [`checkpoint`](crate::checkpoint) is about: of a window, what ends in it. An interval
+    /// has about so many instructions: usually [`INTERVAL`](crate::checkpoint::INTERVAL).
+    ///
+    /// # Errors
+    /// As [`build`](Self::build), or if `record` fails.
+    pub fn build_with_checkpoints<W: Send>(
+        &self,
+        log: LogReader,
+        write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
+        (interval, record): (u64, impl FnMut(&Vertex) -> Result<(), W> + Send),
+        progress: impl FnMut(u64),
+    ) -> Result<Index, BuildError<S::Error, W>> {
+        self.follow(log, write, Some((interval, record)), progress)
+    }
+
+    fn follow<W: Send>(
+        &self,
+        log: LogReader,
         mut write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
+        record: Option<(u64, impl FnMut(&Vertex) -> Result<(), W> + Send)>,
         mut progress: impl FnMut(u64),
     ) -> Result<Index, BuildError<S::Error, W>> {
         let nodes = self.path.nodes();
@@ -90,13 +141,24 @@ where
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
         let mut builder = Builder::new(self.program, machine.codes(), memories, globals);
         let mut writer = Writer::new(builder.numbers());
+        let (interval, mut record) = record.unzip();
+        let mut recorder = interval.map(Recorder::new);
         std::thread::scope(|scope| {
             // An epoch waits while another one is coded.
-            let (epochs, queue) = sync_channel::<(u64, Buffers)>(1);
+            let (epochs, queue) = sync_channel::<Work>(1);
             let coder = scope.spawn(move || {
-                for (before, buffers) in queue {
-                    let bytes = writer.encode(buffers);
-                    write(before, bytes)?;
+                for work in queue {
+                    match work {
+                        Work::Epoch(before, buffers) => {
+                            let bytes = writer.encode(buffers);
+                            write(before, bytes)?;
+                        }
+                        Work::Vertices(vertices) => {
+                            if let Some(record) = &mut record {
+                                vertices.iter().try_for_each(record)?;
+                            }
+                        }
+                    }
                 }
                 Ok::<_, W>(writer.sizes)
             });
@@ -106,7 +168,12 @@ where
             let followed = loop {
                 let visit = match cursor.next() {
                     Ok(Some(visit)) => visit,
-                    Ok(None) => break Ok(()),
+                    Ok(None) => {
+                        if let Some(recorder) = &mut recorder {
+                            recorder.end(&machine);
+                        }
+                        break Ok(());
+                    }
                     Err(error) => break Err(BuildError::Path(error)),
                 };
                 let length = lengths[visit.node.index()];
@@ -114,24 +181,40 @@ where
                     break Ok(());
                 }
                 if !begun && visit.last() >= first {
+                    // What was completed before belongs to the windows before.
+                    recorder.as_mut().map(Recorder::take);
                     builder.begin();
                     before = visit.start - 1;
                     begun = true;
                 }
-                let stepped = match self.stopped {
-                    Some(stopped) if visit.last() == self.path.length() => {
-                        machine.step_before(visit.node, length, stopped, &mut builder)
+                let last = visit.last() == self.path.length();
+                let stopped = self.stopped.filter(|_| last);
+                let node = (visit.node, length, stopped);
+                let stepped = match &mut recorder {
+                    None => step(&mut machine, node, &mut builder),
+                    Some(recorder) => {
+                        let both = &mut (&mut builder, &mut *recorder);
+                        let stepped = step(&mut machine, node, both);
+                        recorder.executed(&machine);
+                        stepped
                     }
-                    _ => machine.step(visit.node, length, &mut builder),
                 };
                 if let Err(error) = stepped {
                     break Err(error.into());
+                }
+                if let Some(recorder) = &mut recorder
+                    && recorder.waiting() > WAITING
+                {
+                    let vertices = recorder.take();
+                    if begun && epochs.send(Work::Vertices(vertices)).is_err() {
+                        break Ok(());
+                    }
                 }
                 if builder.size() < self.epoch {
                     continue;
                 }
                 if begun {
-                    if epochs.send((before, builder.take())).is_err() {
+                    if epochs.send(Work::Epoch(before, builder.take())).is_err() {
                         // The coder has failed, which is told below.
                         break Ok(());
                     }
@@ -144,7 +227,12 @@ where
             };
             // What needs no numbers can be asked for, too.
             if begun && (builder.size() > 0 || !sent) {
-                let _ = epochs.send((before, builder.take()));
+                let _ = epochs.send(Work::Epoch(before, builder.take()));
+            }
+            if let Some(recorder) = &mut recorder
+                && begun
+            {
+                let _ = epochs.send(Work::Vertices(recorder.take()));
             }
             drop(epochs);
             let sizes = match coder.join() {

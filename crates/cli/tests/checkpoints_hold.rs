@@ -1,0 +1,386 @@
+//! What is answered from checkpoints is what following the run from its beginning answers.
+
+mod common;
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+
+use afterimage_ids::FuncId;
+use afterimage_program::Program;
+use afterimage_query::paths::{FileSegments, RecordedPath, Window, recorded_path};
+use afterimage_query::state::{Halt, follow_to};
+use afterimage_query::steps::{
+    At, FileCheckpoints, Level, Range, Run, Step, Steps, Wanted, last_steps, memory_at,
+    recorded_checkpoints, stopped_before,
+};
+use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
+use afterimage_trace::{TraceFile, TraceWriter};
+use afterimage_wet::Run as Build;
+use afterimage_wet::checkpoint::{CheckpointWriter, Vertex};
+use common::Sandbox;
+use wasmparser::ValType;
+
+/// How many seeds to try; the variable is for long runs by hand.
+fn seeds() -> u64 {
+    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
+    seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(6)
+}
+
+/// More blocks would take long.
+const MOST_BLOCKS: u64 = 20_000;
+
+/// A recording, opened.
+struct Recorded {
+    module: Vec<u8>,
+    program: Program,
+    file: TraceFile,
+    path: RecordedPath,
+}
+
+impl Recorded {
+    fn open(sandbox: &Sandbox) -> Self {
+        let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
+        let module = file.module().unwrap();
+        let program = Program::parse(&module).unwrap();
+        let path = recorded_path(&file, &program).unwrap().expect("a path");
+        Self {
+            module,
+            program,
+            file,
+            path,
+        }
+    }
+
+    fn run<'a>(&'a self, checkpoints: Option<&'a FileCheckpoints>) -> Run<'a, FileSegments> {
+        let end = self.file.end().unwrap();
+        Run {
+            program: &self.program,
+            module: &self.module,
+            path: &self.path,
+            continuations: &self.path.segments().directory().continuations,
+            stopped: end.and_then(|end| stopped_before(&self.program, &self.module, &end)),
+            checkpoints,
+            progress: &|_| {},
+        }
+    }
+
+    /// The vertices of a window.
+    fn build(&self, window: RangeInclusive<u64>, interval: u64) -> (Vec<Vertex>, u32) {
+        let run = self.run(None);
+        let build = Build {
+            program: run.program,
+            bytes: run.module,
+            path: run.path,
+            continuations: run.continuations,
+            window,
+            stopped: run.stopped,
+            epoch: Build::<FileSegments>::EPOCH,
+        };
+        let mut vertices = Vec::new();
+        let record = |vertex: &Vertex| {
+            vertices.push(vertex.clone());
+            Ok::<_, Infallible>(())
+        };
+        let log = self.file.log().unwrap();
+        let built = build.build_with_checkpoints(log, |_, _| Ok(()), (interval, record), |_| {});
+        let nodes = built.unwrap().nodes;
+        (vertices, nodes)
+    }
+}
+
+/// Writes vertices to a file, and opens what can be used of them.
+fn write(sandbox: &Sandbox, nodes: u32, windows: &[Vec<Vertex>]) -> Option<FileCheckpoints> {
+    let copy = sandbox.path("checkpoints.aft");
+    std::fs::copy(sandbox.path("run.aft"), &copy).unwrap();
+    let out = TraceWriter::append(&copy).unwrap();
+    for vertices in windows {
+        let mut writer = CheckpointWriter::new(&out).unwrap();
+        for vertex in vertices {
+            writer.put(vertex).unwrap();
+        }
+        writer.finish(nodes).unwrap();
+    }
+    out.commit().unwrap();
+    let file = TraceFile::open(&copy).unwrap();
+    let recorded = Recorded::open(sandbox);
+    let found = recorded_checkpoints(&file, &recorded.path).unwrap();
+    if let Some(found) = &found {
+        for vertex in windows.iter().flatten() {
+            let there = found.has(vertex).unwrap();
+            assert!(there || windows.len() < 3, "a vertex is lost");
+        }
+    }
+    std::fs::remove_file(&copy).unwrap();
+    found
+}
+
+fn all(length: u64, level: Level) -> Wanted {
+    Wanted {
+        level,
+        window: Window {
+            first: 1,
+            last: length,
+        },
+        function: None,
+        range: None,
+    }
+}
+
+fn steps(recorded: &Recorded, from: Option<&FileCheckpoints>, wanted: Wanted) -> Vec<Step> {
+    let log = recorded.file.log().unwrap();
+    let mut steps = Steps::new(recorded.run(from), log, wanted).unwrap();
+    std::iter::from_fn(|| steps.next().unwrap()).collect()
+}
+
+/// The state at some moments, as text.
+fn states(recorded: &Recorded, from: Option<&FileCheckpoints>, halts: &[Halt]) -> Vec<String> {
+    let mut shown = Vec::new();
+    let log = recorded.file.log().unwrap();
+    follow_to(recorded.run(from), log, halts, |position, _, inside| {
+        let state = inside.state;
+        let mut text = format!(
+            "{position}: {:?}",
+            state.globals.iter().map(|g| g.0).sum::<u64>()
+        );
+        for memory in &state.memories {
+            let checksum = memory.bytes.iter().fold(7u64, |sum, &byte| {
+                sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+            });
+            write!(text, " {} {checksum}", memory.bytes.len()).unwrap();
+        }
+        for table in &state.tables {
+            write!(text, " {:?}", table.elements).unwrap();
+        }
+        shown.push(text);
+    })
+    .unwrap();
+    shown
+}
+
+/// How much was compared.
+#[derive(Default)]
+struct Compared {
+    runs: u64,
+    answers: u64,
+    written: u64,
+}
+
+fn compare(sandbox: &Sandbox, interval: u64, compared: &mut Compared) {
+    let recorded = Recorded::open(sandbox);
+    let length = recorded.path.length();
+    if !(1..=MOST_BLOCKS).contains(&length) {
+        return;
+    }
+    let (whole, nodes) = recorded.build(1..=length, interval);
+    let thirds = [
+        1..=length / 3,
+        length / 3 + 1..=length / 2,
+        length / 2 + 1..=u64::MAX,
+    ];
+    let windows = thirds.map(|window| match window.is_empty() {
+        true => Vec::new(),
+        false => recorded.build(window, interval).0,
+    });
+    // A node that begins in one window and ends in the next one is in both.
+    let mut joined = windows.concat();
+    joined.dedup();
+    assert_eq!(joined, whole, "windows are other than the whole");
+    let some = [windows[0].clone(), windows[1].clone()];
+    let parts = [&windows[..], &some, &[whole][..]];
+    for windows in parts {
+        let found = write(sandbox, nodes, windows);
+        if let Some(checkpoints) = &found {
+            answers(&recorded, checkpoints, compared);
+        }
+    }
+    compared.runs += 1;
+}
+
+/// Compares answers from checkpoints with those from the beginning of the run.
+fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Compared) {
+    let length = recorded.path.length();
+    let from = Some(checkpoints);
+    let mut random = SplitMix64(length);
+    let mut time = || 1 + random.below(length as usize) as u64;
+    let references = steps(recorded, None, all(length, Level::Memory));
+    for level in [Level::Statement, Level::Memory] {
+        let (a, b) = (time(), time());
+        let window = Window {
+            first: a.min(b),
+            last: a.max(b),
+        };
+        let wanted = Wanted {
+            window,
+            ..all(length, level)
+        };
+        let expected = steps(recorded, None, wanted);
+        assert_eq!(steps(recorded, from, wanted), expected, "{window:?}");
+        let log = || recorded.file.log().unwrap();
+        let expected = last_steps(recorded.run(None), log(), wanted, 9).unwrap();
+        let found = last_steps(recorded.run(from), log(), wanted, 9).unwrap();
+        assert_eq!(found, expected, "the last ones of {window:?}");
+    }
+    let mut cursor = recorded.path.cursor();
+    let mut halts = Vec::new();
+    for _ in 0..6 {
+        let visit = cursor.seek(time()).unwrap().expect("a node");
+        let instructions = (visit.start % 4) as usize;
+        halts.push(Halt {
+            start: visit.start,
+            instructions: if visit.last() == length {
+                0
+            } else {
+                instructions.min(1)
+            },
+        });
+    }
+    halts.sort_unstable();
+    halts.dedup();
+    assert_eq!(
+        states(recorded, from, &halts),
+        states(recorded, None, &halts)
+    );
+    for _ in 0..12 {
+        let at = match time() {
+            at if at % 7 == 0 => At::End,
+            at => At::Before(at),
+        };
+        let touched = references.get(time() as usize % references.len().max(1));
+        let touched = touched.and_then(|step| step.what.written().or(step.what.read()));
+        let range = match touched.filter(|range| range.length > 0) {
+            Some(range) if time() % 3 == 0 => Range {
+                address: range.address & !7,
+                length: 24,
+                ..range
+            },
+            Some(range) => Range {
+                length: range.length.min(300),
+                ..range
+            },
+            None => continue,
+        };
+        let answer = |from| {
+            let log = recorded.file.log().unwrap();
+            memory_at(recorded.run(from), log, range, at)
+        };
+        match (answer(None), answer(from)) {
+            (Ok(expected), Ok(found)) => {
+                assert_eq!(found, expected, "{range:?} at {at:?}");
+                let parts = expected.parts.iter();
+                compared.written += parts.filter(|part| part.written.is_some()).count() as u64;
+            }
+            (Err(expected), Err(found)) => assert_eq!(found.to_string(), expected.to_string()),
+            (expected, found) => panic!("{expected:?}, but with checkpoints {found:?}"),
+        }
+        compared.answers += 1;
+    }
+}
+
+/// How to call an export whose parameters are all numbers.
+fn invocation(program: &Program, export: usize) -> Option<String> {
+    let (name, function): &(String, FuncId) = program.exports.get(export)?;
+    let params = &program.types[program.function(*function)?.ty].params;
+    let mut words = format!("record --force --invoke {name} -o run.aft a.wasm");
+    for param in params {
+        if matches!(param, ValType::V128 | ValType::Ref(_)) {
+            return None;
+        }
+        write!(words, " {}", 1 + export % 3).unwrap();
+    }
+    let simple = name.chars().all(|c| c.is_ascii_alphanumeric());
+    simple.then_some(words)
+}
+
+#[test]
+fn checkpoints_of_generated_programs_hold() {
+    let mut compared = Compared::default();
+    for seed in 0..seeds() {
+        let sandbox = Sandbox::new();
+        let module = module_from_seed(seed, &ModuleConfig::default());
+        let program = Program::parse(&module).unwrap();
+        sandbox.write("a.wasm", &module);
+        for export in 0..4 {
+            let Some(words) = invocation(&program, export) else {
+                continue;
+            };
+            // Whatever the exit code is: the run may trap.
+            sandbox.run(&words);
+            if sandbox.path("run.aft").exists() {
+                sandbox.ok("build --lens paths run.aft");
+                for interval in [3, 40, 700] {
+                    compare(&sandbox, interval, &mut compared);
+                }
+            }
+        }
+    }
+    assert!(compared.runs >= seeds(), "few runs: {}", compared.runs);
+}
+
+/// Memory that the host writes, in parts and as a whole; that grows, is copied, filled and set byte by byte; tables and segments that change; a
+/// recursion that is deep at many checkpoints.
+const BUSY: &str = r#"(module
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (memory (export "memory") 1 8)
+  (table $t 4 funcref)
+  (elem (i32.const 0) $add $xor)
+  (elem $passive func $add $xor $add)
+  (data (i32.const 100) "begins like this")
+  (data $late "0123456789abcdefghij")
+  (global $g (mut i32) (i32.const 5))
+  (global $w (mut i64) (i64.const 0))
+  (type $two (func (param i32 i32) (result i32)))
+  (func $add (type $two) (i32.add (local.get 0) (local.get 1)))
+  (func $xor (type $two) (i32.xor (local.get 0) (local.get 1)))
+  (func $deep (param $n i32) (result i32) (local $keep i64)
+    (local.set $keep (i64.mul (i64.extend_i32_u (local.get $n)) (i64.const 0x100000001)))
+    (i32.store8 offset=3000 (local.get $n) (local.get $n))
+    (if (result i32) (local.get $n)
+      (then (i32.add (i32.load8_u offset=2999 (local.get $n))
+                     (i32.add (i32.wrap_i64 (local.get $keep))
+                              (call $deep (i32.sub (local.get $n) (i32.const 1))))))
+      (else (i32.const 0))))
+  (func (export "_start") (local $i i32) (local $at i32)
+    (loop $again
+      (drop (call $random (i32.add (i32.const 1022) (local.get $i)) (i32.and (local.get $i) (i32.const 31))))
+      (drop (call $random (i32.const 2048) (i32.const 8)))
+      (i32.store16 (i32.const 2050) (local.get $i))
+      (local.set $at (i32.add (i32.mul (local.get $i) (i32.const 13)) (i32.const 4000)))
+      (i64.store offset=1 (local.get $at) (i64.load (i32.add (i32.const 1020) (local.get $i))))
+      (memory.copy (i32.add (local.get $at) (i32.const 5)) (i32.const 1024) (i32.const 19))
+      (if (i32.eqz (i32.and (local.get $i) (i32.const 7)))
+        (then
+          (memory.fill (i32.add (i32.const 9000) (local.get $i)) (local.get $i) (i32.const 70))
+          (memory.init $late (i32.add (i32.const 200) (local.get $i)) (i32.const 2) (i32.const 11))
+          (table.set $t (i32.const 2) (table.get $t (i32.and (local.get $i) (i32.const 1))))
+          (drop (memory.grow (i32.const 1)))
+          (i32.store (i32.sub (i32.mul (memory.size) (i32.const 65536)) (i32.const 4)) (local.get $i))
+          (drop (table.grow $t (table.get $t (i32.const 1)) (i32.const 1)))
+          (global.set $w (i64.add (global.get $w) (i64.load (local.get $at))))))
+      (if (i32.eq (local.get $i) (i32.const 57))
+        (then (data.drop $late) (elem.drop $passive) (unreachable)))
+      (global.set $g (call_indirect $t (type $two) (global.get $g) (local.get $i) (i32.and (local.get $i) (i32.const 1))))
+      (i32.store8 (i32.const 3500) (call $deep (i32.and (local.get $i) (i32.const 15))))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 60))))))"#;
+
+#[test]
+fn checkpoints_of_busy_memory_hold() {
+    let mut compared = Compared::default();
+    // With and without a trap in the middle.
+    let calm = BUSY.replace("(unreachable)", "(nop)");
+    for text in [BUSY.to_owned(), calm] {
+        let sandbox = Sandbox::new();
+        sandbox.write("a.wasm", wat::parse_str(&text).unwrap());
+        sandbox.run("record -o run.aft a.wasm");
+        sandbox.ok("build --lens paths run.aft");
+        for interval in [1, 30, 100, 1000] {
+            compare(&sandbox, interval, &mut compared);
+        }
+    }
+    assert!(
+        compared.runs == 8 && compared.answers > 150,
+        "{}",
+        compared.answers
+    );
+    assert!(compared.written > 50, "{}", compared.written);
+}

@@ -1,0 +1,315 @@
+//! Where a machine stands between two nodes, so that it can go on from there later.
+
+mod wire;
+
+use afterimage_ids::{BlockId, FuncId, NodeId};
+use afterimage_trace::LogPlace;
+use wasmparser::ValType;
+
+use crate::MachineError;
+use crate::activations::Frame;
+use crate::code::NodeEnd;
+use crate::exceptions::Exception;
+use crate::image::{GlobalBits, PAGE, State};
+use crate::machine::{Bits, Machine, Waiting};
+
+/// All of a machine between two nodes but the bytes of its memories, which are most of it and change the least.
+///
+/// Of an activation it has those variables that can still be read: the locals, and the slots of the operand stack below what the call
+/// that it waits for takes, or that are in use where it goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Blocks executed.
+    time: u64,
+    log: LogPlace,
+    waiting: Waiting,
+    /// The arguments of the call that is about to begin.
+    values: Vec<Bits>,
+    /// The activations, the outermost first: the function, and the node with the call that it waits for, if it does.
+    frames: Vec<(FuncId, Option<NodeId>)>,
+    /// The variables of all activations.
+    registers: Vec<u64>,
+    /// The upper halves of those that are of functions with vectors.
+    high: Vec<u64>,
+    globals: Vec<GlobalBits>,
+    /// How many pages each memory has.
+    pages: Vec<u64>,
+    tables: Vec<Changed>,
+    /// The data segments that were dropped, ascending.
+    data: Vec<u32>,
+    /// The element segments that were dropped, ascending.
+    elements: Vec<u32>,
+    /// The exceptions that something may refer to, by their references, ascending.
+    exceptions: Vec<(u64, Exception)>,
+    made: u64,
+    room: u64,
+}
+
+/// A table, as far as it is not what the module begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Changed {
+    length: u64,
+    /// The elements that are others than at first, or than null where there were none: ascending positions.
+    elements: Vec<(u64, u64)>,
+}
+
+impl Checkpoint {
+    /// How many blocks were executed before.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Where the log goes on.
+    pub fn log(&self) -> LogPlace {
+        self.log
+    }
+
+    /// The nodes whose code a machine must have to go on from here: those with the calls that activations wait for.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.frames.iter().filter_map(|&(_, call)| call)
+    }
+}
+
+impl Machine<'_> {
+    /// Where it stands; `None` if the run has ended. O(variables of all activations + elements of tables + exceptions).
+    pub fn checkpoint(&self) -> Option<Checkpoint> {
+        let waits = match self.waiting {
+            Waiting::Nothing | Waiting::Failed => return None,
+            Waiting::Block(_) => false,
+            Waiting::Host | Waiting::Enter { .. } => true,
+        };
+        let (mut registers, mut high) = (Vec::new(), Vec::new());
+        let mut frames = Vec::with_capacity(self.frames.len());
+        for (index, frame) in self.frames.iter().enumerate() {
+            let call = (waits || index + 1 < self.frames.len()).then_some(frame.call);
+            let range = frame.base..frame.base + self.live(frame.function, call)?;
+            registers.extend_from_slice(self.registers.get(range.clone())?);
+            if self.is_wide(frame.function) {
+                high.extend_from_slice(self.high.get(range)?);
+            }
+            frames.push((frame.function, call));
+        }
+        let values = match self.waiting {
+            Waiting::Enter { .. } => self.values.clone(),
+            _ => Vec::new(),
+        };
+        let memories = self.state.memories.iter();
+        let mut exceptions = Vec::from_iter(self.exceptions.kept.clone());
+        exceptions.sort_unstable_by_key(|&(reference, _)| reference);
+        Some(Checkpoint {
+            time: self.time,
+            log: self.source.place(),
+            waiting: self.waiting,
+            values,
+            frames,
+            registers,
+            high,
+            globals: self.globals(),
+            pages: memories.map(|m| m.bytes.len() as u64 / PAGE).collect(),
+            tables: self.changed_tables(),
+            data: dropped(&self.state.data, &self.first.data),
+            elements: dropped(&self.state.elements, &self.first.elements),
+            exceptions,
+            made: self.exceptions.made,
+            room: self.exceptions.room as u64,
+        })
+    }
+
+    /// Stands where a machine stood that followed the same run; what [`nodes`](Checkpoint::nodes) names must be compiled. Memories get the
+    /// sizes that they had, and zeros; `fill` writes the bytes that they had.
+    ///
+    /// # Errors
+    /// If it cannot be a place in this run. The machine cannot be used any more then.
+    pub fn restore(
+        &mut self,
+        checkpoint: &Checkpoint,
+        fill: impl FnOnce(&mut State),
+    ) -> Result<(), MachineError> {
+        self.waiting = Waiting::Failed;
+        let fits = self.restore_state(checkpoint)? && self.restore_frames(checkpoint)?;
+        if !fits {
+            return Err(MachineError::Checkpoint);
+        }
+        self.source.go(checkpoint.log)?;
+        fill(&mut self.state);
+        self.exceptions.kept = checkpoint.exceptions.iter().cloned().collect();
+        self.exceptions.made = checkpoint.made;
+        self.exceptions.room = usize::try_from(checkpoint.room).unwrap_or(usize::MAX);
+        self.values.clone_from(&checkpoint.values);
+        self.time = checkpoint.time;
+        self.trap = None;
+        self.waiting = checkpoint.waiting;
+        Ok(())
+    }
+
+    /// How many of an activation's variables can still be read. `None` if there is no such activation.
+    fn live(&self, function: FuncId, call: Option<NodeId>) -> Option<usize> {
+        let body = self.known_body(function)?;
+        let slots = &body.slots;
+        let live = match (call, self.waiting) {
+            (Some(call), _) => {
+                let code = self.codes.get(call)?;
+                let NodeEnd::Call { results, .. } = code.end else {
+                    return None;
+                };
+                (code.function == function).then_some(results as usize)?
+            }
+            (None, Waiting::Block(block)) => slots.locals.len() + slots.at_start.get(block)?.len(),
+            (None, _) => return None,
+        };
+        Some(live.min(body.variables()))
+    }
+
+    fn is_wide(&self, function: FuncId) -> bool {
+        self.known_body(function).is_some_and(|body| body.wide)
+    }
+
+    /// The globals, without what a vector may have left above a number.
+    fn globals(&self) -> Vec<GlobalBits> {
+        let globals = self.state.globals.iter().zip(&self.program.globals);
+        let globals = globals.map(|(&(low, high), ty)| match ty {
+            ValType::V128 => (low, high),
+            _ => (low, 0),
+        });
+        globals.collect()
+    }
+
+    fn changed_tables(&self) -> Vec<Changed> {
+        let tables = self.state.tables.iter().zip(&self.first.tables);
+        let changed = tables.map(|(table, first)| {
+            let first = first.elements.iter().chain(std::iter::repeat(&0));
+            let elements = (0..).zip(&table.elements).zip(first);
+            let changed = elements.filter(|((_, element), first)| element != first);
+            Changed {
+                length: table.elements.len() as u64,
+                elements: changed.map(|((i, &element), _)| (i, element)).collect(),
+            }
+        });
+        changed.collect()
+    }
+
+    /// Memories, tables, globals and segments. Whether they fit.
+    fn restore_state(&mut self, from: &Checkpoint) -> Result<bool, MachineError> {
+        let (state, first) = (&mut self.state, &self.first);
+        let fits = from.pages.len() == state.memories.len()
+            && from.tables.len() == first.tables.len()
+            && from.globals.len() == first.globals.len();
+        if !fits {
+            return Ok(false);
+        }
+        for memory in &mut state.memories {
+            memory.bytes = Vec::new();
+        }
+        for (index, &pages) in from.pages.iter().enumerate() {
+            let grown = state.grow_memory(index, pages);
+            grown.map_err(|_| MachineError::Checkpoint)?;
+        }
+        for table in &mut state.tables {
+            table.elements = Vec::new();
+        }
+        for (index, changed) in from.tables.iter().enumerate() {
+            let grown = state.grow_table(index, changed.length, 0);
+            grown.map_err(|_| MachineError::Checkpoint)?;
+            let elements = &mut state.tables[index].elements;
+            for (element, first) in elements.iter_mut().zip(&first.tables[index].elements) {
+                *element = *first;
+            }
+            for &(position, element) in &changed.elements {
+                let place = usize::try_from(position).ok();
+                match place.and_then(|place| elements.get_mut(place)) {
+                    Some(place) => *place = element,
+                    None => return Ok(false),
+                }
+            }
+        }
+        state.globals.clone_from(&from.globals);
+        state.data.clone_from(&first.data);
+        state.elements.clone_from(&first.elements);
+        Ok(drop_all(&mut state.data, &from.data) && drop_all(&mut state.elements, &from.elements))
+    }
+
+    /// Activations and their variables. Whether they fit.
+    fn restore_frames(&mut self, from: &Checkpoint) -> Result<bool, MachineError> {
+        // What a checkpoint waits for tells how many variables the innermost activation has.
+        self.waiting = from.waiting;
+        let built = self.build_frames(from);
+        self.waiting = Waiting::Failed;
+        built
+    }
+
+    fn build_frames(&mut self, from: &Checkpoint) -> Result<bool, MachineError> {
+        let in_call = match from.waiting {
+            Waiting::Host => from.frames.is_empty(),
+            Waiting::Enter { function, .. } => {
+                self.body(function)?;
+                true
+            }
+            Waiting::Block(_) => from.frames.last().is_some_and(|(_, call)| call.is_none()),
+            Waiting::Nothing | Waiting::Failed => false,
+        };
+        if !in_call {
+            return Ok(false);
+        }
+        self.frames.clear();
+        self.registers.clear();
+        self.high.clear();
+        let (mut low, mut high) = (&from.registers[..], &from.high[..]);
+        let mut base = 0;
+        for &(function, call) in &from.frames {
+            let (variables, wide) = {
+                let body = self.body(function)?;
+                (body.variables(), body.wide)
+            };
+            let Some(live) = self.live(function, call) else {
+                return Ok(false);
+            };
+            if base + variables > super::activations::MOST_REGISTERS {
+                return Ok(false);
+            }
+            self.registers.resize(base + variables, 0);
+            if !take(&mut low, &mut self.registers[base..base + live]) {
+                return Ok(false);
+            }
+            if wide {
+                self.high.resize(base + variables, 0);
+                if !take(&mut high, &mut self.high[base..base + live]) {
+                    return Ok(false);
+                }
+            }
+            self.frames.push(Frame {
+                function,
+                base,
+                call: call.unwrap_or(NodeId::from_u32(0)),
+            });
+            base += variables;
+        }
+        Ok(low.is_empty() && high.is_empty())
+    }
+}
+
+/// Takes so many numbers off the front. Whether there are so many.
+fn take(from: &mut &[u64], to: &mut [u64]) -> bool {
+    let Some((taken, rest)) = from.split_at_checked(to.len()) else {
+        return false;
+    };
+    to.copy_from_slice(taken);
+    *from = rest;
+    true
+}
+
+/// Which segments are empty that were not.
+fn dropped<T>(now: &[std::sync::Arc<[T]>], first: &[std::sync::Arc<[T]>]) -> Vec<u32> {
+    let pairs = (0..).zip(now.iter().zip(first));
+    let dropped = pairs.filter(|(_, (now, first))| now.is_empty() && !first.is_empty());
+    dropped.map(|(index, _)| index).collect()
+}
+
+/// Empties these segments. Whether they are there.
+fn drop_all<T>(segments: &mut [std::sync::Arc<[T]>], dropped: &[u32]) -> bool {
+    dropped.iter().all(|&index| {
+        let segment = segments.get_mut(index as usize);
+        segment
+            .map(|segment| *segment = std::sync::Arc::new([]))
+            .is_some()
+    })
+}

@@ -1,0 +1,208 @@
+//! The bytes of checkpoints.
+//!
+//! Numbers are LEB128, lists begin with their length; references, positions and blocks ascend and are differences.
+
+use super::{BlockId, Changed, Checkpoint, FuncId, LogPlace, NodeId, Waiting};
+use crate::exceptions::Exception;
+use crate::machine::Bits;
+
+impl Checkpoint {
+    /// Its bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Out(Vec::new());
+        let LogPlace { chunks, at, events } = self.log;
+        for number in [self.time, chunks, at, events] {
+            out.put(number);
+        }
+        match self.waiting {
+            Waiting::Enter { function, tail } => {
+                out.put(1 + u64::from(tail));
+                out.put(function.as_u32().into());
+            }
+            Waiting::Block(block) => {
+                out.put(3);
+                out.put(block.as_u32().into());
+            }
+            Waiting::Host | Waiting::Nothing | Waiting::Failed => out.put(0),
+        }
+        out.pairs(&self.values);
+        out.put(self.frames.len() as u64);
+        for &(function, call) in &self.frames {
+            out.put(function.as_u32().into());
+            out.put(call.map_or(0, |call| u64::from(call.as_u32()) + 1));
+        }
+        out.numbers(&self.registers);
+        out.numbers(&self.high);
+        out.pairs(&self.globals);
+        out.numbers(&self.pages);
+        out.put(self.tables.len() as u64);
+        for table in &self.tables {
+            out.put(table.length);
+            out.put(table.elements.len() as u64);
+            let mut next = 0;
+            for &(position, element) in &table.elements {
+                out.put(position - next);
+                out.put(element);
+                next = position + 1;
+            }
+        }
+        for segments in [&self.data, &self.elements] {
+            out.put(segments.len() as u64);
+            segments.iter().for_each(|&segment| out.put(segment.into()));
+        }
+        out.put(self.exceptions.len() as u64);
+        for (reference, exception) in &self.exceptions {
+            out.put(*reference);
+            out.put(exception.tag.into());
+            out.pairs(&exception.values);
+        }
+        out.put(self.made);
+        out.put(self.room);
+        out.0
+    }
+
+    /// What bytes say. `None` if they are not those of a checkpoint. Takes no memory beyond a small multiple of theirs.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut input = In(bytes);
+        let time = input.take()?;
+        let log = LogPlace {
+            chunks: input.take()?,
+            at: input.take()?,
+            events: input.take()?,
+        };
+        let waiting = match input.take()? {
+            0 => Waiting::Host,
+            kind @ (1 | 2) => Waiting::Enter {
+                function: FuncId::from_u32(input.entity()?),
+                tail: kind == 2,
+            },
+            3 => Waiting::Block(BlockId::from_u32(input.entity()?)),
+            _ => return None,
+        };
+        let values = input.pairs()?;
+        let frames = input.list(2, |input| {
+            let function = FuncId::from_u32(input.entity()?);
+            let call = match input.take()? {
+                0 => None,
+                node => Some(NodeId::from_u32(below(node - 1)?)),
+            };
+            Some((function, call))
+        })?;
+        let registers = input.numbers()?;
+        let high = input.numbers()?;
+        let globals = input.pairs()?;
+        let pages = input.numbers()?;
+        let tables = input.list(2, |input| {
+            let length = input.take()?;
+            let mut next = 0u64;
+            let elements = input.list(2, |input| {
+                let position = next.checked_add(input.take()?)?;
+                next = position.checked_add(1)?;
+                Some((position, input.take()?))
+            })?;
+            Some(Changed { length, elements })
+        })?;
+        let data = input.list(1, In::entity)?;
+        let elements = input.list(1, In::entity)?;
+        let exceptions = input.list(3, |input| {
+            let reference = input.take()?;
+            let tag = input.entity()?;
+            let values = input.pairs()?;
+            Some((reference, Exception { tag, values }))
+        })?;
+        let (made, room) = (input.take()?, input.take()?);
+        input.0.is_empty().then_some(Self {
+            time,
+            log,
+            waiting,
+            values,
+            frames,
+            registers,
+            high,
+            globals,
+            pages,
+            tables,
+            data,
+            elements,
+            exceptions,
+            made,
+            room,
+        })
+    }
+}
+
+/// A number that can stand for an entity.
+fn below(number: u64) -> Option<u32> {
+    u32::try_from(number).ok().filter(|&n| n < u32::MAX)
+}
+
+struct Out(Vec<u8>);
+
+impl Out {
+    fn put(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn numbers(&mut self, numbers: &[u64]) {
+        self.put(numbers.len() as u64);
+        numbers.iter().for_each(|&number| self.put(number));
+    }
+
+    fn pairs(&mut self, pairs: &[Bits]) {
+        self.put(pairs.len() as u64);
+        for &(low, high) in pairs {
+            self.put(low);
+            self.put(high);
+        }
+    }
+}
+
+struct In<'a>(&'a [u8]);
+
+impl In<'_> {
+    fn take(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                return None;
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn entity(&mut self) -> Option<u32> {
+        below(self.take()?)
+    }
+
+    /// A list of things that take so many bytes at least.
+    fn list<T>(
+        &mut self,
+        least: u64,
+        mut one: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let count = self.take()?;
+        if count > self.0.len() as u64 / least {
+            return None;
+        }
+        (0..count).map(|_| one(self)).collect()
+    }
+
+    fn numbers(&mut self) -> Option<Vec<u64>> {
+        self.list(1, Self::take)
+    }
+
+    fn pairs(&mut self) -> Option<Vec<Bits>> {
+        self.list(2, |input| Some((input.take()?, input.take()?)))
+    }
+}

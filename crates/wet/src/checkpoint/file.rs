@@ -1,0 +1,501 @@
+//! Checkpoints in trace files.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use afterimage_machine::Checkpoint;
+use afterimage_trace::{
+    Kind, LogReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
+};
+
+use super::group::{Group, Sets};
+use super::recorder::Vertex;
+use super::tree::Tree;
+use super::{CHILDREN, LINE};
+use crate::epoch::wire::{put, take};
+
+/// Most bytes of a vertex in one chunk.
+const PART: usize = 8 << 20;
+/// Bytes of lines in one chunk.
+const LINES: usize = 256 << 10;
+/// Most bytes that a vertex may have.
+const LARGEST: u64 = 1 << 30;
+/// Most levels.
+const LEVELS: u32 = 16;
+/// The form of the index.
+const VERSION: u8 = 1;
+/// How many groups, sets of vertices, and chunks of lines stay in memory.
+const KEPT: [usize; 3] = [64, 256, 64];
+
+/// Why checkpoints cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// What is in it.
+    #[error("the checkpoints are damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// Where a vertex of the tree is in its section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    level: u32,
+    number: u64,
+    first: u64,
+    children: u32,
+    before: u64,
+    after: u64,
+    /// Its first chunk.
+    chunk: u32,
+    /// How many chunks it has; those of its lines follow.
+    chunks: u32,
+    /// How many of lines.
+    lines: u32,
+}
+
+impl Entry {
+    fn numbers(&self) -> [u64; 8] {
+        [
+            self.level.into(),
+            self.number,
+            self.first,
+            self.children.into(),
+            self.before,
+            self.after - self.before,
+            self.chunks.into(),
+            self.lines.into(),
+        ]
+    }
+}
+
+/// Writes the vertices of the tree to a file, as they come.
+pub struct CheckpointWriter {
+    section: SectionWriter,
+    entries: Vec<Entry>,
+    chunk: u32,
+}
+
+impl CheckpointWriter {
+    /// Begins the section.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn new(out: &TraceWriter) -> Result<Self, FileError> {
+        Ok(Self {
+            section: out.section(Kind::CHECKPOINTS, None)?,
+            entries: Vec::new(),
+            chunk: 0,
+        })
+    }
+
+    /// Writes the next vertex.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn put(&mut self, vertex: &Vertex) -> Result<(), FileError> {
+        let mut put = |bytes: &[u8], part| {
+            let mut count = 0;
+            for part in bytes.chunks(part) {
+                self.section.put(vertex.after, part)?;
+                count += 1;
+            }
+            Ok::<u32, FileError>(count)
+        };
+        let chunks = put(&vertex.bytes, PART)?;
+        let lines = put(&vertex.lines, LINES)?;
+        self.entries.push(Entry {
+            level: vertex.level,
+            number: vertex.number,
+            first: vertex.first,
+            children: vertex.children,
+            before: vertex.before,
+            after: vertex.after,
+            chunk: self.chunk,
+            chunks,
+            lines,
+        });
+        self.chunk += chunks + lines;
+        Ok(())
+    }
+
+    /// Ends the section with its index. `nodes` is the [`fingerprint`](crate::fingerprint) of the path. The caller commits.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn finish(self, nodes: u32) -> Result<(), FileError> {
+        let mut index = vec![VERSION];
+        put(&mut index, nodes.into());
+        put(&mut index, self.entries.len() as u64);
+        for entry in &self.entries {
+            entry
+                .numbers()
+                .iter()
+                .for_each(|&number| put(&mut index, number));
+        }
+        let last = self.entries.last().map_or(0, |entry| entry.after);
+        self.section.finish(last, &index)
+    }
+}
+
+/// What an index says. `None` if it is none.
+fn index(bytes: &[u8]) -> Option<(u32, Vec<Entry>)> {
+    let (&version, mut input) = bytes.split_first()?;
+    if version != VERSION {
+        return None;
+    }
+    let input = &mut input;
+    let nodes = u32::try_from(take(input)?).ok()?;
+    let count = take(input)?;
+    if count > input.len() as u64 / 8 {
+        return None;
+    }
+    let mut entries = Vec::with_capacity(count as usize);
+    let mut chunk = 0u32;
+    for _ in 0..count {
+        let small = |number: u64| u32::try_from(number).ok();
+        let level = small(take(input)?).filter(|level| (1..=LEVELS).contains(level))?;
+        let (number, first) = (take(input)?, take(input)?);
+        let children = small(take(input)?).filter(|&n| (1..=CHILDREN as u32).contains(&n))?;
+        let before = take(input)?;
+        let after = before.checked_add(take(input)?)?;
+        let (chunks, lines) = (small(take(input)?)?, small(take(input)?)?);
+        entries.push(Entry {
+            level,
+            number,
+            first,
+            children,
+            before,
+            after,
+            chunk,
+            chunks,
+            lines,
+        });
+        chunk = chunk.checked_add(chunks)?.checked_add(lines)?;
+    }
+    input.is_empty().then_some((nodes, entries))
+}
+
+/// A vertex, and which section it is in.
+type Found = (Entry, usize);
+
+/// The checkpoints of a file, from the beginning of the run on as far as there are any without a gap.
+///
+/// Some of what was read stays in memory: a fixed amount, whatever the length of the run.
+#[derive(Debug)]
+pub struct FileCheckpoints {
+    file: TraceFile,
+    /// The vertices, from the groups of intervals on.
+    levels: Vec<Vec<Found>>,
+    groups: Cache<u64, Group>,
+    sets: Cache<(usize, u64), Vec<Rc<Sets>>>,
+    lines: Cache<(u64, u32), Vec<u8>>,
+}
+
+/// What was read.
+type Cache<K, V> = RefCell<HashMap<K, Rc<V>>>;
+
+impl FileCheckpoints {
+    /// The checkpoints of a file; `None` if there are none from the beginning of the run on. `nodes` is the
+    /// [`fingerprint`](crate::fingerprint) of its path: those of other paths are left out.
+    ///
+    /// # Errors
+    /// If an index is damaged.
+    pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, CheckpointError> {
+        let mut all: Vec<Vec<Found>> = Vec::new();
+        let mut position = 0;
+        while let Some(mut section) = file.section(position) {
+            position += 1;
+            if section.kind() != Kind::CHECKPOINTS || !section.is_complete() {
+                continue;
+            }
+            let chunks = section.chunks();
+            section.go(chunks - 1);
+            section.advance()?;
+            let damaged = CheckpointError::Damaged("their index");
+            let (of, entries) = index(section.bytes()).ok_or(damaged)?;
+            let last = entries.last();
+            let used = last.map_or(0, |e| {
+                u64::from(e.chunk) + u64::from(e.chunks) + u64::from(e.lines)
+            });
+            if used + 1 != chunks as u64 {
+                return Err(CheckpointError::Damaged("their index"));
+            }
+            if of != nodes {
+                continue;
+            }
+            for entry in entries {
+                let level = entry.level as usize - 1;
+                if all.len() <= level {
+                    all.resize_with(level + 1, Vec::new);
+                }
+                all[level].push((entry, position - 1));
+            }
+        }
+        let levels = connected(all);
+        Ok((!levels.is_empty()).then(|| Self {
+            file: file.clone(),
+            levels,
+            groups: RefCell::default(),
+            sets: RefCell::default(),
+            lines: RefCell::default(),
+        }))
+    }
+
+    /// How many intervals there are.
+    pub fn intervals(&self) -> u64 {
+        let last = self.levels[0].last();
+        last.map_or(0, |(entry, _)| entry.first + u64::from(entry.children))
+    }
+
+    /// How many blocks are executed up to the end of the last interval.
+    pub fn end(&self) -> u64 {
+        self.levels[0].last().map_or(0, |(entry, _)| entry.after)
+    }
+
+    /// The interval in which a block is executed. `None` if it is behind the last one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn interval_at(&self, time: u64) -> Result<Option<u64>, CheckpointError> {
+        let number = self.levels[0].partition_point(|(entry, _)| entry.after < time);
+        let Some((entry, _)) = self.levels[0].get(number) else {
+            return Ok(None);
+        };
+        let group = self.group(number as u64)?;
+        let within = group
+            .intervals
+            .partition_point(|interval| interval.after < time);
+        Ok(Some(entry.first + within as u64))
+    }
+
+    /// How many blocks are executed before an interval, and how many at its end.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn times(&self, interval: u64) -> Result<(u64, u64), CheckpointError> {
+        let (group, within) = self.group_of(interval)?;
+        let interval = &group.intervals[within];
+        Ok((interval.before, interval.after))
+    }
+
+    /// The checkpoint at an interval's beginning. `None` for the first one, at which the run begins.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn checkpoint(&self, interval: u64) -> Result<Option<Checkpoint>, CheckpointError> {
+        let Some(before) = interval.checked_sub(1) else {
+            return Ok(None);
+        };
+        let (group, within) = self.group_of(before)?;
+        let found = group.state(within).and_then(Checkpoint::decode);
+        let damaged = CheckpointError::Damaged("a checkpoint");
+        let found = found.ok_or(damaged)?;
+        match found.time() == group.intervals[within].after {
+            true => Ok(Some(found)),
+            false => Err(CheckpointError::Damaged("a checkpoint of another time")),
+        }
+    }
+
+    /// The log of the run.
+    ///
+    /// # Errors
+    /// If the file has none.
+    pub fn log(&self) -> Result<LogReader, CheckpointError> {
+        Ok(self.file.log()?)
+    }
+
+    /// The group that an interval is in, and its position there.
+    pub(super) fn group_of(&self, interval: u64) -> Result<(Rc<Group>, usize), CheckpointError> {
+        let number = self.parent(1, interval);
+        let number = number.ok_or(CheckpointError::Damaged("an interval is missing"))?;
+        let first = self.levels[0][number as usize].0.first;
+        Ok((self.group(number)?, (interval - first) as usize))
+    }
+
+    fn group(&self, number: u64) -> Result<Rc<Group>, CheckpointError> {
+        if let Some(known) = self.groups.borrow().get(&number) {
+            return Ok(Rc::clone(known));
+        }
+        let (entry, section) = self.levels[0][number as usize];
+        let bytes = self.bytes(&entry, section)?;
+        let group = Group::decode(bytes, entry.before);
+        let group = group.filter(|group| {
+            let last = group.intervals.last();
+            group.intervals.len() == entry.children as usize
+                && last.map(|last| last.after) == Some(entry.after)
+        });
+        let group = Rc::new(group.ok_or(CheckpointError::Damaged("a group of intervals"))?);
+        keep(&self.groups, KEPT[0], number, &group);
+        Ok(group)
+    }
+
+    /// The bytes of a vertex.
+    fn bytes(&self, entry: &Entry, section: usize) -> Result<Vec<u8>, CheckpointError> {
+        let damaged = || CheckpointError::Damaged("a vertex of their tree");
+        let mut section = self.file.section(section).ok_or_else(damaged)?;
+        let mut bytes = Vec::new();
+        for chunk in entry.chunk..entry.chunk + entry.chunks {
+            section.go(chunk as usize);
+            if !section.advance()? || bytes.len() as u64 > LARGEST {
+                return Err(damaged());
+            }
+            bytes.extend_from_slice(section.bytes());
+        }
+        Ok(bytes)
+    }
+
+    /// A line as it was at an interval's end, which is one of those that it wrote, by its position among these.
+    pub(super) fn line(
+        &self,
+        interval: u64,
+        position: u64,
+    ) -> Result<[u8; LINE as usize], CheckpointError> {
+        let damaged = || CheckpointError::Damaged("the bytes of a line");
+        let number = self.parent(1, interval).ok_or_else(damaged)?;
+        let (entry, section) = self.levels[0][number as usize];
+        let group = self.group(number)?;
+        let within = &group.intervals[(interval - entry.first) as usize];
+        let line = within.first_line.checked_add(position);
+        let at = line
+            .and_then(|line| line.checked_mul(LINE))
+            .ok_or_else(damaged)?;
+        let chunk = u32::try_from(at / LINES as u64).ok();
+        let chunk = chunk
+            .filter(|&chunk| chunk < entry.lines)
+            .ok_or_else(damaged)?;
+        let known = self.lines.borrow().get(&(number, chunk)).cloned();
+        let bytes = match known {
+            Some(known) => known,
+            None => {
+                let mut section = self.file.section(section).ok_or_else(damaged)?;
+                section.go((entry.chunk + entry.chunks + chunk) as usize);
+                if !section.advance()? {
+                    return Err(damaged());
+                }
+                let bytes = Rc::new(section.bytes().to_vec());
+                keep(&self.lines, KEPT[2], (number, chunk), &bytes);
+                bytes
+            }
+        };
+        let rest = bytes.get(at as usize % LINES..).ok_or_else(damaged)?;
+        rest.first_chunk().copied().ok_or_else(damaged)
+    }
+
+    /// Whether a vertex is there with these bytes.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn has(&self, vertex: &Vertex) -> Result<bool, CheckpointError> {
+        let level = self.levels.get(vertex.level as usize - 1);
+        let Some(&(entry, section)) = level.and_then(|level| level.get(vertex.number as usize))
+        else {
+            return Ok(false);
+        };
+        let mut lines = Vec::new();
+        let mut reader = self.file.section(section);
+        for chunk in 0..entry.lines {
+            let reader = reader
+                .as_mut()
+                .ok_or(CheckpointError::Damaged("a section"))?;
+            reader.go((entry.chunk + entry.chunks + chunk) as usize);
+            reader.advance()?;
+            lines.extend_from_slice(reader.bytes());
+        }
+        let same = (entry.first, entry.children, entry.before, entry.after)
+            == (vertex.first, vertex.children, vertex.before, vertex.after);
+        Ok(same && lines == vertex.lines && self.bytes(&entry, section)? == vertex.bytes)
+    }
+}
+
+/// Keeps something in memory, of which there may be so many.
+fn keep<K: std::hash::Hash + Eq, V>(all: &Cache<K, V>, most: usize, key: K, new: &Rc<V>) {
+    let mut all = all.borrow_mut();
+    if all.len() >= most {
+        all.clear();
+    }
+    all.insert(key, Rc::clone(new));
+}
+
+/// Those of the vertices that follow each other from the beginning on, and whose children are there.
+fn connected(all: Vec<Vec<Found>>) -> Vec<Vec<Found>> {
+    let mut levels: Vec<Vec<Found>> = Vec::new();
+    for mut level in all {
+        level.sort_by_key(|(entry, _)| entry.number);
+        level.dedup_by_key(|(entry, _)| entry.number);
+        let (mut next, mut time) = (0, 0);
+        let below = levels.last().map(|level| level.len() as u64);
+        let mut kept = Vec::new();
+        for (entry, section) in level {
+            let end = entry.first.saturating_add(u64::from(entry.children));
+            let fits = entry.number == kept.len() as u64
+                && entry.first == next
+                && entry.before == time
+                && below.is_none_or(|below| end <= below);
+            if !fits {
+                break;
+            }
+            (next, time) = (end, entry.after);
+            kept.push((entry, section));
+        }
+        if kept.is_empty() {
+            break;
+        }
+        levels.push(kept);
+    }
+    levels
+}
+
+impl Tree for FileCheckpoints {
+    fn count(&self, level: usize) -> u64 {
+        match level.checked_sub(1) {
+            None => self.intervals(),
+            Some(level) => self.levels.get(level).map_or(0, |level| level.len() as u64),
+        }
+    }
+
+    fn children(&self, level: usize, number: u64) -> std::ops::Range<u64> {
+        let (entry, _) = self.levels[level - 1][number as usize];
+        entry.first..entry.first + u64::from(entry.children)
+    }
+
+    fn parent(&self, level: usize, child: u64) -> Option<u64> {
+        let level = self.levels.get(level - 1)?;
+        let number = level.partition_point(|(entry, _)| entry.first <= child);
+        let number = number.checked_sub(1)?;
+        let (entry, _) = level[number];
+        (child - entry.first < u64::from(entry.children)).then_some(number as u64)
+    }
+
+    fn sets(&self, level: usize, number: u64) -> Result<Rc<Sets>, CheckpointError> {
+        if level == 0 {
+            let (group, within) = self.group_of(number)?;
+            let parts = group.parts(within);
+            let parts = parts.ok_or(CheckpointError::Damaged("what an interval wrote"))?;
+            return Ok(Rc::clone(&parts.sets));
+        }
+        let Some(parent) = self.parent(level + 1, number) else {
+            let mut all = Sets::default();
+            for child in self.children(level, number) {
+                all.add(&*self.sets(level - 1, child)?);
+            }
+            return Ok(Rc::new(all));
+        };
+        let position = (number - self.children(level + 1, parent).start) as usize;
+        let key = (level + 1, parent);
+        if let Some(known) = self.sets.borrow().get(&key) {
+            return Ok(Rc::clone(&known[position]));
+        }
+        let (entry, section) = self.levels[level][parent as usize];
+        let bytes = self.bytes(&entry, section)?;
+        let mut input = &bytes[..];
+        let sets = (0..entry.children).map(|_| Sets::decode(&mut input).map(Rc::new));
+        let sets = sets.collect::<Option<Vec<_>>>();
+        let sets = sets.filter(|_| input.is_empty());
+        let sets = Rc::new(sets.ok_or(CheckpointError::Damaged("a vertex of their tree"))?);
+        keep(&self.sets, KEPT[1], key, &sets);
+        Ok(Rc::clone(&sets[position]))
+    }
+}

@@ -1,0 +1,339 @@
+//! Memories as they were, as far as they are needed.
+
+use std::collections::HashMap;
+
+use afterimage_machine::{Checkpoint, Machine, MachineError, Memory, State};
+use afterimage_trace::{Event, HostWrite};
+
+use super::group::bytes_of;
+use super::tree::{What, first_from, last_before, newest};
+use super::{CheckpointError, FileCheckpoints, Key, LINE, lines, place_of};
+
+/// Lines that are brought in at once.
+const AT_ONCE: usize = 1 << 16;
+
+/// Takes a machine to checkpoints of a run, and gives its memories the lines that it needs from there on: those that the interval at hand reads or
+/// writes. Lines that nobody needs are zeros.
+#[derive(Debug)]
+pub struct Image<'c> {
+    checkpoints: &'c FileCheckpoints,
+    /// Memories before the run.
+    first: Vec<Vec<u8>>,
+    /// The lines that are there, by memory; a bit for each.
+    there: Vec<Vec<u64>>,
+    /// The interval in which the machine is.
+    interval: u64,
+    /// How many blocks are executed at its end.
+    after: u64,
+    /// There is no need for lines any more: all are there.
+    whole: bool,
+}
+
+impl<'c> Image<'c> {
+    /// Before anything is restored; `first` are the memories before the run.
+    pub fn new(checkpoints: &'c FileCheckpoints, first: &[Memory]) -> Self {
+        Self {
+            checkpoints,
+            first: first.iter().map(|memory| memory.bytes.clone()).collect(),
+            there: Vec::new(),
+            interval: 0,
+            after: u64::MAX,
+            whole: true,
+        }
+    }
+
+    /// Takes a machine to the beginning of an interval, of which this is the checkpoint; the nodes that it names must be compiled.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged or of another run.
+    pub fn restore(
+        &mut self,
+        machine: &mut Machine<'_>,
+        checkpoint: &Checkpoint,
+        interval: u64,
+    ) -> Result<(), RestoreError> {
+        machine.restore(checkpoint, |_| ())?;
+        let memories = machine.state.memories.iter();
+        let words = |memory: &Memory| (memory.bytes.len() as u64 / LINE).div_ceil(64) as usize;
+        self.there = memories.map(|memory| vec![0; words(memory)]).collect();
+        self.whole = false;
+        self.interval = interval;
+        self.enter(&mut machine.state)?;
+        Ok(())
+    }
+
+    /// The machine has executed a node: brings in what is needed from here on.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged.
+    #[inline]
+    pub fn advance(&mut self, machine: &mut Machine<'_>) -> Result<(), CheckpointError> {
+        if self.whole || machine.time() < self.after {
+            return Ok(());
+        }
+        self.interval += 1;
+        if self.interval < self.checkpoints.intervals() {
+            return self.enter(&mut machine.state);
+        }
+        self.need_all(&mut machine.state)
+    }
+
+    /// Brings in what the interval at hand needs.
+    fn enter(&mut self, state: &mut State) -> Result<(), CheckpointError> {
+        let (group, within) = self.checkpoints.group_of(self.interval)?;
+        let damaged = CheckpointError::Damaged("what an interval wrote");
+        let sets = &group.parts(within).ok_or(damaged)?.sets;
+        let mut keys = Vec::from_iter(sets.written.keys.iter().chain(&sets.read.keys).copied());
+        keys.sort_unstable();
+        keys.dedup();
+        self.after = group.intervals[within].after;
+        self.load(keys, state)
+    }
+
+    /// Brings in some bytes of a memory, as far as it has them, so that they can be looked at.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged.
+    pub fn need(
+        &mut self,
+        memory: u32,
+        address: u64,
+        length: u64,
+        state: &mut State,
+    ) -> Result<(), CheckpointError> {
+        let Some(known) = state.memories.get(memory as usize).filter(|_| !self.whole) else {
+            return Ok(());
+        };
+        let size = known.bytes.len() as u64;
+        let first = address.min(size);
+        let end = address.saturating_add(length).min(size);
+        let mut keys = lines(memory, first, end - first)
+            .map(|(key, _)| key)
+            .peekable();
+        while keys.peek().is_some() {
+            self.load(keys.by_ref().take(AT_ONCE).collect(), state)?;
+        }
+        Ok(())
+    }
+
+    /// Brings in all that is missing.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged.
+    pub fn need_all(&mut self, state: &mut State) -> Result<(), CheckpointError> {
+        for memory in 0..state.memories.len() {
+            self.need(memory as u32, 0, u64::MAX, state)?;
+        }
+        self.whole = true;
+        Ok(())
+    }
+
+    /// Brings in those of some lines, which ascend, that are missing, as they are at the interval's beginning: nothing has written them since.
+    fn load(&mut self, mut keys: Vec<Key>, state: &mut State) -> Result<(), CheckpointError> {
+        keys.retain(|&key| self.add(key));
+        let found = newest(self.checkpoints, &keys, self.interval)?;
+        let mut of_intervals: HashMap<u64, Vec<Key>> = HashMap::new();
+        for (&key, interval) in keys.iter().zip(found) {
+            match interval {
+                Some(interval) => of_intervals.entry(interval).or_default().push(key),
+                None => self.load_first(key, state),
+            }
+        }
+        let mut of_intervals = Vec::from_iter(of_intervals);
+        of_intervals.sort_unstable_by_key(|(interval, _)| *interval);
+        for (interval, keys) in of_intervals {
+            self.load_written(interval, &keys, state)?;
+        }
+        Ok(())
+    }
+
+    /// Marks a line as there. Whether it is in a memory and was not.
+    fn add(&mut self, key: Key) -> bool {
+        let (memory, address) = place_of(key);
+        let line = address / LINE;
+        let words = self.there.get_mut(memory as usize);
+        let Some(word) = words.and_then(|words| words.get_mut(line as usize / 64)) else {
+            return false;
+        };
+        let bit = 1 << (line % 64);
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+
+    /// Brings in a line that nobody has written.
+    fn load_first(&self, key: Key, state: &mut State) {
+        let (memory, address) = place_of(key);
+        let first = self.first.get(memory as usize);
+        let first = first.and_then(|first| first.get(address as usize..));
+        let place = line_of(state, key);
+        if let (Some(first), Some(place)) = (first, place) {
+            let count = first.len().min(place.len());
+            place[..count].copy_from_slice(&first[..count]);
+        }
+    }
+
+    /// Brings in lines as an interval left them.
+    fn load_written(
+        &self,
+        interval: u64,
+        keys: &[Key],
+        state: &mut State,
+    ) -> Result<(), CheckpointError> {
+        let damaged = || CheckpointError::Damaged("what an interval wrote");
+        let (group, within) = self.checkpoints.group_of(interval)?;
+        let parts = group.parts(within).ok_or_else(damaged)?;
+        let mut by_host = HashMap::new();
+        for &key in keys {
+            let position = parts.sets.written.keys.binary_search(&key);
+            let position = position.map_err(|_| damaged())?;
+            let line = self.checkpoints.line(interval, position as u64)?;
+            if let Some(place) = line_of(state, key) {
+                place.copy_from_slice(&line[..place.len()]);
+            }
+            if parts.by_host[position] != 0 {
+                by_host.insert(key, parts.by_host[position]);
+            }
+        }
+        if by_host.is_empty() {
+            return Ok(());
+        }
+        self.host_writes(interval, |write| {
+            for (key, _) in lines(write.memory, write.address, write.bytes.len() as u64) {
+                if let Some(&mask) = by_host.get(&key) {
+                    put(state, key, mask, write);
+                }
+            }
+        })
+    }
+
+    /// What the host wrote in an interval.
+    fn host_writes(
+        &self,
+        interval: u64,
+        mut each: impl FnMut(&HostWrite),
+    ) -> Result<(), CheckpointError> {
+        let mut log = self.checkpoints.log()?;
+        if let Some(checkpoint) = self.checkpoints.checkpoint(interval)? {
+            log.go(checkpoint.log())?;
+        }
+        let end = match interval + 1 < self.checkpoints.intervals() {
+            true => self.checkpoints.checkpoint(interval + 1)?,
+            false => None,
+        };
+        let end = end.map_or(u64::MAX, |checkpoint| checkpoint.log().events);
+        while log.events() < end {
+            match log.next().transpose()? {
+                Some(Event::HostCall { writes, .. }) => writes.iter().for_each(&mut each),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a machine cannot be taken to a checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The checkpoints.
+    #[error(transparent)]
+    Checkpoints(#[from] CheckpointError),
+    /// They do not fit the run.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+}
+
+/// The bytes of a line.
+fn line_of(state: &mut State, key: Key) -> Option<&mut [u8]> {
+    let (memory, address) = place_of(key);
+    let bytes = &mut state.memories.get_mut(memory as usize)?.bytes;
+    bytes.get_mut(address as usize..(address + LINE) as usize)
+}
+
+/// Writes what the host wrote to those words of a line.
+fn put(state: &mut State, key: Key, mask: u16, write: &HostWrite) {
+    let (_, address) = place_of(key);
+    let Some(place) = line_of(state, key) else {
+        return;
+    };
+    for word in bytes_of(mask) {
+        for (byte, at) in place[word.clone()].iter_mut().zip(word) {
+            let offset = (address + at as u64).checked_sub(write.address);
+            let found = offset.and_then(|offset| write.bytes.get(usize::try_from(offset).ok()?));
+            if let Some(&found) = found {
+                *byte = found;
+            }
+        }
+    }
+}
+
+impl FileCheckpoints {
+    /// When a byte was written last before an interval: the interval, and the time of the node's first block. `None` if it was not.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged.
+    pub fn last_write(
+        &self,
+        memory: u32,
+        address: u64,
+        before: u64,
+    ) -> Result<Option<(u64, u64)>, CheckpointError> {
+        let mut before = before;
+        while let Some((key, mask)) = lines(memory, address, 1).next() {
+            let Some(interval) = last_before(self, What::Written, (key, mask), before)? else {
+                return Ok(None);
+            };
+            if let Some(time) = self.last_write_in(memory, address, interval)? {
+                return Ok(Some((interval, time)));
+            }
+            // Other bytes of the word were written.
+            before = interval;
+        }
+        Ok(None)
+    }
+
+    /// When a byte was written last in an interval: the time of the node's first block. `None` if it was not.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged.
+    pub fn last_write_in(
+        &self,
+        memory: u32,
+        address: u64,
+        interval: u64,
+    ) -> Result<Option<u64>, CheckpointError> {
+        let damaged = || CheckpointError::Damaged("when something was written");
+        let (group, within) = self.group_of(interval)?;
+        let key = super::key_of(memory, address);
+        let after = group.written(within, key, address).ok_or_else(damaged)?;
+        if after == 0 {
+            return Ok(None);
+        }
+        let time = group.intervals[within].before.checked_add(after);
+        time.map(Some).ok_or_else(damaged)
+    }
+
+    /// The first interval from one on that reads (or else writes) a byte's word. It may read other bytes of it only.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged.
+    pub fn first_touch(
+        &self,
+        memory: u32,
+        (address, length): (u64, u64),
+        from: u64,
+        reads: bool,
+    ) -> Result<Option<u64>, CheckpointError> {
+        let what = if reads { What::Read } else { What::Written };
+        let mut first: Option<u64> = None;
+        for line in lines(memory, address, length) {
+            let found = first_from(self, what, line, from)?;
+            first = match (first, found) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        }
+        Ok(first)
+    }
+}

@@ -1,0 +1,68 @@
+//! Where the machine stood now and then, and what happened to memory in between: so that what was at a time is known without following
+//! the run from its beginning.
+//!
+//! A run is cut into *intervals* of about [`INTERVAL`] instructions. At the end of each stand a checkpoint of the machine and the bytes of
+//! all *lines*, of [`LINE`] bytes each, that were written in the interval. So the bytes of a line at a checkpoint are those of the newest
+//! interval before it that wrote the line. Of each interval it is known which *words*, of [`WORD`] bytes, were read and written, and when each
+//! was written last. Intervals are the leaves of a tree whose inner vertices know what any of the intervals below read and wrote: who
+//! looks for the interval nearest to a moment that wrote a word looks at a few sets for each level.
+//!
+//! What the host wrote is in the log already, so these words are zeros here. All of it follows from the run alone: parts of a run give the same bytes
+//! as the whole of it.
+
+mod file;
+mod group;
+mod image;
+mod recorder;
+mod set;
+mod touched;
+mod tree;
+
+pub use file::{CheckpointError, CheckpointWriter, FileCheckpoints};
+pub use image::{Image, RestoreError};
+pub(crate) use recorder::Recorder;
+pub use recorder::Vertex;
+
+/// About how many instructions an interval has.
+pub const INTERVAL: u64 = 1 << 20;
+/// Bytes of a line.
+pub const LINE: u64 = 64;
+/// Bytes of a word.
+pub const WORD: u64 = 4;
+/// How many children a vertex of the tree has at most.
+pub(crate) const CHILDREN: usize = 16;
+
+/// A line of a memory, as one number: the memory in the upper half.
+pub(crate) type Key = u64;
+
+/// The line that a byte of a memory is in.
+pub(crate) fn key_of(memory: u32, address: u64) -> Key {
+    (u64::from(memory) << 32) | (address / LINE)
+}
+
+/// The memory of a line, and its first byte.
+pub(crate) fn place_of(key: Key) -> (u32, u64) {
+    ((key >> 32) as u32, (key & 0xffff_ffff) * LINE)
+}
+
+/// The words of a line that the bytes from `first` to `last`, both in it, are in: a bit for each.
+pub(crate) fn words(first: u64, last: u64) -> u16 {
+    let (first, last) = (first % LINE / WORD, last % LINE / WORD);
+    ((2u32 << last) - (1 << first)) as u16
+}
+
+/// The lines of a range of bytes, each with its words.
+pub(crate) fn lines(memory: u32, address: u64, length: u64) -> impl Iterator<Item = (Key, u16)> {
+    let end = address + length;
+    let first = address / LINE;
+    let last = if length == 0 {
+        first
+    } else {
+        (end - 1) / LINE + 1
+    };
+    (first..last).map(move |line| {
+        let from = address.max(line * LINE);
+        let to = (end - 1).min(line * LINE + LINE - 1);
+        (key_of(memory, line * LINE), words(from, to))
+    })
+}

@@ -1,0 +1,268 @@
+//! Watching the machine: intervals and the tree above them.
+
+use afterimage_machine::{Machine, NodeCode, Observer, Range};
+
+use afterimage_ids::NodeId;
+
+use super::group::{self, Recorded, Sets, bytes_of};
+use super::touched::{Line, Touched};
+use super::{CHILDREN, LINE, place_of};
+
+/// A group ends when it has so many bytes of lines.
+const LARGEST: usize = 64 << 20;
+/// An interval ends when it has so many blocks.
+const LONGEST: u64 = 1 << 30;
+
+/// A vertex of the tree, to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vertex {
+    /// How far it is above the intervals, at least 1.
+    pub(super) level: u32,
+    /// Which one of its level.
+    pub(super) number: u64,
+    /// Its first child.
+    pub(super) first: u64,
+    /// How many it has.
+    pub(super) children: u32,
+    /// Blocks executed before.
+    pub(super) before: u64,
+    /// Blocks executed at its end.
+    pub(super) after: u64,
+    /// What is known of its children.
+    pub(super) bytes: Vec<u8>,
+    /// The bytes of the lines that intervals wrote, one after the other.
+    pub(super) lines: Vec<u8>,
+}
+
+/// The vertex of a level that is being made.
+#[derive(Default)]
+struct Open {
+    /// Which one of its level.
+    number: u64,
+    first: u64,
+    before: u64,
+    children: Vec<Sets>,
+}
+
+/// Collects what happens in intervals, and makes vertices of them.
+pub(crate) struct Recorder {
+    touched: Touched,
+    /// How many instructions an interval has.
+    interval: u64,
+    /// Instructions, and nodes, of the interval so far.
+    steps: u64,
+    before: u64,
+    now: u64,
+    /// The vertices that are being made, from the level above the intervals on.
+    open: Vec<Open>,
+    group: Vec<Recorded>,
+    lines: Vec<u8>,
+    done: Vec<Vertex>,
+    /// How many bytes these have.
+    waiting: usize,
+}
+
+impl Recorder {
+    /// Before the run; an interval has about so many instructions.
+    pub fn new(interval: u64) -> Self {
+        let mut touched = Touched::default();
+        touched.now = 1;
+        Self {
+            touched,
+            interval,
+            steps: 0,
+            before: 0,
+            now: 0,
+            open: Vec::new(),
+            group: Vec::new(),
+            lines: Vec::new(),
+            done: Vec::new(),
+            waiting: 0,
+        }
+    }
+
+    /// The machine has executed a node. The vertices that this completes are to be [taken](Self::take).
+    #[inline]
+    pub fn executed(&mut self, machine: &Machine<'_>) {
+        self.now = machine.time();
+        let blocks = self.now - self.before;
+        if self.steps >= self.interval || blocks >= LONGEST {
+            self.cut(machine);
+        }
+        self.touched.now = (self.now - self.before + 1) as u32;
+    }
+
+    /// The run has ended.
+    pub fn end(&mut self, machine: &Machine<'_>) {
+        if self.steps > 0 {
+            self.cut(machine);
+        }
+        self.close_group();
+        let mut level = 0;
+        while level < self.open.len() {
+            self.close(level);
+            level += 1;
+        }
+    }
+
+    /// How many bytes the vertices have that were completed.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// The vertices that were completed.
+    pub fn take(&mut self) -> Vec<Vertex> {
+        self.waiting = 0;
+        std::mem::take(&mut self.done)
+    }
+
+    fn complete(&mut self, vertex: Vertex) {
+        self.waiting += vertex.bytes.len() + vertex.lines.len();
+        self.done.push(vertex);
+    }
+
+    /// The interval ends here.
+    fn cut(&mut self, machine: &Machine<'_>) {
+        let lines = self.touched.lines();
+        let mut times = Vec::new();
+        for line in lines.iter().filter(|line| line.written != 0) {
+            self.touched.times(line, &mut times);
+            self.keep(machine, line);
+        }
+        self.touched.clear();
+        let state = machine.checkpoint();
+        self.group.push(Recorded {
+            after: machine.time(),
+            state: state.map_or(Vec::new(), |state| state.encode()),
+            lines,
+            times,
+        });
+        self.steps = 0;
+        self.before = machine.time();
+        if self.group.len() == CHILDREN || self.lines.len() >= LARGEST {
+            self.close_group();
+        }
+    }
+
+    /// Keeps the bytes of a line, zeros for what the host wrote.
+    fn keep(&mut self, machine: &Machine<'_>, line: &Line) {
+        let (memory, address) = place_of(line.key);
+        let mut bytes = [0; LINE as usize];
+        let memory = &machine.state.memories[memory as usize].bytes;
+        if let Some(held) = memory.get(address as usize..(address + LINE) as usize) {
+            bytes.copy_from_slice(held);
+        }
+        for range in bytes_of(line.by_host) {
+            bytes[range].fill(0);
+        }
+        self.lines.extend_from_slice(&bytes);
+    }
+
+    fn close_group(&mut self) {
+        if self.group.is_empty() {
+            return;
+        }
+        let intervals = std::mem::take(&mut self.group);
+        if self.open.is_empty() {
+            self.open.push(Open::default());
+        }
+        let mut all = Sets::default();
+        for interval in &intervals {
+            all.add(&interval.sets());
+        }
+        let open = &mut self.open[0];
+        let (before, after) = (open.before, intervals[intervals.len() - 1].after);
+        let children = intervals.len() as u32;
+        let vertex = Vertex {
+            level: 1,
+            number: open.number,
+            first: open.first,
+            children,
+            before,
+            after,
+            bytes: group::encode(before, &intervals),
+            lines: std::mem::take(&mut self.lines),
+        };
+        open.number += 1;
+        open.first += u64::from(children);
+        open.before = after;
+        self.complete(vertex);
+        self.child(1, before, all);
+    }
+
+    /// A vertex of the level below was completed.
+    fn child(&mut self, level: usize, before: u64, sets: Sets) {
+        if self.open.len() <= level {
+            self.open.push(Open::default());
+        }
+        let open = &mut self.open[level];
+        if open.children.is_empty() {
+            open.before = before;
+        }
+        open.children.push(sets);
+        if open.children.len() == CHILDREN {
+            self.close(level);
+        }
+    }
+
+    /// Completes the vertex of a level, if it has more than one child, or is not the first one.
+    fn close(&mut self, level: usize) {
+        let open = &mut self.open[level];
+        if level == 0 || open.children.is_empty() || open.number == 0 && open.children.len() == 1 {
+            return;
+        }
+        let children = std::mem::take(&mut open.children);
+        let mut bytes = Vec::new();
+        let mut all = Sets::default();
+        for sets in &children {
+            sets.encode(&mut bytes);
+            all.add(sets);
+        }
+        let (before, after) = (open.before, self.now);
+        let vertex = Vertex {
+            level: level as u32 + 1,
+            number: open.number,
+            first: open.first,
+            children: children.len() as u32,
+            before,
+            after,
+            bytes,
+            lines: Vec::new(),
+        };
+        open.number += 1;
+        open.first += children.len() as u64;
+        self.complete(vertex);
+        self.child(level + 1, before, all);
+    }
+}
+
+impl Observer for Recorder {
+    #[inline]
+    fn node(&mut self, _: NodeId, code: &NodeCode) {
+        self.steps += code.insts.len() as u64 + 1;
+    }
+
+    #[inline]
+    fn read(&mut self, _: usize, range: Range) {
+        self.touched.read(range);
+    }
+
+    #[inline]
+    fn write(&mut self, _: usize, range: Range) {
+        self.touched.write(range, false);
+    }
+
+    fn copy(&mut self, _: usize, from: Range, to: Range) {
+        self.touched.read(from);
+        self.touched.write(to, false);
+    }
+
+    fn host_read(&mut self, range: Range) {
+        self.touched.read(range);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.touched.write(range, true);
+    }
+}

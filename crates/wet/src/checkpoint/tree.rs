@@ -1,0 +1,225 @@
+//! Looking for the interval nearest to a moment that read or wrote something.
+//!
+//! Level 0 is that of the intervals. What a vertex knows of its children is the union of what is below each of them.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::group::Sets;
+use super::set::Set;
+use super::{CheckpointError, Key};
+
+/// A forest of intervals. The vertices of a level are numbered from 0 in the order of time; the last ones may be without a parent.
+pub(crate) trait Tree {
+    /// How many vertices a level has.
+    fn count(&self, level: usize) -> u64;
+
+    /// The children of a vertex, which are of the level below.
+    fn children(&self, level: usize, number: u64) -> Range<u64>;
+
+    /// The vertex of a level that has this child.
+    fn parent(&self, level: usize, child: u64) -> Option<u64>;
+
+    /// What was written and read in a vertex.
+    fn sets(&self, level: usize, number: u64) -> Result<Rc<Sets>, CheckpointError>;
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Written,
+    Read,
+}
+
+impl What {
+    fn of(self, sets: &Sets) -> &Set {
+        match self {
+            What::Written => &sets.written,
+            What::Read => &sets.read,
+        }
+    }
+}
+
+const DAMAGED: CheckpointError = CheckpointError::Damaged("a vertex says other than its children");
+
+/// The last interval before one that wrote, or read, one of these words of a line. O(children · levels) looks at sets.
+pub(crate) fn last_before<T: Tree>(
+    tree: &T,
+    what: What,
+    (key, mask): (Key, u16),
+    before: u64,
+) -> Result<Option<u64>, CheckpointError> {
+    let has = |level, number| {
+        let sets = tree.sets(level, number)?;
+        Ok::<_, CheckpointError>(what.of(&sets).get(key) & mask != 0)
+    };
+    let (mut level, mut end) = (0, before);
+    while let Some(last) = end.checked_sub(1) {
+        let (start, parent) = before_siblings(tree, level, last);
+        for number in (start..end).rev() {
+            if !has(level, number)? {
+                continue;
+            }
+            let mut number = number;
+            while level > 0 {
+                let mut children = tree.children(level, number).rev();
+                level -= 1;
+                number = loop {
+                    let child = children.next().ok_or(DAMAGED)?;
+                    if has(level, child)? {
+                        break child;
+                    }
+                };
+            }
+            return Ok(Some(number));
+        }
+        level += 1;
+        end = parent;
+    }
+    Ok(None)
+}
+
+/// The first vertex that has the same parent as this one, or like this one none; and the number of that parent, or of what there would be.
+fn before_siblings<T: Tree>(tree: &T, level: usize, number: u64) -> (u64, u64) {
+    match tree.parent(level + 1, number) {
+        Some(parent) => (tree.children(level + 1, parent).start, parent),
+        None => {
+            let parents = tree.count(level + 1);
+            let last = parents.checked_sub(1);
+            let start = last.map_or(0, |last| tree.children(level + 1, last).end);
+            (start, parents)
+        }
+    }
+}
+
+/// The first interval from one on that wrote, or read, one of these words of a line. O(children · levels) looks at sets.
+pub(crate) fn first_from<T: Tree>(
+    tree: &T,
+    what: What,
+    (key, mask): (Key, u16),
+    from: u64,
+) -> Result<Option<u64>, CheckpointError> {
+    let has = |level, number| {
+        let sets = tree.sets(level, number)?;
+        Ok::<_, CheckpointError>(what.of(&sets).get(key) & mask != 0)
+    };
+    let (mut level, mut at) = (0, from);
+    loop {
+        // What comes before has been looked at, so the siblings from here on are what is left below the parent.
+        let parent = match at < tree.count(level) {
+            true => tree.parent(level + 1, at),
+            false => return Ok(None),
+        };
+        let end = match parent {
+            Some(parent) => tree.children(level + 1, parent).end,
+            None => tree.count(level),
+        };
+        for number in at..end {
+            if !has(level, number)? {
+                continue;
+            }
+            let mut number = number;
+            while level > 0 {
+                let mut children = tree.children(level, number);
+                level -= 1;
+                number = loop {
+                    let child = children.next().ok_or(DAMAGED)?;
+                    if has(level, child)? {
+                        break child;
+                    }
+                };
+            }
+            return Ok(Some(number));
+        }
+        (level, at) = match parent {
+            Some(parent) => next_sibling(tree, level + 1, parent + 1),
+            None => next_sibling(tree, level, end),
+        };
+    }
+}
+
+/// Where to go on at a vertex, which may be behind the last one of its level: then what has no parent below it follows.
+fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
+    let (mut level, mut number) = (level, number);
+    while level > 0 && number >= tree.count(level) {
+        number = match number.checked_sub(1) {
+            Some(last) if last < tree.count(level) => tree.children(level, last).end,
+            _ => 0,
+        };
+        level -= 1;
+    }
+    (level, number)
+}
+
+/// For each of these lines, which ascend, the last interval before one that wrote it. O((lines + those of the sets) · children · levels).
+pub(crate) fn newest<T: Tree>(
+    tree: &T,
+    keys: &[Key],
+    before: u64,
+) -> Result<Vec<Option<u64>>, CheckpointError> {
+    let mut found = vec![None; keys.len()];
+    let mut missing = Vec::from_iter(0..keys.len());
+    let (mut level, mut end) = (0, before);
+    while let Some(last) = end.checked_sub(1) {
+        let (start, parent) = before_siblings(tree, level, last);
+        for number in (start..end).rev() {
+            if missing.is_empty() {
+                return Ok(found);
+            }
+            let inside = split(tree, keys, &mut missing, level, number)?;
+            descend(tree, keys, inside, (level, number), &mut found)?;
+        }
+        level += 1;
+        end = parent;
+    }
+    Ok(found)
+}
+
+/// Takes those out of `missing` whose lines a vertex wrote.
+fn split<T: Tree>(
+    tree: &T,
+    keys: &[Key],
+    missing: &mut Vec<usize>,
+    level: usize,
+    number: u64,
+) -> Result<Vec<usize>, CheckpointError> {
+    let sets = tree.sets(level, number)?;
+    let mut written = sets.written.keys.iter().peekable();
+    let mut inside = Vec::new();
+    missing.retain(|&at| {
+        while written.next_if(|&&key| key < keys[at]).is_some() {}
+        let is_in = written.peek() == Some(&&keys[at]);
+        if is_in {
+            inside.push(at);
+        }
+        !is_in
+    });
+    Ok(inside)
+}
+
+fn descend<T: Tree>(
+    tree: &T,
+    keys: &[Key],
+    inside: Vec<usize>,
+    (level, number): (usize, u64),
+    found: &mut [Option<u64>],
+) -> Result<(), CheckpointError> {
+    let mut open = vec![(level, number, inside)];
+    while let Some((level, number, mut inside)) = open.pop() {
+        if level == 0 {
+            inside.iter().for_each(|&at| found[at] = Some(number));
+            continue;
+        }
+        for child in tree.children(level, number).rev() {
+            if inside.is_empty() {
+                break;
+            }
+            let below = split(tree, keys, &mut inside, level - 1, child)?;
+            open.push((level - 1, child, below));
+        }
+        if !inside.is_empty() {
+            return Err(DAMAGED);
+        }
+    }
+    Ok(())
+}
