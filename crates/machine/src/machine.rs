@@ -223,22 +223,6 @@ impl<'a> Machine<'a> {
         known.as_deref().ok_or(missing)
     }
 
-    /// A function's body, which is read when it is needed first.
-    pub(crate) fn body(&mut self, function: FuncId) -> Result<&Body<'a>, MachineError> {
-        let (program, bytes) = (self.program, self.bytes);
-        let missing = MachineError::Unsupported("a function that the program does not have");
-        let (Some(known), Some(function)) = (
-            self.bodies.get_mut(position(program, function)),
-            program.function(function),
-        ) else {
-            return Err(missing);
-        };
-        if known.is_none() {
-            *known = Some(Box::new(Body::read(program, bytes, function)?));
-        }
-        known.as_deref().ok_or(missing)
-    }
-
     /// How many variables a function has whose body was read.
     pub(crate) fn variables(&self, function: FuncId) -> usize {
         match self.bodies.get(position(self.program, function)) {
