@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::patterns::Patterns;
+use super::sites::{EXECUTION_BITS, MOST_EXECUTIONS};
 
 /// Which execution of which node a label names, once absolutely and once by how many executions ago it was.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,44 @@ impl Executions {
     }
 }
 
+/// Who wrote the first byte of what is read at one execution: a pattern, and of its first part which execution that was.
+///
+/// Two words, because labels are what there is most of: the execution's number, and how many executions ago it was, with the pattern above.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label([u64; 2]);
+
+impl Label {
+    /// Bits of the pattern beside the execution.
+    const BESIDE: u32 = u64::BITS - EXECUTION_BITS;
+    /// Where the others begin.
+    const REST: u32 = u64::BITS - (u32::BITS - Self::BESIDE);
+
+    /// `count` is how often the execution's node was executed so far.
+    #[inline]
+    pub(crate) fn new(pattern: u32, execution: u64, count: u64) -> Self {
+        let age = count.wrapping_sub(execution) & ((1 << Self::REST) - 1);
+        Self([
+            u64::from(pattern) << EXECUTION_BITS | execution,
+            u64::from(pattern >> Self::BESIDE) << Self::REST | age,
+        ])
+    }
+
+    pub(crate) fn pattern(self) -> u32 {
+        let rest = (self.0[1] >> Self::REST) as u32;
+        rest << Self::BESIDE | (self.0[0] >> EXECUTION_BITS) as u32
+    }
+
+    /// The number of the execution.
+    pub(crate) fn execution(self) -> u64 {
+        self.0[0] & MOST_EXECUTIONS
+    }
+
+    /// How many executions of that node have begun since, it not included.
+    pub(crate) fn age(self) -> u64 {
+        self.0[1] & ((1 << Self::REST) - 1)
+    }
+}
+
 /// What is told of an input.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Column {
@@ -28,10 +67,10 @@ pub(crate) struct Column {
     pub input: u32,
     /// For a read: the execution of the node that the first of its labels belongs to; one for each execution follows.
     pub first: u64,
-    /// For a read: which pattern of definitions, per execution.
-    pub patterns: Vec<u32>,
-    /// By piece of the pattern: which executions these were.
-    pub pieces: Vec<Executions>,
+    /// These.
+    pub labels: Vec<Label>,
+    /// By part of the pattern, from the second one on: which executions these were.
+    pub parts: Vec<Executions>,
     /// For a variable: the executions at which its definition, which is far away, becomes another one.
     pub far_at: Vec<u64>,
     /// The nodes of these definitions.

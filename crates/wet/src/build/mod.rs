@@ -2,6 +2,7 @@
 
 mod buffers;
 mod costs;
+mod known;
 mod patterns;
 pub(crate) mod run;
 mod shadow;
@@ -16,9 +17,10 @@ use afterimage_program::Program;
 
 use std::sync::Arc;
 
-use crate::model::{Event, NodeModel, Read, ReadFrom, WriteTo};
-pub(crate) use buffers::{Buffers, Column, Copies, Executions};
-use costs::{Costs, Masks};
+use crate::model::{Event, Read, ReadFrom};
+pub(crate) use buffers::{Buffers, Column, Copies, Executions, Label};
+use costs::Costs;
+use known::{Current, Inst, Known};
 pub(crate) use patterns::Pattern;
 use shadow::{Entry, Shadow};
 pub(crate) use sites::Numbers;
@@ -34,30 +36,16 @@ const DEAREST: u32 = 200;
 /// What is never computed.
 const KEPT: u32 = 250;
 
-/// The nodes as the builder knows them.
-struct Known {
-    model: NodeModel,
-    masks: Masks,
-    /// The number of its first input among all nodes' inputs.
-    inputs: u32,
-    /// The site of its first write.
-    sites: u32,
-    /// How often it was executed.
-    count: u64,
-    /// How many values the function returns, if it returns what the call gives that the node ends with.
-    returns: Option<u32>,
-}
-
 /// Watches a machine, and collects what is to be stored.
 pub(crate) struct Builder<'a> {
     program: &'a Program,
-    known: PrimaryMap<NodeId, Known>,
+    known: Known,
     numbers: Arc<Numbers>,
     memories: Vec<Shadow>,
     globals: Vec<Entry>,
     activations: Activations,
     /// The node that is being executed.
-    node: NodeId,
+    current: Current,
     costs: Costs,
     /// The inputs whose values are to be kept, of this execution.
     cuts: Vec<u32>,
@@ -88,53 +76,26 @@ impl<'a> Builder<'a> {
         memories: usize,
         globals: usize,
     ) -> Self {
-        let mut known = PrimaryMap::with_capacity(codes.len());
         let outside = Site {
             node: NodeId::new(0),
             write: 0,
         };
         // What is there before the run, and the host.
-        let mut sites = vec![outside; HOST as usize + 1];
-        let mut inputs = 0;
-        let mut first_inputs = Vec::with_capacity(codes.len());
-        for (node, code) in codes.iter() {
-            let model = NodeModel::new(code);
-            let masks = Masks::new(code, &model);
-            let first = sites.len() as u32;
-            sites.extend((0..model.writes.len() as u32).map(|write| Site { node, write }));
-            let count = model.inputs() as u32 + Event::COUNT;
-            let returns = match (&code.end, code.next, program.function(code.function)) {
-                (NodeEnd::Call { .. }, None, Some(function)) => {
-                    Some(program.types[function.ty].results.len() as u32)
-                }
-                _ => None,
-            };
-            known.push(Known {
-                model,
-                masks,
-                inputs,
-                sites: first,
-                count: 0,
-                returns,
-            });
-            first_inputs.push(inputs);
-            inputs += count;
-        }
+        let sites = vec![outside; HOST as usize + 1];
+        let (known, numbers) = Known::new(program, codes, sites);
+        let inputs = known.inputs();
         Self {
             program,
             known,
-            overflow: sites.len() > MOST_SITES,
-            numbers: Arc::new(Numbers {
-                sites,
-                inputs: first_inputs,
-            }),
+            overflow: numbers.sites.len() > MOST_SITES,
+            numbers: Arc::new(numbers),
             memories: (0..memories).map(|_| Shadow::default()).collect(),
             globals: vec![Entry::default(); globals],
             activations: Activations::default(),
-            node: NodeId::new(0),
+            current: Current::nothing(),
             costs: Costs::new(),
             cuts: Vec::new(),
-            of_input: vec![0; inputs as usize],
+            of_input: vec![0; inputs],
             buffers: Buffers::default(),
             host_calls: 0,
             calls: false,
@@ -176,14 +137,13 @@ impl<'a> Builder<'a> {
 
     #[inline]
     fn column(&mut self, input: usize) -> &mut Column {
-        let known = &self.known[self.node];
-        let input = known.inputs + input as u32;
+        let input = self.current.input(input);
         let place = &mut self.of_input[input as usize];
         let columns = &mut self.buffers.columns;
         if *place == 0 {
             columns.push(Column {
                 input,
-                first: known.count,
+                first: self.current.count,
                 ..Column::default()
             });
             *place = columns.len() as u32;
@@ -205,12 +165,8 @@ impl<'a> Builder<'a> {
     #[inline]
     fn label(&mut self, input: usize, def: Def) {
         let count = self.executions(def);
-        let column = self.column(input);
-        column.patterns.push(def.place());
-        if column.pieces.is_empty() {
-            column.pieces.push(Executions::default());
-        }
-        column.pieces[0].push(def.execution(), count);
+        let label = Label::new(def.place(), def.execution(), count);
+        self.column(input).labels.push(label);
         self.buffers.size += 1;
     }
 
@@ -219,14 +175,17 @@ impl<'a> Builder<'a> {
         let parts = std::mem::take(&mut self.parts);
         let places = Vec::from_iter(parts.iter().map(|&(length, def)| (length, def.place())));
         let pattern = self.buffers.patterns.number(&places);
-        let counts = Vec::from_iter(parts.iter().map(|&(_, def)| self.executions(def)));
+        let executions = parts.iter().map(|&(_, def)| (def.execution(), self.executions(def)));
+        let executions = Vec::from_iter(executions);
         let column = self.column(input);
-        column.patterns.push(pattern);
-        if column.pieces.len() < parts.len() {
-            column.pieces.resize(parts.len(), Executions::default());
-        }
-        for ((piece, &(_, def)), count) in column.pieces.iter_mut().zip(&parts).zip(counts) {
-            piece.push(def.execution(), count);
+        if let Some((&(execution, count), others)) = executions.split_first() {
+            column.labels.push(Label::new(pattern, execution, count));
+            if column.parts.len() < others.len() {
+                column.parts.resize(others.len(), Executions::default());
+            }
+            for (part, &(execution, count)) in column.parts.iter_mut().zip(others) {
+                part.push(execution, count);
+            }
         }
         self.buffers.size += parts.len();
         self.parts = parts;
@@ -238,7 +197,7 @@ impl<'a> Builder<'a> {
         match def.site() {
             // So that the number of a call is told, not how many calls ago it was: calls cannot be counted in a path.
             sites::INITIAL | HOST => 2 * def.execution(),
-            site => self.known[self.numbers.sites[site as usize].node].count,
+            site => self.known.count(self.numbers.sites[site as usize].node),
         }
     }
 
@@ -273,32 +232,30 @@ impl<'a> Builder<'a> {
         cost
     }
 
-    fn written(&self, inst: usize) -> (u32, u32) {
-        let known = &self.known[self.node];
-        let write = known.model.ordinal(inst).unwrap_or(0) as u32;
-        (known.sites + write, self.costs.of(known.masks.insts[inst]))
+    /// The site of a write, and what it costs to compute what it writes.
+    #[inline]
+    fn written(&self, inst: Inst) -> (u32, u32) {
+        (inst.number, self.costs.of(inst.mask))
     }
 }
 
 impl Observer for Builder<'_> {
     #[inline]
     fn node(&mut self, node: NodeId, code: &NodeCode) {
-        self.node = node;
+        self.current = self.known.begin(node);
         self.calls = false;
         self.unwound = 0;
         self.caught = false;
         self.cuts.clear();
         self.statements += code.insts.len() as u64;
-        let known = &mut self.known[node];
-        known.count += 1;
-        let count = known.count;
+        let count = self.current.count;
         self.overflow |= count > MOST_EXECUTIONS;
-        self.costs.clear(known.model.inputs());
+        self.costs.clear(self.known.node(node).count as usize);
         let step = self.activations.node(node, count, code.variables as usize);
         for (input, &variable) in code.inputs.iter().enumerate() {
             let written = self.activations.get(variable);
             if step - written.step > NEAR {
-                let ago = self.known[written.node].count;
+                let ago = self.known.count(written.node);
                 let column = self.column(input);
                 let (node, execution) = (written.node.as_u32(), written.execution);
                 if column.far_nodes.last() != Some(&node)
@@ -316,9 +273,9 @@ impl Observer for Builder<'_> {
 
     #[inline]
     fn read(&mut self, inst: usize, range: Range) {
-        let known = &self.known[self.node];
-        let input = known.model.of_read(inst);
-        let address = self.costs.of(known.masks.insts[inst]);
+        let inst = self.known.inst(self.current, inst);
+        let input = inst.number as usize;
+        let address = self.costs.of(inst.mask);
         let shadow = &self.memories[range.memory as usize];
         let cost = match shadow.single(range.address, range.length) {
             Some(entry) => {
@@ -337,13 +294,12 @@ impl Observer for Builder<'_> {
 
     #[inline]
     fn write(&mut self, inst: usize, range: Range) {
+        let inst = self.known.inst(self.current, inst);
         let (site, cost) = self.written(inst);
-        let execution = self.known[self.node].count;
-        let write =
-            self.known[self.node].model.writes[(site - self.known[self.node].sites) as usize];
-        let def = match write.to {
-            WriteTo::Memory(_) => Def::value(site, execution),
-            _ => Def::other(site, execution),
+        let execution = self.current.count;
+        let def = match inst.stepping {
+            true => Def::value(site, execution),
+            false => Def::other(site, execution),
         };
         let cost = cost as u8;
         self.memories[range.memory as usize].write(
@@ -354,8 +310,9 @@ impl Observer for Builder<'_> {
     }
 
     fn copy(&mut self, inst: usize, from: Range, to: Range) {
+        let inst = self.known.inst(self.current, inst);
         let (site, mut cost) = self.written(inst);
-        let execution = self.known[self.node].count;
+        let execution = self.current.count;
         let copies = &mut self.buffers.copies;
         let place = *self.buffers.of_site.entry(site).or_insert_with(|| {
             copies.push(Copies {
@@ -382,7 +339,7 @@ impl Observer for Builder<'_> {
     #[inline]
     fn read_global(&mut self, inst: usize, global: u32) {
         let entry = self.globals[global as usize];
-        let input = self.known[self.node].model.of_read(inst);
+        let input = self.known.inst(self.current, inst).number as usize;
         self.label(input, entry.def);
         let cost = self.cost_of(entry, 0);
         self.input(input, cost);
@@ -390,8 +347,8 @@ impl Observer for Builder<'_> {
 
     #[inline]
     fn write_global(&mut self, inst: usize, global: u32) {
-        let (site, cost) = self.written(inst);
-        let def = Def::other(site, self.known[self.node].count);
+        let (site, cost) = self.written(self.known.inst(self.current, inst));
+        let def = Def::other(site, self.current.count);
         let cost = cost as u8;
         self.globals[global as usize] = Entry { def, cost };
     }
@@ -399,7 +356,7 @@ impl Observer for Builder<'_> {
     #[inline]
     fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
         self.keep_values(code, code.insts.len(), low, high);
-        let masks = &self.known[self.node].masks;
+        let masks = &self.known.node(self.current.node).masks;
         for (&(variable, _), &mask) in code.outputs.iter().zip(&masks.outputs) {
             let cost = self.costs.of(mask);
             self.activations.set(variable, cost);
@@ -481,8 +438,8 @@ impl Observer for Builder<'_> {
 impl Builder<'_> {
     /// Tells what happens to the execution at hand.
     fn event(&mut self, event: Event, value: u64, high: u64) {
-        let known = &self.known[self.node];
-        let (input, execution) = (known.model.of_event(event), known.count);
+        let known = self.known.node(self.current.node);
+        let (input, execution) = (known.model.of_event(event), self.current.count);
         let column = self.column(input);
         column.cut_at.push(execution);
         column.cut.push(value);
@@ -495,17 +452,16 @@ impl Builder<'_> {
     /// Keeps the values of the execution at hand that are to be, as far as it came.
     #[inline]
     fn keep_values(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
-        let count = self.known[self.node].count;
+        let count = self.current.count;
         // What comes from elsewhere than memory is always kept.
-        let model = &self.known[self.node].model;
-        for read in &model.reads {
-            if read.from == ReadFrom::Elsewhere && (read.inst as usize) < executed {
-                self.cuts.push(model.of_read(read.inst as usize) as u32);
+        for &(inst, input) in &self.known.node(self.current.node).elsewhere {
+            if (inst as usize) < executed {
+                self.cuts.push(input);
             }
         }
         for i in 0..self.cuts.len() {
             let input = self.cuts[i] as usize;
-            let model = &self.known[self.node].model;
+            let model = &self.known.node(self.current.node).model;
             let (register, vector) = match input.checked_sub(model.variables.len()) {
                 Some(read) => {
                     let Read { inst, from } = model.reads[read];
@@ -533,7 +489,7 @@ impl Builder<'_> {
             self.activations.set(first + i, cost.unwrap_or(KEPT));
         }
         let last = self.activations.last();
-        if let Some(results) = last.and_then(|node| self.known[node].returns) {
+        if let Some(results) = last.and_then(|node| self.known.node(node).returns) {
             let top = first + count;
             self.activations.give(top.saturating_sub(results)..top);
         }

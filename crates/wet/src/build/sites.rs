@@ -5,7 +5,7 @@ use afterimage_ids::{EntityRef, NodeId};
 use crate::def::Origin;
 
 /// Bits of the number of an execution.
-const EXECUTION_BITS: u32 = 36;
+pub(super) const EXECUTION_BITS: u32 = 36;
 /// Bits of the offset in a value.
 const OFFSET_BITS: u32 = 4;
 /// Where the site's number begins.

@@ -6,6 +6,7 @@ use afterimage_machine::Range;
 use afterimage_testkit::modules::SplitMix64;
 
 use super::KEPT;
+use super::buffers::Label;
 use super::patterns::{Pattern, Patterns};
 use super::shadow::{Entry, Shadow};
 use super::sites::{Def, HOST};
@@ -161,6 +162,19 @@ fn definitions_hold_what_they_are_made_of() {
         assert_eq!((other.site(), other.execution()), (site, execution));
         assert!(other.fits(u64::MAX));
         assert_ne!(other.place(), value.place());
+    }
+}
+
+#[test]
+fn labels_hold_what_they_are_made_of() {
+    let random = &mut SplitMix64(8);
+    for _ in 0..10_000 {
+        let pattern = random.next() as u32;
+        let count = random.next() & super::sites::MOST_EXECUTIONS;
+        let execution = random.next() % (count + 1);
+        let label = Label::new(pattern, execution, count);
+        let parts = (label.pattern(), label.execution(), label.age());
+        assert_eq!(parts, (pattern, execution, count - execution));
     }
 }
 

@@ -6,7 +6,9 @@ use afterimage_ids::{EntityRef, NodeId};
 use afterimage_testkit::modules::SplitMix64;
 
 use super::{Blocks, Epoch, Execution, Writer};
-use crate::build::{Buffers, Column, Copies, Executions, Numbers, Pattern, Run, SiteOf as Site};
+use crate::build::{
+    Buffers, Column, Copies, Executions, Label, Numbers, Pattern, Run, SiteOf as Site,
+};
 use crate::def::Piece;
 
 const NODES: usize = 6;
@@ -43,9 +45,10 @@ fn few_or_many(random: &mut SplitMix64) -> u64 {
     }
 }
 
-fn push(random: &mut SplitMix64, executions: &mut Executions, steady: bool, count: u64) {
+/// An execution of a node that was executed so often.
+fn execution(random: &mut SplitMix64, steady: bool, count: u64) -> u64 {
     let age = if steady { 1 } else { random.below(100) as u64 };
-    executions.push(count.saturating_sub(age), count);
+    count.saturating_sub(age)
 }
 
 fn labels(random: &mut SplitMix64, column: &mut Column, buffers: &mut Buffers) {
@@ -64,16 +67,18 @@ fn labels(random: &mut SplitMix64, column: &mut Column, buffers: &mut Buffers) {
     let steady = random.below(2) == 0;
     for i in 0..few_or_many(random) {
         let pattern = choices[random.below(choices.len())];
-        column.patterns.push(pattern);
-        let parts = match buffers.patterns.get(pattern) {
-            Pattern::One(_) => 1,
-            Pattern::Parts(parts) => parts.len(),
+        let count = 5000 + column.first + i;
+        let first = execution(random, steady, count);
+        column.labels.push(Label::new(pattern, first, count));
+        let others = match buffers.patterns.get(pattern) {
+            Pattern::One(_) => 0,
+            Pattern::Parts(parts) => parts.len() - 1,
         };
-        if column.pieces.len() < parts {
-            column.pieces.resize(parts, Executions::default());
+        if column.parts.len() < others {
+            column.parts.resize(others, Executions::default());
         }
-        for piece in &mut column.pieces[..parts] {
-            push(random, piece, steady, 5000 + column.first + i);
+        for part in &mut column.parts[..others] {
+            part.push(execution(random, steady, count), count);
         }
     }
 }
@@ -102,7 +107,8 @@ fn column(random: &mut SplitMix64, input: u32, buffers: &mut Buffers) -> Column 
         let nodes = 1 + random.below(3);
         for &at in &column.far_at {
             column.far_nodes.push(random.below(nodes) as u32);
-            push(random, &mut column.far, false, at + 7);
+            let count = at + 7;
+            column.far.push(execution(random, false, count), count);
         }
     }
     if what & 4 != 0 {
@@ -160,12 +166,16 @@ fn buffers(seed: u64) -> Buffers {
     buffers
 }
 
-/// Whether an execution is the one at this place.
-fn is(execution: Execution, executions: &Executions, place: usize) -> bool {
+/// Whether an execution is the one of this number, so many executions ago.
+fn is(execution: Execution, (number, ago): (u64, u64)) -> bool {
     match execution {
-        Execution::Ago(ago) => ago == executions.ages[place],
-        Execution::Number(number) => number == executions.absolute[place],
+        Execution::Ago(found) => found == ago,
+        Execution::Number(found) => found == number,
     }
+}
+
+fn at(executions: &Executions, place: usize) -> (u64, u64) {
+    (executions.absolute[place], executions.ages[place])
 }
 
 #[test]
@@ -195,18 +205,18 @@ fn epochs_tell_what_was_collected() {
 fn same(epoch: &Epoch, blocks: &Blocks, numbers: &Numbers, plain: &Buffers, column: &Column) {
     let (node, input) = numbers.of_input(column.input);
     let view = epoch.input(node, input).expect("sound").expect("an input");
-    assert_eq!(view.labels.is_some(), !column.patterns.is_empty());
+    assert_eq!(view.labels.is_some(), !column.labels.is_empty());
     assert_eq!(view.far.is_some(), !column.far_at.is_empty());
     assert_eq!(view.cuts.is_some(), !column.cut_at.is_empty());
     if let Some(labels) = &view.labels {
-        let mut places = vec![0; column.pieces.len()];
-        for (execution, &pattern) in (column.first..).zip(&column.patterns) {
+        let mut places = vec![0; column.parts.len()];
+        for (execution, label) in (column.first..).zip(&column.labels) {
             let found = labels
                 .at(execution, blocks)
                 .expect("sound")
                 .expect("a label");
             let one;
-            let parts = match plain.patterns.get(pattern) {
+            let parts = match plain.patterns.get(label.pattern()) {
                 Pattern::Parts(parts) => parts,
                 Pattern::One(place) => {
                     one = [(0, place)];
@@ -217,11 +227,15 @@ fn same(epoch: &Epoch, blocks: &Blocks, numbers: &Numbers, plain: &Buffers, colu
             for (i, (&(length, place), (piece, execution))) in parts.iter().zip(found).enumerate() {
                 let origin = numbers.origin(place);
                 assert_eq!(piece, Piece { length, origin });
-                assert!(is(execution, &column.pieces[i], places[i]));
+                let Some(i) = i.checked_sub(1) else {
+                    assert!(is(execution, (label.execution(), label.age())));
+                    continue;
+                };
+                assert!(is(execution, at(&column.parts[i], places[i])));
                 places[i] += 1;
             }
         }
-        let last = column.first + column.patterns.len() as u64;
+        let last = column.first + column.labels.len() as u64;
         for outside in [0, column.first - 1, last, u64::MAX] {
             assert!(labels.at(outside, blocks).expect("sound").is_none());
         }
@@ -238,7 +252,7 @@ fn same(epoch: &Epoch, blocks: &Blocks, numbers: &Numbers, plain: &Buffers, colu
             let (node, definition, from) = found.expect("a definition");
             assert_eq!(node.as_u32(), column.far_nodes[place]);
             assert_eq!(from, column.far_at[place]);
-            assert!(is(definition, &column.far, place));
+            assert!(is(definition, at(&column.far, place)));
         }
         if let Some(cuts) = &view.cuts {
             let place = column.cut_at.binary_search(&execution).ok();

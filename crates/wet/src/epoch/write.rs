@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use afterimage_ids::NodeId;
 use afterimage_streams::{encode, estimate};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::wire::put;
 use super::{ABSOLUTE, AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
@@ -92,11 +92,7 @@ impl Writer {
 
     fn column(&mut self, column: &Column, buffers: &Buffers, out: &mut Vec<u8>) {
         let mut flags = 0;
-        flags |= if column.patterns.is_empty() {
-            0
-        } else {
-            LABELS
-        };
+        flags |= if column.labels.is_empty() { 0 } else { LABELS };
         flags |= if column.far_at.is_empty() { 0 } else { FAR };
         flags |= if column.cut_at.is_empty() { 0 } else { CUTS };
         flags |= if column.cut_high.is_empty() {
@@ -113,12 +109,12 @@ impl Writer {
         };
         if flags & LABELS != 0 {
             self.labels(column, buffers, out);
-            account(&mut self.sizes.labels, out, column.patterns.len());
+            account(&mut self.sizes.labels, out, column.labels.len());
         }
         if flags & FAR != 0 {
             put(out, column.far_at.len() as u64);
             self.stream(&column.far_at, out);
-            let nodes = distinct(&column.far_nodes);
+            let (nodes, indices) = ranks(column.far_nodes.iter().copied());
             put(out, nodes.len() as u64);
             let mut last = 0;
             for &node in &nodes {
@@ -126,9 +122,7 @@ impl Writer {
                 last = node;
             }
             if nodes.len() > 1 {
-                let indices = column.far_nodes.iter();
-                let indices = indices.map(|node| nodes.partition_point(|n| n < node) as u64);
-                self.stream(&Vec::from_iter(indices), out);
+                self.stream(&indices, out);
             }
             self.executions(&column.far, out);
             account(&mut self.sizes.far, out, column.far_at.len());
@@ -145,9 +139,10 @@ impl Writer {
     }
 
     fn labels(&mut self, column: &Column, buffers: &Buffers, out: &mut Vec<u8>) {
-        put(out, column.patterns.len() as u64);
+        let labels = &column.labels;
+        put(out, labels.len() as u64);
         put(out, column.first);
-        let patterns = distinct(&column.patterns);
+        let (patterns, indices) = ranks(labels.iter().map(|label| label.pattern()));
         put(out, patterns.len() as u64);
         for &pattern in &patterns {
             match buffers.patterns.get(pattern) {
@@ -165,15 +160,16 @@ impl Writer {
             }
         }
         if patterns.len() > 1 {
-            let indices = column.patterns.iter();
-            let indices = indices.map(|pattern| patterns.partition_point(|p| p < pattern) as u64);
-            self.stream(&Vec::from_iter(indices), out);
+            self.stream(&indices, out);
         }
-        for (i, piece) in column.pieces.iter().enumerate() {
-            if i > 0 {
-                put(out, piece.absolute.len() as u64);
-            }
-            self.executions(piece, out);
+        let first = Executions {
+            absolute: labels.iter().map(|label| label.execution()).collect(),
+            ages: labels.iter().map(|label| label.age()).collect(),
+        };
+        self.executions(&first, out);
+        for part in &column.parts {
+            put(out, part.absolute.len() as u64);
+            self.executions(part, out);
         }
     }
 
@@ -212,17 +208,12 @@ impl Writer {
         let runs = &copies.runs;
         self.stream(&Vec::from_iter(runs.iter().map(|run| run.length)), out);
         self.stream(&Vec::from_iter(runs.iter().map(|run| run.count)), out);
-        let mut places = Vec::from_iter(runs.iter().map(|run| run.place));
-        places.sort_unstable();
-        places.dedup();
+        let (places, indices) = ranks(runs.iter().map(|run| run.place));
         put(out, places.len() as u64);
         for &place in &places {
             self.origin(place, out);
         }
-        let indices = runs
-            .iter()
-            .map(|run| places.partition_point(|&place| place < run.place) as u64);
-        self.stream(&Vec::from_iter(indices), out);
+        self.stream(&indices, out);
         self.stream(&Vec::from_iter(runs.iter().map(|run| run.execution)), out);
         self.stream(&Vec::from_iter(runs.iter().map(|run| run.step)), out);
         self.sizes.copies.0 += (out.len() - start) as u64;
@@ -257,19 +248,37 @@ impl Writer {
     }
 }
 
-/// The different ones of many numbers, ascending. There are few, and often the same ones follow each other.
-fn distinct(numbers: &[u32]) -> Vec<u32> {
-    let mut known: FxHashSet<u32> = FxHashSet::default();
+/// The different ones of many numbers, ascending, and for each number which of them it is. There are few, and often the same ones follow
+/// each other.
+fn ranks(numbers: impl ExactSizeIterator<Item = u32>) -> (Vec<u32>, Vec<u64>) {
+    let mut ranks = Vec::with_capacity(numbers.len());
+    let mut known: FxHashMap<u32, u64> = FxHashMap::default();
     let mut last = None;
-    for &number in numbers {
-        if last != Some(number) {
-            known.insert(number);
-            last = Some(number);
+    for number in numbers {
+        // First in the order in which they come.
+        let place = match last {
+            Some((before, place)) if before == number => place,
+            _ => {
+                let next = known.len() as u64;
+                *known.entry(number).or_insert(next)
+            }
+        };
+        last = Some((number, place));
+        ranks.push(place);
+    }
+    let mut ascending = Vec::from_iter(known);
+    ascending.sort_unstable();
+    let mut rank_of = vec![0; ascending.len()];
+    for (rank, &(_, place)) in (0..).zip(&ascending) {
+        rank_of[place as usize] = rank;
+    }
+    if ascending.len() > 1 {
+        for rank in &mut ranks {
+            *rank = rank_of[*rank as usize];
         }
     }
-    let mut distinct = Vec::from_iter(known);
-    distinct.sort_unstable();
-    distinct
+    let distinct = ascending.into_iter().map(|(number, _)| number);
+    (distinct.collect(), ranks)
 }
 
 fn hash(values: &[u64]) -> u64 {
