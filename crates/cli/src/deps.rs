@@ -2,7 +2,8 @@
 
 mod forward;
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
@@ -13,7 +14,7 @@ use afterimage_query::operator_texts;
 use afterimage_query::paths::Places;
 use afterimage_query::values::{
     Controller, Controllers, Dependence, Execution, Instance, Origin, RecordedValues, Statement,
-    Types, of_statement,
+    Types, ValuesError, of_statement,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -97,6 +98,8 @@ struct Scene<'a> {
     places: Places<'a>,
     index: OperatorIndex<'a>,
     types: &'a Types<'a>,
+    /// The operators whose texts are needed: they are found all at once.
+    named: RefCell<BTreeSet<OrigOffset>>,
 }
 
 /// Most steps that are shown.
@@ -119,11 +122,32 @@ enum Found {
     Forward(Users),
 }
 
+/// What is said of an operator, around its text.
+#[derive(Default)]
+struct Line {
+    before: String,
+    at: Option<(FuncId, OrigOffset)>,
+    after: String,
+}
+
+impl Line {
+    fn at(time: u64, function: FuncId, offset: OrigOffset) -> Self {
+        Self {
+            before: format!("t={}  ", grouped(time)),
+            at: Some((function, offset)),
+            after: String::new(),
+        }
+    }
+}
+
+/// The texts of operators.
+type Texts = HashMap<OrigOffset, String>;
+
 /// A dependence, told.
 struct Told {
     role: String,
     value: String,
-    from: String,
+    from: Line,
     json: Value,
     /// What the operator that it comes from depends on.
     further: Vec<Told>,
@@ -144,11 +168,12 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         places: Places::new(&loaded.program, &loaded.bytes, &source),
         index: OperatorIndex::new(&loaded.program, &loaded.bytes),
         types: &types,
+        named: RefCell::default(),
     };
     let controllers = Controllers::new(&loaded.program);
     let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
     let mut sections = Vec::new();
-    let mut most = 0;
+    let (mut most, mut outside) = (0, None);
     for site in &found.sites {
         let (all, count) = executions(traced, &values, site)?;
         most = most.max(count);
@@ -162,7 +187,15 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         let Some(execution) = all.get(&values, chosen)? else {
             continue;
         };
-        sections.push(scene.section(arguments, &values, &controllers, site, &execution)?);
+        match scene.section(arguments, &values, &controllers, site, &execution) {
+            Ok(section) => sections.push(section),
+            // It is told of the others.
+            Err(error) if found.sites.len() > 1 && is_outside(&error) => outside = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    if let (true, Some(outside)) = (sections.is_empty(), outside) {
+        return Err(outside);
     }
     if sections.is_empty() {
         let what = format!("no statement at {}", arguments.at);
@@ -171,6 +204,11 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             _ => bail!("{what} was executed so often: {} at most", times(most)),
         }
     }
+    if arguments.forward && sections.len() > 1 {
+        // Those that decide nothing only take room.
+        sections.retain(|section| !arguments.control || !section.found.is_empty());
+    }
+    let texts = scene.texts()?;
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
             Format::Text => {
@@ -180,17 +218,21 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
                     }
                     writeln!(out, "{}", section.head)?;
                     match &section.found {
-                        Found::Backward(told) => tree(out, told, 1)?,
-                        Found::Forward(users) => users.text(out, 1)?,
+                        Found::Backward(told) => scene.tree(out, &texts, told, 1)?,
+                        Found::Forward(users) => scene.users_tree(out, &texts, users, 1)?,
                     }
                 }
             }
             Format::Json => {
-                let all = sections.iter().map(|section| section.json.clone());
+                let all = sections.iter_mut().map(|section| {
+                    name_operators(&mut section.json, &texts);
+                    section.json.take()
+                });
+                let all = Vec::from_iter(all);
                 let all = json!({
                     "schema": "afterimage/deps/1",
                     "at": arguments.at,
-                    "statements": Vec::from_iter(all),
+                    "statements": all,
                 });
                 serde_json::to_writer(&mut *out, &all)?;
                 writeln!(out)?;
@@ -200,26 +242,79 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     })
 }
 
-/// Writes dependences, and those that they lead to, farther to the right.
-fn tree(out: &mut dyn Write, all: &[Told], depth: usize) -> Result<()> {
-    let roles = all.iter().map(|told| told.role.len()).max().unwrap_or(0);
-    let wide = all.iter().map(|told| told.value.len()).max().unwrap_or(0);
-    for told in all {
-        writeln!(
-            out,
-            "{:indent$}{:<roles$}  {:<wide$}  ← {}",
-            "",
-            told.role,
-            told.value,
-            told.from,
-            indent = 2 * depth
-        )?;
-        tree(out, &told.further, depth + 1)?;
+/// Whether it is about a part of the run of which no values are kept.
+fn is_outside(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<ValuesError>();
+    matches!(error, Some(ValuesError::Outside { .. }))
+}
+
+/// Adds the texts of operators to all objects that tell of one.
+fn name_operators(json: &mut Value, texts: &Texts) {
+    let mut work = vec![json];
+    while let Some(json) = work.pop() {
+        match json {
+            Value::Array(all) => work.extend(all),
+            Value::Object(object) => {
+                let kind = object.get("from").or(object.get("to"));
+                let offset = object.get("offset").and_then(Value::as_u64);
+                if let (Some("operator" | "branch" | "call"), Some(offset)) =
+                    (kind.and_then(Value::as_str), offset)
+                    && let Some(text) = texts.get(&OrigOffset(offset as u32))
+                {
+                    object.insert("operator".to_owned(), json!(text));
+                }
+                work.extend(object.values_mut().filter(|value| value.is_array()));
+            }
+            _ => {}
+        }
     }
-    Ok(())
+}
+
+impl Found {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Backward(told) => told.is_empty(),
+            Self::Forward(users) => users.is_empty(),
+        }
+    }
 }
 
 impl<'a> Scene<'a> {
+    /// Writes dependences, and those that they lead to, farther to the right.
+    fn tree(&self, out: &mut dyn Write, texts: &Texts, all: &[Told], depth: usize) -> Result<()> {
+        let roles = all.iter().map(|told| told.role.len()).max().unwrap_or(0);
+        let wide = all.iter().map(|told| told.value.len()).max().unwrap_or(0);
+        for told in all {
+            writeln!(
+                out,
+                "{:indent$}{:<roles$}  {:<wide$}  ← {}",
+                "",
+                told.role,
+                told.value,
+                self.line(&told.from, texts),
+                indent = 2 * depth
+            )?;
+            self.tree(out, texts, &told.further, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    fn line(&self, line: &Line, texts: &Texts) -> String {
+        let operator = line.at.map_or(String::new(), |(function, offset)| {
+            let text = texts.get(&offset).map_or("", String::as_str);
+            self.operator(function, offset, text)
+        });
+        format!("{}{operator}{}", line.before, line.after)
+    }
+
+    /// The texts of all operators that were named.
+    fn texts(&self) -> Result<Texts> {
+        let named = Vec::from_iter(self.named.take());
+        let texts = operator_texts(&self.traced.loaded.bytes, &named)?;
+        let texts = texts.iter().map(|text| text.trim().to_owned());
+        Ok(named.iter().copied().zip(texts).collect())
+    }
+
     /// The data dependences of a statement, `depth` steps back.
     fn all_data(
         &self,
@@ -265,7 +360,10 @@ impl<'a> Scene<'a> {
             all.push(Told {
                 role: "memory".to_owned(),
                 value: String::new(),
-                from: format!("… {} more parts: --limit N", grouped(more)),
+                from: Line {
+                    before: format!("… {} more parts: --limit N", grouped(more)),
+                    ..Line::default()
+                },
                 json: json!({ "role": "memory", "from": "more", "parts": more }),
                 further: Vec::new(),
             });
@@ -368,13 +466,13 @@ impl<'a> Scene<'a> {
         format!("@{offset} {}{line}  in {name}", harmless(text))
     }
 
-    /// An operator of an execution of a node: when, and which.
+    /// An operator of an execution of a node: when, and which. Its text will be known.
     fn when(
         &self,
         values: &RecordedValues<'_>,
         instance: Instance,
         op: OpId,
-    ) -> Result<(u64, FuncId, OrigOffset, String)> {
+    ) -> Result<(u64, FuncId, OrigOffset)> {
         let node = &values.path().nodes()[instance.node];
         let function = self.traced.loaded.program.function(node.function);
         let function = function.context("a function that the program does not have")?;
@@ -383,9 +481,8 @@ impl<'a> Scene<'a> {
         let time = instance.time + position.unwrap_or(0) as u64;
         let offset = self.index.offsets(function).get(op.as_u32() as usize);
         let offset = *offset.context("an operator that the program does not have")?;
-        let texts = operator_texts(&self.traced.loaded.bytes, &[offset])?;
-        let text = texts.first().map_or("", |text| text.trim()).to_owned();
-        Ok((time, function.id, offset, text))
+        self.named.borrow_mut().insert(offset);
+        Ok((time, function.id, offset))
     }
 
     fn last_op(&self, function: FuncId, block: BlockId) -> Option<OpId> {
@@ -404,7 +501,14 @@ impl<'a> Scene<'a> {
             0 => dependence.role.to_owned(),
             bytes => format!("{} ({bytes} bytes)", dependence.role),
         };
-        let plain = |from: &str| (from.to_owned(), json!({ "from": from }));
+        let plain = |from: &str| {
+            let before = from.to_owned();
+            let line = Line {
+                before,
+                ..Line::default()
+            };
+            (line, json!({ "from": from }))
+        };
         let (from, mut json) = match dependence.origin {
             Origin::Constant => plain("constant"),
             Origin::Zero => plain("a local that nothing wrote"),
@@ -427,18 +531,13 @@ impl<'a> Scene<'a> {
                 ))
             }
             Origin::Operator { instance, op } => {
-                let (time, function, offset, text) = self.when(values, instance, op)?;
-                let from = format!(
-                    "t={}  {}",
-                    grouped(time),
-                    self.operator(function, offset, &text)
-                );
+                let (time, function, offset) = self.when(values, instance, op)?;
+                let from = Line::at(time, function, offset);
                 let json = json!({
                     "from": "operator",
                     "time": time,
                     "function": self.names.function(function),
                     "offset": offset.0,
-                    "operator": text,
                 });
                 (from, json)
             }
@@ -465,7 +564,7 @@ impl<'a> Scene<'a> {
         function: FuncId,
         controller: Controller,
     ) -> Result<Told> {
-        let told = |from: String, mut json: Value| {
+        let told = |from: Line, mut json: Value| {
             json["role"] = json!("control");
             Told {
                 role: "control".to_owned(),
@@ -477,7 +576,10 @@ impl<'a> Scene<'a> {
         };
         let (time, function, block) = match controller {
             Controller::Host => {
-                let from = "the host's call".to_owned();
+                let from = Line {
+                    before: "the host's call".to_owned(),
+                    ..Line::default()
+                };
                 return Ok(told(from, json!({ "from": "host" })));
             }
             Controller::Branch { time, block } => (time, function, Some(block)),
@@ -489,23 +591,19 @@ impl<'a> Scene<'a> {
         };
         let op = block.and_then(|block| self.last_op(function, block));
         let (Some(op), Some(instance)) = (op, values.at(time)?) else {
-            return Ok(told(
-                format!("t={}", grouped(time)),
-                json!({ "time": time }),
-            ));
+            let from = Line {
+                before: format!("t={}", grouped(time)),
+                ..Line::default()
+            };
+            return Ok(told(from, json!({ "time": time })));
         };
-        let (_, function, offset, text) = self.when(values, instance, op)?;
-        let from = format!(
-            "t={}  {}",
-            grouped(time),
-            self.operator(function, offset, &text)
-        );
+        let (_, function, offset) = self.when(values, instance, op)?;
+        let from = Line::at(time, function, offset);
         let json = json!({
             "from": match controller { Controller::Call { .. } => "call", _ => "branch" },
             "time": time,
             "function": self.names.function(function),
             "offset": offset.0,
-            "operator": text,
         });
         Ok(told(from, json))
     }

@@ -12,7 +12,7 @@ use afterimage_query::values::{
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::{Arguments, Scene};
+use super::{Arguments, Line, Scene, Texts};
 
 /// What used something, told.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub(super) struct Users {
 /// A use.
 struct Told {
     role: String,
-    to: String,
+    to: Line,
     json: Value,
     /// What used what it made.
     further: Users,
@@ -40,25 +40,6 @@ struct Wanted {
 }
 
 impl Users {
-    /// Writes them, and those that they lead to farther to the right.
-    pub(super) fn text(&self, out: &mut dyn Write, depth: usize) -> Result<()> {
-        let indent = 2 * depth;
-        let roles = self.told.iter().map(|told| told.role.len()).max();
-        let roles = roles.unwrap_or(0);
-        for told in &self.told {
-            writeln!(out, "{:indent$}{:<roles$}  → {}", "", told.role, told.to)?;
-            told.further.text(out, depth + 1)?;
-        }
-        if self.more > 0 {
-            let more = grouped(self.more);
-            writeln!(out, "{:indent$}… {more} more: --limit N", "")?;
-        }
-        for unknown in &self.unknown {
-            writeln!(out, "{:indent$}? {unknown}", "")?;
-        }
-        Ok(())
-    }
-
     /// Adds them to an object.
     pub(super) fn json(&self, to: &mut Value) {
         let told = self.told.iter().map(|told| {
@@ -75,12 +56,41 @@ impl Users {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.told.is_empty() && self.more == 0 && self.unknown.is_empty()
     }
 }
 
 impl<'a> Scene<'a> {
+    /// Writes uses, and those that they lead to, farther to the right.
+    pub(super) fn users_tree(
+        &self,
+        out: &mut dyn Write,
+        texts: &Texts,
+        users: &Users,
+        depth: usize,
+    ) -> Result<()> {
+        let indent = 2 * depth;
+        let roles = users.told.iter().map(|told| told.role.len()).max();
+        let roles = roles.unwrap_or(0);
+        for told in &users.told {
+            let to = self.line(&told.to, texts);
+            writeln!(out, "{:indent$}{:<roles$}  → {to}", "", told.role)?;
+            self.users_tree(out, texts, &told.further, depth + 1)?;
+        }
+        if users.more > 0 {
+            let more = grouped(users.more);
+            writeln!(out, "{:indent$}… {more} more: --limit N", "")?;
+        }
+        for unknown in &users.unknown {
+            writeln!(out, "{:indent$}? {unknown}", "")?;
+        }
+        if depth == 1 && users.is_empty() {
+            writeln!(out, "{:indent$}nothing depends on it", "")?;
+        }
+        Ok(())
+    }
+
     /// What used an execution, and what it let run.
     pub(super) fn users(
         &self,
@@ -101,7 +111,14 @@ impl<'a> Scene<'a> {
         let instance = execution.instance;
         if !arguments.control {
             let mut seen = HashSet::from([(instance, op)]);
-            users = self.used(values, instance, statement, &wanted, wanted.depth, &mut seen)?;
+            users = self.used(
+                values,
+                instance,
+                statement,
+                &wanted,
+                wanted.depth,
+                &mut seen,
+            )?;
         }
         if !arguments.data {
             let mut blocks = controllers.controlled(values, instance, op)?;
@@ -179,7 +196,7 @@ impl<'a> Scene<'a> {
         seen: &mut HashSet<(Instance, OpId)>,
     ) -> Result<Told> {
         let instance = found.instance(values)?;
-        let (time, function, offset, text) = self.when(values, instance, found.op)?;
+        let (time, function, offset) = self.when(values, instance, found.op)?;
         let execution = Execution {
             number: 0,
             time,
@@ -210,7 +227,6 @@ impl<'a> Scene<'a> {
             "time": time,
             "function": self.names.function(function),
             "offset": offset.0,
-            "operator": text,
             "values": given,
         });
         if found.bytes > 0 {
@@ -222,11 +238,10 @@ impl<'a> Scene<'a> {
         };
         Ok(Told {
             role,
-            to: format!(
-                "t={}  {}{shown}",
-                grouped(time),
-                self.operator(function, offset, &text)
-            ),
+            to: Line {
+                after: shown,
+                ..Line::at(time, function, offset)
+            },
             json,
             further,
         })
@@ -234,6 +249,10 @@ impl<'a> Scene<'a> {
 
     /// A block that was let run.
     fn block(&self, block: &Controlled) -> Result<Told> {
+        let plain = |before| Line {
+            before,
+            ..Line::default()
+        };
         let function = self.traced.loaded.program.function(block.function);
         let function = function.context("a function that the program does not have")?;
         let ops = &function.cfg.blocks[block.block].ops;
@@ -250,7 +269,7 @@ impl<'a> Scene<'a> {
             let name = self.names.function(function.id);
             return Ok(Told {
                 role: "control".to_owned(),
-                to: format!("t={}  the end of {name}", grouped(block.time)),
+                to: plain(format!("t={}  the end of {name}", grouped(block.time))),
                 json: json!({
                     "to": "block", "role": "control", "time": block.time,
                     "function": name, "statements": 0,
@@ -265,11 +284,11 @@ impl<'a> Scene<'a> {
         let name = self.names.function(function.id);
         Ok(Told {
             role: "control".to_owned(),
-            to: format!(
+            to: plain(format!(
                 "t={}  {}",
                 grouped(block.time),
                 self.stretch(function.id, *first, *last, &what)
-            ),
+            )),
             json: json!({
                 "to": "block",
                 "role": "control",

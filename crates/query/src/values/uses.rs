@@ -84,11 +84,24 @@ struct NodeUses {
     compiled: Rc<Compiled>,
     /// The statements, in order, and the position of the block of each.
     statements: Vec<(OpId, Statement)>,
-    /// The operands, by register: which statement, and its role.
-    operands: Vec<(u32, u32, &'static str)>,
+    /// The operands, by register.
+    operands: Vec<OfRegister>,
     /// Per instruction, which statement it is.
     of_inst: HashMap<usize, u32>,
 }
+
+/// An operand of a statement.
+struct OfRegister {
+    register: u32,
+    /// Which statement.
+    statement: u32,
+    /// Which of its operands.
+    position: u32,
+    role: &'static str,
+}
+
+/// The order of uses in an execution of a node: by statement, then by operand; what is read comes last.
+type Order = (u32, u32);
 
 /// What a statement's execution makes that others may use.
 pub fn definition(
@@ -102,7 +115,8 @@ pub fn definition(
             if write_to(code).is_some() {
                 Some(Definition::Write { instance, inst })
             } else {
-                code.gives().then_some(Definition::Result { instance, inst })
+                code.gives()
+                    .then_some(Definition::Result { instance, inst })
             }
         }
         Kind::Call(_) | Kind::Throw => Some(Definition::After { instance }),
@@ -255,8 +269,8 @@ impl<'v, 'a> Uses<'v, 'a> {
                 found.extend(self.of_read(&read)?);
                 self.read = self.readers.next()?;
             }
-            // Stable: operands, then what is read, part by part.
-            found.sort_by_key(|&(statement, _)| statement);
+            // Stable: the parts of what is read are in order.
+            found.sort_by_key(|&(order, _)| order);
             batch.extend(found.into_iter().map(|(_, found)| found));
         }
         if batch.is_empty() {
@@ -269,16 +283,19 @@ impl<'v, 'a> Uses<'v, 'a> {
     }
 
     /// The operands of an execution's statements that are in these registers.
-    fn of_held(&mut self, held: &Held) -> Result<Vec<(u32, Use)>, ValuesError> {
+    fn of_held(&mut self, held: &Held) -> Result<Vec<(Order, Use)>, ValuesError> {
         let node = self.node(held.node)?;
         let last = self.executed(&node, held.node, held.time)?;
         let mut found = Vec::new();
         for &register in &held.registers {
-            let from = node.operands.partition_point(|&(other, ..)| other < register);
-            let operands = node.operands[from..].iter();
-            for &(_, at, role) in operands.take_while(|&&(other, ..)| other == register) {
+            let operands = &node.operands;
+            let from = operands.partition_point(|operand| operand.register < register);
+            let operands = operands[from..].iter();
+            for operand in operands.take_while(|operand| operand.register == register) {
+                let at = operand.statement;
                 if at < last {
-                    found.push((at, node.of(at, held.node, held.time, role, 0)));
+                    let found_one = node.of(at, held.node, held.time, operand.role, 0);
+                    found.push(((at, operand.position), found_one));
                 }
             }
         }
@@ -286,7 +303,7 @@ impl<'v, 'a> Uses<'v, 'a> {
     }
 
     /// The statement that reads.
-    fn of_read(&mut self, read: &ReadBy) -> Result<Option<(u32, Use)>, ValuesError> {
+    fn of_read(&mut self, read: &ReadBy) -> Result<Option<(Order, Use)>, ValuesError> {
         let node = self.node(read.node)?;
         let Some(&at) = node.of_inst.get(&read.inst) else {
             return Ok(None);
@@ -294,16 +311,11 @@ impl<'v, 'a> Uses<'v, 'a> {
         let role = role_of_read(node.compiled.code.insts[read.inst].code);
         let role = role.ok_or(ValuesError::Damaged("a read of nothing"))?;
         let found = node.of(at, read.node, read.time, role, read.length);
-        Ok(Some((at, found)))
+        Ok(Some(((at, u32::MAX), found)))
     }
 
     /// How many of a node's statements an execution came to.
-    fn executed(
-        &self,
-        node: &NodeUses,
-        id: NodeId,
-        time: u64,
-    ) -> Result<u32, ValuesError> {
+    fn executed(&self, node: &NodeUses, id: NodeId, time: u64) -> Result<u32, ValuesError> {
         let all = node.statements.len() as u32;
         let path = self.values.path();
         let length = path.nodes().get(id).map_or(0, |node| node.length());
@@ -315,10 +327,13 @@ impl<'v, 'a> Uses<'v, 'a> {
         let Some(executed) = self.values.stopped(instance)? else {
             return Ok(all);
         };
-        let come = node.statements.iter().filter(|(_, statement)| match statement.kind {
-            Kind::Inst(inst) => (inst as u64) < executed,
-            _ => false,
-        });
+        let come = node
+            .statements
+            .iter()
+            .filter(|(_, statement)| match statement.kind {
+                Kind::Inst(inst) => (inst as u64) < executed,
+                _ => false,
+            });
         Ok(come.count() as u32)
     }
 
@@ -345,16 +360,20 @@ impl NodeUses {
         let statements = Statement::all(program, &compiled.code, blocks);
         let mut operands = Vec::new();
         let mut of_inst = HashMap::new();
-        for (at, (_, statement)) in (0..).zip(&statements) {
-            if let Kind::Inst(inst) = statement.kind {
+        for (at, (_, one)) in (0..).zip(&statements) {
+            if let Kind::Inst(inst) = one.kind {
                 of_inst.insert(inst, at);
             }
-            for operand in statement.operands(&compiled.code) {
-                operands.push((operand.register, at, operand.role));
+            for (position, operand) in (0..).zip(one.operands(&compiled.code)) {
+                operands.push(OfRegister {
+                    register: operand.register,
+                    statement: at,
+                    position,
+                    role: operand.role,
+                });
             }
         }
-        // Stable: the operands of a statement stay in order.
-        operands.sort_by_key(|&(register, at, _)| (register, at));
+        operands.sort_by_key(|operand| operand.register);
         Self {
             compiled,
             statements,

@@ -1,0 +1,337 @@
+//! Forward is backward reversed, for all dependences of whole recordings: what uses an execution is what names it, no more and no less.
+
+mod common;
+
+use std::collections::HashMap;
+
+use afterimage_program::Program;
+use afterimage_query::paths::{RecordedPath, recorded_path};
+use afterimage_query::values::{
+    Controller, Controllers, Definition, Execution, Instance, Kind, Origin, RecordedValues,
+    Statement, Use, Uses, definition, of_statement, recorded_epochs, recorded_values,
+};
+use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
+use afterimage_trace::TraceFile;
+use common::Sandbox;
+
+/// Longer runs are left out.
+const MOST: u64 = 20_000;
+
+/// Dependences that are hard to tell, and predicates of all kinds.
+const PROGRAM: &str = r#"(module
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (tag $t (param i32))
+  (global $g (mut i32) (i32.const 5))
+  (table funcref (elem $even $odd))
+  (type $unary (func (param i32) (result i32)))
+  (func $even (param $n i32) (result i32)
+    (if (result i32) (local.get $n)
+      (then (return_call $odd (i32.sub (local.get $n) (i32.const 1))))
+      (else (i32.const 1))))
+  (func $odd (param $n i32) (result i32)
+    (if (result i32) (local.get $n)
+      (then (return_call_indirect (type $unary) (i32.sub (local.get $n) (i32.const 1)) (i32.const 0)))
+      (else (i32.const 0))))
+  (func $maybe (param $n i32) (result i32)
+    (if (i32.and (local.get $n) (i32.const 1)) (then (throw $t (i32.mul (local.get $n) (i32.const 3)))))
+    (local.get $n))
+  (func $try (param $n i32) (result i32)
+    (block $h (result i32)
+      (try_table (result i32) (catch $t $h) (call $maybe (local.get $n)))))
+  (func $own (param $n i32) (result i32)
+    (try_table (result i32) (catch $t 0) (call $maybe (local.get $n))))
+  (func $fib (param $n i32) (result i32)
+    (if (i32.lt_u (local.get $n) (i32.const 2)) (then (return (local.get $n))))
+    (i32.add (call $fib (i32.sub (local.get $n) (i32.const 1))) (call $fib (i32.sub (local.get $n) (i32.const 2)))))
+  (func $switch (param $n i32) (result i32)
+    (block $c (block $b (block $a (br_table $a $b $c (local.get $n)))
+      (return (i32.const 10)))
+      (global.set $g (i32.add (global.get $g) (local.get $n))))
+    (global.get $g))
+  (func (export "_start") (local $i i32) (local $sum i32) (local $long i32)
+    (local.set $long (i32.load (i32.const 1000)))
+    (loop $again
+      (i32.store (i32.shl (local.get $i) (i32.const 2))
+        (i32.mul (i32.add (local.get $i) (i32.const 1)) (i32.load (i32.shl (local.get $i) (i32.const 3)))))
+      (i32.store8 (i32.const 4099) (local.get $i))
+      (memory.copy (i32.const 4096) (i32.shl (local.get $i) (i32.const 2)) (i32.const 8))
+      (memory.copy (i32.const 8192) (i32.const 4094) (i32.const 12))
+      (local.set $sum (i32.add (local.get $sum) (call $try (local.get $i))))
+      (local.set $sum (i32.add (local.get $sum) (call $own (local.get $i))))
+      (local.set $sum (i32.add (local.get $sum) (call $switch (i32.rem_u (local.get $i) (i32.const 4)))))
+      (if (i32.eqz (i32.and (local.get $i) (i32.const 15))) (then
+        (drop (call $random (i32.const 4100) (i32.const 3)))
+        (memory.fill (i32.const 8196) (local.get $i) (i32.const 5))
+        (local.set $sum (i32.add (local.get $sum) (call $even (local.get $i))))
+        (local.set $sum (i32.add (local.get $sum) (call $fib (i32.const 5))))))
+      (br_if $again (i32.lt_u
+        (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+        (i32.const 40))))
+    (global.set $g (i32.add (local.get $long) (i32.load (i32.const 8194))))
+    (drop (i64.load (i32.const 8192)))
+    (drop (i32.div_u (i32.const 1) (i32.sub (local.get $sum) (local.get $sum))))))"#;
+
+/// What is used thousands of times, and what is used again long after.
+const LONG: &str = r#"(module
+  (memory (export "memory") 1)
+  (func $walk (param $late i32) (param $often i32) (result i32) (local $i i32) (local $sum i32)
+    (i32.store (i32.const 64) (i32.add (local.get $often) (i32.const 2)))
+    (i32.store (i32.const 128) (i32.add (local.get $late) (i32.const 2)))
+    (loop $again
+      (local.set $sum (i32.add (local.get $sum) (i32.load (i32.const 64))))
+      (local.set $sum (i32.xor (local.get $sum) (local.get $often)))
+      (if (i32.eq (local.get $i) (i32.const 3000)) (then
+        (local.set $sum (i32.add (local.get $sum) (call $walk2 (local.get $sum))))))
+      (br_if $again (i32.lt_u
+        (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+        (i32.const 5000))))
+    (i32.add (i32.load (i32.const 128)) (i32.mul (local.get $late) (local.get $sum))))
+  ;; The same variables in an activation within the other one's callee.
+  (func $walk2 (param $n i32) (result i32)
+    (if (result i32) (local.get $n) (then (call $leaf (local.get $n))) (else (i32.const 1))))
+  (func $leaf (param $n i32) (result i32) (i32.add (local.get $n) (i32.const 1)))
+  (func (export "_start")
+    (drop (call $walk (i32.load (i32.const 0)) (i32.load (i32.const 4))))))"#;
+
+/// What is compared of a use.
+type Told = (u64, u32, &'static str, u64);
+
+struct Recorded<'a> {
+    values: RecordedValues<'a>,
+    program: &'a Program,
+    controllers: Controllers<'a>,
+}
+
+/// An execution of a node, and its statements.
+struct Executed {
+    instance: Instance,
+    statements: Vec<(afterimage_ids::OpId, Statement)>,
+}
+
+#[test]
+fn what_is_hard_to_tell() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", PROGRAM);
+    sandbox.run("record --lens full -o run.aft a.wasm");
+    let (uses, controlled) = compare(&sandbox).expect("a short run");
+    assert!(uses > 1000 && controlled > 500, "{uses}, {controlled}");
+}
+
+#[test]
+fn what_is_used_often_or_late() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", LONG);
+    sandbox.ok("record --lens full -o run.aft a.wasm");
+    let (uses, _) = compare(&sandbox).expect("a short run");
+    assert!(uses > 30_000, "{uses}");
+}
+
+#[test]
+fn handwritten_and_generated_programs() {
+    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
+    let seeds = seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(12);
+    let generated = (0..seeds).map(|seed| module_from_seed(seed, &ModuleConfig::default()));
+    let written = HANDWRITTEN.iter();
+    let written = written.map(|(_, text)| wat::parse_str(text).expect("a module"));
+    let (mut uses, mut controlled) = (0, 0);
+    for module in generated.chain(written) {
+        let sandbox = Sandbox::new();
+        let program = Program::parse(&module).expect("a program");
+        sandbox.write("a.wasm", &module);
+        for (name, function) in program.exports.iter().take(3) {
+            let Some(defined) = program.function(*function) else {
+                continue;
+            };
+            let numbers = |ty: &wasmparser::ValType| {
+                !matches!(ty, wasmparser::ValType::V128 | wasmparser::ValType::Ref(_))
+            };
+            let params = &program.types[defined.ty].params;
+            if !params.iter().all(numbers) || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
+                continue;
+            }
+            let arguments = " 3".repeat(params.len());
+            sandbox.run(&format!(
+                "record --force --invoke {name} -o run.aft a.wasm{arguments}"
+            ));
+            if !sandbox.path("run.aft").exists() {
+                continue;
+            }
+            sandbox.ok("build --lens full run.aft");
+            if let Some(compared) = compare(&sandbox) {
+                uses += compared.0;
+                controlled += compared.1;
+            }
+        }
+    }
+    assert!(uses > 1000 && controlled > 500, "{uses}, {controlled}");
+}
+
+/// Compares all dependences of a recording in both directions: how many on data, and on control. `None` if the run is too long.
+fn compare(sandbox: &Sandbox) -> Option<(usize, usize)> {
+    let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
+    let module = file.module().unwrap();
+    let program = Program::parse(&module).unwrap();
+    let path: RecordedPath = recorded_path(&file, &program).unwrap().unwrap();
+    if path.length() > MOST {
+        return None;
+    }
+    let epochs = recorded_epochs(&file, &path).unwrap().unwrap();
+    let recorded = Recorded {
+        values: recorded_values(&program, &module, &path, &epochs).unwrap(),
+        program: &program,
+        controllers: Controllers::new(&program),
+    };
+    let executed = recorded.executed();
+    Some((recorded.data(&executed), recorded.control(&executed)))
+}
+
+impl<'a> Recorded<'a> {
+    fn executed(&self) -> Vec<Executed> {
+        let path = self.values.path();
+        let mut cursor = path.cursor();
+        let mut all = Vec::new();
+        while let Some(visit) = cursor.next().unwrap() {
+            let instance = self.values.at(visit.start).unwrap().unwrap();
+            let compiled = self.values.compiled(visit.node).unwrap();
+            let blocks = &path.nodes()[visit.node].blocks;
+            let mut statements = Statement::all(self.program, &compiled.code, blocks);
+            if let Some(stopped) = self.values.stopped(instance).unwrap() {
+                statements.retain(|(_, statement)| match statement.kind {
+                    Kind::Inst(inst) => (inst as u64) < stopped,
+                    _ => false,
+                });
+            }
+            all.push(Executed {
+                instance,
+                statements,
+            });
+        }
+        all
+    }
+
+    /// The dependences on data.
+    fn data(&self, executed: &[Executed]) -> usize {
+        let mut reversed: HashMap<Definition, Vec<Told>> = HashMap::new();
+        let mut calls = HashMap::new();
+        for of in executed {
+            if let Some(call) = self.values.host_call(of.instance).unwrap() {
+                calls.insert(call, of.instance);
+            }
+        }
+        for of in executed {
+            for &(op, statement) in &of.statements {
+                for dependence in of_statement(&self.values, of.instance, statement).unwrap() {
+                    let on = match dependence.origin {
+                        Origin::Operator { instance, op } => {
+                            let compiled = self.values.compiled(instance.node).unwrap();
+                            let path = self.values.path();
+                            let blocks = &path.nodes()[instance.node].blocks;
+                            let all = Statement::all(self.program, &compiled.code, blocks);
+                            let (_, made) = all.iter().find(|(other, _)| *other == op).unwrap();
+                            definition(&compiled, instance, *made).unwrap()
+                        }
+                        Origin::Returned { instance, .. } | Origin::Caught { instance } => {
+                            Definition::After { instance }
+                        }
+                        Origin::Host { call } => match calls.get(&call) {
+                            Some(&instance) => Definition::After { instance },
+                            None => continue,
+                        },
+                        _ => continue,
+                    };
+                    let time = of.instance.time + statement.block;
+                    let told = (time, op.as_u32(), dependence.role, dependence.bytes);
+                    reversed.entry(on).or_default().push(told);
+                }
+            }
+        }
+        let mut count = 0;
+        for of in executed {
+            let compiled = self.values.compiled(of.instance.node).unwrap();
+            for &(op, statement) in &of.statements {
+                let Some(definition) = definition(&compiled, of.instance, statement) else {
+                    continue;
+                };
+                let found = self.uses(definition);
+                let expected = reversed.remove(&definition).unwrap_or_default();
+                count += expected.len();
+                let host = self.values.host_call(of.instance).unwrap().is_some();
+                // What a callee made is told of both.
+                if !matches!(definition, Definition::After { .. }) || host || !expected.is_empty() {
+                    assert_eq!(found, expected, "uses of {op} in {:?}", of.instance);
+                }
+            }
+        }
+        // Nothing is named that is no statement.
+        assert!(reversed.is_empty(), "{reversed:?}");
+        count
+    }
+
+    fn uses(&self, definition: Definition) -> Vec<Told> {
+        let told = |found: Use| (found.time, found.op.as_u32(), found.role, found.bytes);
+        let mut uses = Uses::of(&self.values, self.program, definition).unwrap();
+        let mut all = Vec::new();
+        let count = uses.rest().unwrap();
+        while let Some(found) = uses.next().unwrap() {
+            all.push(told(found));
+            if all.len() as u64 * 2 == count {
+                assert_eq!(uses.rest().unwrap(), count - all.len() as u64);
+            }
+        }
+        assert_eq!(all.len() as u64, count);
+        assert!(uses.unknown().is_empty());
+        for (at, expected) in all.iter().enumerate().rev() {
+            assert_eq!(uses.previous().unwrap().map(told), Some(*expected));
+            assert_eq!(uses.position(), at as u64);
+        }
+        assert_eq!(uses.previous().unwrap(), None);
+        assert_eq!(uses.next().unwrap().map(told), all.first().copied());
+        all
+    }
+
+    /// The dependences on control.
+    fn control(&self, executed: &[Executed]) -> usize {
+        let path = self.values.path();
+        let mut reversed: HashMap<u64, Vec<u64>> = HashMap::new();
+        let mut count = 0;
+        for of in executed {
+            for position in 0..path.nodes()[of.instance.node].length() {
+                let execution = Execution {
+                    number: 1,
+                    time: of.instance.time + position,
+                    instance: of.instance,
+                    statement: None,
+                };
+                let by = self.controllers.of_execution(&self.values, &execution);
+                if let Controller::Branch { time, .. } | Controller::Call { time } = by.unwrap() {
+                    reversed.entry(time).or_default().push(execution.time);
+                    count += 1;
+                }
+            }
+        }
+        for of in executed {
+            let node = &path.nodes()[of.instance.node];
+            let function = self.program.function(node.function).unwrap();
+            for (position, &block) in node.blocks.iter().enumerate() {
+                let ops = &function.cfg.blocks[block].ops;
+                let time = of.instance.time + position as u64;
+                if ops.is_empty() {
+                    assert!(!reversed.contains_key(&time));
+                    continue;
+                }
+                let last = afterimage_ids::OpId::from_u32(ops.end.as_u32() - 1);
+                let found = self.controllers.controlled(&self.values, of.instance, last);
+                let mut found = found.unwrap();
+                let mut all = Vec::new();
+                while let Some(block) = found.next().unwrap() {
+                    all.push(block.time);
+                }
+                let expected = reversed.remove(&time).unwrap_or_default();
+                assert_eq!(all, expected, "what t={time} let run");
+            }
+        }
+        assert!(reversed.is_empty(), "{reversed:?}");
+        count
+    }
+}
