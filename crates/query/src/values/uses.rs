@@ -166,7 +166,7 @@ impl<'v, 'a> Uses<'v, 'a> {
         reason = "it can fail and turn round, which iterators cannot"
     )]
     pub fn next(&mut self) -> Result<Option<Use>, ValuesError> {
-        if self.at == self.batch.len() && !self.fill()? {
+        if self.at == self.batch.len() && !self.fill(self.position())? {
             return Ok(None);
         }
         let found = self.batch[self.at];
@@ -186,8 +186,8 @@ impl<'v, 'a> Uses<'v, 'a> {
             self.marks.pop();
             if let Some(mark) = self.marks.pop() {
                 self.go(&mark)?;
+                self.fill(mark.before)?;
             }
-            self.fill()?;
             self.at = self.batch.len();
         }
         let Some(at) = self.at.checked_sub(1) else {
@@ -250,9 +250,9 @@ impl<'v, 'a> Uses<'v, 'a> {
         Ok(())
     }
 
-    /// Gets the next batch. Whether there is one.
-    fn fill(&mut self) -> Result<bool, ValuesError> {
-        let mark = self.mark(self.position());
+    /// Gets the next batch, before which there are so many. Whether there is one.
+    fn fill(&mut self, before: u64) -> Result<bool, ValuesError> {
+        let mark = self.mark(before);
         let mut batch = Vec::new();
         while batch.len() < BATCH {
             let held = self.held.as_ref().map(|held| held.time);
