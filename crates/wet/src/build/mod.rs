@@ -175,7 +175,9 @@ impl<'a> Builder<'a> {
         let parts = std::mem::take(&mut self.parts);
         let places = Vec::from_iter(parts.iter().map(|&(length, def)| (length, def.place())));
         let pattern = self.buffers.patterns.number(&places);
-        let executions = parts.iter().map(|&(_, def)| (def.execution(), self.executions(def)));
+        let executions = parts
+            .iter()
+            .map(|&(_, def)| (def.execution(), self.executions(def)));
         let executions = Vec::from_iter(executions);
         let column = self.column(input);
         if let Some((&(execution, count), others)) = executions.split_first() {
@@ -202,6 +204,7 @@ impl<'a> Builder<'a> {
     }
 
     /// What it costs to compute what a definition wrote, and to get at it.
+    #[inline]
     fn cost_of(&self, entry: Entry, address: u32) -> u32 {
         match entry.def.site() {
             // It is in the module or the log, at an address that has to be computed.

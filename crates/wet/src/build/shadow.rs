@@ -47,11 +47,75 @@ impl Page {
     }
 }
 
+impl Page {
+    /// See [`Shadow::single`]: the bytes from `within` on, with one entry per byte.
+    #[inline(never)]
+    fn single_fine(&self, within: usize, length: u64) -> Answer {
+        let places = within..within + length as usize;
+        let (defs, costs) = (&self.defs[places.clone()], &self.costs[places]);
+        let first = Def(defs[0]);
+        if !first.fits(length) {
+            return Answer::NONE;
+        }
+        let step = first.step();
+        let mut expected = first.0;
+        for &def in defs {
+            if def != expected {
+                return Answer::NONE;
+            }
+            expected = expected.wrapping_add(step);
+        }
+        let cost = costs.iter().max();
+        Answer::new(first, cost.copied().unwrap_or(0))
+    }
+
+    /// See [`Shadow::single`]: the bytes from `within` on, with one entry per word.
+    #[inline(never)]
+    fn single_coarse(&self, within: usize, length: u64) -> Answer {
+        let places = within / WORD..(within + length as usize).div_ceil(WORD);
+        let (defs, costs) = (&self.defs[places.clone()], &self.costs[places]);
+        let first = Def(defs[0]);
+        let offset = (within % WORD) as u64;
+        if !first.fits(offset + length) {
+            return Answer::NONE;
+        }
+        let step = first.step().wrapping_mul(WORD as u64);
+        let mut expected = first.0;
+        for &def in defs {
+            if def != expected {
+                return Answer::NONE;
+            }
+            expected = expected.wrapping_add(step);
+        }
+        let cost = costs.iter().max();
+        Answer::new(first.at(offset), cost.copied().unwrap_or(0))
+    }
+}
+
 /// Who wrote a byte, and what it costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub def: Def,
     pub cost: u8,
+}
+
+/// An entry or none, as two numbers: what is returned through memory is waited for.
+#[derive(Clone, Copy)]
+struct Answer(u64, u32);
+
+impl Answer {
+    const NONE: Self = Self(0, u32::MAX);
+
+    fn new(def: Def, cost: u8) -> Self {
+        Self(def.0, cost.into())
+    }
+
+    #[inline(always)]
+    fn get(self) -> Option<Entry> {
+        let cost = u8::try_from(self.1).ok()?;
+        let def = Def(self.0);
+        Some(Entry { def, cost })
+    }
 }
 
 impl Shadow {
@@ -73,59 +137,63 @@ impl Shadow {
     }
 
     /// The entry of all bytes of a range, if they were written by one write and lie as it wrote them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn single(&self, address: u64, length: u64) -> Option<Entry> {
         let within = address as usize % PAGE;
         let page = match self.pages.get((address >> PAGE_BITS) as usize) {
             Some(Some(page)) if within + length as usize <= PAGE => page,
-            _ => return self.single_slowly(address, length),
+            _ => return self.single_slowly(address, length).get(),
         };
         if page.fine {
-            let defs = &page.defs[within..within + length as usize];
-            let first = Def(defs[0]);
-            if !first.fits(length) {
-                return None;
-            }
-            let mut cost = page.costs[within];
-            let step = first.step();
-            for (i, &def) in defs.iter().enumerate().skip(1) {
-                if def != first.0.wrapping_add(step.wrapping_mul(i as u64)) {
-                    return None;
-                }
-                cost = cost.max(page.costs[within + i]);
-            }
-            return Some(Entry { def: first, cost });
+            return page.single_fine(within, length).get();
         }
-        let offset = (address % WORD as u64) as usize;
+        let word = within / WORD;
+        let offset = within % WORD;
         let first = Entry {
-            def: Def(page.defs[within / WORD]).at(offset as u64),
-            cost: page.costs[within / WORD],
+            def: Def(page.defs[word]).at(offset as u64),
+            cost: page.costs[word],
         };
-        let last = (within + length as usize - 1) / WORD;
-        if last == within / WORD {
+        if offset + length as usize <= WORD {
             return Some(first);
         }
-        self.single_slowly(address, length)
+        page.single_coarse(within, length).get()
     }
 
-    fn single_slowly(&self, address: u64, length: u64) -> Option<Entry> {
-        let mut all = self.byte(address);
-        let first = all.def;
-        if !first.fits(length) {
-            return None;
+    #[inline(never)]
+    fn single_slowly(&self, address: u64, length: u64) -> Answer {
+        let first = self.byte(address);
+        if !first.def.fits(length) {
+            return Answer::NONE;
         }
+        let mut cost = first.cost;
         for i in 1..length {
             let entry = self.byte(address.wrapping_add(i));
-            if entry.def != first.at(i) {
-                return None;
+            if entry.def != first.def.at(i) {
+                return Answer::NONE;
             }
-            all.cost = all.cost.max(entry.cost);
+            cost = cost.max(entry.cost);
         }
-        Some(all)
+        Answer::new(first.def, cost)
     }
 
     /// A range was written. With `stepping`, byte i of it is byte i of a value.
+    #[inline]
     pub(super) fn write(&mut self, address: u64, length: u64, entry: Entry) {
+        // Most are a word.
+        let within = address as usize % PAGE;
+        if length == WORD as u64
+            && within.is_multiple_of(WORD)
+            && let Some(Some(page)) = self.pages.get_mut((address >> PAGE_BITS) as usize)
+            && !page.fine
+        {
+            page.defs[within / WORD] = entry.def.0;
+            page.costs[within / WORD] = entry.cost;
+            return;
+        }
+        self.write_slowly(address, length, entry);
+    }
+
+    fn write_slowly(&mut self, address: u64, length: u64, entry: Entry) {
         let mut done = 0;
         while done < length {
             let at = address.wrapping_add(done);
