@@ -1,10 +1,14 @@
 //! Takes the machine along anything: nodes and a log that fit a module more or less. It may refuse; it may not panic,
 //! nor take memory out of proportion.
 
+#[path = "machine/told.rs"]
+mod told;
+
 use afterimage_ids::{BlockId, EntityRef, FuncId, ImportId, NodeId, OpId};
 use afterimage_machine::{Machine, NodeEnd, StoppedBefore};
 use afterimage_program::{BlockKind, Callee, Function, Program};
 use afterimage_trace::{Event, HostRead, HostWrite, RawValue, TraceFile, TraceWriter};
+use told::Forms;
 use wasmparser::ValType;
 
 /// Decisions, one byte each; zeros when they are used up.
@@ -43,25 +47,25 @@ pub fn follow_anything(module: &[u8], choices: &[u8]) -> usize {
 fn follow_once(program: &Program, module: &[u8], choices: &mut Choices<'_>) -> usize {
     let entered = &program.functions[choices.below(program.functions.len())];
     let file = log(program, entered, choices);
-    let log = file.log().expect("it has a log");
-    let Ok(mut machine) = Machine::new(program, module, log) else {
+    let machine = || Machine::new(program, module, file.log().expect("it has a log")).ok();
+    let Some(mut forms) = Forms::new(machine) else {
         return 0;
     };
     for _ in 0..choices.below(60) {
         let any = choices.below(2 * program.functions.len());
         let function = program.functions.get(any).unwrap_or(entered);
         let (blocks, next) = path(function, choices);
-        let _ = machine.define(function.id, &blocks, next);
+        let _ = forms.all(|machine| machine.define(function.id, &blocks, next));
     }
     let (mut executed, mut last, mut failed) = (0, None, 0);
     while failed < 3 && executed < 1024 {
-        let node = follower(&machine, entered, last, choices);
+        let node = follower(forms.one(), entered, last, choices);
         let outcome = if choices.seldom() {
             let block = BlockId::new(choices.below(8));
             let op = OpId::new(choices.below(32));
-            machine.step_before(node, 1, StoppedBefore { block, op }, &mut ())
+            forms.step(node, Some(StoppedBefore { block, op }))
         } else {
-            machine.step(node, 1, &mut ())
+            forms.step(node, None)
         };
         match outcome {
             Ok(()) => (executed, last) = (executed + 1, Some(node)),
@@ -71,7 +75,7 @@ fn follow_once(program: &Program, module: &[u8], choices: &mut Choices<'_>) -> u
                 failed += 1;
             }
         }
-        assert_eq!(machine.time(), executed as u64);
+        assert_eq!(forms.one().time(), executed as u64);
     }
     executed
 }

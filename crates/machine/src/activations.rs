@@ -5,8 +5,9 @@ use afterimage_program::Callee;
 
 use crate::code::NodeEnd;
 use crate::compile::type_of;
+use crate::lean::End;
 use crate::leave::Bank;
-use crate::machine::{Machine, Waiting};
+use crate::machine::{Machine, Shape, Waiting};
 use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
@@ -36,9 +37,9 @@ impl Machine<'_> {
             Some(frame) => frame.base + self.variables(frame.function),
             None => 0,
         };
-        let body = self.body(function)?;
-        let (locals, wide) = (body.slots.locals.len(), body.wide);
-        let root = body.function.cfg.graph.root();
+        let Shape {
+            locals, wide, root, ..
+        } = self.shape(function)?;
         if first != root {
             return Err(self.diverged("a call begins inside a function"));
         }
@@ -134,11 +135,9 @@ impl Machine<'_> {
                 }
                 return self.return_to_host();
             };
-            let code = &self.codes[frame.call];
-            let NodeEnd::Call { results, .. } = code.end else {
+            let Some((results, next, wide)) = self.after_call(frame.call) else {
                 return Err(self.diverged("a return to where nothing was called"));
             };
-            let (next, wide) = (code.next, code.wide);
             self.write_values(frame.base + results as usize, wide);
             let given = (results, self.values.len() as u32);
             if from_host {
@@ -155,7 +154,23 @@ impl Machine<'_> {
         }
     }
 
+    /// Which variables get the results of the call that a node ends with, where the activation goes on then, and whether it has vectors.
+    #[inline]
+    fn after_call(&self, call: NodeId) -> Option<(u32, Option<BlockId>, bool)> {
+        if let Some(lean) = self.operations.lean(call)
+            && let End::Call { results, next, .. } = lean.end
+        {
+            return Some((results, next, false));
+        }
+        let code = &self.codes[call];
+        match code.end {
+            NodeEnd::Call { results, .. } => Some((results, code.next, code.wide)),
+            _ => None,
+        }
+    }
+
     /// Writes `values` to the registers from `first` on.
+    #[inline]
     pub(crate) fn write_values(&mut self, first: usize, wide: bool) {
         let end = first + self.values.len();
         if self.registers.len() < end {

@@ -57,6 +57,14 @@ pub struct TableIndices {
     pub from: Option<u32>,
 }
 
+impl TableIndices {
+    /// Whether an index is one of them.
+    #[inline]
+    pub fn has(&self, index: u32) -> bool {
+        self.from.is_some_and(|from| index >= from) || self.indices.binary_search(&index).is_ok()
+    }
+}
+
 /// How a node ends.
 #[derive(Clone, Debug)]
 pub enum NodeEnd {

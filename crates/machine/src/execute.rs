@@ -65,24 +65,49 @@ pub(crate) fn execute<O: Observer>(
     source: &mut Source,
     observer: &mut O,
 ) -> Result<(), (usize, Stop)> {
-    let variables = code.variables as usize;
-    let constants = code.constants.len();
     if range.start == 0 {
-        registers.low[variables..variables + constants].copy_from_slice(&code.constants);
+        code.set_constants(registers.low, registers.high);
     }
-    if range.start == 0 && code.wide {
-        registers.high[variables..variables + constants].fill(0);
-        for &(register, high) in &code.wide_constants {
-            registers.high[register as usize] = high;
-        }
-    }
-    let first = variables + constants;
+    let first = code.first_result() as usize;
     for (i, inst) in range.clone().zip(&code.insts[range]) {
         let place = Place { code, i, first };
         instruction(place, inst, &mut registers, state, source, observer)
             .map_err(|stop| (i, stop))?;
     }
     Ok(())
+}
+
+/// Executes one instruction of a node.
+pub(crate) fn one<O: Observer>(
+    code: &NodeCode,
+    position: usize,
+    registers: &mut Registers<'_>,
+    state: &mut State,
+    source: &mut Source,
+    observer: &mut O,
+) -> Result<(), Stop> {
+    let place = Place {
+        code,
+        i: position,
+        first: code.first_result() as usize,
+    };
+    let inst = &code.insts[position];
+    instruction(place, inst, registers, state, source, observer)
+}
+
+impl NodeCode {
+    /// Writes the constants to their registers.
+    pub(crate) fn set_constants(&self, low: &mut [u64], high: &mut [u64]) {
+        let variables = self.variables as usize;
+        let constants = variables..variables + self.constants.len();
+        low[constants.clone()].copy_from_slice(&self.constants);
+        if self.wide {
+            high[constants].fill(0);
+            for &(register, half) in &self.wide_constants {
+                high[register as usize] = half;
+            }
+        }
+    }
 }
 
 /// Which instruction of a node it is.
@@ -118,6 +143,7 @@ fn instruction<O: Observer>(
             let bytes = &state.memories[inst.memory as usize].bytes;
             let value = read(bytes, address, load)?;
             observer.read(i, range(inst, address, u64::from(load.bytes)));
+            observer.loaded(i, (value, 0));
             value
         }
         Code::Store(length) => {
@@ -238,11 +264,7 @@ fn check(code: &NodeCode, expected: Expected, inst: &Inst, a: u64) -> Result<(),
         Expected::True => index != 0,
         Expected::False => index == 0,
         Expected::Any => true,
-        Expected::OneOf => {
-            let list = &code.lists[inst.immediate as usize];
-            list.from.is_some_and(|from| index >= from)
-                || list.indices.binary_search(&index).is_ok()
-        }
+        Expected::OneOf => code.lists[inst.immediate as usize].has(index),
     };
     if fits {
         Ok(())

@@ -15,9 +15,11 @@ mod execute;
 mod host;
 mod image;
 mod inst;
+mod lean;
 mod leave;
 mod machine;
 mod observe;
+mod step;
 
 pub use checkpoint::Checkpoint;
 pub use code::{NodeCode, NodeEnd, Operand, TableIndices, VectorExtra};

@@ -12,6 +12,7 @@ use crate::exceptions::Exceptions;
 use crate::execute::{Registers, Stop, execute};
 use crate::host::Source;
 use crate::image::{Initial, State};
+use crate::lean::Operations;
 use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
@@ -49,7 +50,11 @@ pub struct Machine<'a> {
     pub(crate) program: &'a Program,
     bytes: &'a [u8],
     bodies: Vec<Option<Box<Body<'a>>>>,
+    /// What calls need to know of those.
+    shapes: Vec<Option<Shape>>,
     pub(crate) codes: PrimaryMap<NodeId, NodeCode>,
+    /// What the nodes are executed as.
+    pub(crate) operations: Operations,
     /// Instructions of all nodes.
     instructions: usize,
     /// Memories, tables, globals.
@@ -73,6 +78,17 @@ pub struct Machine<'a> {
     pub(crate) moved: Vec<u64>,
     /// Why the last node stopped.
     pub(crate) trap: Option<Trap>,
+}
+
+/// What calls need to know of a function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub locals: usize,
+    /// See [`Body::variables`].
+    pub variables: usize,
+    pub root: BlockId,
+    /// Some value may be a vector.
+    pub wide: bool,
 }
 
 /// What there is inside a node, before one of its instructions.
@@ -109,7 +125,9 @@ impl<'a> Machine<'a> {
             program,
             bytes,
             bodies: program.functions.iter().map(|_| None).collect(),
+            shapes: vec![None; program.functions.len()],
             codes: PrimaryMap::new(),
+            operations: Operations::default(),
             instructions: 0,
             state,
             initial,
@@ -194,10 +212,12 @@ impl<'a> Machine<'a> {
             return Err(MachineError::Unsupported("so many nodes of so much code"));
         }
         self.instructions += code.insts.len();
+        self.operations.forget(node);
         let Some(place) = self.codes.get_mut(node) else {
             return Err(self.diverged("a node follows that was not defined"));
         };
         *place = code;
+        self.operations.forget(node);
         Ok(())
     }
 
@@ -223,10 +243,35 @@ impl<'a> Machine<'a> {
         known.as_deref().ok_or(missing)
     }
 
+    /// What calls need to know of a function.
+    #[inline]
+    pub(crate) fn shape(&mut self, function: FuncId) -> Result<Shape, MachineError> {
+        match self.shapes.get(position(self.program, function)) {
+            Some(Some(shape)) => Ok(*shape),
+            _ => self.find_shape(function),
+        }
+    }
+
+    #[cold]
+    fn find_shape(&mut self, function: FuncId) -> Result<Shape, MachineError> {
+        let body = self.body(function)?;
+        let shape = Shape {
+            locals: body.slots.locals.len(),
+            variables: body.variables(),
+            root: body.function.cfg.graph.root(),
+            wide: body.wide,
+        };
+        self.shapes[position(self.program, function)] = Some(shape);
+        Ok(shape)
+    }
+
     /// How many variables a function has whose body was read.
+    #[inline]
     pub(crate) fn variables(&self, function: FuncId) -> usize {
-        match self.bodies.get(position(self.program, function)) {
-            Some(Some(body)) => body.variables(),
+        let position = position(self.program, function);
+        match (self.shapes.get(position), self.bodies.get(position)) {
+            (Some(Some(shape)), _) => shape.variables,
+            (_, Some(Some(body))) => body.variables(),
             _ => 0,
         }
     }
@@ -243,11 +288,8 @@ impl<'a> Machine<'a> {
         length: u64,
         observer: &mut O,
     ) -> Result<(), MachineError> {
-        let done = self.execute(node, length, None, observer, &[], |_, _| ());
-        if done.is_err() {
-            self.waiting = Waiting::Failed;
-        }
-        done
+        let done = self.execute_whole(node, observer);
+        self.pass(done, length)
     }
 
     /// Executes the last node of a run that was stopped from outside ([`stopped_before`](crate::stopped_before)), up to where it was
@@ -262,11 +304,8 @@ impl<'a> Machine<'a> {
         stopped: StoppedBefore,
         observer: &mut O,
     ) -> Result<(), MachineError> {
-        let done = self.execute(node, length, Some(stopped), observer, &[], |_, _| ());
-        if done.is_err() {
-            self.waiting = Waiting::Failed;
-        }
-        done
+        let done = self.execute(node, Some(stopped), observer, &[], |_, _| ());
+        self.pass(done, length)
     }
 
     /// As [`step`](Self::step), or as [`step_before`](Self::step_before) if the run was `stopped`; and shows what there is when so many of its
@@ -283,17 +322,13 @@ impl<'a> Machine<'a> {
         pauses: &[usize],
         show: impl FnMut(usize, &Inside<'_>),
     ) -> Result<(), MachineError> {
-        let done = self.execute(node, length, stopped, observer, pauses, show);
-        if done.is_err() {
-            self.waiting = Waiting::Failed;
-        }
-        done
+        let done = self.execute(node, stopped, observer, pauses, show);
+        self.pass(done, length)
     }
 
-    fn execute<O: Observer>(
+    pub(crate) fn execute<O: Observer>(
         &mut self,
         node: NodeId,
-        length: u64,
         before: Option<StoppedBefore>,
         observer: &mut O,
         pauses: &[usize],
@@ -353,22 +388,43 @@ impl<'a> Machine<'a> {
                 self.leave_node(node, base, observer)?;
             }
             Ok(()) => self.stopped(node, insts, base, observer),
-            Err((executed, stop)) => {
-                self.stopped(node, executed, base, observer);
-                match stop {
-                    Stop::End => {}
-                    Stop::Trap(trap) => self.trapped(trap),
-                    Stop::Diverged(what) => return Err(self.diverged(what)),
-                    Stop::Boundary(what) => return Err(self.boundary(what)),
-                    Stop::Error(error) => return Err(error),
-                }
-            }
+            Err(left) => self.stops(node, left, base, observer)?,
         }
-        let time = self
-            .time
-            .checked_add(length)
-            .filter(|&time| time < u64::MAX);
-        self.time = time.ok_or(MachineError::Unsupported("a run of 2⁶⁴ blocks"))?;
+        Ok(())
+    }
+
+    /// A node of so many blocks was executed, or could not be.
+    #[inline]
+    fn pass(&mut self, done: Result<(), MachineError>, length: u64) -> Result<(), MachineError> {
+        let error = match (done, self.time.checked_add(length)) {
+            (Ok(()), Some(time)) if time < u64::MAX => {
+                self.time = time;
+                return Ok(());
+            }
+            (Ok(()), _) => MachineError::Unsupported("a run of 2⁶⁴ blocks"),
+            (Err(error), _) => error,
+        };
+        self.waiting = Waiting::Failed;
+        Err(error)
+    }
+
+    /// A node is left when so many of its instructions are done.
+    #[cold]
+    pub(crate) fn stops<O: Observer>(
+        &mut self,
+        node: NodeId,
+        (executed, stop): (usize, Stop),
+        base: usize,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
+        self.stopped(node, executed, base, observer);
+        match stop {
+            Stop::End => {}
+            Stop::Trap(trap) => self.trapped(trap),
+            Stop::Diverged(what) => return Err(self.diverged(what)),
+            Stop::Boundary(what) => return Err(self.boundary(what)),
+            Stop::Error(error) => return Err(error),
+        }
         Ok(())
     }
 
@@ -409,7 +465,11 @@ impl<'a> Machine<'a> {
     }
 
     /// The node is the one that is to come.
-    fn arrive<O: Observer>(&mut self, node: NodeId, observer: &mut O) -> Result<(), MachineError> {
+    pub(crate) fn arrive<O: Observer>(
+        &mut self,
+        node: NodeId,
+        observer: &mut O,
+    ) -> Result<(), MachineError> {
         let Some(code) = self.codes.get(node) else {
             return Err(self.diverged("a node follows that was not defined"));
         };

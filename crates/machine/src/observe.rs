@@ -17,6 +17,10 @@ pub struct Range {
 
 /// Told of what a node does to what outlives it, in order. All functions do nothing by default, and then cost nothing.
 pub trait Observer {
+    /// Whether it looks at the registers that [`done`](Self::done) and [`stopped`](Self::stopped) show. If not, it may be
+    /// shown none, and nodes are executed faster.
+    const REGISTERS: bool = true;
+
     /// An execution of a node begins. Its variables are as in `variables`.
     #[inline(always)]
     fn node(&mut self, node: NodeId, code: &NodeCode) {
@@ -27,6 +31,12 @@ pub trait Observer {
     #[inline(always)]
     fn read(&mut self, inst: usize, range: Range) {
         let _ = (inst, range);
+    }
+
+    /// What a load has made of what it read: bits, and the upper half of a vector's. The read was told of just before.
+    #[inline(always)]
+    fn loaded(&mut self, inst: usize, value: GlobalBits) {
+        let _ = (inst, value);
     }
 
     /// The instruction at this position writes to memory.
@@ -132,10 +142,14 @@ pub enum Caller {
     TailCall,
 }
 
-impl Observer for () {}
+impl Observer for () {
+    const REGISTERS: bool = false;
+}
 
 /// Two that are told the same, the first one first.
 impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
+    const REGISTERS: bool = A::REGISTERS || B::REGISTERS;
+
     #[inline(always)]
     fn node(&mut self, node: NodeId, code: &NodeCode) {
         self.0.node(node, code);
@@ -146,6 +160,12 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     fn read(&mut self, inst: usize, range: Range) {
         self.0.read(inst, range);
         self.1.read(inst, range);
+    }
+
+    #[inline(always)]
+    fn loaded(&mut self, inst: usize, value: GlobalBits) {
+        self.0.loaded(inst, value);
+        self.1.loaded(inst, value);
     }
 
     #[inline(always)]

@@ -8,7 +8,7 @@ use crate::code::NodeCode;
 use crate::execute::{Registers, Stop, one};
 use crate::host::Source;
 use crate::image::State;
-use crate::lean::{End, Lean, Op, Outside, WINDOW, Window, run};
+use crate::lean::{End, Exit, Lean, Op, WINDOW, Window, run};
 use crate::machine::{Machine, Waiting};
 use crate::observe::Observer;
 
@@ -17,27 +17,32 @@ type Left = Box<(usize, Stop)>;
 
 impl Machine<'_> {
     /// Executes a node, all of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn execute_whole<O: Observer>(
         &mut self,
         node: NodeId,
         observer: &mut O,
     ) -> Result<(), MachineError> {
         if !O::REGISTERS {
-            if let Some(lean) = self.operations.lean(node) {
-                return self.execute_lean(node, lean, observer);
+            if !self.operations.has_lean(node) {
+                self.make_lean(node);
             }
-            if let Some(code) = self.codes.get(node)
-                && let Some(lean) = self.operations.make_lean(node, code, narrow(&self.state))
-            {
+            if let Some(lean) = self.operations.lean(node) {
                 return self.execute_lean(node, lean, observer);
             }
         }
         self.execute_full(node, observer)
     }
 
+    #[cold]
+    fn make_lean(&mut self, node: NodeId) {
+        if let Some(code) = self.codes.get(node) {
+            self.operations.make_lean(node, code, narrow(&self.state));
+        }
+    }
+
     /// Executes a node where nobody looks at registers.
-    #[inline]
+    #[inline(always)]
     fn execute_lean<O: Observer>(
         &mut self,
         node: NodeId,
@@ -163,30 +168,20 @@ struct Running<'m> {
 
 impl Running<'_> {
     /// Executes all operations.
-    #[inline]
+    #[inline(always)]
     fn all<O: Observer>(self, observer: &mut O) -> Result<(), Left> {
         let mut ops = self.ops;
         loop {
-            let mut trap = None;
-            let outside = Outside {
-                memory: match self.state.memories.first_mut() {
-                    Some(memory) => &mut memory.bytes,
-                    None => &mut [],
-                },
-                globals: &mut self.state.globals,
-                lists: &self.code.lists,
-                trap: &mut trap,
-            };
-            let left = run(ops, self.window, outside, observer);
-            if left == 0 {
+            let exit = run(ops, self.window, self.code, self.state, observer);
+            if exit == Exit::DONE {
                 return Ok(());
             }
-            let (_, rest) = ops.split_at(ops.len() - left);
+            let (_, rest) = ops.split_at(ops.len() - exit.left());
             let Some((at, rest)) = rest.split_first() else {
                 return Ok(());
             };
             let position = at.position();
-            let stop = if let Some(trap) = trap {
+            let stop = if let Some(trap) = exit.trap() {
                 Err(Stop::Trap(trap))
             } else if at.is_rare() {
                 let registers = &mut Registers {

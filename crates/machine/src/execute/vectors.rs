@@ -62,6 +62,7 @@ pub(super) fn vector<O: Observer>(
             let value = load.make(u128::from_le_bytes(raw), into, inst.c as u8);
             registers.set_vector(first + i, value);
             observer.read(i, range(inst, address, length as u64));
+            observer.loaded(i, (value as u64, (value >> 64) as u64));
         }
         Code::StoreVector(store) => {
             let address = address(inst, a)?;

@@ -228,9 +228,7 @@ impl<'a> Drafts<'a> {
                 }
                 Draft::new(position, Action::IfI32EqConst, [a, 0, 0], index)
             }
-            Some((&[], Some(from))) => {
-                Draft::new(position, Action::IfI32GeUConst, [a, 0, 0], from)
-            }
+            Some((&[], Some(from))) => Draft::new(position, Action::IfI32GeUConst, [a, 0, 0], from),
             _ => Draft::new(position, Action::OneOf, [a, 0, 0], list),
         }
     }

@@ -14,7 +14,7 @@ use afterimage_program::Callee;
 
 use self::op::Action;
 pub(crate) use self::op::Op;
-pub(crate) use self::run::{Outside, Window, run};
+pub(crate) use self::run::{Exit, Window, run};
 use crate::code::{NodeCode, NodeEnd};
 use crate::inst::Register;
 
@@ -73,6 +73,12 @@ pub(crate) enum End {
 }
 
 impl Operations {
+    /// Whether a node has a lean form that is made already.
+    #[inline]
+    pub(crate) fn has_lean(&self, node: NodeId) -> bool {
+        matches!(self.lean.get(node.index()), Some(Form::Made(_)))
+    }
+
     /// A node in lean form, if it is made already.
     #[inline]
     pub(crate) fn lean(&self, node: NodeId) -> Option<Lean> {
@@ -93,13 +99,7 @@ impl Operations {
 
     /// Makes the lean form of a node, of which this is the code, if it has one. `narrow` says that memory number 0 is there and has addresses of
     /// 32 bits. O(instructions), but once only.
-    #[cold]
-    pub(crate) fn make_lean(
-        &mut self,
-        node: NodeId,
-        code: &NodeCode,
-        narrow: bool,
-    ) -> Option<Lean> {
+    pub(crate) fn make_lean(&mut self, node: NodeId, code: &NodeCode, narrow: bool) {
         if self.lean.len() <= node.index() {
             self.lean.resize(node.index() + 1, Form::NotMade);
         }
@@ -107,7 +107,6 @@ impl Operations {
             let made = self.lower(code, narrow);
             self.lean[node.index()] = made.map_or(Form::None, Form::Made);
         }
-        self.lean(node)
     }
 
     /// Makes the full form, as [`make_lean`](Self::make_lean).

@@ -1,26 +1,49 @@
 //! Executing operations.
 
-use afterimage_numeric::Scalar;
+use afterimage_numeric::{Scalar, Trap as NumericTrap};
 
 use super::WINDOW;
 use super::op::{Action, Op, operations};
 use crate::Trap;
-use crate::code::TableIndices;
-use crate::image::GlobalBits;
+use crate::code::NodeCode;
+use crate::image::State;
 use crate::inst::Load;
 use crate::observe::{Observer, Range};
 
 /// The registers that operations can name.
 pub(crate) type Window = [u64; WINDOW];
 
-/// What operations work on besides registers.
-pub(crate) struct Outside<'a> {
-    /// Memory number 0.
-    pub memory: &'a mut [u8],
-    pub globals: &'a mut [GlobalBits],
-    pub lists: &'a [TableIndices],
-    /// Why it stopped, if that was a trap.
-    pub trap: &'a mut Option<Trap>,
+/// Where operations were left before their end, in a register: how many were left with that one, and above them why its instruction
+/// traps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exit(u64);
+
+impl Exit {
+    /// All are done.
+    pub(crate) const DONE: Self = Self(0);
+
+    const TRAPS: [Trap; 4] = [
+        Trap::Memory,
+        Trap::Numeric(NumericTrap::DivisionByZero),
+        Trap::Numeric(NumericTrap::IntegerOverflow),
+        Trap::Numeric(NumericTrap::InvalidConversion),
+    ];
+
+    /// How many are left.
+    pub(crate) fn left(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    /// Why the next one traps. If it does not, it is rare, or a branch that goes another way.
+    pub(crate) fn trap(self) -> Option<Trap> {
+        let number = (self.0 >> 32) as usize;
+        Self::TRAPS.get(number.checked_sub(1)?).copied()
+    }
+
+    fn trapped(left: usize, trap: Trap) -> Self {
+        let number = Self::TRAPS.iter().position(|&other| other == trap);
+        Self(left as u64 | (number.unwrap_or(0) as u64 + 1) << 32)
+    }
 }
 
 /// 2³² + 2³² + 8 is no overflow of what memory is addressed by.
@@ -44,15 +67,19 @@ macro_rules! execution {
         load { $($load:ident $load_sum:ident $load_plus:ident $load_scaled:ident $raw:ident $sign:literal,)* }
         store { $($store:ident $store_sum:ident $store_plus:ident $stored:ident,)* }
     ) => {
-        /// Executes operations. The answer is how many are left with the one that it stopped at: that is rare, or its instruction traps,
-        /// or it is a branch that goes another way.
+        /// Executes operations of a node.
         pub(crate) fn run<O: Observer>(
             ops: &[Op],
             registers: &mut Window,
-            outside: Outside<'_>,
+            code: &NodeCode,
+            state: &mut State,
             observer: &mut O,
-        ) -> usize {
-            let Outside { memory, globals, lists, trap } = outside;
+        ) -> Exit {
+            let State { memories, globals, .. } = state;
+            let memory = match memories.first_mut() {
+                Some(memory) => &mut memory.bytes[..],
+                None => &mut [],
+            };
             let mut rest = ops.iter();
             while let Some(op) = rest.next() {
                 macro_rules! read {
@@ -66,8 +93,7 @@ macro_rules! execution {
                 }
                 macro_rules! stop {
                     ($trap:expr) => {{
-                        *trap = Some($trap);
-                        return rest.len() + 1;
+                        return Exit::trapped(rest.len() + 1, $trap);
                     }};
                 }
                 macro_rules! compute {
@@ -81,7 +107,7 @@ macro_rules! execution {
                 macro_rules! check {
                     ($holds:expr) => {
                         if !$holds {
-                            return rest.len() + 1;
+                            return Exit(rest.len() as u64 + 1);
                         }
                     };
                 }
@@ -171,11 +197,11 @@ macro_rules! execution {
                         Ok(value) => give!(value),
                         Err(reason) => stop!(reason),
                     },
-                    Action::OneOf => check!(lists[op.number as usize].has(read!(op.a) as u32)),
-                    Action::Rare => return rest.len() + 1,
+                    Action::OneOf => check!(code.lists[op.number as usize].has(read!(op.a) as u32)),
+                    Action::Rare => return Exit(rest.len() as u64 + 1),
                 }
             }
-            0
+            Exit::DONE
         }
     };
 }
