@@ -6,6 +6,7 @@ use std::rc::Rc;
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, StmtId};
 use afterimage_machine::{Code, NodeCode};
 use afterimage_program::{Effect, Ssa};
+use wasmparser::ValType;
 
 use super::plan::Plan;
 use crate::values::Types;
@@ -67,6 +68,8 @@ pub fn nearest_access(types: &Types<'_>, function: FuncId, op: OpId) -> Option<A
 pub(super) struct SiteTable {
     /// The sites, by their number.
     pub sites: Vec<AccessSite>,
+    /// The types of what those give that were added: of a store none.
+    pub types: Vec<Option<ValType>>,
     numbers: HashMap<AccessSite, u32>,
     /// Those that are met are added.
     open: bool,
@@ -99,6 +102,7 @@ impl SiteTable {
     pub fn of(sites: &[AccessSite], nodes: usize) -> Self {
         Self {
             sites: sites.to_vec(),
+            types: Vec::new(),
             numbers: sites.iter().copied().zip(0..).collect(),
             open: false,
             wanted: is_access,
@@ -110,6 +114,7 @@ impl SiteTable {
     pub fn of_all(wanted: fn(Code) -> bool, nodes: usize) -> Self {
         Self {
             sites: Vec::new(),
+            types: Vec::new(),
             numbers: HashMap::new(),
             open: true,
             wanted,
@@ -124,7 +129,8 @@ impl SiteTable {
     /// The sites of a node that was not met yet.
     pub fn add(&mut self, node: NodeId, code: &NodeCode, plan: &Plan) -> Rc<NodeSites> {
         let mut numbers = vec![0; code.insts.len()];
-        for (number, inst) in numbers.iter_mut().zip(&code.insts) {
+        let items = plan.of_inst.iter().map(|&item| &plan.items[item as usize]);
+        for ((number, inst), item) in numbers.iter_mut().zip(&code.insts).zip(items) {
             if !(self.wanted)(inst.code) {
                 continue;
             }
@@ -135,6 +141,7 @@ impl SiteTable {
             if self.open && !self.numbers.contains_key(&site) {
                 self.numbers.insert(site, self.sites.len() as u32);
                 self.sites.push(site);
+                self.types.push(item.result());
             }
             *number = self.numbers.get(&site).map_or(0, |number| number + 1);
         }

@@ -89,6 +89,8 @@ impl Listed {
 }
 
 impl Observer for Listed {
+    const REGISTERS: bool = false;
+
     #[inline]
     fn read(&mut self, inst: usize, range: Range) {
         self.access(inst, range);
@@ -213,6 +215,8 @@ impl Sums {
 }
 
 impl Observer for Sums {
+    const REGISTERS: bool = false;
+
     #[inline]
     fn read(&mut self, inst: usize, range: Range) {
         self.access(inst, range);

@@ -2,14 +2,13 @@
 
 use std::rc::Rc;
 
-use afterimage_machine::{Code, NodeCode, Observer};
+use afterimage_machine::{Code, GlobalBits, Observer};
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 use wasmparser::ValType;
 
 use super::accesses::{NodeSites, SiteTable};
 use super::follow::{Follower, Run};
-use super::plan::Plan;
 use super::stream::Plans;
 use super::tally::Tally;
 use super::{AccessSite, Distinct, Frequent, StepsError, Value};
@@ -40,45 +39,36 @@ struct Sum {
 #[derive(Default)]
 struct Sums {
     sites: Rc<NodeSites>,
-    plan: Rc<Plan>,
-    sums: Vec<Option<Sum>>,
-}
-
-impl Sums {
-    fn add(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
-        for inst in 0..executed {
-            let Some((site, _)) = self.sites.get(inst) else {
-                continue;
-            };
-            let register = code.first_result() as usize + inst;
-            let high = high.get(register).copied().unwrap_or(0);
-            let item = &self.plan.items[self.plan.of_inst[inst] as usize];
-            let ty = item.result().unwrap_or(ValType::I32);
-            let (low, high) = Value::new(ty, (low[register], high)).bits;
-            let bits = u128::from(low) | u128::from(high) << 64;
-            let rank = rank(ty, bits);
-            let sum = self.sums[site].get_or_insert_with(|| Sum {
-                count: 0,
-                ty,
-                smallest: rank,
-                largest: rank,
-                ranks: Tally::default(),
-            });
-            sum.count += 1;
-            sum.smallest = sum.smallest.min(rank);
-            sum.largest = sum.largest.max(rank);
-            sum.ranks.add(rank);
-        }
-    }
+    sums: Vec<Sum>,
 }
 
 impl Observer for Sums {
-    fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
-        self.add(code, code.insts.len(), low, high);
-    }
+    const REGISTERS: bool = false;
 
-    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
-        self.add(code, executed, low, high);
+    #[inline]
+    fn loaded(&mut self, inst: usize, bits: GlobalBits) {
+        let Some((site, _)) = self.sites.get(inst) else {
+            return;
+        };
+        let sum = &mut self.sums[site];
+        let (low, high) = Value::new(sum.ty, bits).bits;
+        let rank = rank(sum.ty, u128::from(low) | u128::from(high) << 64);
+        sum.count += 1;
+        sum.smallest = sum.smallest.min(rank);
+        sum.largest = sum.largest.max(rank);
+        sum.ranks.add(rank);
+    }
+}
+
+impl Sum {
+    fn new(ty: ValType) -> Self {
+        Self {
+            count: 0,
+            ty,
+            smallest: u128::MAX,
+            largest: 0,
+            ranks: Tally::default(),
+        }
     }
 }
 
@@ -99,25 +89,30 @@ where
     let mut plans = Plans::new(run);
     let mut sums = Sums::default();
     while let Some(visit) = follower.next()? {
-        let plan = plans.of(visit.node, &follower)?;
         let sites = match table.known(visit.node) {
             Some(known) => known,
-            None => table.add(visit.node, &follower.machine.codes()[visit.node], &plan),
+            None => {
+                let plan = plans.of(visit.node, &follower)?;
+                let code = &follower.machine.codes()[visit.node];
+                let sites = table.add(visit.node, code, &plan);
+                let new = &table.types[sums.sums.len()..];
+                let types = new.iter().map(|ty| ty.unwrap_or(ValType::I32));
+                sums.sums.extend(types.map(Sum::new));
+                sites
+            }
         };
         if !sites.any {
             follower.execute(visit, &mut ())?;
             continue;
         }
-        sums.sums.resize_with(table.sites.len(), || None);
         sums.sites = sites;
-        sums.plan = plan;
         follower.execute(visit, &mut sums)?;
     }
     let mut loads = Vec::new();
     for (site, sum) in table.sites.into_iter().zip(sums.sums) {
-        let Some(sum) = sum else {
+        if sum.count == 0 {
             continue;
-        };
+        }
         let value = |rank| {
             let (ty, bits) = (sum.ty, unrank(sum.ty, rank));
             Value {

@@ -1,7 +1,8 @@
 //! Counts of different values, exact up to a bound.
 
-use std::collections::HashMap;
 use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
 
 /// Most different values that are told apart.
 pub const BOUND: usize = 4096;
@@ -27,7 +28,8 @@ pub struct Frequent<T> {
 /// Counts how often each of up to [`BOUND`] values occurs. With one more it is given up.
 #[derive(Clone, Debug)]
 pub(super) struct Tally<T> {
-    counts: Option<HashMap<T, u64>>,
+    /// Who chooses values so that they collide makes this slow, but there are few of them.
+    counts: Option<FxHashMap<T, u64>>,
     /// The value that came last, and how often it came since it was looked up.
     run: Option<(T, u64)>,
 }
@@ -35,7 +37,7 @@ pub(super) struct Tally<T> {
 impl<T> Default for Tally<T> {
     fn default() -> Self {
         Self {
-            counts: Some(HashMap::new()),
+            counts: Some(FxHashMap::default()),
             run: None,
         }
     }
