@@ -97,6 +97,12 @@ impl<'a> Drafts<'a> {
             Code::Store(bytes) => match (op::store(bytes), memory) {
                 (Some(access), Some(offset)) => {
                     let address = self.address(&access, a, offset);
+                    if let Some(constant) = access.constant
+                        && address.action == access.plain
+                        && let Some(short) = self.short(b, bytes)
+                    {
+                        return Some(Draft::new(position, constant, [a, short, 0], offset));
+                    }
                     let [first, second, _] = address.operands;
                     let operands = [first, second, b];
                     Draft::new(position, address.action, operands, address.number)
@@ -139,6 +145,11 @@ impl<'a> Drafts<'a> {
             {
                 return Draft::new(position, with_constant, [b, 0, 0], number);
             }
+        }
+        if scalar == Scalar::I32Sub
+            && let Some(number) = self.number(scalar, a)
+        {
+            return Draft::new(position, Action::SubFrom, [b, 0, 0], number);
         }
         Draft::new(position, action, [a, b, 0], 0)
     }
@@ -213,23 +224,35 @@ impl<'a> Drafts<'a> {
 
     /// A branch by a table of labels.
     fn one_of(&mut self, position: usize, a: Register, list: u32) -> Draft {
-        let known = self.code.lists.get(list as usize);
-        let only = known.map(|list| (&*list.indices, list.from));
-        match only {
-            Some((&[index], None)) => {
-                // So is a sum with a constant.
-                if let Some((Scalar::I32Add, inst)) = self.single(a) {
-                    let Inst { a, b, .. } = self.code.insts[inst];
-                    if let Some(number) = self.number(Scalar::I32Add, b) {
-                        self.part[inst] = true;
-                        let index = index.wrapping_sub(number);
-                        return Draft::new(position, Action::IfI32EqConst, [a, 0, 0], index);
-                    }
-                }
-                Draft::new(position, Action::IfI32EqConst, [a, 0, 0], index)
+        let any = Draft::new(position, Action::OneOf, [a, 0, 0], list);
+        let Some(known) = self.code.lists.get(list as usize) else {
+            return any;
+        };
+        let (first, count) = match (&*known.indices, known.from) {
+            ([], Some(from)) => {
+                return Draft::new(position, Action::IfI32GeUConst, [a, 0, 0], from);
             }
-            Some((&[], Some(from))) => Draft::new(position, Action::IfI32GeUConst, [a, 0, 0], from),
-            _ => Draft::new(position, Action::OneOf, [a, 0, 0], list),
+            (&[first, .., last], None) if (last - first) as usize == known.indices.len() - 1 => {
+                (first, last - first)
+            }
+            (&[index], None) => (index, 0),
+            _ => return any,
+        };
+        if count > u16::MAX.into() {
+            return any;
+        }
+        let (mut a, mut first) = (a, first);
+        // So is a sum with a constant.
+        if let Some((Scalar::I32Add, inst)) = self.single(a)
+            && let Some(number) = self.number(Scalar::I32Add, self.code.insts[inst].b)
+        {
+            self.part[inst] = true;
+            a = self.code.insts[inst].a;
+            first = first.wrapping_sub(number);
+        }
+        match count {
+            0 => Draft::new(position, Action::IfI32EqConst, [a, 0, 0], first),
+            _ => Draft::new(position, Action::Within, [a, count, 0], first),
         }
     }
 
@@ -301,6 +324,16 @@ impl<'a> Drafts<'a> {
             Code::Scalar(scalar) if !scalar.can_trap() => Some((scalar, inst)),
             _ => None,
         }
+    }
+
+    /// The constant in a register as 16 bits of which the sign is extended, if that makes as many bytes of it as are written.
+    fn short(&self, register: Register, bytes: u8) -> Option<u32> {
+        let Operand::Constant(bits) = self.code.source(register) else {
+            return None;
+        };
+        let unused = 64 - 8 * u32::from(bytes);
+        let extended = i64::from(bits as i16) as u64;
+        (bits << unused == extended << unused).then_some(u32::from(bits as u16))
     }
 
     /// The constant in a register, if it is 32 bits long, or as the second operand of this operator may be taken for one.

@@ -40,6 +40,8 @@ enum Form<T> {
     Made(T),
 }
 
+const _: () = assert!(size_of::<Form<Lean>>() == 64);
+
 /// So many of some things, from here on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
@@ -47,7 +49,8 @@ pub(crate) struct Span {
     end: u32,
 }
 
-/// A node in lean form.
+/// A node in lean form, in one line of the processor's cache.
+#[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lean {
     pub function: FuncId,

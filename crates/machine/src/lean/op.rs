@@ -10,7 +10,8 @@ use crate::inst::Load;
 /// - `unary`: one operand; `plain`: two, none of them a constant;
 /// - `check`: comparisons that a branch depends on, also with a constant, and what they are if the branch is not to be taken, with the
 ///   operands exchanged;
-/// - `load` and `store`: at an address and an offset; at the sum of two; at the sum of one and a constant; at the sum of one and a multiple of another.
+/// - `load` and `store`: at an address and an offset; at the sum of two; at the sum of one and a constant; at the sum of one and a
+///   multiple of another, or for stores at an address and an offset, but what is written is a constant.
 macro_rules! operations {
     ($use:ident) => {
         $use! {
@@ -60,8 +61,8 @@ macro_rules! operations {
                 Load32S64 Load32S64Sum Load32S64Plus Load32S64Scaled u32 64,
             }
             store {
-                Store8 Store8Sum Store8Plus u8, Store16 Store16Sum Store16Plus u16,
-                Store32 Store32Sum Store32Plus u32, Store64 Store64Sum Store64Plus u64,
+                Store8 Store8Sum Store8Plus Store8Const u8, Store16 Store16Sum Store16Plus Store16Const u16,
+                Store32 Store32Sum Store32Plus Store32Const u32, Store64 Store64Sum Store64Plus Store64Const u64,
             }
         }
     };
@@ -75,7 +76,7 @@ macro_rules! actions {
         plain { $($plain:ident,)* }
         check { $($check:ident $if:ident $if_const:ident $not:ident $turned:ident,)* }
         load { $($load:ident $load_sum:ident $load_plus:ident $load_scaled:ident $raw:ident $sign:literal,)* }
-        store { $($store:ident $store_sum:ident $store_plus:ident $stored:ident,)* }
+        store { $($store:ident $store_sum:ident $store_plus:ident $store_const:ident $stored:ident,)* }
     ) => {
         /// What an operation does. `a`, `b` and `c` are registers unless said otherwise, and what it gives goes to register `to`.
         #[repr(u16)]
@@ -86,11 +87,13 @@ macro_rules! actions {
             $($plain,)*
             $($if, $if_const,)*
             $($load, $load_sum, $load_plus, $load_scaled,)*
-            $($store, $store_sum, $store_plus,)*
+            $($store, $store_sum, $store_plus, $store_const,)*
             /// Any scalar operator: that with this number.
             Scalar,
             /// `a` + `b` × `number`, of 32 bits.
             ScaleAdd,
+            /// `number` - `a`, of 32 bits.
+            SubFrom,
             /// `a` if `c` is not 0, else `b`.
             Select,
             /// The 64 bits of `number`, `c` and `inst`.
@@ -103,6 +106,8 @@ macro_rules! actions {
             GlobalSet,
             /// `a` has to be in list `number` of indices.
             OneOf,
+            /// `a` - `number`, of 32 bits, has to be b, which is no register, or less.
+            Within,
             /// The instruction itself.
             Rare,
         }
@@ -138,6 +143,7 @@ macro_rules! actions {
                     sum: Action::$load_sum,
                     plus: Action::$load_plus,
                     scaled: Some(Action::$load_scaled),
+                    constant: None,
                 });
             })*
             None
@@ -151,6 +157,7 @@ macro_rules! actions {
                     sum: Action::$store_sum,
                     plus: Action::$store_plus,
                     scaled: None,
+                    constant: Some(Action::$store_const),
                 });
             })*
             None
@@ -169,9 +176,12 @@ macro_rules! actions {
                     $(Self::$load_sum | Self::$load_scaled => [true, true, false],)*
                     $(Self::$store | Self::$store_plus => [true, false, true],)*
                     $(Self::$store_sum => [true, true, true],)*
+                    $(Self::$store_const => [true, false, false],)*
                     Self::Scalar | Self::ScaleAdd => [true, true, false],
                     Self::Select => [true, true, true],
-                    Self::Move | Self::GlobalSet | Self::OneOf => [true, false, false],
+                    Self::Move | Self::GlobalSet | Self::OneOf | Self::Within | Self::SubFrom => {
+                        [true, false, false]
+                    }
                     Self::Const | Self::GlobalGet | Self::Rare => [false, false, false],
                 }
             }
@@ -201,6 +211,8 @@ pub(super) struct Access {
     pub plus: Action,
     /// (`a` + `b` × `number`) + c, which is no register.
     pub scaled: Option<Action>,
+    /// As `plain`, and what is written is b with its sign, which is no register.
+    pub constant: Option<Action>,
 }
 
 /// An operation. Registers have 16 bits, so that every one is within a window of 2¹⁶ registers, and needs no check.

@@ -65,7 +65,7 @@ macro_rules! execution {
         plain { $($plain:ident,)* }
         check { $($check:ident $if:ident $if_const:ident $not:ident $turned:ident,)* }
         load { $($load:ident $load_sum:ident $load_plus:ident $load_scaled:ident $raw:ident $sign:literal,)* }
-        store { $($store:ident $store_sum:ident $store_plus:ident $stored:ident,)* }
+        store { $($store:ident $store_sum:ident $store_plus:ident $store_const:ident $stored:ident,)* }
     ) => {
         /// Executes operations of a node.
         pub(crate) fn run<O: Observer>(
@@ -128,14 +128,14 @@ macro_rules! execution {
                     }};
                 }
                 macro_rules! store {
-                    ($type:ident, $at:expr) => {{
+                    ($type:ident, $at:expr, $value:expr) => {{
                         const BYTES: usize = size_of::<$type>();
                         let address: usize = $at;
                         let bytes = memory.get_mut(address..address.wrapping_add(BYTES));
                         let Some(bytes) = bytes.and_then(|bytes| bytes.first_chunk_mut::<BYTES>()) else {
                             stop!(Trap::Memory);
                         };
-                        *bytes = (read!(op.c) as $type).to_le_bytes();
+                        *bytes = ($value as $type).to_le_bytes();
                         observer.write(usize::from(op.inst), range(address, BYTES));
                     }};
                 }
@@ -165,18 +165,24 @@ macro_rules! execution {
                         let base = (read!(op.a) as u32).wrapping_add(multiple);
                         load!($raw, $sign, address!(base, op.c));
                     })*
-                    $(Action::$store => store!($stored, address!(read!(op.a), op.number)),)*
+                    $(Action::$store => store!($stored, address!(read!(op.a), op.number), read!(op.c)),)*
+                    $(Action::$store_const => {
+                        store!($stored, address!(read!(op.a), op.number), i64::from(op.b as i16));
+                    })*
                     $(Action::$store_sum => {
                         let base = read!(op.a).wrapping_add(read!(op.b));
-                        store!($stored, address!(base, op.number));
+                        store!($stored, address!(base, op.number), read!(op.c));
                     })*
                     $(Action::$store_plus => {
                         let base = (read!(op.a) as u32).wrapping_add(op.number);
-                        store!($stored, address!(base, op.b));
+                        store!($stored, address!(base, op.b), read!(op.c));
                     })*
                     Action::ScaleAdd => {
                         let multiple = (read!(op.b) as u32).wrapping_mul(op.number);
                         give!(u64::from((read!(op.a) as u32).wrapping_add(multiple)));
+                    }
+                    Action::SubFrom => {
+                        give!(u64::from(op.number.wrapping_sub(read!(op.a) as u32)));
                     }
                     Action::Select => {
                         let from = if read!(op.c) as u32 == 0 { op.b } else { op.a };
@@ -198,6 +204,10 @@ macro_rules! execution {
                         Err(reason) => stop!(reason),
                     },
                     Action::OneOf => check!(code.lists[op.number as usize].has(read!(op.a) as u32)),
+                    Action::Within => {
+                        let distance = (read!(op.a) as u32).wrapping_sub(op.number);
+                        check!(distance <= u32::from(op.b));
+                    }
                     Action::Rare => return Exit(rest.len() as u64 + 1),
                 }
             }

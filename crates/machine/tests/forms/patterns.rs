@@ -131,7 +131,7 @@ impl Patterns<'_> {
                     _ => format!("(i32.add (i32.and {value} (i32.const 7)) (i32.const -2))"),
                 };
                 let count = 1 + self.random.below(3);
-                let labels = "$x $y ".repeat(count);
+                let labels = ["$x $y ", "$x $x $y $y $y "][self.random.below(2)].repeat(count);
                 format!(
                     "(block $x (block $y (br_table {labels} $x {index})) {})",
                     self.statement(depth - 1, calls)
