@@ -17,7 +17,7 @@ const CODEC_BITS: u32 = 3;
 const PREDICTABLE: usize = 32;
 
 /// Predicted blocks take ten times as long to read as others: they are used where they save one byte in so many.
-const PREDICTED_MARGIN: usize = 12;
+const PREDICTED_MARGIN: usize = 7;
 
 /// Longer blocks are never shortest with each value in bytes of its own.
 const PLAIN: usize = 64;
@@ -132,7 +132,7 @@ pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
         });
     }
     if nesting.has_columns()
-        && size(out) * 8 > values.len()
+        && size(out) * 4 > values.len()
         && let Some(plan) = dictionary::plan(values, dictionary::limit(values.len()))
         && plan.bytes() < size(out) + size(out) / 4
     {

@@ -20,7 +20,7 @@ impl Probability {
         u64::from(self.0 >> 16).clamp(16, 65_536 - 16)
     }
 
-    #[inline]
+    #[inline(always)]
     fn adapt(&mut self, bit: bool) {
         let count = self.0 & Self::COUNT;
         let share = self.0 >> 10;
@@ -52,7 +52,7 @@ pub(super) trait Coder {
     fn decide(&mut self, bit: bool, share: u64) -> bool;
 
     /// A decision with a probability that learns from it.
-    #[inline]
+    #[inline(always)]
     fn bit(&mut self, bit: bool, probability: &mut Probability) -> bool {
         let bit = self.decide(bit, probability.share());
         probability.adapt(bit);
@@ -79,7 +79,7 @@ pub(super) trait Coder {
 pub(super) struct Trainer;
 
 impl Coder for Trainer {
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self, bit: bool, _: u64) -> bool {
         bit
     }
@@ -118,17 +118,22 @@ impl<'b> Encoder<'b> {
         let (low, carry) = self.low.overflowing_add(amount);
         self.low = low;
         if carry {
-            for byte in self.bytes.iter_mut().rev() {
-                *byte = byte.wrapping_add(1);
-                if *byte != 0 {
-                    break;
-                }
+            self.carry();
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self) {
+        for byte in self.bytes.iter_mut().rev() {
+            *byte = byte.wrapping_add(1);
+            if *byte != 0 {
+                break;
             }
         }
     }
 
     /// Writes a word if it is known.
-    #[inline]
+    #[inline(always)]
     fn widen(&mut self) {
         if self.range < 1 << 32 {
             let word = (self.low >> 32) as u32;
@@ -154,7 +159,7 @@ impl<'b> Encoder<'b> {
 }
 
 impl Coder for Encoder<'_> {
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self, bit: bool, share: u64) -> bool {
         let split = (self.range >> 16) * share;
         if bit {
@@ -197,7 +202,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Takes a word if it is needed.
-    #[inline]
+    #[inline(always)]
     fn widen(&mut self) {
         if self.range < 1 << 32 {
             self.offset = self.offset << 32 | self.word();
@@ -219,7 +224,7 @@ impl<'a> Decoder<'a> {
 }
 
 impl Coder for Decoder<'_> {
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self, _: bool, share: u64) -> bool {
         let split = (self.range >> 16) * share;
         let bit = self.offset < split;

@@ -37,14 +37,26 @@ const BELOW: [usize; 8] = [0, 1, 2, 5, 12, 25, 50, 100];
 
 /// How many ways are looked at closely.
 const FINALISTS: usize = 2;
+/// They take by estimate at most one part in so many more than the best one.
+const CLOSE: u64 = 8;
+
+/// Of long blocks, two stretches of this many values are looked at for an estimate.
+const STRETCH: usize = 128;
 
 /// Ways to pack a block, at most [`FINALISTS`], the best first by estimate.
 pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
     let mut numbers = Vec::with_capacity(values.len());
     let mut ways = Vec::new();
     let mut consider = |order: usize, lag: usize| {
-        residuals(values, order, lag, &mut numbers);
-        let bits = 8 * head_bytes(&values[..order * lag]) as u64 + spread(&numbers);
+        let head = 8 * head_bytes(&values[..order * lag]) as u64;
+        let stretches = stretches(values, order * lag);
+        let mut bits = 0;
+        for stretch in stretches.clone() {
+            residuals(stretch, order, lag, &mut numbers);
+            bits += spread(&numbers);
+        }
+        let seen: usize = stretches.map(|stretch| stretch.len() - order * lag).sum();
+        let bits = head + bits * (values.len() - order * lag) as u64 / seen as u64;
         ways.push((bits, order, lag));
         bits
     };
@@ -60,13 +72,16 @@ pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
         }
         least = bits;
     }
-    if nesting.has_columns() {
+    // Periods are not looked for where less than a bit is left.
+    if nesting.has_columns() && least > values.len() as u64 {
         for (order, lag) in lags::find(values) {
             consider(order, lag);
         }
     }
     ways.sort_unstable();
     ways.truncate(FINALISTS);
+    let best = ways[0].0;
+    ways.retain(|&(bits, ..)| bits <= best + best / CLOSE);
     let mut plans: Vec<_> = ways
         .into_iter()
         .map(|(_, order, lag)| {
@@ -81,6 +96,19 @@ pub(crate) fn plans(values: &[u64], nesting: Nesting) -> Vec<Plan> {
         .collect();
     plans.sort_by_key(|plan| plan.bytes);
     plans
+}
+
+/// The values that an estimate looks at, where `head` values tell nothing.
+fn stretches(values: &[u64], head: usize) -> impl Iterator<Item = &[u64]> + Clone {
+    let (first, second) = match values.len() {
+        len if len < 4 * STRETCH || head > STRETCH / 2 => (values, None),
+        len => {
+            let middle = len / 2;
+            let second = &values[middle..middle + STRETCH];
+            (&values[..STRETCH], Some(second))
+        }
+    };
+    std::iter::once(first).chain(second)
 }
 
 /// About how many bits numbers take beside one from their midst: no sorting, and outliers weigh little.
