@@ -154,7 +154,10 @@ impl<'a> Run<'a> {
         let mut activations = Activations::default();
         for (node, (_, _, next)) in nodes.into_iter().zip(pieces) {
             (activations.called, activations.next) = (None, *next);
-            machine.step(node, 1, &mut activations).ok()?;
+            // Instruction by instruction: a mistake in another form must not hide the path.
+            machine
+                .step_pausing(node, 1, None, &mut activations, &[], |_, _| ())
+                .ok()?;
         }
         if machine.trap().is_some() {
             activations.open.clear();

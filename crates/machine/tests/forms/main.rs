@@ -66,7 +66,7 @@ fn check(module: &[u8], random: &mut SplitMix64, most: usize) -> usize {
 fn forms_agree_on_patterns() {
     let random = &mut SplitMix64(31);
     let mut executed = 0;
-    for _ in 0..400 {
+    for _ in 0..600 {
         let module = patterns::module(random);
         executed += check(&module, random, 60);
     }

@@ -72,7 +72,7 @@ impl Patterns<'_> {
 
     fn statement(&mut self, depth: usize, calls: bool) -> String {
         let narrow = ["$a", "$b", "$c", "$d"];
-        match self.random.below(if depth > 0 { 14 } else { 9 }) {
+        match self.random.below(if depth > 0 { 16 } else { 9 }) {
             0 | 1 => format!("(local.set {} {})", self.one(&narrow), self.value(2)),
             2 => format!("(local.set {} {})", self.one(&["$v", "$w"]), self.wide(2)),
             3 => format!(
@@ -124,7 +124,7 @@ impl Patterns<'_> {
                 self.value(1),
                 self.value(0)
             ),
-            10 => {
+            10 | 11 => {
                 let value = self.value(1);
                 let index = match self.random.below(2) {
                     0 => format!("(i32.and {value} (i32.const 7))"),
@@ -137,7 +137,7 @@ impl Patterns<'_> {
                     self.statement(depth - 1, calls)
                 )
             }
-            11 => format!(
+            12 => format!(
                 "(local.set $q (i32.const {})) (loop $l {} (br_if $l (local.tee $q (i32.sub (local.get $q) (i32.const 1)))))",
                 1 + self.random.below(3),
                 self.statement(0, false).replace("$q", "$p")
@@ -190,8 +190,9 @@ impl Patterns<'_> {
         match self.random.below(if depth > 0 { 8 } else { 3 }) {
             0 | 1 => format!("(local.get {})", self.one(&["$v", "$w"])),
             2 => {
-                let number = match self.random.below(3) {
+                let number = match self.random.below(4) {
                     0 => self.random.next() as i64,
+                    1 => self.constant() ^ 1 << 32,
                     _ => self.constant(),
                 };
                 format!("(i64.const {number})")
