@@ -1,7 +1,9 @@
 //! Taking the machine along a run's path.
 
 use afterimage_ids::{EntityRef, NodeId};
-use afterimage_machine::{Checkpoint, Inside, Machine, Observer, State, StoppedBefore};
+use afterimage_machine::{
+    Checkpoint, Inside, Machine, MachineError, Observer, State, StoppedBefore,
+};
 use afterimage_program::Program;
 use afterimage_trace::{LogReader, TraceFile};
 use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints, Image};
@@ -59,6 +61,8 @@ pub(crate) struct Follower<'a, S: Segments> {
     run: Run<'a, S>,
     cursor: Cursor<'a, S>,
     lengths: Vec<u64>,
+    /// The beginning of the run.
+    start: Checkpoint,
     /// What its memories get from checkpoints, if it began at one.
     image: Option<Image<'a>>,
     nodes: u32,
@@ -76,7 +80,9 @@ where
         }
         let mut machine = Machine::new(run.program, run.module, log)?;
         machine.expect(nodes.len());
+        let start = machine.checkpoint();
         Ok(Self {
+            start: start.ok_or(MachineError::Checkpoint)?,
             machine,
             cursor: run.path.cursor(),
             lengths: nodes.values().map(|node| node.length()).collect(),
@@ -109,10 +115,9 @@ where
         checkpoints: &'a FileCheckpoints,
         interval: u64,
     ) -> Result<(), StepsError<S::Error>> {
-        let Some(checkpoint) = checkpoints.checkpoint(interval)? else {
-            let log = checkpoints.log()?;
-            *self = Self::new(self.run, log)?;
-            return Ok(());
+        let checkpoint = match checkpoints.checkpoint(interval)? {
+            Some(checkpoint) => checkpoint,
+            None => self.start.clone(),
         };
         for node in checkpoint.nodes() {
             self.compile(node)?;

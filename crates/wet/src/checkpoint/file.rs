@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use afterimage_machine::Checkpoint;
 use afterimage_trace::{
-    Kind, LogReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
+    HostWrite, Kind, LogReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
 };
 
 use super::group::{Group, Sets};
@@ -191,7 +191,10 @@ pub struct FileCheckpoints {
     levels: Vec<Vec<Found>>,
     groups: Cache<u64, Group>,
     sets: Cache<(usize, u64), Vec<Rc<Sets>>>,
+    /// Of vertices without a parent.
+    united: Cache<(usize, u64), Sets>,
     lines: Cache<(u64, u32), Vec<u8>>,
+    pub(super) host_writes: Cache<u64, Vec<HostWrite>>,
 }
 
 /// What was read.
@@ -240,7 +243,9 @@ impl FileCheckpoints {
             levels,
             groups: RefCell::default(),
             sets: RefCell::default(),
+            united: RefCell::default(),
             lines: RefCell::default(),
+            host_writes: RefCell::default(),
         }))
     }
 
@@ -384,6 +389,14 @@ impl FileCheckpoints {
         rest.first_chunk().copied().ok_or_else(damaged)
     }
 
+    /// Keeps what the host wrote in an interval, unless it is much.
+    pub(super) fn keep_host_writes(&self, interval: u64, all: &Rc<Vec<HostWrite>>) {
+        let bytes: usize = all.iter().map(|write| write.bytes.len() + 64).sum();
+        if bytes <= LINES {
+            keep(&self.host_writes, KEPT[2], interval, all);
+        }
+    }
+
     /// Whether a vertex is there with these bytes.
     ///
     /// # Errors
@@ -448,6 +461,23 @@ fn connected(all: Vec<Vec<Found>>) -> Vec<Vec<Found>> {
     levels
 }
 
+impl FileCheckpoints {
+    /// What a vertex without a parent wrote and read.
+    fn united(&self, level: usize, number: u64) -> Result<Rc<Sets>, CheckpointError> {
+        let key = (level, number);
+        if let Some(known) = self.united.borrow().get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let mut all = Sets::default();
+        for child in self.children(level, number) {
+            all.add(&*self.sets(level - 1, child)?);
+        }
+        let all = Rc::new(all);
+        keep(&self.united, KEPT[1], key, &all);
+        Ok(all)
+    }
+}
+
 impl Tree for FileCheckpoints {
     fn count(&self, level: usize) -> u64 {
         match level.checked_sub(1) {
@@ -477,11 +507,7 @@ impl Tree for FileCheckpoints {
             return Ok(Rc::clone(&parts.sets));
         }
         let Some(parent) = self.parent(level + 1, number) else {
-            let mut all = Sets::default();
-            for child in self.children(level, number) {
-                all.add(&*self.sets(level - 1, child)?);
-            }
-            return Ok(Rc::new(all));
+            return self.united(level, number);
         };
         let position = (number - self.children(level + 1, parent).start) as usize;
         let key = (level + 1, parent);

@@ -1,6 +1,7 @@
 //! Memories as they were, as far as they are needed.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use afterimage_machine::{Checkpoint, Machine, MachineError, Memory, State};
 use afterimage_trace::{Event, HostWrite};
@@ -84,7 +85,8 @@ impl<'c> Image<'c> {
         let damaged = CheckpointError::Damaged("what an interval wrote");
         let sets = &group.parts(within).ok_or(damaged)?.sets;
         let mut keys = Vec::from_iter(sets.written.keys.iter().chain(&sets.read.keys).copied());
-        keys.sort_unstable();
+        // Two runs: this merges them.
+        keys.sort();
         keys.dedup();
         self.after = group.intervals[within].after;
         self.load(keys, state)
@@ -132,17 +134,16 @@ impl<'c> Image<'c> {
     fn load(&mut self, mut keys: Vec<Key>, state: &mut State) -> Result<(), CheckpointError> {
         keys.retain(|&key| self.add(key));
         let found = newest(self.checkpoints, &keys, self.interval)?;
-        let mut of_intervals: HashMap<u64, Vec<Key>> = HashMap::new();
+        let mut written = Vec::new();
         for (&key, interval) in keys.iter().zip(found) {
             match interval {
-                Some(interval) => of_intervals.entry(interval).or_default().push(key),
+                Some(interval) => written.push((interval, key)),
                 None => self.load_first(key, state),
             }
         }
-        let mut of_intervals = Vec::from_iter(of_intervals);
-        of_intervals.sort_unstable_by_key(|(interval, _)| *interval);
-        for (interval, keys) in of_intervals {
-            self.load_written(interval, &keys, state)?;
+        written.sort_unstable();
+        for of_one in written.chunk_by(|a, b| a.0 == b.0) {
+            self.load_written(of_one[0].0, of_one, state)?;
         }
         Ok(())
     }
@@ -177,14 +178,14 @@ impl<'c> Image<'c> {
     fn load_written(
         &self,
         interval: u64,
-        keys: &[Key],
+        keys: &[(u64, Key)],
         state: &mut State,
     ) -> Result<(), CheckpointError> {
         let damaged = || CheckpointError::Damaged("what an interval wrote");
         let (group, within) = self.checkpoints.group_of(interval)?;
         let parts = group.parts(within).ok_or_else(damaged)?;
         let mut by_host = HashMap::new();
-        for &key in keys {
+        for &(_, key) in keys {
             let position = parts.sets.written.keys.binary_search(&key);
             let position = position.map_err(|_| damaged())?;
             let line = self.checkpoints.line(interval, position as u64)?;
@@ -198,35 +199,11 @@ impl<'c> Image<'c> {
         if by_host.is_empty() {
             return Ok(());
         }
-        self.host_writes(interval, |write| {
+        for write in self.checkpoints.host_writes(interval)?.iter() {
             for (key, _) in lines(write.memory, write.address, write.bytes.len() as u64) {
                 if let Some(&mask) = by_host.get(&key) {
                     put(state, key, mask, write);
                 }
-            }
-        })
-    }
-
-    /// What the host wrote in an interval.
-    fn host_writes(
-        &self,
-        interval: u64,
-        mut each: impl FnMut(&HostWrite),
-    ) -> Result<(), CheckpointError> {
-        let mut log = self.checkpoints.log()?;
-        if let Some(checkpoint) = self.checkpoints.checkpoint(interval)? {
-            log.go(checkpoint.log())?;
-        }
-        let end = match interval + 1 < self.checkpoints.intervals() {
-            true => self.checkpoints.checkpoint(interval + 1)?,
-            false => None,
-        };
-        let end = end.map_or(u64::MAX, |checkpoint| checkpoint.log().events);
-        while log.events() < end {
-            match log.next().transpose()? {
-                Some(Event::HostCall { writes, .. }) => writes.iter().for_each(&mut each),
-                Some(_) => {}
-                None => break,
             }
         }
         Ok(())
@@ -269,6 +246,64 @@ fn put(state: &mut State, key: Key, mask: u16, write: &HostWrite) {
 }
 
 impl FileCheckpoints {
+    /// What the host wrote in an interval.
+    fn host_writes(&self, interval: u64) -> Result<Rc<Vec<HostWrite>>, CheckpointError> {
+        if let Some(known) = self.host_writes.borrow().get(&interval) {
+            return Ok(Rc::clone(known));
+        }
+        let mut log = self.log()?;
+        if let Some(checkpoint) = self.checkpoint(interval)? {
+            log.go(checkpoint.log())?;
+        }
+        let end = match interval + 1 < self.intervals() {
+            true => self.checkpoint(interval + 1)?,
+            false => None,
+        };
+        let end = end.map_or(u64::MAX, |checkpoint| checkpoint.log().events);
+        let mut all = Vec::new();
+        while log.events() < end {
+            match log.next().transpose()? {
+                Some(Event::HostCall { writes, .. }) => all.extend(writes),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let all = Rc::new(all);
+        self.keep_host_writes(interval, &all);
+        Ok(all)
+    }
+
+    /// If the host wrote the word of a byte last in an interval, the address and the length of what it wrote.
+    ///
+    /// # Errors
+    /// If the checkpoints or the log are damaged.
+    pub fn host_write(
+        &self,
+        memory: u32,
+        address: u64,
+        interval: u64,
+    ) -> Result<Option<(u64, u64)>, CheckpointError> {
+        let damaged = CheckpointError::Damaged("what an interval wrote");
+        let (group, within) = self.group_of(interval)?;
+        let parts = group.parts(within).ok_or(damaged)?;
+        let key = super::key_of(memory, address);
+        let Ok(line) = parts.sets.written.keys.binary_search(&key) else {
+            return Ok(None);
+        };
+        if parts.by_host[line] & super::words(address, address) == 0 {
+            return Ok(None);
+        }
+        let mut last = None;
+        for write in self.host_writes(interval)?.iter() {
+            let length = write.bytes.len() as u64;
+            let within = address.checked_sub(write.address);
+            if write.memory == memory && within.is_some_and(|within| within < length) {
+                last = Some((write.address, length));
+            }
+        }
+        Ok(last)
+    }
+
     /// When a byte was written last before an interval: the interval, and the time of the node's first block. `None` if it was not.
     ///
     /// # Errors

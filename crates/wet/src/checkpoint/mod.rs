@@ -15,6 +15,8 @@ mod group;
 mod image;
 mod recorder;
 mod set;
+#[cfg(test)]
+mod tests;
 mod touched;
 mod tree;
 
@@ -24,7 +26,7 @@ pub(crate) use recorder::Recorder;
 pub use recorder::Vertex;
 
 /// About how many instructions an interval has.
-pub const INTERVAL: u64 = 1 << 20;
+pub const INTERVAL: u64 = 1 << 19;
 /// Bytes of a line.
 pub const LINE: u64 = 64;
 /// Bytes of a word.

@@ -238,6 +238,8 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
+    const REGISTERS: bool = false;
+
     #[inline]
     fn node(&mut self, _: NodeId, code: &NodeCode) {
         self.steps += code.insts.len() as u64 + 1;

@@ -1,0 +1,386 @@
+//! Who wrote a byte last.
+
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_machine::{Code, NodeEnd, Observer, Range};
+use afterimage_trace::LogReader;
+use afterimage_wet::checkpoint::FileCheckpoints;
+use afterimage_wet::{EpochFileError, FileEpochs, TraceError, WholeTrace, WriteTo};
+use afterimage_wpp::{Cursor, Segments, Visit};
+
+use super::step::overlap;
+use super::{Level, Run, Step, Steps, StepsError, Wanted};
+use crate::paths::Window;
+
+/// A write to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastWrite {
+    /// The time of its block.
+    pub time: u64,
+    /// In which function's code.
+    pub function: FuncId,
+    /// Which operator wrote, or called the host that did; `None` if the host called itself.
+    pub op: Option<OpId>,
+    /// All bytes that it wrote.
+    pub range: Range,
+}
+
+/// Why the last write cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum LastWriteError<E: std::error::Error + 'static> {
+    /// The run cannot be followed, or its checkpoints not be read.
+    #[error(transparent)]
+    Steps(#[from] StepsError<E>),
+    /// The whole execution trace cannot be read.
+    #[error(transparent)]
+    Values(TraceError<E, EpochFileError>),
+}
+
+/// Finds who wrote bytes last, by the index of checkpoints.
+///
+/// Mostly the index tells the node's execution, and the whole execution trace, if there is one, where it wrote: nothing is followed then. Otherwise
+/// one interval is followed, or its beginning. Time does not depend on the length of the run.
+pub struct LastWrites<'a, S: Segments> {
+    run: Run<'a, S>,
+    checkpoints: &'a FileCheckpoints,
+    values: Option<&'a WholeTrace<'a, S, FileEpochs>>,
+    cursor: Cursor<'a, S>,
+    steps: Steps<'a, S>,
+    /// The host may call imports that are exported: then it writes at other times, too.
+    host_calls_itself: bool,
+}
+
+impl<'a, S: Segments> LastWrites<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// Of a run, of which `log` is the log.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn new(
+        run: Run<'a, S>,
+        log: LogReader,
+        checkpoints: &'a FileCheckpoints,
+        values: Option<&'a WholeTrace<'a, S, FileEpochs>>,
+    ) -> Result<Self, StepsError<S::Error>> {
+        let wanted = Wanted {
+            level: Level::Memory,
+            window: Window {
+                first: 1,
+                last: run.path.length(),
+            },
+            function: None,
+            range: None,
+        };
+        let imported = |(_, function): &(String, FuncId)| run.program.function(*function).is_none();
+        Ok(Self {
+            steps: Steps::before(run, log, wanted)?,
+            cursor: run.path.cursor(),
+            host_calls_itself: run.program.exports.iter().any(imported),
+            run,
+            checkpoints,
+            values,
+        })
+    }
+
+    /// The last write of a byte before block T is executed; `None` if nothing has written it: it is as in the module, or zero.
+    ///
+    /// # Errors
+    /// If the run cannot be followed, or what is stored is damaged.
+    pub fn before(
+        &mut self,
+        memory: u32,
+        address: u64,
+        time: u64,
+    ) -> Result<Option<LastWrite>, LastWriteError<S::Error>> {
+        let checkpoints = self.checkpoints;
+        let byte = Range {
+            memory,
+            address,
+            length: 1,
+        };
+        let here = checkpoints.interval_at(time).map_err(StepsError::from)?;
+        let here = match here {
+            Some(here) => here,
+            None => {
+                // Behind the last checkpoint only following tells.
+                let last = checkpoints.intervals().saturating_sub(1);
+                if checkpoints.end() < self.run.path.length()
+                    && let Some(found) = self.follow(last, byte, time)?
+                {
+                    return Ok(Some(found));
+                }
+                last + 1
+            }
+        };
+        if here < checkpoints.intervals() {
+            let written = checkpoints.last_write_in(memory, address, here);
+            if let Some(start) = written.map_err(StepsError::from)? {
+                let visit = self.visit(start)?;
+                if visit.last() < time {
+                    return self.tell(here, byte, visit).map(Some);
+                }
+                if let Some(found) = self.follow(here, byte, time)? {
+                    return Ok(Some(found));
+                }
+            }
+        }
+        let found = checkpoints.last_write(memory, address, here);
+        match found.map_err(StepsError::from)? {
+            None => Ok(None),
+            Some((interval, start)) => {
+                let visit = self.visit(start)?;
+                self.tell(interval, byte, visit).map(Some)
+            }
+        }
+    }
+
+    /// The execution of a node that begins with a block.
+    fn visit(&mut self, start: u64) -> Result<Visit, StepsError<S::Error>> {
+        let visit = self.cursor.seek(start)?;
+        let damaged = afterimage_wet::checkpoint::CheckpointError::Damaged("when it was written");
+        Ok(visit.filter(|visit| visit.start == start).ok_or(damaged)?)
+    }
+
+    /// The last write of a byte in an interval, which is in this execution of a node.
+    fn tell(
+        &mut self,
+        interval: u64,
+        byte: Range,
+        visit: Visit,
+    ) -> Result<LastWrite, LastWriteError<S::Error>> {
+        let by_host = self.by_host(interval, byte, visit)?;
+        if let Some(found) = by_host {
+            return Ok(found);
+        }
+        if let Some(found) = self.by_values(byte, visit)? {
+            return Ok(found);
+        }
+        let found = self.follow(interval, byte, visit.last() + 1)?;
+        let damaged = afterimage_wet::checkpoint::CheckpointError::Damaged("a write that is none");
+        found.ok_or_else(|| StepsError::from(damaged).into())
+    }
+
+    /// If the host wrote it, where.
+    fn by_host(
+        &self,
+        interval: u64,
+        byte: Range,
+        visit: Visit,
+    ) -> Result<Option<LastWrite>, StepsError<S::Error>> {
+        if self.host_calls_itself {
+            return Ok(None);
+        }
+        let (memory, address) = (byte.memory, byte.address);
+        let found = self.checkpoints.host_write(memory, address, interval)?;
+        Ok(found.and_then(|(address, length)| {
+            let range = Range {
+                address,
+                length,
+                ..byte
+            };
+            written(self.run, visit, None, range)
+        }))
+    }
+
+    /// By the whole execution trace. `None` if it does not tell.
+    fn by_values(
+        &self,
+        byte: Range,
+        visit: Visit,
+    ) -> Result<Option<LastWrite>, LastWriteError<S::Error>> {
+        let Some(values) = self.values else {
+            return Ok(None);
+        };
+        // The last node may not have come to its end.
+        if visit.last() == self.run.path.length() {
+            return Ok(None);
+        }
+        match self.ask(values, byte, visit) {
+            Ok(found) => Ok(found),
+            Err(TraceError::Outside { .. }) => Ok(None),
+            Err(error) => Err(LastWriteError::Values(error)),
+        }
+    }
+
+    fn ask(
+        &self,
+        values: &WholeTrace<'a, S, FileEpochs>,
+        byte: Range,
+        visit: Visit,
+    ) -> Result<Option<LastWrite>, TraceError<S::Error, EpochFileError>> {
+        let compiled = values.compiled(visit.node)?;
+        // What the host does follows the node's instructions.
+        if matches!(
+            compiled.code.end,
+            NodeEnd::Call { .. } | NodeEnd::TailCall { .. }
+        ) && self.host_calls_itself
+        {
+            return Ok(None);
+        }
+        let Some(instance) = values.at(visit.start)? else {
+            return Ok(None);
+        };
+        for write in compiled.model.writes.iter().rev() {
+            let inst = &compiled.code.insts[write.inst as usize];
+            if matches!(write.to, WriteTo::Global) || u32::from(inst.memory) != byte.memory {
+                continue;
+            }
+            let (base, _) = values.value(instance, inst.a)?;
+            let range = match (write.to, inst.code) {
+                (WriteTo::Memory(length), _) => Range {
+                    address: base.wrapping_add(inst.immediate),
+                    length: length.into(),
+                    ..byte
+                },
+                (_, Code::MemoryFill | Code::MemoryInit | Code::MemoryCopy) => Range {
+                    address: base,
+                    length: values.value(instance, inst.c)?.0,
+                    ..byte
+                },
+                _ => continue,
+            };
+            if !overlap(range, byte) {
+                continue;
+            }
+            return Ok(written(self.run, visit, Some(inst.op), range));
+        }
+        Ok(None)
+    }
+
+    /// The last write of a byte from the beginning of an interval on and before a time, by following the run there.
+    fn follow(
+        &mut self,
+        interval: u64,
+        byte: Range,
+        time: u64,
+    ) -> Result<Option<LastWrite>, StepsError<S::Error>> {
+        let follower = &mut self.steps.follower;
+        follower.go_to(self.checkpoints, interval)?;
+        if self.host_calls_itself {
+            return self.follow_steps(byte, time);
+        }
+        let mut watch = Watch {
+            byte,
+            writes: Vec::new(),
+        };
+        let mut last = None;
+        while let Some(visit) = follower.next()?
+            && visit.start < time
+        {
+            follower.execute(visit, &mut watch)?;
+            if watch.writes.is_empty() {
+                continue;
+            }
+            let insts = &follower.machine.codes()[visit.node].insts;
+            let writes = watch.writes.drain(..).rev();
+            let mut writes = writes.filter_map(|(inst, range)| {
+                let op = inst.map(|inst| insts[inst].op);
+                written(self.run, visit, op, range)
+            });
+            last = writes.find(|write| write.time < time).or(last);
+        }
+        Ok(last)
+    }
+
+    /// The last write of a byte from where the run stands on and before a time, step by step.
+    fn follow_steps(
+        &mut self,
+        byte: Range,
+        time: u64,
+    ) -> Result<Option<LastWrite>, StepsError<S::Error>> {
+        let steps = &mut self.steps;
+        steps.want(Wanted {
+            level: Level::Memory,
+            window: Window {
+                first: 1,
+                last: time.saturating_sub(1),
+            },
+            function: None,
+            range: Some(byte),
+        });
+        let mut last: Option<Step> = None;
+        while let Some(visit) = steps.follower.next()?
+            && visit.start < time
+        {
+            steps.execute(visit)?;
+            let writes = |step: &Step| {
+                step.what
+                    .written()
+                    .is_some_and(|range| overlap(range, byte))
+            };
+            last = steps.taken().filter(writes).last().or(last);
+        }
+        Ok(last.and_then(|step| {
+            Some(LastWrite {
+                time: step.time,
+                function: step.function,
+                op: step.op,
+                range: step.what.written()?,
+            })
+        }))
+    }
+}
+
+/// What an operator of a node's execution wrote, or, without one, the host that the node called.
+fn written<S: Segments>(
+    run: Run<'_, S>,
+    visit: Visit,
+    op: Option<OpId>,
+    range: Range,
+) -> Option<LastWrite> {
+    let node = &run.path.nodes()[visit.node];
+    let cfg = &run.program.function(node.function)?.cfg;
+    let ops_of = |block: &BlockId| cfg.blocks.get(*block).map(|block| block.ops.clone());
+    let (time, op) = match op {
+        Some(op) => {
+            let mut blocks = (visit.start..).zip(&node.blocks);
+            let has_it = |block| ops_of(block).is_some_and(|ops| ops.contains(&op));
+            (blocks.find(|&(_, block)| has_it(block))?.0, op)
+        }
+        // The call is the last operator of its block.
+        None => {
+            let end = ops_of(node.blocks.last()?)?.end.as_u32();
+            (visit.last(), OpId::from_u32(end.checked_sub(1)?))
+        }
+    };
+    Some(LastWrite {
+        time,
+        function: node.function,
+        op: Some(op),
+        range,
+    })
+}
+
+/// Notes who writes a byte.
+struct Watch {
+    byte: Range,
+    /// The instructions, or `None` for the host, and what they wrote.
+    writes: Vec<(Option<usize>, Range)>,
+}
+
+impl Watch {
+    #[inline]
+    fn note(&mut self, inst: Option<usize>, range: Range) {
+        if overlap(range, self.byte) {
+            self.writes.push((inst, range));
+        }
+    }
+}
+
+impl Observer for Watch {
+    const REGISTERS: bool = false;
+
+    #[inline]
+    fn write(&mut self, inst: usize, range: Range) {
+        self.note(Some(inst), range);
+    }
+
+    fn copy(&mut self, inst: usize, _: Range, to: Range) {
+        self.note(Some(inst), to);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.note(None, range);
+    }
+}

@@ -1,0 +1,295 @@
+//! Parts of checkpoints, against slow versions of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+use afterimage_machine::Range as Bytes;
+use afterimage_testkit::modules::SplitMix64;
+
+use super::group::{Group, Recorded, Sets, encode};
+use super::set::Set;
+use super::touched::{Line, Touched, bits};
+use super::tree::{Tree, What, first_from, last_before, newest};
+use super::{CHILDREN, CheckpointError, LINE, WORD, key_of, lines, place_of, words};
+
+fn set(random: &mut SplitMix64) -> (Set, BTreeMap<u64, u16>) {
+    let mut naive = BTreeMap::new();
+    for _ in 0..random.below(30) {
+        let key = random.below(60) as u64 + ((random.below(3) as u64) << 32);
+        naive.insert(key, 1 + random.below(0xffff) as u16);
+    }
+    let mut set = Set::default();
+    for (&key, &mask) in &naive {
+        set.push(key, mask);
+    }
+    (set, naive)
+}
+
+#[test]
+fn sets_are_those_of_a_map() {
+    let mut random = SplitMix64(1);
+    for _ in 0..300 {
+        let (mut a, mut naive) = set(&mut random);
+        let (b, other) = set(&mut random);
+        for (key, mask) in other {
+            *naive.entry(key).or_insert(0) |= mask;
+        }
+        a.add(&b);
+        let found = a.keys.iter().copied().zip(a.masks.iter().copied());
+        assert!(found.eq(naive.clone()));
+        assert!((0..200).all(|key| a.get(key) == naive.get(&key).copied().unwrap_or(0)));
+        let mut bytes = Vec::new();
+        a.encode(&mut bytes);
+        let mut input = &bytes[..];
+        assert_eq!(Set::decode(&mut input), Some(a));
+        assert!(input.is_empty());
+    }
+}
+
+#[test]
+fn ranges_are_cut_into_lines_and_words() {
+    let mut random = SplitMix64(2);
+    for _ in 0..2000 {
+        let (memory, address) = (random.below(3) as u32, random.below(300) as u64);
+        let length = random.below(200) as u64;
+        let mut naive: BTreeMap<u64, u16> = BTreeMap::new();
+        for byte in address..address + length {
+            *naive.entry(key_of(memory, byte)).or_insert(0) |= 1 << (byte % LINE / WORD);
+        }
+        assert!(lines(memory, address, length).eq(naive));
+        assert_eq!(
+            place_of(key_of(memory, address)),
+            (memory, address & !(LINE - 1))
+        );
+        assert_eq!(words(address, address), 1 << (address % LINE / WORD));
+    }
+}
+
+/// What happened to a byte: when it was written, and whether the host did it with all of its word.
+type Naive = BTreeMap<(u32, u64), (u32, bool)>;
+
+/// Writes and reads at random, in several intervals; the groups' bytes tell the same as a map of bytes.
+#[test]
+fn groups_tell_of_every_byte() {
+    let mut random = SplitMix64(3);
+    for _ in 0..60 {
+        let mut touched = Touched::default();
+        let mut intervals = Vec::new();
+        let mut expected = Vec::new();
+        for number in 0..1 + random.below(4) as u64 {
+            let (mut written, mut read) = (Naive::new(), BTreeSet::new());
+            for now in 1..40 {
+                touched.now = now;
+                let aligned = random.below(2) == 0;
+                let mut address = 4000 + random.below(400) as u64;
+                let mut length = random.below(90) as u64;
+                if aligned {
+                    (address, length) = (address & !3, length & !3);
+                }
+                let memory = random.below(2) as u32;
+                let range = Bytes {
+                    memory,
+                    address,
+                    length,
+                };
+                match random.below(4) {
+                    0 => {
+                        touched.read(range);
+                        read.extend((address..address + length).map(|at| (memory, at / WORD)));
+                    }
+                    kind => {
+                        let host = kind == 1;
+                        touched.write(range, host);
+                        note(&mut written, range, now, host);
+                    }
+                }
+            }
+            let lines = touched.lines();
+            let mut times = Vec::new();
+            for line in lines.iter().filter(|line| line.written != 0) {
+                touched.times(line, &mut times);
+            }
+            touched.clear();
+            intervals.push(Recorded {
+                after: 100 * (number + 1),
+                state: vec![number as u8; number as usize],
+                lines,
+                times,
+            });
+            expected.push((written, read));
+        }
+        let bytes = encode(7, &intervals);
+        let group = Group::decode(bytes.clone(), 7).expect("a group");
+        assert_eq!(group.intervals.len(), intervals.len());
+        let mut first_line = 0;
+        for (at, (written, read)) in expected.iter().enumerate() {
+            assert_eq!(group.intervals[at].after, 100 * (at as u64 + 1));
+            assert_eq!(group.intervals[at].first_line, first_line);
+            assert_eq!(group.state(at), Some(&intervals[at].state[..]));
+            let parts = group.parts(at).expect("sound parts");
+            assert_eq!(*parts.sets, intervals[at].sets());
+            first_line += parts.sets.written.keys.len() as u64;
+            for memory in 0..2 {
+                for address in 3990..4500 {
+                    let key = key_of(memory, address);
+                    let time = written.get(&(memory, address)).map_or(0, |found| found.0);
+                    let found = group.written(at, key, address);
+                    assert_eq!(found, Some(time.into()), "{memory} {address}");
+                    let bit = words(address, address);
+                    let is_read = parts.sets.read.get(key) & bit != 0;
+                    assert_eq!(is_read, read.contains(&(memory, address / WORD)));
+                    let line = parts.sets.written.keys.binary_search(&key);
+                    let by_host = line.is_ok_and(|line| parts.by_host[line] & bit != 0);
+                    let first = address & !(WORD - 1);
+                    let mut word = (first..first + WORD).map(|at| written.get(&(memory, at)));
+                    let whole = word.all(|found| found.is_some_and(|found| found.1));
+                    assert!(!by_host || whole, "the guest wrote it");
+                }
+            }
+        }
+        damage(&bytes, &mut random);
+    }
+}
+
+fn note(written: &mut Naive, range: Bytes, now: u32, host: bool) {
+    for at in range.address..range.address + range.length {
+        written.insert((range.memory, at), (now, host));
+    }
+}
+
+/// Bytes that are no group are refused, or are another group: nothing else happens.
+fn damage(bytes: &[u8], random: &mut SplitMix64) {
+    for _ in 0..40 {
+        let mut bytes = bytes.to_vec();
+        match random.below(3) {
+            0 => bytes.truncate(random.below(bytes.len())),
+            1 => bytes.push(random.below(256) as u8),
+            _ => {
+                let at = random.below(bytes.len());
+                bytes[at] = random.below(256) as u8;
+            }
+        }
+        let Some(group) = Group::decode(bytes, 7) else {
+            continue;
+        };
+        for at in 0..group.intervals.len() {
+            let _ = (group.state(at), group.parts(at));
+            for address in (3990..4500).step_by(3) {
+                let _ = group.written(at, key_of(0, address), address);
+            }
+        }
+    }
+}
+
+/// A tree of intervals in memory.
+struct Levels {
+    intervals: Vec<Rc<Sets>>,
+    /// From level 1 on: the children of each vertex.
+    levels: Vec<Vec<Range<u64>>>,
+}
+
+impl Levels {
+    /// The last levels may lack vertices, as where windows are missing.
+    fn new(intervals: Vec<Rc<Sets>>, children: usize, missing: usize) -> Self {
+        let mut levels: Vec<Vec<Range<u64>>> = Vec::new();
+        let mut below = intervals.len() as u64;
+        while below > 1 || levels.is_empty() {
+            let starts = (0..below).step_by(children);
+            let mut level = Vec::from_iter(starts.map(|at| at..(at + children as u64).min(below)));
+            if !levels.is_empty() {
+                level.truncate(level.len().saturating_sub(missing));
+            }
+            if level.is_empty() {
+                break;
+            }
+            below = level.len() as u64;
+            levels.push(level);
+        }
+        Self { intervals, levels }
+    }
+}
+
+impl Tree for Levels {
+    fn count(&self, level: usize) -> u64 {
+        match level {
+            0 => self.intervals.len() as u64,
+            _ => self.levels.get(level - 1).map_or(0, |l| l.len() as u64),
+        }
+    }
+
+    fn children(&self, level: usize, number: u64) -> Range<u64> {
+        self.levels[level - 1][number as usize].clone()
+    }
+
+    fn parent(&self, level: usize, child: u64) -> Option<u64> {
+        let level = self.levels.get(level - 1)?;
+        let found = level.iter().position(|range| range.contains(&child));
+        found.map(|found| found as u64)
+    }
+
+    fn sets(&self, level: usize, number: u64) -> Result<Rc<Sets>, CheckpointError> {
+        if level == 0 {
+            return Ok(Rc::clone(&self.intervals[number as usize]));
+        }
+        let mut all = Sets::default();
+        for child in self.children(level, number) {
+            all.add(&*self.sets(level - 1, child)?);
+        }
+        Ok(Rc::new(all))
+    }
+}
+
+#[test]
+fn the_nearest_interval_is_found() {
+    let mut random = SplitMix64(4);
+    for _ in 0..60 {
+        let count = random.below(90);
+        let intervals = (0..count).map(|_| {
+            let sparse = |random: &mut SplitMix64| match random.below(3) {
+                0 => set(random).0,
+                _ => Set::default(),
+            };
+            let (written, read) = (sparse(&mut random), sparse(&mut random));
+            Rc::new(Sets { written, read })
+        });
+        let intervals = Vec::from_iter(intervals);
+        let children = 2 + random.below(CHILDREN - 1);
+        let tree = Levels::new(intervals.clone(), children, random.below(3));
+        let has = |what: What, at: usize, key: u64, mask: u16| {
+            let set = match what {
+                What::Written => &intervals[at].written,
+                What::Read => &intervals[at].read,
+            };
+            set.get(key) & mask != 0
+        };
+        for _ in 0..60 {
+            let what = [What::Written, What::Read][random.below(2)];
+            let (key, mask) = (random.below(60) as u64, 1 << random.below(16));
+            let at = random.below(count + 1);
+            let before = (0..at).rev().find(|&at| has(what, at, key, mask));
+            let found = last_before(&tree, what, (key, mask), at as u64).expect("sound");
+            assert_eq!(found, before.map(|at| at as u64));
+            let after = (at..count).find(|&at| has(what, at, key, mask));
+            let found = first_from(&tree, what, (key, mask), at as u64).expect("sound");
+            assert_eq!(found, after.map(|at| at as u64));
+            let mut keys = Vec::from_iter((0..20).map(|_| random.below(70) as u64));
+            keys.sort_unstable();
+            keys.dedup();
+            let found = newest(&tree, &keys, at as u64).expect("sound");
+            let line = |&key: &u64| {
+                let mut before = (0..at).rev();
+                before.find(|&at| has(What::Written, at, key, !0))
+            };
+            let expected = keys.iter().map(|key| line(key).map(|at| at as u64));
+            assert!(expected.eq(found));
+        }
+    }
+}
+
+#[test]
+fn masks_are_words() {
+    assert!(bits(0b1010_0000_0000_0001).eq([0, 13, 15]));
+    assert_eq!(words(4, 11), 0b110);
+    assert_eq!(Line::default().written, 0);
+}
