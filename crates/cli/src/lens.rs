@@ -5,10 +5,13 @@ use std::path::Path;
 use afterimage_ids::FuncId;
 use afterimage_present::absent;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_query::paths::{FileSegments, NumberError, Numbering, Positions, RecordedPath};
+use afterimage_query::paths::{
+    FileSegments, NumberError, Numbering, Positions, RecordedPath, path_in_memory,
+};
 use afterimage_query::values::{RecordedValues, recorded_values};
 use afterimage_query::{Stop, stops};
-use afterimage_trace::TraceFile;
+use afterimage_record::LivePath;
+use afterimage_trace::{Kind, TraceFile};
 use afterimage_wet::FileEpochs;
 use anyhow::{Context, Result, bail};
 
@@ -31,19 +34,49 @@ pub(crate) fn traced(at: &Path) -> Result<Traced> {
     let file = input::recording(at)?;
     let loaded = input::recorded_program(at, &file)?;
     let path = build::path(at, &file, &loaded)?;
-    let stops = match file.end().with_context(name)? {
-        Some(end) => {
-            let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
-            stops(&loaded.program, &index, &end).with_context(name)?
-        }
-        None => Vec::new(),
-    };
+    let stops = stops_of(&file, &loaded).with_context(name)?;
     Ok(Traced {
         file,
         loaded,
         path,
         stops,
     })
+}
+
+/// Opens a recording whose path is not built, but was written while the program ran, and reads a stretch of that: `wanted` is told how many blocks
+/// the run has, and says from which to which it is to be, or that all of the path is needed. `None` then, and if the path is built.
+pub(crate) fn unbuilt(
+    at: &Path,
+    wanted: impl FnOnce(u64) -> Option<(u64, u64)>,
+) -> Result<Option<Traced>> {
+    let name = || at.display().to_string();
+    let file = input::recording(at)?;
+    if file.last(Kind::PATH_INDEX).is_some() || file.last_begun(Kind::PATH_WORDS).is_none() {
+        return Ok(None);
+    }
+    let loaded = input::recorded_program(at, &file)?;
+    let live = LivePath::open(&file, &loaded.bytes, &loaded.program).with_context(name)?;
+    let Some(live) = live else { return Ok(None) };
+    let Some((first, last)) = wanted(live.length()) else {
+        return Ok(None);
+    };
+    let stretch = live.stretch(first, last).with_context(name)?;
+    let path = path_in_memory(&file, stretch.directory, stretch.segments).with_context(name)?;
+    let stops = stops_of(&file, &loaded).with_context(name)?;
+    Ok(Some(Traced {
+        file,
+        loaded,
+        path,
+        stops,
+    }))
+}
+
+fn stops_of(file: &TraceFile, loaded: &Loaded) -> Result<Vec<Stop>> {
+    let Some(end) = file.end()? else {
+        return Ok(Vec::new());
+    };
+    let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
+    Ok(stops(&loaded.program, &index, &end)?)
 }
 
 impl Traced {

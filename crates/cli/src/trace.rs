@@ -9,14 +9,15 @@ use afterimage_present::{
     trace_json, trace_text,
 };
 use afterimage_query::paths::{
-    CallTree, CallsOf, FileSegments, Places, RecordedPath, Unit, Visits, Window, last,
+    CallTree, CallsOf, FileSegments, PathFileError, Places, RecordedPath, Unit, Visits, Window,
+    last, time_of,
 };
 use afterimage_query::steps::{self, Operators, Step, Steps, Wanted, last_steps};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, StretchArguments, entries};
 use crate::exit::Exit;
-use crate::lens::{Traced, numbering, traced};
+use crate::lens::{Traced, numbering, traced, unbuilt};
 use crate::output::{SourceFiles, write};
 use crate::steps::follow;
 
@@ -112,14 +113,61 @@ fn limit(text: &str) -> Result<Limit, String> {
 const LINES: u64 = 100;
 /// Most statements or accesses that may be asked for from the end: they are kept.
 const MOST_LAST: u64 = 10_000_000;
+/// Most blocks that are read from a path that is not compacted: to compact all of it takes longer than to read these twice.
+const MOST_UNBUILT: u64 = 10_000_000;
 /// Levels of calls that text has if nothing else is asked for.
 const LEVELS: usize = 8;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check(&arguments)?;
-    let traced = traced(&arguments.report.file)?;
+    let traced = match stretch_of_words(&arguments)? {
+        Some(traced) => traced,
+        None => traced(&arguments.report.file)?,
+    };
     shown(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
+}
+
+/// What is asked for, from the words of a path that is not compacted: there is no need to compact all of it if times say
+/// what is wanted, and it may be a run that goes on.
+fn stretch_of_words(arguments: &Arguments) -> Result<Option<Traced>> {
+    let StretchArguments { from, to } = &arguments.stretch;
+    let blocks = arguments.level == Level::Block;
+    // When activations that are open began is not in the words.
+    if !matches!(arguments.level, Level::Block | Level::Path) || arguments.function.is_some() {
+        return Ok(None);
+    }
+    let limit = match arguments.limit {
+        Some(Limit::Entries(entries)) => Some(entries),
+        None if arguments.format == Format::Text && arguments.report.output.is_none() => {
+            Some(LINES)
+        }
+        Some(Limit::All) | None => None,
+    };
+    unbuilt(&arguments.report.file, |length| {
+        let time = |text: &Option<String>, default| match text {
+            Some(text) => time_of::<PathFileError>(text, length),
+            None => Ok(Some(default)),
+        };
+        // What is no time here is no time later, where it is said.
+        let (Ok(Some(first)), Ok(Some(last))) = (time(from, 1), time(to, length)) else {
+            return None;
+        };
+        let (first, last) = match (arguments.last, limit) {
+            (Some(entries), _) if blocks => (last.saturating_sub(entries).max(first), last),
+            (Some(_), _) => return None,
+            // One more, so that it is seen that there is more.
+            (None, Some(limit)) if blocks && !arguments.reverse && to.is_none() => {
+                (first, last.min(first.saturating_add(limit)))
+            }
+            (None, Some(limit)) if blocks && arguments.reverse && from.is_none() => {
+                (first.max(last.saturating_sub(limit)), last)
+            }
+            (None, _) if from.is_some() && to.is_some() => (first, last),
+            (None, _) => return None,
+        };
+        (first <= last && last - first < MOST_UNBUILT).then_some((first, last))
+    })
 }
 
 /// Refuses options that would have no effect.

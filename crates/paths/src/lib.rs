@@ -15,7 +15,9 @@ mod writers;
 pub use entry_ids::EntryIds;
 pub use numbering::{Cuts, Numbering};
 pub use plan::{PathPlan, Spot};
-pub use regenerate::{ExecutedPath, FinalFrame, Finish, RegenerateError, Regenerator, Sink};
+pub use regenerate::{
+    Counter, ExecutedPath, FinalFrame, Finish, RegenerateError, Regenerator, Sink, Standing,
+};
 pub use steps::Step;
 
 /// How many bits tell so many things apart: 0 for one or none.

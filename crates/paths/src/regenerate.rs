@@ -4,9 +4,13 @@
 //! kept on a stack, because a callee's paths stand between its caller's.
 
 mod bits;
+mod count;
 mod end;
+mod looks;
 mod stack;
+mod standing;
 mod tables;
+mod unheard;
 
 use std::collections::VecDeque;
 
@@ -15,8 +19,11 @@ use afterimage_program::Program;
 
 use crate::PathPlan;
 use bits::Bits;
+pub use count::Counter;
 pub use end::{FinalFrame, Finish};
+use looks::UNKNOWN_PLACE;
 use stack::{Activation, LEAVES, NOWHERE};
+pub use standing::Standing;
 use tables::{PathEnd, Tables, Target};
 
 /// Who is told of the paths, in the order of execution.
@@ -85,6 +92,9 @@ pub enum RegenerateError {
     /// The run goes on after the end that the recording has.
     #[error("the path does not lead to where the recording ended")]
     Elsewhere,
+    /// What was told of a moment of the run is none.
+    #[error("what is told of the activations at a moment of the run is damaged")]
+    Standing,
     /// More activations than can be kept.
     #[error("more than {0} activations are open at once")]
     TooDeep(usize),
@@ -208,6 +218,7 @@ impl<'a> Regenerator<'a> {
                 at.start = returns;
                 at.throws = throws;
                 at.block = block;
+                at.place = UNKNOWN_PLACE;
                 if self.outer.len() >= DEEPEST {
                     return Err(RegenerateError::TooDeep(DEEPEST));
                 }
@@ -343,6 +354,7 @@ impl<'a> Regenerator<'a> {
             start,
             throws: NOWHERE,
             block: BlockId::new(0),
+            place: UNKNOWN_PLACE,
         });
         Ok(())
     }

@@ -89,6 +89,16 @@ pub enum RecordError {
     /// The recorded bits do not make a path of the program.
     #[error("the path that was written cannot be followed: {0}")]
     Regenerate(#[from] afterimage_paths::RegenerateError),
+    /// The words of a path do not lead to where the file says that they do.
+    #[error(
+        "the path that was written is said to have come to t={said} where it has come to t={found}, or to another place"
+    )]
+    Moment {
+        /// By the file.
+        said: u64,
+        /// By what was written before.
+        found: u64,
+    },
     /// The path could not be taken from the guest.
     #[error(transparent)]
     HandOver(#[from] crate::paths::HandOverError),

@@ -29,7 +29,7 @@ pub use interrupt::Interrupt;
 pub use lens::{check, check_blocks, count};
 pub use live::{Command, RecordOptions, Recorded, record};
 pub use paths::{
-    BuiltPaths, Filter, GrammarSink, HandOverError, Mark, MarkedCode, Nodes, PathFilter,
-    RecordedRun, Traced, build_paths, trace_paths,
+    BuiltPaths, Filter, GrammarSink, HandOverError, LivePath, Mark, MarkedCode, Nodes, PathFilter,
+    RecordedRun, Stretch, Traced, build_paths, trace_paths, verify_words,
 };
 pub use replay::Progress;

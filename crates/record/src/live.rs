@@ -262,7 +262,7 @@ pub fn record(
     let recorded = match &path_plan {
         None => guest(None)?,
         Some(plan) => {
-            let words = WordWriter::new(out, plan)?;
+            let words = WordWriter::new(out, program, plan)?;
             let (producer, messages) = Producer::new(HALF_WORDS);
             let host = PathHost::new(producer, plan.entry_ids().clone());
             std::thread::scope(|scope| {

@@ -39,6 +39,29 @@ impl Bits {
         self.left = 63 - word.leading_zeros();
     }
 
+    /// Keeps this word back; 0 for none. `None` if it is no word that may be kept.
+    pub(super) fn keeping(word: u64) -> Option<Self> {
+        (word != 1).then_some(Self {
+            next: word,
+            ..Self::default()
+        })
+    }
+
+    /// The word that is kept back, or 0.
+    pub(super) fn kept(&self) -> u64 {
+        self.next
+    }
+
+    /// Goes on in a word of which so many bits are left.
+    pub(super) fn go_on(&mut self, word: u64, left: u32) {
+        (self.word, self.left) = (word, left);
+    }
+
+    /// How many bits are left in the word.
+    pub(super) fn remaining(&self) -> u32 {
+        self.left
+    }
+
     /// Whether any bits are left in the word.
     #[inline]
     pub(super) fn left(&self) -> bool {

@@ -19,4 +19,6 @@ pub(super) struct Activation {
     pub throws: u32,
     /// The block whose call it waits for.
     pub block: BlockId,
+    /// Where the table of several paths of `start` is, if that is known.
+    pub place: u32,
 }

@@ -5,6 +5,7 @@ use afterimage_program::{BlockEnd, BlockKind, Callee, EdgeKind, Program};
 
 use afterimage_graph::{DepthFirst, LoopForest};
 
+use super::looks::UNKNOWN_PLACE;
 use super::stack::{LEAVES, NOWHERE};
 use super::{ExecutedPath, RegenerateError, Sink};
 use crate::{EntryIds, PathPlan};
@@ -57,6 +58,8 @@ const DENSE: usize = 1 << 12;
 struct Start {
     block: BlockId,
     width: u8,
+    /// Where its table of several paths is, if somebody counts.
+    place: u32,
     dense: Vec<u32>,
     sparse: std::collections::HashMap<u32, u32>,
 }
@@ -115,6 +118,22 @@ impl<'a> Tables<'a> {
     pub(super) fn entry(&mut self, function: u32) -> (u32, Option<(u32, u8)>) {
         let table = self.function(function);
         (table.root, table.entry)
+    }
+
+    /// Whether there is a defined function at a position.
+    pub(super) fn has(&self, function: u32) -> bool {
+        (function as usize) < self.functions.len()
+    }
+
+    /// A type, if the program has it.
+    pub(super) fn ty(&self, ty: TypeId) -> Option<TypeId> {
+        self.program.types.is_valid(ty).then_some(ty)
+    }
+
+    /// Where the table of several paths of a start is; `None` if it is no start.
+    pub(super) fn place(&mut self, function: u32, start: u32) -> Option<&mut u32> {
+        let table = self.function(function);
+        table.starts.get_mut(start as usize).map(|s| &mut s.place)
     }
 
     #[inline]
@@ -335,6 +354,7 @@ impl<'a> Tables<'a> {
                     Start {
                         block,
                         width,
+                        place: UNKNOWN_PLACE,
                         dense: Vec::new(),
                         sparse: std::collections::HashMap::new(),
                     }

@@ -60,6 +60,8 @@ pub enum PathFileError {
 #[derive(Debug)]
 pub struct FileSegments {
     file: TraceFile,
+    /// Segments that are in no file.
+    in_memory: Option<Vec<Arc<Segment>>>,
     contexts: Vec<NodeContext>,
     directory: Directory,
     functions: u32,
@@ -90,6 +92,13 @@ impl Segments for FileSegments {
     }
 
     fn load(&self, segment: usize) -> Result<Arc<Segment>, PathFileError> {
+        if let Some(segments) = &self.in_memory {
+            let found = segments.get(segment).map(Arc::clone);
+            return found.ok_or(PathFileError::Segments {
+                expected: segment + 1,
+                found: segments.len(),
+            });
+        }
         let mut reader = self.reader()?;
         reader.go(segment);
         reader.advance()?;
@@ -139,6 +148,7 @@ pub fn recorded_path(
     let segments = FileSegments {
         contexts: directory.contexts().contexts().to_vec(),
         file: file.clone(),
+        in_memory: None,
         directory,
         functions,
     };
@@ -149,8 +159,29 @@ pub fn recorded_path(
     if expected != found {
         return Err(PathFileError::Segments { expected, found });
     }
+    whole(segments).map(Some)
+}
+
+/// The path of a file that consists of these segments, which are not in the file.
+///
+/// # Errors
+/// If the segments do not follow each other.
+pub fn path_in_memory(
+    file: &TraceFile,
+    directory: Directory,
+    segments: Vec<Segment>,
+) -> Result<RecordedPath, PathFileError> {
+    whole(FileSegments {
+        file: file.clone(),
+        in_memory: Some(segments.into_iter().map(Arc::new).collect()),
+        contexts: Vec::new(),
+        directory,
+        functions: 0,
+    })
+}
+
+fn whole(segments: FileSegments) -> Result<RecordedPath, PathFileError> {
     let nodes = Arc::new(segments.directory.nodes.clone());
     WholePath::new(segments, nodes)
-        .map(Some)
         .map_err(|error: PathError<PathFileError>| PathFileError::Follow(error.to_string()))
 }

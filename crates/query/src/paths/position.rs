@@ -125,6 +125,58 @@ pub enum PositionError<E: Error + 'static> {
     Module(#[from] ProfileError),
 }
 
+/// The time of a position that is written as a number or a part of the run, `None` if it names a place. O(1).
+///
+/// # Errors
+/// If a run of so many blocks has no such time.
+pub fn time_of<E: Error + 'static>(
+    text: &str,
+    length: u64,
+) -> Result<Option<u64>, PositionError<E>> {
+    if length == 0 {
+        return Err(PositionError::Empty);
+    }
+    let outside = |nearest| PositionError::Outside {
+        text: text.to_owned(),
+        length,
+        nearest,
+    };
+    let text = text.trim();
+    match text {
+        "start" => return Ok(Some(1)),
+        "end" => return Ok(Some(length)),
+        _ => {}
+    }
+    if let Some(percent) = text.strip_suffix('%') {
+        let time = part(percent, length).ok_or_else(|| PositionError::Percent(text.to_owned()));
+        return time.map(|time| Some(time.max(1)));
+    }
+    let (from_end, digits) = match (text.strip_prefix("t="), text.strip_prefix('-')) {
+        (Some(digits), _) => (false, digits),
+        (None, Some(digits)) => (true, digits),
+        (None, None) => (false, text),
+    };
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits
+            .chars()
+            .all(|c| c.is_ascii_digit() || ",_".contains(c));
+    // What is too large for a number is too late.
+    let time = match location::number(digits) {
+        None if is_number && digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(u64::MAX),
+        time => time,
+    };
+    match time {
+        Some(time) if (1..=length).contains(&time) && from_end => Ok(Some(length + 1 - time)),
+        Some(time) if (1..=length).contains(&time) => Ok(Some(time)),
+        Some(time) if (time == 0) == from_end => Err(outside(length)),
+        Some(_) => Err(outside(1)),
+        None if is_number || text.starts_with("t=") => {
+            Err(PositionError::Time(text.to_owned(), length))
+        }
+        None => Ok(None),
+    }
+}
+
 impl<'a, S: Segments> Positions<'a, S> {
     /// Positions of a path of this program; `module` is what that was parsed from, and `stops` is where the run ended.
     pub fn new(
@@ -158,48 +210,9 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// # Errors
     /// If it is none of this run; the error says what is nearest.
     pub fn time(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
-        let length = self.path.length();
-        if length == 0 {
-            return Err(PositionError::Empty);
-        }
-        let outside = |nearest| PositionError::Outside {
-            text: text.to_owned(),
-            length,
-            nearest,
-        };
-        let text = text.trim();
-        match text {
-            "start" => return Ok(1),
-            "end" => return Ok(length),
-            _ => {}
-        }
-        if let Some(percent) = text.strip_suffix('%') {
-            let time = part(percent, length).ok_or_else(|| PositionError::Percent(text.to_owned()));
-            return time.map(|time| time.max(1));
-        }
-        let (from_end, digits) = match (text.strip_prefix("t="), text.strip_prefix('-')) {
-            (Some(digits), _) => (false, digits),
-            (None, Some(digits)) => (true, digits),
-            (None, None) => (false, text),
-        };
-        let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
-            && digits
-                .chars()
-                .all(|c| c.is_ascii_digit() || ",_".contains(c));
-        // What is too large for a number is too late.
-        let time = match location::number(digits) {
-            None if is_number && digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(u64::MAX),
-            time => time,
-        };
-        match time {
-            Some(time) if (1..=length).contains(&time) && from_end => Ok(length + 1 - time),
-            Some(time) if (1..=length).contains(&time) => Ok(time),
-            Some(time) if (time == 0) == from_end => Err(outside(length)),
-            Some(_) => Err(outside(1)),
-            None if is_number || text.starts_with("t=") => {
-                Err(PositionError::Time(text.to_owned(), length))
-            }
-            None => self.place(text),
+        match time_of(text, self.path.length())? {
+            Some(time) => Ok(time),
+            None => self.place(text.trim()),
         }
     }
 

@@ -26,7 +26,7 @@ pub struct PathFilter {
 }
 
 /// What is left out of a run that was cut off, in words.
-const CUT: &str = "what followed when the recording was cut off";
+pub(super) const CUT: &str = "what followed when the recording was cut off";
 
 /// What was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub fn build_paths(
 
 /// What a live run wrote of its path, if it holds all that there is to know. Where the run ended in the middle of code, what that kept in a
 /// local is lost.
-fn live_words(
+pub(super) fn live_words(
     file: &TraceFile,
     program: &Program,
 ) -> Result<Option<(PathPlan, WordReader)>, RecordError> {
@@ -129,7 +129,7 @@ fn compact<S: Sink>(
 }
 
 /// Where a recording's path ends.
-fn recorded_finish(
+pub(super) fn recorded_finish(
     program: &Program,
     index: &OperatorIndex<'_>,
     end: &End,

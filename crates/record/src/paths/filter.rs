@@ -262,6 +262,20 @@ impl<F: FnMut(Segment, &[NodeContext])> FilterSink<F> {
         }
     }
 
+    /// Begins where so many blocks have been executed and these activations are open. Nothing is known of what was before.
+    pub(super) fn begin(&mut self, time: u64, open: impl Iterator<Item = FuncId>) {
+        self.time = time;
+        self.skip(time);
+        open.for_each(|function| self.enter(function));
+    }
+
+    /// So many blocks are left out, whatever they are.
+    pub(super) fn skip(&mut self, blocks: u64) {
+        if let Some(left_out) = self.left_out.last_mut() {
+            *left_out += blocks;
+        }
+    }
+
     /// The nodes, when the run is over, and the functions of which something was left out.
     pub(super) fn finish(mut self) -> (Nodes, Vec<Partial>) {
         // What activations that are open to the end have left out belongs to the innermost one that is known.

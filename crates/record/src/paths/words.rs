@@ -1,40 +1,54 @@
-//! Words in the trace file: a path that was written during the live run, and is still to be compacted.
+//! Words in the trace file: a path that was written during the live run, and can be read from many moments on.
 //!
-//! Each chunk of the section holds the calls that the host made since the chunk before (their number and the functions, as
-//! LEB128), then words of eight bytes, little-endian. The section's name says by which plan they were written.
+//! Each chunk of the section holds, as LEB128, where the run is before its words (how many numbers, and a [`Standing`]'s; none where that
+//! is not told), and the calls that the host made since the chunk before (their number and the functions); then words
+//! of eight bytes, little-endian. Its first item is the number of blocks executed before. The section's name says by which plan the words
+//! were written.
 
 use std::sync::mpsc::Receiver;
 
 use afterimage_ids::{EntityRef, FuncId};
-use afterimage_paths::PathPlan;
-use afterimage_trace::{Kind, SectionWriter, TraceError, TraceFile, TraceWriter};
+use afterimage_paths::{Counter, PathPlan, Standing};
+use afterimage_program::Program;
+use afterimage_trace::{Kind, SectionReader, SectionWriter, TraceError, TraceFile, TraceWriter};
 
 use super::Message;
 use crate::RecordError;
 
 /// Most host calls that are kept for one chunk.
 const MOST_CALLS: usize = 1 << 16;
+/// How many words a chunk has: about a million blocks, which are regenerated in some milliseconds.
+const CHUNK: usize = 1 << 14;
+/// So many bytes of words are written for each activation that is told of: it takes about as many bits.
+const BYTES_PER_ACTIVATION: usize = 48;
 
 /// The name of the section of a plan's words.
 fn name(plan: &PathPlan) -> String {
-    format!("path numbers {:016x}", plan.fingerprint())
+    format!("path words {:016x}", plan.fingerprint())
 }
 
-/// Writes the words of a live run, on a thread of its own.
-pub(crate) struct WordWriter {
+/// Writes the words of a live run, on a thread of its own, and follows them far enough to say where the run is at each chunk.
+pub(crate) struct WordWriter<'a> {
     section: SectionWriter,
+    counter: Counter<'a>,
     calls: Vec<FuncId>,
     chunk: Vec<u8>,
-    words: u64,
+    /// Bytes of words since it was told where the run is.
+    since: usize,
 }
 
-impl WordWriter {
-    pub(crate) fn new(out: &TraceWriter, plan: &PathPlan) -> Result<Self, RecordError> {
+impl<'a> WordWriter<'a> {
+    pub(crate) fn new(
+        out: &TraceWriter,
+        program: &'a Program,
+        plan: &'a PathPlan,
+    ) -> Result<Self, RecordError> {
         Ok(Self {
             section: out.live_section(Kind::PATH_WORDS, Some(&name(plan)))?,
+            counter: Counter::new(program, plan),
             calls: Vec::new(),
             chunk: Vec::new(),
-            words: 0,
+            since: usize::MAX,
         })
     }
 
@@ -48,30 +62,51 @@ impl WordWriter {
                         self.put(&[])?;
                     }
                 }
-                Message::Words(half) => self.put(half.words())?,
+                Message::Words(half) => {
+                    for words in half.words().chunks(CHUNK) {
+                        self.put(words)?;
+                    }
+                }
                 Message::Last(word) => self.put(&[word])?,
             }
         }
-        Ok(self.section.finish(self.words, &[])?)
+        Ok(self.section.finish(self.counter.time(), &[])?)
     }
 
     fn put(&mut self, words: &[u64]) -> Result<(), RecordError> {
         self.chunk.clear();
+        if self.since / BYTES_PER_ACTIVATION >= self.counter.depth() {
+            let standing = self.counter.standing()?;
+            put_number(&mut self.chunk, standing.numbers().len() as u64);
+            for &number in standing.numbers() {
+                put_number(&mut self.chunk, number);
+            }
+            self.since = 0;
+        } else {
+            put_number(&mut self.chunk, 0);
+        }
         put_number(&mut self.chunk, self.calls.len() as u64);
-        for function in self.calls.drain(..) {
+        for &function in &self.calls {
             put_number(&mut self.chunk, function.index() as u64);
         }
         for word in words {
             self.chunk.extend_from_slice(&word.to_le_bytes());
         }
-        self.section.put(self.words, &self.chunk)?;
-        self.words += words.len() as u64;
+        // In the file first: whoever kills us now has it.
+        self.section.put(self.counter.time(), &self.chunk)?;
+        for function in self.calls.drain(..) {
+            self.counter.host_call(function);
+        }
+        self.counter.feed(words)?;
+        self.since += 8 * words.len();
         Ok(())
     }
 }
 
 /// What a chunk holds.
 pub(crate) struct Piece {
+    /// Where the run is before, if it is told.
+    pub standing: Option<Standing>,
     /// Calls by the host, before the words.
     pub calls: Vec<FuncId>,
     /// The words.
@@ -80,7 +115,7 @@ pub(crate) struct Piece {
 
 /// The words of a live run.
 pub(crate) struct WordReader {
-    section: afterimage_trace::SectionReader,
+    section: SectionReader,
 }
 
 impl WordReader {
@@ -98,6 +133,29 @@ impl WordReader {
         Ok(None)
     }
 
+    /// Makes the last piece before block T that tells where the run is the next one. O(log pieces), and those between it and T.
+    pub(crate) fn seek(&mut self, time: u64) -> Result<(), RecordError> {
+        let (mut low, mut high) = (0, self.section.chunks());
+        while low < high {
+            let middle = low.midpoint(high);
+            self.section.go(middle + 1);
+            if self.section.first() < time {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        while low > 0 {
+            low -= 1;
+            self.section.go(low);
+            if self.next()?.is_some_and(|piece| piece.standing.is_some()) {
+                break;
+            }
+        }
+        self.section.go(low);
+        Ok(())
+    }
+
     /// The next piece.
     pub(crate) fn next(&mut self) -> Result<Option<Piece>, RecordError> {
         if !self.section.advance()? || self.section.bytes().is_empty() {
@@ -111,27 +169,29 @@ impl WordReader {
 }
 
 fn read(input: &mut &[u8]) -> Result<Piece, ()> {
-    let count = number(input)?;
-    // A call takes a byte at least.
-    if count > input.len() as u64 {
-        return Err(());
-    }
-    let calls = (0..count)
-        .map(|_| {
-            Ok(FuncId::from_u32(
-                u32::try_from(number(input)?).map_err(|_| ())?,
-            ))
-        })
-        .collect::<Result<_, ()>>()?;
+    let numbers = list(input, Ok)?;
+    let index = |number| u32::try_from(number).map(FuncId::from_u32).map_err(|_| ());
+    let calls = list(input, index)?;
     if !input.len().is_multiple_of(8) {
         return Err(());
     }
     let words = input.chunks_exact(8);
     let words = words.map(|c| u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]));
     Ok(Piece {
+        standing: (!numbers.is_empty()).then(|| Standing::from_numbers(numbers)),
         calls,
         words: words.collect(),
     })
+}
+
+/// So many numbers, and these.
+fn list<T>(input: &mut &[u8], item: impl Fn(u64) -> Result<T, ()>) -> Result<Vec<T>, ()> {
+    let count = number(input)?;
+    // Each takes a byte at least.
+    if count > input.len() as u64 {
+        return Err(());
+    }
+    (0..count).map(|_| item(number(input)?)).collect()
 }
 
 fn put_number(out: &mut Vec<u8>, mut value: u64) {
@@ -144,9 +204,12 @@ fn put_number(out: &mut Vec<u8>, mut value: u64) {
 
 fn number(input: &mut &[u8]) -> Result<u64, ()> {
     let mut value = 0;
-    for shift in (0..63).step_by(7) {
+    for shift in (0..64).step_by(7) {
         let (&byte, rest) = input.split_first().ok_or(())?;
         *input = rest;
+        if shift == 63 && byte > 1 {
+            break;
+        }
         value |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             return Ok(value);

@@ -421,6 +421,7 @@ impl Recording {
         backward.reverse();
         assert!(backward == blocks, "stored path backwards");
         self.same_filtered_path(&blocks);
+        crate::words::check(self, &blocks);
         for function in &self.program.functions {
             let calls = path
                 .activations(function.id)

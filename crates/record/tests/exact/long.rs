@@ -8,6 +8,7 @@ use afterimage_placement::{Mode, PlanOptions, block_counts};
 use afterimage_program::BlockKind;
 use afterimage_record::{
     Cache, Interrupt, PathFilter, RecordOptions, RecordedRun, build_paths, count, trace_paths,
+    verify_words,
 };
 use afterimage_testkit::modules::WANDERER;
 use afterimage_trace::TraceWriter;
@@ -114,6 +115,11 @@ fn agree(bytes: &[u8], command: &afterimage_record::Command, least_words: u64) -
     }
 
     let recording = record(&live).unwrap_or_else(|error| panic!("{error}"));
+    let moments = verify_words(&recording.file, program).expect("sound words");
+    assert!(
+        moments.is_some_and(|moments| moments > 2 * least_words / RING),
+        "{moments:?}"
+    );
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("a.aft");
     std::fs::write(&at, &recording.whole).expect("a copy");

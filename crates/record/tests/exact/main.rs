@@ -13,3 +13,4 @@ mod generated;
 mod imports;
 mod long;
 mod wasi;
+mod words;

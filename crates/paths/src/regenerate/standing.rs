@@ -1,0 +1,164 @@
+//! A moment of a run, from which its bits can be read on.
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, TypeId};
+use afterimage_program::Program;
+
+use super::looks::UNKNOWN_PLACE;
+use super::stack::{Activation, LEAVES, NOWHERE};
+use super::tables::Target;
+use super::{DEEPEST, RegenerateError, Regenerator, Sink};
+use crate::PathPlan;
+
+/// Where a run is between two words: all that is needed to go on from there. A list of numbers, most of them small; in order:
+/// the blocks executed so far; the word that is kept until the next one comes, or 0; how many calls by the host have not begun, and
+/// their functions; how many activations wait, and each one's function, start, start for exceptions and block; what comes next: 0 for a call by
+/// the host, 1 for a path, its function and start, 2 to 4 for a call of a defined function, an import, or through a table, its function or
+/// type and the calling function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing(Vec<u64>);
+
+impl Standing {
+    /// What was told as numbers. It is checked when a run goes on from it.
+    pub fn from_numbers(numbers: Vec<u64>) -> Self {
+        Self(numbers)
+    }
+
+    /// The numbers.
+    pub fn numbers(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// How many blocks were executed before.
+    pub fn time(&self) -> u64 {
+        self.0.first().copied().unwrap_or(0)
+    }
+}
+
+/// Starts by numbers that are small: the two that are none come first.
+fn by_number(start: u32) -> u64 {
+    u64::from(start.wrapping_add(2))
+}
+
+impl<'a> Regenerator<'a> {
+    /// Where the run is, behind the words that were fed. A call that needs no more bits begins, and the sink is told of it. O(open
+    /// activations).
+    pub fn standing<S: Sink>(&mut self, sink: &mut S) -> Result<Standing, RegenerateError> {
+        self.settle(sink)?;
+        let mut numbers = vec![self.time, self.bits.kept()];
+        numbers.push(self.host_calls.len() as u64);
+        numbers.extend(self.host_calls.iter().map(|f| f.index() as u64));
+        numbers.push(self.outer.len() as u64);
+        for at in &self.outer {
+            numbers.extend([u64::from(at.function), by_number(at.start)]);
+            numbers.extend([by_number(at.throws), u64::from(at.block.as_u32())]);
+        }
+        match (&self.current, &self.pending) {
+            (Some(at), _) => numbers.extend([1, u64::from(at.function), by_number(at.start)]),
+            (None, Some((target, caller))) => {
+                let (tag, number) = match target {
+                    Target::Defined(function) => (2, u64::from(*function)),
+                    Target::Import(function) => (3, function.index() as u64),
+                    Target::Table(ty) => (4, ty.index() as u64),
+                };
+                numbers.extend([tag, number, u64::from(*caller)]);
+            }
+            (None, None) => numbers.push(0),
+        }
+        Ok(Standing(numbers))
+    }
+
+    /// Begins a call that waits for bits without need. More bits are known to follow, so it did begin.
+    fn settle<S: Sink>(&mut self, sink: &mut S) -> Result<(), RegenerateError> {
+        let (None, Some((target, caller))) = (self.current, self.pending) else {
+            return Ok(());
+        };
+        let ids = self.tables.entry_ids();
+        let (function, width) = match target {
+            Target::Defined(function) => (Some(self.tables.id(function)), 0),
+            Target::Import(function) => (Some(function), 0),
+            Target::Table(ty) => (ids.function(ty, 0), ids.width(ty)),
+        };
+        let said = function.and_then(|function| ids.of(function));
+        let needs = said.map_or(0, |(_, width)| width).max(width);
+        if needs == 0 && self.bits.kept() != 0 {
+            self.pending = None;
+            self.call(target, caller, sink, None)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on from where a run was. A sink that did not see the run until then has to be told of [`Regenerator::open`]'s functions.
+    ///
+    /// # Errors
+    /// [`RegenerateError::Standing`] if it is no moment of a run of this program under this plan.
+    pub fn resumed(
+        program: &'a Program,
+        plan: &'a PathPlan,
+        standing: &Standing,
+    ) -> Result<Self, RegenerateError> {
+        let mut run = Self::new(program, plan);
+        run.restore(standing).ok_or(RegenerateError::Standing)?;
+        Ok(run)
+    }
+
+    fn restore(&mut self, standing: &Standing) -> Option<()> {
+        let mut numbers = standing.0.iter().copied();
+        let mut next = || numbers.next();
+        self.time = next()?;
+        self.bits = super::Bits::keeping(next()?)?;
+        for _ in 0..next()? {
+            let function = FuncId::from_u32(u32::try_from(next()?).ok()?);
+            self.host_calls.push_back(function);
+        }
+        let waiting = next()?;
+        if waiting > DEEPEST as u64 {
+            return None;
+        }
+        for _ in 0..waiting {
+            let told = [next()?, next()?, next()?, next()?];
+            let at = self.activation(told)?;
+            self.outer.push(at);
+        }
+        match next()? {
+            0 if waiting == 0 => {}
+            1 => {
+                let at = self.activation([next()?, next()?, by_number(NOWHERE), 0])?;
+                (at.start < LEAVES).then_some(())?;
+                self.current = Some(at);
+            }
+            tag => {
+                let number = u32::try_from(next()?).ok()?;
+                let target = match tag {
+                    2 => Target::Defined(self.defined(number)?),
+                    3 => Target::Import(FuncId::from_u32(number)),
+                    4 => Target::Table(self.tables.ty(TypeId::from_u32(number))?),
+                    _ => return None,
+                };
+                let caller = self.defined(u32::try_from(next()?).ok()?)?;
+                self.pending = Some((target, caller));
+            }
+        }
+        next().is_none().then_some(())
+    }
+
+    fn defined(&self, function: u32) -> Option<u32> {
+        self.tables.has(function).then_some(function)
+    }
+
+    fn activation(&mut self, told: [u64; 4]) -> Option<Activation> {
+        let [function, start, throws, block] = told.map(|number| u32::try_from(number).ok());
+        let function = self.defined(function?)?;
+        let start_of = |number: u32| number.wrapping_sub(2);
+        let at = Activation {
+            function,
+            start: start_of(start?),
+            throws: start_of(throws?),
+            block: BlockId::from_u32(block?),
+            place: UNKNOWN_PLACE,
+        };
+        let mut is_start = |start| {
+            matches!(start, LEAVES | NOWHERE) || self.tables.place(function, start).is_some()
+        };
+        (is_start(at.start) && is_start(at.throws)).then_some(at)
+    }
+}

@@ -1,0 +1,174 @@
+//! The path that a live run writes, read without compacting it: while the run goes on, after it, or of one that was cut off.
+
+use afterimage_ids::{FuncId, NodeId};
+use afterimage_paths::{ExecutedPath, PathPlan, Regenerator, Sink};
+use afterimage_program::{OperatorIndex, Program};
+use afterimage_trace::TraceFile;
+use afterimage_wpp::{Directory, Limits, Segment};
+
+use super::WordReader;
+use super::build::{CUT, live_words, recorded_finish};
+use super::filter::{Filter, FilterSink};
+use super::grammar::GrammarSink;
+use crate::RecordError;
+
+/// A path as a live run wrote it.
+pub struct LivePath<'a> {
+    file: &'a TraceFile,
+    bytes: &'a [u8],
+    program: &'a Program,
+    plan: PathPlan,
+    length: u64,
+}
+
+/// A stretch of a path: of everything else only how many blocks it has.
+#[derive(Debug)]
+pub struct Stretch {
+    /// Its nodes.
+    pub directory: Directory,
+    /// Its segments.
+    pub segments: Vec<Segment>,
+}
+
+impl<'a> LivePath<'a> {
+    /// The path that the live run has written, as far as it is in the file. `None` if it has not, or if it lacks what the run kept in
+    /// a local when it ended.
+    ///
+    /// # Errors
+    /// If the file is damaged, or does not fit the program.
+    pub fn open(
+        file: &'a TraceFile,
+        bytes: &'a [u8],
+        program: &'a Program,
+    ) -> Result<Option<Self>, RecordError> {
+        let Some((plan, words)) = live_words(file, program)? else {
+            return Ok(None);
+        };
+        let mut path = Self {
+            file,
+            bytes,
+            program,
+            plan,
+            length: 0,
+        };
+        path.length = path.follow(words, u64::MAX, u64::MAX, &mut Unheard, |_, _| {})?;
+        Ok(Some(path))
+    }
+
+    /// How many blocks were executed, up to the end of what was written.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The blocks from the first of these times to the last, and those around that belong to the same paths. O(log length), a million
+    /// blocks before the first, and those wanted.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn stretch(&self, first: u64, last: u64) -> Result<Stretch, RecordError> {
+        let mut segments = Vec::new();
+        let filter = Filter {
+            window: Some((first, last)),
+            ..Filter::default()
+        };
+        let told = |segment: Segment, _: &[_]| segments.push(segment);
+        let mut sink = FilterSink::new(filter, GrammarSink::new(Limits::default(), told));
+        let words = WordReader::open(self.file, &self.plan)?.ok_or(RecordError::Cut)?;
+        let reached = self.follow(words, first, last, &mut sink, |sink, run| {
+            sink.begin(run.time(), run.open());
+        })?;
+        sink.skip(self.length - reached);
+        let (nodes, _) = sink.finish();
+        let cut = match self.file.end()? {
+            Some(_) => String::new(),
+            None => format!("; {CUT}"),
+        };
+        Ok(Stretch {
+            directory: Directory {
+                nodes: nodes.nodes,
+                continuations: nodes.continuations,
+                summaries: Vec::from_iter(segments.iter().map(Segment::summary)),
+                bits: 0,
+                left_out: format!("everything but t={first} to t={last}{cut}"),
+                partial: None,
+            },
+            segments,
+        })
+    }
+
+    /// Tells a sink of the run from a moment before `first` on, until `last` or the end. Returns how many blocks were executed by then.
+    fn follow<S: Sink>(
+        &self,
+        mut words: WordReader,
+        first: u64,
+        last: u64,
+        sink: &mut S,
+        begin: impl FnOnce(&mut S, &Regenerator<'_>),
+    ) -> Result<u64, RecordError> {
+        words.seek(first)?;
+        let mut begin = Some(begin);
+        let mut run = Regenerator::new(self.program, &self.plan);
+        while run.time() < last {
+            let Some(piece) = words.next()? else {
+                if let Some(end) = self.file.end()? {
+                    let index = OperatorIndex::new(self.program, self.bytes);
+                    run.finish(&recorded_finish(self.program, &index, &end)?, sink)?;
+                }
+                break;
+            };
+            if let (Some(standing), Some(begin)) = (piece.standing, begin.take()) {
+                run = Regenerator::resumed(self.program, &self.plan, &standing)?;
+                begin(sink, &run);
+            }
+            for function in piece.calls {
+                run.host_call(function);
+            }
+            run.feed(&piece.words, sink)?;
+        }
+        Ok(run.time())
+    }
+}
+
+/// Keeps nothing.
+struct Unheard;
+
+impl Sink for Unheard {
+    fn define(&mut self, _: ExecutedPath<'_>) -> NodeId {
+        NodeId::from_u32(0)
+    }
+
+    fn path(&mut self, _: NodeId) {}
+
+    fn enter(&mut self, _: FuncId) {}
+
+    fn leave(&mut self) {}
+}
+
+/// Verifies that the run is at every moment where the words in the file say that it is. Returns how many moments there are.
+///
+/// # Errors
+/// If the words are damaged, or one of the moments is wrong.
+pub fn verify_words(file: &TraceFile, program: &Program) -> Result<Option<u64>, RecordError> {
+    let Some((plan, mut words)) = live_words(file, program)? else {
+        return Ok(None);
+    };
+    let mut run = Regenerator::new(program, &plan);
+    let mut moments = 0;
+    while let Some(piece) = words.next()? {
+        if let Some(said) = piece.standing {
+            let found = run.standing(&mut Unheard)?;
+            if said != found {
+                return Err(RecordError::Moment {
+                    said: said.time(),
+                    found: found.time(),
+                });
+            }
+            moments += 1;
+        }
+        for function in piece.calls {
+            run.host_call(function);
+        }
+        run.feed(&piece.words, &mut Unheard)?;
+    }
+    Ok(Some(moments))
+}

@@ -1,0 +1,173 @@
+//! What a live run writes of its path, read from everywhere.
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
+use afterimage_paths::{Counter, Cuts, ExecutedPath, PathPlan, Regenerator, Sink};
+use afterimage_record::{LivePath, verify_words};
+use afterimage_trace::{Kind, TraceFile};
+use afterimage_wpp::{InMemory, WholePath};
+
+use crate::harness::Recording;
+
+/// Runs with more words are followed at some of them only.
+const MOST_WORDS: usize = 4096;
+
+/// Blocks in order, and who begins and ends.
+#[derive(Default)]
+struct Told {
+    nodes: Vec<(FuncId, Vec<BlockId>)>,
+    events: Vec<(u32, u32)>,
+}
+
+impl Sink for Told {
+    fn define(&mut self, path: ExecutedPath<'_>) -> NodeId {
+        self.nodes.push((path.function, path.blocks.to_vec()));
+        NodeId::new(self.nodes.len() - 1)
+    }
+
+    fn path(&mut self, node: NodeId) {
+        let (function, blocks) = &self.nodes[node.index()];
+        let blocks = blocks.iter().map(|b| (function.as_u32(), b.as_u32()));
+        self.events.extend(blocks);
+    }
+
+    fn enter(&mut self, function: FuncId) {
+        self.events.push((function.as_u32(), u32::MAX));
+    }
+
+    fn leave(&mut self) {
+        self.events.push((u32::MAX, u32::MAX));
+    }
+}
+
+/// What the host called and what was written, in order.
+enum Item {
+    Call(FuncId),
+    Word(u64),
+}
+
+/// Reads the section's chunks as docs/FORMAT.md says.
+fn items(file: &TraceFile) -> Vec<Item> {
+    let Some(mut section) = file.last_begun(Kind::PATH_WORDS) else {
+        return Vec::new();
+    };
+    let mut items = Vec::new();
+    while section.advance().expect("a chunk") {
+        let mut bytes = section.bytes();
+        if bytes.is_empty() {
+            break;
+        }
+        let mut number = || {
+            let mut value = 0;
+            for shift in (0..).step_by(7) {
+                let byte = bytes[0];
+                bytes = &bytes[1..];
+                value |= u64::from(byte & 0x7f) << shift;
+                if byte < 0x80 {
+                    break;
+                }
+            }
+            value
+        };
+        for _ in 0..number() {
+            number();
+        }
+        for _ in 0..number() {
+            items.push(Item::Call(FuncId::new(number() as usize)));
+        }
+        let words = bytes.chunks_exact(8);
+        let words = words.map(|c| u64::from_le_bytes(c.try_into().expect("eight bytes")));
+        items.extend(words.map(Item::Word));
+    }
+    items
+}
+
+/// Counting agrees with regenerating behind every word, and regenerating goes on from there as if it had begun at the beginning.
+pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
+    let (program, file) = (&recording.program, &recording.file);
+    let plan = PathPlan::new(program, None, Cuts::default()).expect("a plan");
+    let items = items(file);
+    let (mut counter, mut run) = (
+        Counter::new(program, &plan),
+        Regenerator::new(program, &plan),
+    );
+    let mut told = Told::default();
+    let every = 1 + items.len() / MOST_WORDS;
+    let mut moments = Vec::new();
+    for (i, item) in items.iter().enumerate() {
+        match *item {
+            Item::Call(function) => {
+                counter.host_call(function);
+                run.host_call(function);
+            }
+            Item::Word(word) => {
+                counter.feed(&[word]).expect("words of this run");
+                run.feed(&[word], &mut told).expect("words of this run");
+            }
+        }
+        if i % every == 0 {
+            let standing = counter.standing().expect("a moment");
+            assert_eq!(standing, run.standing(&mut told).expect("a moment"));
+            assert!(counter.time() == run.time() && standing.time() == run.time());
+            moments.push((i + 1, standing, told.events.len()));
+        }
+    }
+    let few = 1 + moments.len() / 24;
+    for (from, standing, events) in moments.iter().step_by(few) {
+        let mut run = Regenerator::resumed(program, &plan, standing).expect("a moment");
+        let mut rest = Told::default();
+        for item in &items[*from..] {
+            match *item {
+                Item::Call(function) => run.host_call(function),
+                Item::Word(word) => run.feed(&[word], &mut rest).expect("words of this run"),
+            }
+        }
+        run.standing(&mut rest).expect("a moment");
+        assert!(rest.events == told.events[*events..], "from word {from} on");
+    }
+    verify_words(file, program).expect("sound words");
+    stretches(recording, blocks);
+}
+
+/// Stretches are what they are of the whole path.
+fn stretches(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
+    let Recording { program, file, .. } = recording;
+    let live = LivePath::open(file, &recording.bytes, program).expect("a path");
+    let Some(live) = live else { return };
+    let length = blocks.len() as u64;
+    assert_eq!(live.length(), length);
+    for part in [
+        (1, 1),
+        (length, length),
+        (1, length),
+        (length / 3, length / 2),
+    ] {
+        let (first, last) = (part.0.max(1), part.1.min(length));
+        if first > last {
+            continue;
+        }
+        let stretch = live.stretch(first, last).expect("a stretch");
+        let nodes = std::sync::Arc::new(stretch.directory.nodes);
+        let path = WholePath::new(stretch.segments.into_iter().collect::<InMemory>(), nodes)
+            .expect("segments");
+        path.check().expect("sound segments");
+        assert_eq!(path.length(), length);
+        let mut cursor = path.cursor();
+        let mut at = first;
+        let mut visit = cursor.seek(first).expect("a position");
+        while at <= last {
+            let here = visit.expect("blocks to the end");
+            let node = &path.nodes()[here.node];
+            for (i, &block) in node.blocks.iter().enumerate() {
+                let time = here.start + i as u64;
+                assert_eq!(
+                    (node.function, block),
+                    blocks[time as usize - 1],
+                    "t={time}"
+                );
+            }
+            assert!(!node.blocks.is_empty(), "t={at} is left out");
+            at = here.last() + 1;
+            visit = cursor.next().expect("a step");
+        }
+    }
+}
