@@ -21,10 +21,12 @@ pub(crate) struct Primer {
 impl Primer {
     /// At most 2^this blocks prime a model.
     const MOST_LOG: u8 = 3;
+    /// Not more than 2^this are chosen: whoever asks for a single value waits for all of them.
+    const CHOSEN_LOG: u32 = 2;
 
     /// For a stream of so many blocks, at least two.
     pub(crate) fn choose(blocks: u64) -> Self {
-        let log = (blocks / 3).max(1).ilog2().min(Self::MOST_LOG.into());
+        let log = (blocks / 3).max(1).ilog2().min(Self::CHOSEN_LOG);
         Self {
             count: 1 << log,
             blocks,
