@@ -16,7 +16,7 @@ use crate::lean::Operations;
 use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
-/// Most instructions that all nodes may have together: 3 GiB of them.
+/// Most instructions that all nodes may have together: 3 GiB of them, and 2 GiB of what they are executed as.
 const MOST_CODE: usize = 1 << 26;
 
 /// A value: its bits, and the upper half of a vector's.

@@ -56,7 +56,7 @@ struct Address {
 }
 
 impl<'a> Drafts<'a> {
-    /// O(instructions).
+    /// O(registers).
     pub(super) fn of(code: &'a NodeCode, narrow: bool, fused: bool) -> Vec<Draft> {
         let mut drafts = Self {
             code,

@@ -7,7 +7,7 @@ use crate::code::{NodeCode, Operand};
 use crate::inst::Register;
 
 /// Operations that leave every instruction's result in its register, and the variables as they were. `None` if there are more registers than
-/// operations can name. O(instructions).
+/// operations can name. O(registers).
 pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
     if code.registers() > WINDOW {
         return None;
@@ -22,7 +22,7 @@ pub(super) fn full(code: &NodeCode, narrow: bool) -> Option<Vec<Op>> {
 }
 
 /// Operations that leave the variables as the node does, and what its end reads in the registers that are the second answer. All other
-/// registers may hold anything. `None` if there are more registers than operations can name. O(instructions + variables written).
+/// registers may hold anything. `None` if there are more registers than operations can name. O(registers).
 pub(super) fn lean(code: &NodeCode, narrow: bool) -> Option<(Vec<Op>, Vec<Register>)> {
     let most = code.registers() + 1 + end_operands(&code.end).count();
     if most > WINDOW {

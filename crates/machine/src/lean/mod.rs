@@ -101,7 +101,7 @@ impl Operations {
     }
 
     /// Makes the lean form of a node, of which this is the code, if it has one. `narrow` says that memory number 0 is there and has addresses of
-    /// 32 bits. O(instructions), but once only.
+    /// 32 bits. O(registers), but once only.
     pub(crate) fn make_lean(&mut self, node: NodeId, code: &NodeCode, narrow: bool) {
         if self.lean.len() <= node.index() {
             self.lean.resize(node.index() + 1, Form::NotMade);
