@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "at")]
     all: bool,
     /// At most N lines [default: 100 for text on standard output]
-    #[arg(long, value_name = "N", value_parser = entries, conflicts_with_all = ["stats", "all"])]
+    #[arg(long, value_name = "N|all", value_parser = entries)]
     limit: Option<u64>,
     /// The format
     #[arg(long, default_value = "text")]
@@ -177,9 +177,16 @@ fn summed(
     sites: Option<&[AccessSite]>,
 ) -> Result<()> {
     let stats = follow(traced, |run, log| Ok(address_stats(run, log, sites)?))?;
-    write(arguments.report.output.as_deref(), false, |out| {
+    let out = arguments.report.output.as_deref();
+    let screen = arguments.format == Format::Text && out.is_none();
+    let limit = arguments.limit.or(screen.then_some(LINES));
+    write(out, false, |out| {
         match arguments.format {
-            Format::Text => address_stats_text(out, scene, &stats)?,
+            Format::Text => {
+                if address_stats_text(out, scene, &stats, limit)? {
+                    writeln!(out, "… and more: see them with --limit N, or -o FILE")?;
+                }
+            }
             Format::Json => address_stats_json(out, scene, &stats)?,
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! `afterimage values`
 
+mod loads;
 mod variable;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use afterimage_query::values::{Execution, Executions, RecordedValues, TypedValue
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use crate::arguments::ReportArguments;
+use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::lens::{Traced, traced};
 use crate::output::{harmless, write};
@@ -26,6 +27,9 @@ use crate::progress::Bar;
 ///
 /// With --var it is the value of a variable, or of an expression such as p->next->key or *p, each time that the line is arrived at, just before;
 /// with --at FUNCTION each time that it is called. What is in memory is known by following the run from its beginning.
+///
+/// With --loads it is what each load of the program read, summed up, by following the run; with --each all of it, one load's values after the other, up to
+/// 256 at a time. Different values are told apart up to 4,096 of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,11 +39,19 @@ Examples:
   afterimage values app.aft --at @0x1f3 --instances t=123456
   afterimage values app.aft --at @0x1f3 --histogram
   afterimage values app.aft --at parser.c:42 --var depth
-  afterimage values app.aft --at list.c:16 --var 'n->next->key' --instances last")]
+  afterimage values app.aft --at list.c:16 --var 'n->next->key' --instances last
+  afterimage values app.aft --loads
+  afterimage values app.aft --loads --each --format bin -o loads.bin")]
 pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function; #K or #last at its end is one execution
-    #[arg(long, value_name = "PLACE")]
-    at: String,
+    #[arg(long, value_name = "PLACE", required_unless_present = "loads")]
+    at: Option<String>,
+    /// What all loads of the program read, summed up
+    #[arg(long, conflicts_with_all = ["at", "var", "instances", "stats", "histogram"])]
+    loads: bool,
+    /// All values that they read instead
+    #[arg(long, requires = "loads")]
+    each: bool,
     /// The value of this variable of the source, or expression: total, p->next->key, *p
     #[arg(long, value_name = "NAME", conflicts_with_all = ["stats", "histogram"])]
     var: Option<String>,
@@ -52,9 +64,9 @@ pub(crate) struct Arguments {
     /// Count how often each value occurred instead, the most frequent first
     #[arg(long)]
     histogram: bool,
-    /// The most rows for each statement
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    limit: u64,
+    /// The most rows for each statement [default: 10], or lines with --loads [default: 100 for text on standard output]
+    #[arg(long, value_name = "N", value_parser = entries)]
+    limit: Option<u64>,
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -66,6 +78,18 @@ pub(crate) struct Arguments {
 enum Format {
     Text,
     Json,
+    /// Values of --loads --each for other programs, see docs/TRACE.md
+    Bin,
+}
+
+impl Arguments {
+    fn place(&self) -> &str {
+        self.at.as_deref().unwrap_or_default()
+    }
+
+    fn rows(&self) -> u64 {
+        self.limit.unwrap_or(10)
+    }
 }
 
 /// Which executions are asked for.
@@ -110,7 +134,7 @@ fn wanted(arguments: &Arguments, named: Option<Occurrence>) -> Result<Which> {
     Ok(match (&arguments.instances, named) {
         (Some(_), Some(_)) => bail!(
             "{} names one execution already; leave --instances out",
-            arguments.at
+            arguments.place()
         ),
         (Some(text), None) => which(text)?,
         (None, Some(occurrence)) => Which::One(occurrence),
@@ -152,13 +176,19 @@ fn range(
 
 fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let loaded = &traced.loaded;
+    if arguments.format == Format::Bin && !arguments.each {
+        bail!("--format bin is for --loads --each");
+    }
     let source = loaded.source_map();
     let names = loaded.names(&source);
+    if arguments.loads {
+        return loads::answer(arguments, traced, &names, &source);
+    }
     if let Some(name) = &arguments.var {
         return variable::answer(arguments, traced, &names, &source, name);
     }
     let types = Types::new(&loaded.program, &loaded.bytes);
-    let found = statements(traced, &names, &source, &types, &arguments.at)?;
+    let found = statements(traced, &names, &source, &types, arguments.place())?;
     let which = wanted(arguments, found.occurrence)?;
     let epochs = traced.epochs(&arguments.report.file)?;
     let values = traced.values(&epochs)?;
@@ -182,11 +212,11 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
             Format::Text => text(out, &reports)?,
-            Format::Json => {
+            Format::Json | Format::Bin => {
                 let all = Vec::from_iter(reports.iter().map(Report::json));
                 let all = json!({
                     "schema": "afterimage/values/1",
-                    "at": arguments.at,
+                    "at": arguments.place(),
                     "statements": all,
                 });
                 serde_json::to_writer(&mut *out, &all)?;
@@ -238,7 +268,7 @@ fn rows<'a>(
         Which::First if summed => (1, count),
         _ => {
             let what = format!("the statement at @{}", site.offset);
-            range(which, count, arguments.limit, &what, |time| {
+            range(which, count, arguments.rows(), &what, |time| {
                 Ok(all.by(time)?)
             })?
         }
@@ -269,8 +299,8 @@ fn rows<'a>(
         let mut counted = Vec::from_iter(counted.into_values());
         if !arguments.stats {
             counted.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-            rows.more = (counted.len() as u64).saturating_sub(arguments.limit);
-            counted.truncate(arguments.limit as usize);
+            rows.more = (counted.len() as u64).saturating_sub(arguments.rows());
+            counted.truncate(arguments.rows() as usize);
         }
         rows.counted = Some(counted);
     } else {

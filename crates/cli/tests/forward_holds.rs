@@ -4,12 +4,13 @@ mod common;
 
 use std::collections::HashMap;
 
-use afterimage_program::Program;
+use afterimage_program::{OperatorIndex, Program};
 use afterimage_query::paths::{RecordedPath, recorded_path};
 use afterimage_query::values::{
     Controller, Controllers, Definition, Execution, Instance, Kind, Origin, RecordedValues,
     Statement, Use, Uses, definition, of_statement, recorded_epochs, recorded_values,
 };
+use afterimage_query::{Stop, stops};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
 use afterimage_trace::TraceFile;
 use common::Sandbox;
@@ -101,6 +102,7 @@ struct Recorded<'a> {
     values: RecordedValues<'a>,
     program: &'a Program,
     controllers: Controllers<'a>,
+    stop: Option<Stop>,
 }
 
 /// An execution of a node, and its statements.
@@ -177,10 +179,13 @@ fn compare(sandbox: &Sandbox) -> Option<(usize, usize)> {
         return None;
     }
     let epochs = recorded_epochs(&file, &path).unwrap().unwrap();
+    let index = OperatorIndex::new(&program, &module);
+    let end = file.end().unwrap().unwrap();
     let recorded = Recorded {
         values: recorded_values(&program, &module, &path, &epochs).unwrap(),
         program: &program,
         controllers: Controllers::new(&program),
+        stop: stops(&program, &index, &end).unwrap().first().copied(),
     };
     let executed = recorded.executed();
     Some((recorded.data(&executed), recorded.control(&executed)))
@@ -197,8 +202,13 @@ impl<'a> Recorded<'a> {
             let blocks = &path.nodes()[visit.node].blocks;
             let mut statements = Statement::all(self.program, &compiled.code, blocks);
             if let Some(stopped) = self.values.stopped(instance).unwrap() {
-                statements.retain(|(_, statement)| match statement.kind {
-                    Kind::Inst(inst) => (inst as u64) < stopped,
+                // What trapped took its operands.
+                let tried = self.stop.map_or(0, |stop| stop.next.as_u32());
+                let last = blocks.len() as u64 - 1;
+                statements.retain(|(op, statement)| match statement.kind {
+                    Kind::Inst(inst) => {
+                        (inst as u64) < stopped || statement.block == last && op.as_u32() < tried
+                    }
                     _ => false,
                 });
             }
@@ -270,7 +280,8 @@ impl<'a> Recorded<'a> {
 
     fn uses(&self, definition: Definition) -> Vec<Told> {
         let told = |found: Use| (found.time, found.op.as_u32(), found.role, found.bytes);
-        let mut uses = Uses::of(&self.values, self.program, definition).unwrap();
+        let uses = Uses::of(&self.values, self.program, definition);
+        let mut uses = uses.unwrap().ending(self.stop);
         let mut all = Vec::new();
         let count = uses.rest().unwrap();
         while let Some(found) = uses.next().unwrap() {

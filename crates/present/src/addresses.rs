@@ -14,14 +14,14 @@ use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::text::short;
 
 /// A load or a store, as it is shown.
-struct Shown {
-    name: String,
-    offset: OrigOffset,
+pub(crate) struct Shown {
+    pub name: String,
+    pub offset: OrigOffset,
     position: Option<Location>,
 }
 
 impl Shown {
-    fn of(scene: &StepScene<'_>, site: AccessSite) -> Result<Self, PresentError> {
+    pub(crate) fn of(scene: &StepScene<'_>, site: AccessSite) -> Result<Self, PresentError> {
         let found = scene.operators.get(site.function, site.op)?;
         let found = found.ok_or(PresentError::NoGraph(site.function.as_u32()))?;
         Ok(Self {
@@ -31,7 +31,7 @@ impl Shown {
         })
     }
 
-    fn line(&self, scene: &StepScene<'_>) -> String {
+    pub(crate) fn line(&self, scene: &StepScene<'_>) -> String {
         let line = self.position.map(|position| {
             let file = short(scene.file(position));
             plain(&format!("{file}:{}", position.line))
@@ -39,7 +39,7 @@ impl Shown {
         line.unwrap_or_default()
     }
 
-    fn json(&self, scene: &StepScene<'_>, site: AccessSite) -> Json {
+    pub(crate) fn json(&self, scene: &StepScene<'_>, site: AccessSite) -> Json {
         json!({
             "function": site.function.as_u32(),
             "name": scene.names.function(site.function),
@@ -194,7 +194,8 @@ pub fn addresses_json(
     Ok(())
 }
 
-/// Writes what loads and stores accessed, summed up, as a table.
+/// Writes what loads and stores accessed, summed up, as a table: in the order of the program, or, if only so many may be shown, those that were
+/// executed most often first. Whether there are more.
 ///
 /// # Errors
 /// If `out` fails or the module is not that of the program.
@@ -202,7 +203,13 @@ pub fn address_stats_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
     stats: &[(AccessSite, AccessStats)],
-) -> Result<(), PresentError> {
+    limit: Option<u64>,
+) -> Result<bool, PresentError> {
+    let mut order = Vec::from_iter(stats);
+    let limit = limit.map_or(usize::MAX, |limit| limit as usize);
+    if order.len() > limit {
+        order.sort_by_key(|(site, stats)| (std::cmp::Reverse(stats.count), *site));
+    }
     let mut table = Table::new(&[
         ("offset", Left),
         ("operator", Left),
@@ -215,7 +222,7 @@ pub fn address_stats_text(
         ("source", Left),
         ("function", Left),
     ]);
-    for (site, stats) in stats {
+    for (site, stats) in order.iter().take(limit) {
         let shown = Shown::of(scene, *site)?;
         let (stride, times) = match (stats.stride, stats.strides) {
             (Some(most), _) => (format!("{:+}", most.value), grouped(most.times)),
@@ -251,7 +258,7 @@ pub fn address_stats_text(
     let instructions = counted(stats.len() as u64, "instruction");
     let accesses: u64 = stats.iter().map(|(_, stats)| stats.count).sum();
     writeln!(out, "{instructions}, {}", accesses_text(accesses))?;
-    Ok(())
+    Ok(order.len() > limit)
 }
 
 fn accesses_text(count: u64) -> String {

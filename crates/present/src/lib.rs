@@ -15,6 +15,7 @@ mod firefox;
 mod json;
 mod lcov;
 mod listing;
+mod loads;
 mod memory;
 mod number;
 mod paths;
@@ -47,6 +48,9 @@ pub use error::PresentError;
 pub use firefox::firefox;
 pub use json::json;
 pub use lcov::lcov;
+pub use loads::{
+    NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
+};
 pub use memory::{memory_json, memory_text};
 pub use number::grouped;
 pub use paths::{

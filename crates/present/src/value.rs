@@ -53,6 +53,18 @@ pub fn type_text(ty: ValType) -> &'static str {
     }
 }
 
+/// The number of a type in binary forms.
+pub(crate) fn type_number(ty: ValType) -> u8 {
+    match ty {
+        ValType::I32 => 1,
+        ValType::I64 => 2,
+        ValType::F32 => 3,
+        ValType::F64 => 4,
+        ValType::V128 => 5,
+        ValType::Ref(_) => 6,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

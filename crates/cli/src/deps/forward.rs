@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::{Arguments, Line, Scene, Texts};
+use crate::output::harmless;
 
 /// What used something, told.
 #[derive(Default)]
@@ -151,7 +152,7 @@ impl<'a> Scene<'a> {
         };
         let program = &self.traced.loaded.program;
         let mut uses = match Uses::of(values, program, definition) {
-            Ok(uses) => uses,
+            Ok(uses) => uses.ending(self.traced.stops.first().copied()),
             Err(error @ ValuesError::Outside { .. }) => {
                 users.unknown.push(error.to_string());
                 return Ok(users);
@@ -269,7 +270,11 @@ impl<'a> Scene<'a> {
             let name = self.names.function(function.id);
             return Ok(Told {
                 role: "control".to_owned(),
-                to: plain(format!("t={}  the end of {name}", grouped(block.time))),
+                to: plain(format!(
+                    "t={}  a block without operators  in {}",
+                    grouped(block.time),
+                    harmless(name)
+                )),
                 json: json!({
                     "to": "block", "role": "control", "time": block.time,
                     "function": name, "statements": 0,

@@ -44,11 +44,11 @@ pub(super) fn answer<'a>(
     })?;
     let variables = Variables::open(&loaded.bytes)?;
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, names, source);
-    let resolved = resolver.location(&arguments.at)?;
+    let resolved = resolver.location(arguments.place())?;
     let which = wanted(arguments, resolved.occurrence)?;
     let at = match resolved.occurrence {
-        Some(_) => split_occurrence(&arguments.at)?.0,
-        None => &arguments.at,
+        Some(_) => split_occurrence(arguments.place())?.0,
+        None => arguments.place(),
     };
     if let (
         Place::Line(..),
@@ -78,7 +78,7 @@ pub(super) fn answer<'a>(
             super::Which::One(Occurrence::Kth(_) | Occurrence::Last)
         )
     {
-        let (first, last) = range(which, count, arguments.limit, at, |time| {
+        let (first, last) = range(which, count, arguments.rows(), at, |time| {
             Ok(occasions.by(time)?)
         })?;
         let mut wanted = Vec::new();
@@ -101,7 +101,7 @@ pub(super) fn answer<'a>(
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
             Format::Text => text(out, &report, names)?,
-            Format::Json => writeln!(out, "{}", document(&report, names))?,
+            Format::Json | Format::Bin => writeln!(out, "{}", document(&report, names))?,
         }
         Ok(())
     })

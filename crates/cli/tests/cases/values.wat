@@ -163,9 +163,10 @@
 ;; |   argument  7  ← t=1  @0xad i32.load  in start
 ;; |
 ;; | #1 t=11  @0xba memory.copy  in start
-;; |   to      40  ← constant
-;; |   from    32  ← constant
-;; |   length  4   ← constant
+;; |   to                40  ← constant
+;; |   from              32  ← constant
+;; |   length            4   ← constant
+;; |   memory (4 bytes)      ← t=9  @0x97 i32.store  in sum
 ;; |
 ;; | #1 t=11  @0xc2 i32.store8  in start = 1
 ;; |   address  41  ← constant
@@ -218,11 +219,227 @@
 ;; |   right  0    ← t=14  @0xf5 i32.load  in start
 ;; $ afterimage deps run.aft --at sum+0x9#3 --format json
 ;; | {"at":"sum+0x9#3","schema":"afterimage/deps/1","statements":[{"dependences":[{"from":"operator","function":"sum","offset":144,"operator":"i32.add","role":"left","time":4,"value":"13"},{"from":"operator","function":"sum","offset":158,"operator":"i32.sub","role":"right","time":4,"value":"5"},{"from":"branch","function":"sum","offset":161,"operator":"br_if $again","role":"control","time":4}],"function":"sum","number":3,"offset":144,"operator":"i32.add","time":5,"values":["18"]}]}
+;; $ afterimage deps run.aft --at sum+0x9#3 --forward
+;; | #3 t=5  @0x90 i32.add  in sum = 18
+;; |   value  → t=5  @0x97 i32.store  in sum = 18
+;; |   left   → t=6  @0x90 i32.add  in sum = 22
+;; $ afterimage deps run.aft --at sum+0x9#3 --forward --depth 3
+;; | #3 t=5  @0x90 i32.add  in sum = 18
+;; |   value  → t=5  @0x97 i32.store  in sum = 18
+;; |   left   → t=6  @0x90 i32.add  in sum = 22
+;; |     value  → t=6  @0x97 i32.store  in sum = 22
+;; |     left   → t=7  @0x90 i32.add  in sum = 25
+;; |       value  → t=7  @0x97 i32.store  in sum = 25
+;; |       left   → t=8  @0x90 i32.add  in sum = 27
+;; $ afterimage deps run.aft --at sum+0x9#7 --forward
+;; | #7 t=9  @0x90 i32.add  in sum = 28
+;; |   value   → t=9  @0x97 i32.store  in sum = 28
+;; |   result  → t=10  @0xa4 local.get $total  in sum
+;; |   left    → t=11  @0xcc i32.add  in start = 312
+;; $ afterimage deps run.aft --at start --forward
+;; | #1 t=1  @0xad i32.load  in start = 7
+;; |   argument  → t=1  @0xb0 call $sum  in start = 28
+;; |   right     → t=3  @0x90 i32.add  in sum = 7
+;; |   left      → t=3  @0x9e i32.sub  in sum = 6
+;; |
+;; | #1 t=1  @0xb0 call $sum  in start = 28
+;; |   left     → t=11  @0xcc i32.add  in start = 312
+;; |   control  → t=2  a block without operators  in sum
+;; |   control  → t=3  @0x8c..@0xa1, 4 statements  in sum
+;; |   control  → t=10  @0xa4..@0xa4, 0 statements  in sum
+;; |
+;; | #1 t=11  @0xba memory.copy  in start
+;; |   memory (1 bytes)  → t=11  @0xc9 i32.load  in start = 284
+;; |   memory (2 bytes)  → t=11  @0xc9 i32.load  in start = 284
+;; |
+;; | #1 t=11  @0xc2 i32.store8  in start = 1
+;; |   memory (1 bytes)  → t=11  @0xc9 i32.load  in start = 284
+;; |
+;; | #1 t=11  @0xc9 i32.load  in start = 284
+;; |   right  → t=11  @0xcc i32.add  in start = 312
+;; |
+;; | #1 t=11  @0xcc i32.add  in start = 312
+;; |   right    → t=11  @0xd3 i32.add  in start = 315
+;; |   operand  → t=14  @0xed f32.convert_i32_s  in start = 312.0
+;; |   left     → t=14  @0xf8 i32.div_s  in start
+;; |
+;; | #1 t=11  @0xcf global.get $count  in start = 3
+;; |   left  → t=11  @0xd3 i32.add  in start = 315
+;; |
+;; | #1 t=11  @0xd3 i32.add  in start = 315
+;; |   value  → t=11  @0xd4 global.set $count  in start = 315
+;; |
+;; | #1 t=11  @0xd4 global.set $count  in start = 315
+;; |   global  → t=11  @0xd6 global.get $count  in start = 315
+;; |
+;; | #1 t=11  @0xd6 global.get $count  in start = 315
+;; |   argument  → t=11  @0xda call_indirect (type $unary)  in start = 630
+;; |   left      → t=12  @0x84 i32.add  in double = 630
+;; |   right     → t=12  @0x84 i32.add  in double = 630
+;; |
+;; | #1 t=11  @0xda call_indirect (type $unary)  in start = 630
+;; |   control  → t=12  @0x80..@0x84, 1 statement  in double
+;; |
+;; | #1 t=13  @0xe3 call $random  in start = 0
+;; |   nothing depends on it
+;; |
+;; | #1 t=14  @0xed f32.convert_i32_s  in start = 312.0
+;; |   right  → t=14  @0xee f32.div  in start = 0.0032051282
+;; |
+;; | #1 t=14  @0xee f32.div  in start = 0.0032051282
+;; |   nothing depends on it
+;; |
+;; | #1 t=14  @0xf5 i32.load  in start = 0
+;; |   right  → t=14  @0xf8 i32.div_s  in start
+;; |
+;; | #1 t=14  @0xf8 i32.div_s  in start
+;; |   nothing depends on it
+;; $ afterimage deps run.aft --at start --forward --limit 1
+;; | #1 t=1  @0xad i32.load  in start = 7
+;; |   argument  → t=1  @0xb0 call $sum  in start = 28
+;; |   … 2 more: --limit N
+;; |
+;; | #1 t=1  @0xb0 call $sum  in start = 28
+;; |   left     → t=11  @0xcc i32.add  in start = 312
+;; |   control  → t=2  a block without operators  in sum
+;; |   … 2 more: --limit N
+;; |
+;; | #1 t=11  @0xba memory.copy  in start
+;; |   memory (1 bytes)  → t=11  @0xc9 i32.load  in start = 284
+;; |   … 1 more: --limit N
+;; |
+;; | #1 t=11  @0xc2 i32.store8  in start = 1
+;; |   memory (1 bytes)  → t=11  @0xc9 i32.load  in start = 284
+;; |
+;; | #1 t=11  @0xc9 i32.load  in start = 284
+;; |   right  → t=11  @0xcc i32.add  in start = 312
+;; |
+;; | #1 t=11  @0xcc i32.add  in start = 312
+;; |   right  → t=11  @0xd3 i32.add  in start = 315
+;; |   … 2 more: --limit N
+;; |
+;; | #1 t=11  @0xcf global.get $count  in start = 3
+;; |   left  → t=11  @0xd3 i32.add  in start = 315
+;; |
+;; | #1 t=11  @0xd3 i32.add  in start = 315
+;; |   value  → t=11  @0xd4 global.set $count  in start = 315
+;; |
+;; | #1 t=11  @0xd4 global.set $count  in start = 315
+;; |   global  → t=11  @0xd6 global.get $count  in start = 315
+;; |
+;; | #1 t=11  @0xd6 global.get $count  in start = 315
+;; |   argument  → t=11  @0xda call_indirect (type $unary)  in start = 630
+;; |   … 2 more: --limit N
+;; |
+;; | #1 t=11  @0xda call_indirect (type $unary)  in start = 630
+;; |   control  → t=12  @0x80..@0x84, 1 statement  in double
+;; |
+;; | #1 t=13  @0xe3 call $random  in start = 0
+;; |   nothing depends on it
+;; |
+;; | #1 t=14  @0xed f32.convert_i32_s  in start = 312.0
+;; |   right  → t=14  @0xee f32.div  in start = 0.0032051282
+;; |
+;; | #1 t=14  @0xee f32.div  in start = 0.0032051282
+;; |   nothing depends on it
+;; |
+;; | #1 t=14  @0xf5 i32.load  in start = 0
+;; |   right  → t=14  @0xf8 i32.div_s  in start
+;; |
+;; | #1 t=14  @0xf8 i32.div_s  in start
+;; |   nothing depends on it
+;; $ afterimage deps run.aft --at start --forward --control
+;; | #1 t=1  @0xb0 call $sum  in start = 28
+;; |   control  → t=2  a block without operators  in sum
+;; |   control  → t=3  @0x8c..@0xa1, 4 statements  in sum
+;; |   control  → t=10  @0xa4..@0xa4, 0 statements  in sum
+;; |
+;; | #1 t=11  @0xda call_indirect (type $unary)  in start = 630
+;; |   control  → t=12  @0x80..@0x84, 1 statement  in double
+;; $ afterimage deps run.aft --at sum --forward --control
+;; | #1 t=3  @0xa1 br_if $again  in sum = 6
+;; |   control  → t=4  @0x8c..@0xa1, 4 statements  in sum
+;; $ afterimage deps run.aft --at sum+0x9#3 --forward --format json
+;; | {"at":"sum+0x9#3","schema":"afterimage/deps/1","statements":[{"function":"sum","more":0,"number":3,"offset":144,"operator":"i32.add","time":5,"uses":[{"function":"sum","offset":151,"operator":"i32.store","role":"value","time":5,"to":"operator","values":["18"]},{"function":"sum","offset":144,"operator":"i32.add","role":"left","time":6,"to":"operator","values":["22"]}],"values":["18"]}]}
+;; $ afterimage deps run.aft --at sum+0x9#9 --forward
+;; ! afterimage: run.aft: the statement at @0x90 was executed 7 times: there is no execution 9
+;; = 125
+;; $ afterimage deps run.aft --at sum#9 --forward
+;; ! afterimage: run.aft: no statement at sum#9 was executed so often: 7 times at most
+;; = 125
+;; $ afterimage deps run.aft --at sum+0x9#3 --forward --backward
+;; ! error: the argument '--forward' cannot be used with '--backward'
+;; !
+;; ! Usage: afterimage deps --at <PLACE#K> --forward <FILE.aft>
+;; !
+;; ! For more information, try '--help'.
+;; = 125
+;; $ afterimage deps run.aft --at start+0x58 --forward
+;; ! afterimage: run.aft: start+0x58 only moves a value, or is a constant: it is no statement
+;; = 125
+;; $ afterimage values run.aft --loads
+;; | offset  operator  loads  values  smallest  largest  most often  times  source  function
+;; | 0xad    i32.load      1       1         7        7           7      1          start
+;; | 0xc9    i32.load      1       1       284      284         284      1          start
+;; | 0xf5    i32.load      1       1         0        0           0      1          start
+;; | 3 instructions, 3 loads
+;; $ afterimage values run.aft --loads --limit 2
+;; | offset  operator  loads  values  smallest  largest  most often  times  source  function
+;; | 0xad    i32.load      1       1         7        7           7      1          start
+;; | 0xc9    i32.load      1       1       284      284         284      1          start
+;; | 3 instructions, 3 loads
+;; | … and more: see them with --limit N, or -o FILE
+;; $ afterimage values run.aft --loads --format json
+;; | {"bound":4096,"schema":"afterimage/load-values/1"}
+;; | {"function":3,"largest":{"bits":"0x7","text":"7"},"loads":1,"most":{"bits":"0x7","text":"7"},"most_times":1,"name":"start","offset":173,"operator":"i32.load","smallest":{"bits":"0x7","text":"7"},"source":null,"type":"i32","values":1}
+;; | {"function":3,"largest":{"bits":"0x11c","text":"284"},"loads":1,"most":{"bits":"0x11c","text":"284"},"most_times":1,"name":"start","offset":201,"operator":"i32.load","smallest":{"bits":"0x11c","text":"284"},"source":null,"type":"i32","values":1}
+;; | {"function":3,"largest":{"bits":"0x0","text":"0"},"loads":1,"most":{"bits":"0x0","text":"0"},"most_times":1,"name":"start","offset":245,"operator":"i32.load","smallest":{"bits":"0x0","text":"0"},"source":null,"type":"i32","values":1}
+;; $ afterimage values run.aft --loads --each
+;; | @0xad i32.load #1: 7
+;; | @0xc9 i32.load #1: 284
+;; | @0xf5 i32.load #1: 0
+;; $ afterimage values run.aft --loads --each --format json --limit 2
+;; | {"schema":"afterimage/loaded/1"}
+;; | {"first":1,"function":3,"offset":173,"type":"i32","values":["0x7"]}
+;; | {"first":1,"function":3,"offset":201,"type":"i32","values":["0x11c"]}
+;; $ afterimage values run.aft --loads --format bin
+;; ! afterimage: run.aft: --format bin is for --loads --each
+;; = 125
+;; $ afterimage values run.aft --loads --at sum
+;; ! error: the argument '--loads' cannot be used with '--at <PLACE>'
+;; !
+;; ! Usage: afterimage values --loads <FILE.aft>
+;; !
+;; ! For more information, try '--help'.
+;; = 125
+;; $ afterimage values run.aft
+;; ! error: the following required arguments were not provided:
+;; !   --at <PLACE>
+;; !
+;; ! Usage: afterimage values --at <PLACE> <FILE.aft>
+;; !
+;; ! For more information, try '--help'.
+;; = 125
+;; $ afterimage addresses run.aft --all --limit 2
+;; | offset  operator   accesses  addresses  smallest  largest  stride  times  source  function
+;; | 0x97    i32.store         7          1      0x20     0x20      +0      6          sum
+;; | 0xad    i32.load          1          1      0x10     0x10       -                 start
+;; | 5 instructions, 11 accesses
+;; | … and more: see them with --limit N, or -o FILE
 ;; $ afterimage build --lens full --again --window 4..6 run.aft
 ;; ! afterimage: values of 12 executed statements in 23 bytes (1.9167 a statement)
 ;; $ afterimage values run.aft --at sum+0x9
 ;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=3
 ;; = 125
+;; $ afterimage deps run.aft --at sum --forward
+;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=3
+;; = 125
+;; $ afterimage deps run.aft --at start --forward
+;; | #1 t=11  @0xba memory.copy  in start
+;; |   ? who read it from t=11 to t=14 is not known: values were not kept there
+;; |
+;; | #1 t=11  @0xc2 i32.store8  in start = 1
+;; |   ? who read it from t=11 to t=14 is not known: values were not kept there
 ;; $ afterimage build --lens full --window 4..6 run.aft
 ;; $ afterimage build --lens full --window 2..9 run.aft
 ;; ! afterimage: values of 28 executed statements in 12 bytes (0.4286 a statement)
@@ -257,6 +474,6 @@
 ;; ! afterimage: run.aft: --window 400..600 begins after the run, whose last block is t=14
 ;; = 125
 ;; $ afterimage verify --no-execute run.aft
-;; | sound: N, 17 chunks in 12 sections, 2 events
+;; | sound: N, 22 chunks in 15 sections, 2 events
 ;; | whole path: 14 executed blocks, 8 paths in 1 segment, compared with the end
 ;; | not re-executed

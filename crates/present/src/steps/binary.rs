@@ -8,7 +8,7 @@ use afterimage_query::steps::{Level, Range, Step, Value, What};
 use super::{NextStep, StepScene};
 use crate::PresentError;
 use crate::trace::Stretch;
-use crate::value::type_text;
+use crate::value::type_number;
 
 /// The first bytes.
 const MAGIC: &[u8; 8] = b"AFTRACE1";
@@ -188,14 +188,7 @@ impl Record {
     }
 
     fn value(&mut self, value: &Value) {
-        self.ty = match type_text(value.ty) {
-            "i32" => 1,
-            "i64" => 2,
-            "f32" => 3,
-            "f64" => 4,
-            "v128" => 5,
-            _ => 6,
-        };
+        self.ty = type_number(value.ty);
         (self.low, self.high) = value.bits;
     }
 

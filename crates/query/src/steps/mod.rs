@@ -17,6 +17,7 @@ mod plan;
 mod step;
 mod stream;
 mod tally;
+mod values;
 
 pub use accesses::{AccessSite, access_sites, nearest_access};
 pub use addresses::{Access, AccessStats, Addresses, address_stats};
@@ -32,3 +33,4 @@ pub use operators::{FunctionOperators, OperatorPlace, Operators};
 pub use step::{Step, Value, What};
 pub use stream::{Level, Steps, Wanted, last_steps};
 pub use tally::{BOUND, Distinct, Frequent};
+pub use values::{LoadedStretches, LoadedValues};

@@ -2,7 +2,7 @@
 
 use afterimage_ids::OpId;
 use afterimage_machine::Code;
-use afterimage_wet::{ReadFrom, Source, WriteTo, Writer, read_from, write_to};
+use afterimage_wet::{ReadFrom, Reading, Source, WriteTo, Writer, read_from, write_to};
 
 use super::{Bits, Execution, Instance, Kind, RecordedValues, Statement, ValuesError};
 
@@ -109,8 +109,9 @@ pub fn of_statement(
     if let Kind::Inst(inst) = statement.kind
         && let Some(role) = role_of_read(compiled.code.insts[inst].code)
     {
-        let mut readings = values.reading(instance, inst)?;
-        readings.extend(values.copied(instance, inst)?);
+        // What trapped has read nothing.
+        let mut readings = read(values.reading(instance, inst))?;
+        readings.extend(read(values.copied(instance, inst))?);
         for reading in readings {
             let origin = match reading.writer {
                 Writer::Initial => Origin::Initial,
@@ -129,6 +130,14 @@ pub fn of_statement(
         }
     }
     Ok(found)
+}
+
+/// What was read, by an instruction that may have been the last that the run tried.
+fn read(readings: Result<Vec<Reading>, ValuesError>) -> Result<Vec<Reading>, ValuesError> {
+    match readings {
+        Err(ValuesError::NotExecuted) => Ok(Vec::new()),
+        readings => readings,
+    }
 }
 
 /// What an instruction reads besides its operands, if somebody may have written it.

@@ -11,6 +11,7 @@ use afterimage_wet::{
 };
 
 use super::{Instance, Kind, RecordedValues, Statement, ValuesError, role_of_read};
+use crate::Stop;
 use crate::paths::FileSegments;
 
 /// A direct use: a statement's execution that depends on data of another one.
@@ -53,6 +54,7 @@ impl Use {
 pub struct Uses<'v, 'a> {
     values: &'v RecordedValues<'a>,
     program: &'a Program,
+    stop: Option<Stop>,
     nodes: HashMap<NodeId, Rc<NodeUses>>,
     holders: Holders<'v, 'a, FileSegments, FileEpochs>,
     readers: Readers<'v, 'a, FileSegments, FileEpochs>,
@@ -141,6 +143,7 @@ impl<'v, 'a> Uses<'v, 'a> {
         Ok(Self {
             values,
             program,
+            stop: None,
             nodes: HashMap::new(),
             holders,
             readers,
@@ -150,6 +153,13 @@ impl<'v, 'a> Uses<'v, 'a> {
             at: 0,
             marks: Vec::new(),
         })
+    }
+
+    /// Tells where the run ended, the first of its [`stops`](crate::stops), so that what trapped counts as a use of its operands.
+    #[must_use]
+    pub fn ending(mut self, stop: Option<Stop>) -> Self {
+        self.stop = stop;
+        self
     }
 
     /// How many uses were passed.
@@ -327,11 +337,18 @@ impl<'v, 'a> Uses<'v, 'a> {
         let Some(executed) = self.values.stopped(instance)? else {
             return Ok(all);
         };
+        let tried = |op: OpId| {
+            self.stop.is_some_and(|stop| {
+                let function = self.program.function(stop.function);
+                let block = function.and_then(|function| function.block_of(op));
+                op < stop.next && block == Some(stop.block)
+            })
+        };
         let come = node
             .statements
             .iter()
-            .filter(|(_, statement)| match statement.kind {
-                Kind::Inst(inst) => (inst as u64) < executed,
+            .filter(|(op, statement)| match statement.kind {
+                Kind::Inst(inst) => (inst as u64) < executed || tried(*op),
                 _ => false,
             });
         Ok(come.count() as u32)

@@ -30,8 +30,14 @@ pub fn compare(trace: &Trace<'_>, naive: &Naive<'_>, window: &RangeInclusive<u64
     let whole = *window.start() <= 1 && *window.end() >= length;
     // A window ends with the node that contains its last block.
     let ends = executed.iter().map(|of| of.last);
-    let end = ends.filter(|end| end >= window.end()).min().unwrap_or(length);
-    for of in executed.iter().filter(|of| window.contains(&of.instance.time)) {
+    let end = ends
+        .filter(|end| end >= window.end())
+        .min()
+        .unwrap_or(length);
+    for of in executed
+        .iter()
+        .filter(|of| window.contains(&of.instance.time))
+    {
         let instance = of.instance;
         let compiled = trace.compiled(instance.node).expect("a node");
         let mut definitions = vec![Definition::After { instance }];
@@ -39,7 +45,12 @@ pub fn compare(trace: &Trace<'_>, naive: &Naive<'_>, window: &RangeInclusive<u64
             if one.code.gives() {
                 definitions.push(Definition::Result { instance, inst });
             }
-            if compiled.model.writes.iter().any(|w| w.inst as usize == inst) {
+            if compiled
+                .model
+                .writes
+                .iter()
+                .any(|w| w.inst as usize == inst)
+            {
                 definitions.push(Definition::Write { instance, inst });
             }
         }
@@ -145,7 +156,9 @@ fn read(trace: &Trace<'_>, definition: Definition) -> (Vec<Use>, usize) {
 impl Reversed {
     fn of(trace: &Trace<'_>, executed: &[Executed], window: &RangeInclusive<u64>) -> Self {
         let mut reversed = Self::default();
-        let calls = executed.iter().filter_map(|of| Some((of.host_call?, of.instance)));
+        let calls = executed
+            .iter()
+            .filter_map(|of| Some((of.host_call?, of.instance)));
         let calls: HashMap<u64, Instance> = calls.collect();
         for of in executed {
             let instance = of.instance;

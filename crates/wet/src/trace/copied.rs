@@ -54,7 +54,8 @@ where
                         let named = named.filter(|named| named.time <= instance.time);
                         let writer = self.compiled(node)?;
                         let write = writer.model.writes.get(write as usize);
-                        let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
+                        let write =
+                            write.ok_or(TraceError::Damaged("a write that is not there"))?;
                         Writer::Write {
                             instance: named.ok_or(unknown)?,
                             inst: write.inst as usize,

@@ -208,7 +208,11 @@ where
             false => frame.held.clone(),
         };
         frame.hold(held);
-        frame.idle = if touched { 0 } else { frame.idle.saturating_add(1) };
+        frame.idle = if touched {
+            0
+        } else {
+            frame.idle.saturating_add(1)
+        };
         frame.last = Rc::clone(&compiled);
         self.leave(visit, &compiled, passed)?;
         let held = Held {
@@ -237,7 +241,11 @@ fn both_outputs(held: &[u32], code: &NodeCode) -> Vec<u32> {
 
 /// The variables that hold the value after a node.
 fn after(held: &[u32], code: &NodeCode, holds: impl Fn(Register) -> bool) -> Vec<u32> {
-    let written = |variable: u32| code.outputs.binary_search_by_key(&variable, |o| o.0).is_ok();
+    let written = |variable: u32| {
+        code.outputs
+            .binary_search_by_key(&variable, |o| o.0)
+            .is_ok()
+    };
     let mut after = Vec::from_iter(held.iter().copied().filter(|&v| !written(v)));
     let new = code.outputs.iter().filter(|&&(_, from)| holds(from));
     after.extend(new.map(|&(variable, _)| variable));

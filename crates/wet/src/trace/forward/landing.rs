@@ -246,13 +246,17 @@ where
             }
             let known = stack.as_ref().and_then(|stack| stack.get(depth));
             if let Some(callee) = known {
-                visit = cursor.seek(callee.entered.saturating_sub(1)).map_err(TraceError::Path)?;
+                visit = cursor
+                    .seek(callee.entered.saturating_sub(1))
+                    .map_err(TraceError::Path)?;
             }
             // Activations that were replaced by others.
             while cursor.depth() > depth {
                 let stack = cursor.stack().map_err(TraceError::Path)?;
                 let entered = stack.get(depth).map_or(0, |callee| callee.entered);
-                visit = cursor.seek(entered.saturating_sub(1)).map_err(TraceError::Path)?;
+                visit = cursor
+                    .seek(entered.saturating_sub(1))
+                    .map_err(TraceError::Path)?;
             }
             call = Some(visit.ok_or(missing)?);
         }

@@ -151,7 +151,11 @@ where
             None => {
                 let next = epochs.next_known(at).filter(|&next| next <= length);
                 let gap = at..=next.map_or(length, |next| next - 1);
-                if self.unknown.last().is_none_or(|last| last.end() < gap.start()) {
+                if self
+                    .unknown
+                    .last()
+                    .is_none_or(|last| last.end() < gap.start())
+                {
                     self.unknown.push(gap);
                 }
                 first = next?;
@@ -233,7 +237,10 @@ where
         let epoch = epoch.map_err(TraceError::Epoch)?;
         for &place in places {
             let node = place.node();
-            if executed.as_ref().is_some_and(|nodes| !nodes.contains(&node)) {
+            if executed
+                .as_ref()
+                .is_some_and(|nodes| !nodes.contains(&node))
+            {
                 continue;
             }
             let executions = match place {
