@@ -228,7 +228,7 @@ impl CopyView<'_> {
 
 /// How often one number goes into another one, if it does so without a rest.
 fn quotient(of: u64, by: u64) -> Option<u64> {
-    (of % by == 0).then(|| of / by)
+    of.is_multiple_of(by).then(|| of / by)
 }
 
 /// A run of a copy: elements of the same length, written by executions in equal steps.

@@ -53,6 +53,9 @@ pub struct Readers<'t, 'a, S: Segments, E> {
     unknown: Vec<RangeInclusive<u64>>,
 }
 
+/// Executions of a node, ascending, and how many bytes each reads.
+type Executions = Vec<(u64, u64)>;
+
 /// A stretch of the run, in one epoch.
 #[derive(Clone, Copy)]
 struct Stretch {
@@ -222,7 +225,7 @@ where
         stretch: Stretch,
         target: Target,
         number: u64,
-    ) -> Result<Vec<(Place, Vec<(u64, u64)>)>, Failure<S, E>> {
+    ) -> Result<Vec<(Place, Executions)>, Failure<S, E>> {
         let trace = self.trace;
         let mut found = Vec::new();
         let mentions = trace.mentions(stretch.span.position)?;
