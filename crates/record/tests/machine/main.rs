@@ -21,6 +21,12 @@ mod play;
 )]
 #[path = "../exact/random.rs"]
 mod random;
+#[allow(
+    dead_code,
+    reason = "shared with the test `exact`, which uses all of it"
+)]
+#[path = "../exact/words.rs"]
+mod words;
 
 mod exported;
 mod follow;
