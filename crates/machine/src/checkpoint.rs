@@ -12,6 +12,7 @@ use crate::code::NodeEnd;
 use crate::exceptions::Exception;
 use crate::image::{GlobalBits, PAGE, State};
 use crate::machine::{Bits, Machine, Waiting};
+use crate::step::make_room;
 
 /// All of a machine between two nodes but the bytes of its memories, which are most of it and change the least.
 ///
@@ -251,7 +252,6 @@ impl Machine<'_> {
             return Ok(false);
         }
         self.frames.clear();
-        self.registers.clear();
         self.high.clear();
         let (mut low, mut high) = (&from.registers[..], &from.high[..]);
         let mut base = 0;
@@ -266,7 +266,11 @@ impl Machine<'_> {
             if base + variables > super::activations::MOST_REGISTERS {
                 return Ok(false);
             }
-            self.registers.resize(base + variables, 0);
+            // The room that there was is kept: to make it anew would take longer than all else here.
+            if self.registers.len() < base + variables {
+                make_room(&mut self.registers, base + variables);
+            }
+            self.registers[base + live..base + variables].fill(0);
             if !take(&mut low, &mut self.registers[base..base + live]) {
                 return Ok(false);
             }

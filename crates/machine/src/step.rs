@@ -202,20 +202,17 @@ impl Running<'_> {
 /// The registers from `base` on that operations can name.
 #[inline]
 fn window(registers: &mut Vec<u64>, base: usize) -> Result<&mut Window, MachineError> {
-    let end = base + WINDOW;
-    if registers.len() < end {
-        make_room(registers, end + WINDOW);
+    if registers.len() < base + WINDOW {
+        make_room(registers, base);
     }
     let window = registers[base..].first_chunk_mut();
     window.ok_or(MachineError::Unsupported("registers without room"))
 }
 
+/// Makes room for a window from `base` on, and for many more. Pages that nobody touches take no memory. Amortised O(registers).
 #[cold]
-fn make_room(registers: &mut Vec<u64>, length: usize) {
-    if registers.is_empty() {
-        // Pages that nobody touches take no memory.
-        *registers = vec![0; length];
-    } else {
-        registers.resize(length, 0);
-    }
+pub(crate) fn make_room(registers: &mut Vec<u64>, base: usize) {
+    let mut room = vec![0; base + base / 2 + 2 * WINDOW];
+    room[..registers.len()].copy_from_slice(registers);
+    *registers = room;
 }

@@ -86,8 +86,6 @@ pub(crate) struct OfNode {
     pub asked: Vec<u32>,
     /// The positions of the instructions that give a value.
     pub giving: Vec<u32>,
-    /// Those of the loads.
-    pub loads: Vec<u32>,
     /// By instruction: a number of its operator among those of the program that access memory; 0 for others.
     pub accesses: Vec<u32>,
 }
@@ -164,7 +162,6 @@ fn of_node(subject: &Subject, code: &NodeCode) -> Result<OfNode> {
         }
         match inst.code {
             Code::Load(_) | Code::LoadVector(_) => {
-                of.loads.push(position as u32);
                 totals.loads += 1;
             }
             Code::Store(_) | Code::StoreVector(_) => totals.stores += 1,

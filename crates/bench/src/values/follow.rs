@@ -54,19 +54,9 @@ pub(crate) fn measure(subject: &Subject, facts: &Facts, blocks: u64) -> Result<F
     let (walk_forward, _) = control(subject, facts, blocks, true, false)?;
     let (walk_backward, _) = control(subject, facts, blocks, false, false)?;
     let (seconds, _) = follow(subject, blocks, &mut ())?;
-    let mut loads = Loads {
-        facts,
-        node: NodeId::from_u32(0),
-        columns: columns(facts),
-        count: 0,
-    };
+    let mut loads = Loads(Columns::new(facts));
     let (of_loads, _) = follow(subject, blocks, &mut loads)?;
-    let mut addresses = Addresses {
-        facts,
-        node: NodeId::from_u32(0),
-        columns: columns(facts),
-        count: 0,
-    };
+    let mut addresses = Addresses(Columns::new(facts));
     let (of_addresses, _) = follow(subject, blocks, &mut addresses)?;
     let rate = |count: u64, seconds: f64| 4.0 * count as f64 / 1e6 / seconds;
     Ok(Follow {
@@ -74,8 +64,8 @@ pub(crate) fn measure(subject: &Subject, facts: &Facts, blocks: u64) -> Result<F
         backward: rate(back, backward),
         walk_forward: rate(written, walk_forward),
         walk_backward: rate(written, walk_backward),
-        loads: rate(loads.count, of_loads),
-        addresses: rate(addresses.count, of_addresses),
+        loads: rate(loads.0.count, of_loads),
+        addresses: rate(addresses.0.count, of_addresses),
         machine: written as f64 / 1e6 / seconds,
     })
 }
@@ -137,85 +127,96 @@ fn follow<O: Observer>(subject: &Subject, blocks: u64, observer: &mut O) -> Resu
 }
 
 /// What one instruction gave so far, since it was used last.
-#[derive(Debug, Default)]
 struct Collected {
-    numbers: Vec<u64>,
+    numbers: [u64; COLUMN],
+    count: usize,
 }
 
 impl Collected {
     #[inline]
     fn push(&mut self, number: u64) {
-        if self.numbers.len() == COLUMN {
+        self.numbers[self.count] = number;
+        self.count += 1;
+        if self.count == COLUMN {
             std::hint::black_box(&self.numbers);
-            self.numbers.clear();
+            self.count = 0;
         }
-        self.numbers.push(number);
     }
 }
 
-fn columns(facts: &Facts) -> Vec<Collected> {
-    let mut columns = Vec::new();
-    columns.resize_with(facts.accesses, Collected::default);
-    columns
-}
-
-struct Loads<'a> {
+/// The numbers of each instruction that accesses memory, by instruction.
+struct Columns<'a> {
     facts: &'a Facts,
-    node: NodeId,
+    /// Of the node at hand: which column is an instruction's.
+    of_node: &'a [u32],
     columns: Vec<Collected>,
     count: u64,
 }
 
-impl Observer for Loads<'_> {
-    #[inline]
-    fn node(&mut self, node: NodeId, _: &NodeCode) {
-        self.node = node;
-    }
-
-    #[inline]
-    fn done(&mut self, code: &NodeCode, low: &[u64], _: &[u64]) {
-        let of = &self.facts.nodes[self.node];
-        let first = code.first_result() as usize;
-        for &load in &of.loads {
-            let column = of.accesses[load as usize] as usize;
-            self.columns[column].push(low[first + load as usize]);
+impl<'a> Columns<'a> {
+    fn new(facts: &'a Facts) -> Self {
+        let mut columns = Vec::new();
+        columns.resize_with(facts.accesses, || Collected {
+            numbers: [0; COLUMN],
+            count: 0,
+        });
+        Self {
+            facts,
+            of_node: &[],
+            columns,
+            count: 0,
         }
-        self.count += of.loads.len() as u64;
     }
-}
 
-struct Addresses<'a> {
-    facts: &'a Facts,
-    node: NodeId,
-    columns: Vec<Collected>,
-    count: u64,
-}
-
-impl Addresses<'_> {
     #[inline]
-    fn access(&mut self, inst: usize, range: Range) {
-        let column = self.facts.nodes[self.node].accesses[inst];
+    fn node(&mut self, node: NodeId) {
+        self.of_node = &self.facts.nodes[node].accesses;
+    }
+
+    #[inline]
+    fn push(&mut self, inst: usize, number: u64) {
+        let column = self.of_node[inst];
         if column > 0 {
-            self.columns[column as usize].push(range.address);
+            self.columns[column as usize].push(number);
             self.count += 1;
         }
     }
 }
 
-impl Observer for Addresses<'_> {
+struct Loads<'a>(Columns<'a>);
+
+impl Observer for Loads<'_> {
+    const REGISTERS: bool = false;
+
     #[inline]
     fn node(&mut self, node: NodeId, _: &NodeCode) {
-        self.node = node;
+        self.0.node(node);
+    }
+
+    #[inline]
+    fn loaded(&mut self, inst: usize, (value, _): (u64, u64)) {
+        self.0.push(inst, value);
+    }
+}
+
+struct Addresses<'a>(Columns<'a>);
+
+impl Observer for Addresses<'_> {
+    const REGISTERS: bool = false;
+
+    #[inline]
+    fn node(&mut self, node: NodeId, _: &NodeCode) {
+        self.0.node(node);
     }
 
     #[inline]
     fn read(&mut self, inst: usize, range: Range) {
-        self.access(inst, range);
+        self.0.push(inst, range.address);
     }
 
     #[inline]
     fn write(&mut self, inst: usize, range: Range) {
-        self.access(inst, range);
+        self.0.push(inst, range.address);
     }
 }
 
