@@ -28,14 +28,19 @@ pub struct Played {
     pub state: Option<Vec<(String, String)>>,
 }
 
-struct Host {
+/// Answers as the log says.
+pub struct Host {
     log: LogReader,
     observer: Option<Observer<'static>>,
 }
 
 impl Host {
+    pub fn new(log: LogReader, observer: Option<Observer<'static>>) -> Self {
+        Self { log, observer }
+    }
+
     /// The next event, growth left out: engines agree on it.
-    fn next(&mut self) -> Option<Event> {
+    pub fn next(&mut self) -> Option<Event> {
         loop {
             match self.log.next()?.expect("a sound log") {
                 Event::MemoryGrow { .. } | Event::TableGrow { .. } => {}
@@ -51,8 +56,8 @@ impl Host {
     }
 }
 
-/// The engine's settings, as far as the guest can see them, and room for a deep stack.
-fn engine() -> Engine {
+/// The engine's settings, as far as the guest can see them, and room for a deep stack; with its debugger, if that is wanted.
+pub fn engine(debugged: bool) -> Engine {
     let mut config = Config::new();
     config
         .cranelift_opt_level(OptLevel::None)
@@ -64,7 +69,8 @@ fn engine() -> Engine {
         .wasm_memory64(true)
         .wasm_extended_const(true)
         .max_wasm_stack(STACK)
-        .async_stack_size(STACK + (1 << 20));
+        .async_stack_size(STACK + (1 << 20))
+        .guest_debug(debugged);
     Engine::new(&config).expect("an engine")
 }
 
@@ -76,13 +82,17 @@ pub fn play(
     observer: Option<Observer<'static>>,
 ) -> (Played, Option<Observer<'static>>) {
     let log = file.log().expect("a log");
-    let work = move || {
-        let engine = engine();
+    on_deep_stack(move || {
+        let engine = engine(false);
         let module = Module::new(&engine, module).expect("a valid module");
-        let mut store = Store::new(&engine, Host { log, observer });
+        let mut store = Store::new(&engine, Host::new(log, observer));
         let played = play_in(&mut store, &module, program);
         (played, store.into_data().observer)
-    };
+    })
+}
+
+/// Does something where the guest's stack has room.
+pub fn on_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .stack_size(STACK + (8 << 20))
@@ -164,7 +174,7 @@ fn end(played: &mut Played, error: &wasmtime::Error) {
     played.error = Some(error.root_cause().to_string());
 }
 
-fn imports(store: &mut Store<Host>, module: &Module) -> Vec<Extern> {
+pub fn imports(store: &mut Store<Host>, module: &Module) -> Vec<Extern> {
     let mut imports = Vec::new();
     for (i, import) in module.imports().enumerate() {
         let function = if import.module() == HOOKS[0].0 {
@@ -303,7 +313,7 @@ fn state(store: &mut Store<Host>, instance: &Instance) -> Vec<(String, String)> 
     state
 }
 
-fn raw(value: &Val) -> RawValue {
+pub fn raw(value: &Val) -> RawValue {
     match value {
         Val::I32(v) => RawValue::I32(*v),
         Val::I64(v) => RawValue::I64(*v),
@@ -315,7 +325,7 @@ fn raw(value: &Val) -> RawValue {
     }
 }
 
-fn val(value: RawValue) -> Val {
+pub fn val(value: RawValue) -> Val {
     match value {
         RawValue::I32(v) => Val::I32(v),
         RawValue::I64(v) => Val::I64(v),

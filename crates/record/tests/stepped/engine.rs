@@ -1,0 +1,130 @@
+//! Stepping through a recording in the engine, with what its debugger shows.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Waker};
+
+use afterimage_trace::{Event, RawValue};
+use wasmtime::{
+    AsContextMut, DebugEvent, DebugHandler, Instance, Module, Store, StoreContextMut, Val,
+};
+
+use crate::harness::Recording;
+use crate::play::{Host, engine, imports, raw, val};
+
+/// So many operators are watched at most.
+pub const MOST: usize = 50_000;
+
+/// An operator that is about to be executed.
+pub struct Step {
+    /// The position of its function among those that the module defines.
+    pub function: u32,
+    /// Where it is in the module.
+    pub offset: u32,
+    /// The values of the locals.
+    pub locals: Vec<RawValue>,
+    /// The operand stack, the topmost last.
+    pub stack: Vec<RawValue>,
+}
+
+#[derive(Clone, Default)]
+struct Watcher(Arc<Mutex<Vec<Step>>>);
+
+impl Watcher {
+    fn watch(&self, mut store: StoreContextMut<'_, Host>) {
+        let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if steps.len() == MOST {
+            return;
+        }
+        let frame = store.debug_exit_frames().next().expect("a frame");
+        let at = frame.wasm_function_index_and_pc(&mut store);
+        let (function, offset) = at.expect("a frame").expect("a function of the module");
+        let locals = frame.num_locals(&mut store).expect("locals");
+        let locals = (0..locals).map(|i| raw(&frame.local(&mut store, i).expect("a local")));
+        let locals = locals.collect();
+        let stack = frame.num_stacks(&mut store).expect("a stack");
+        let stack = (0..stack).map(|i| raw(&frame.stack(&mut store, i).expect("a slot")));
+        let stack = stack.collect();
+        steps.push(Step {
+            function: function.as_u32(),
+            offset: offset.raw(),
+            locals,
+            stack,
+        });
+    }
+}
+
+impl DebugHandler for Watcher {
+    type Data = Host;
+
+    fn handle(
+        &self,
+        store: StoreContextMut<'_, Host>,
+        event: DebugEvent<'_>,
+    ) -> impl Future<Output = ()> + Send {
+        if matches!(event, DebugEvent::Breakpoint) {
+            self.watch(store);
+        }
+        std::future::ready(())
+    }
+}
+
+/// The operators that the engine executes, with its log as the host; of long runs the first ones.
+pub fn steps(recording: &Recording) -> Vec<Step> {
+    let watcher = Watcher::default();
+    let watching = watcher.clone();
+    crate::play::on_deep_stack(move || {
+        let engine = engine(true);
+        let module = Module::new(&engine, &recording.bytes).expect("a valid module");
+        let log = recording.file.log().expect("a log");
+        let mut store = Store::new(&engine, Host::new(log, None));
+        store.set_debug_handler(watching);
+        let imports = imports(&mut store, &module);
+        finish(run(&mut store, recording, &module, &imports));
+    });
+    let mut steps = watcher.0.lock().unwrap_or_else(PoisonError::into_inner);
+    std::mem::take(&mut steps)
+}
+
+/// Calls what the host called. How the calls end is not of interest here.
+async fn run(
+    store: &mut Store<Host>,
+    recording: &Recording,
+    module: &Module,
+    imports: &[wasmtime::Extern],
+) {
+    let program = &recording.program;
+    if program.start.is_some() {
+        store.data_mut().next();
+    }
+    let mut breakpoints = store.edit_breakpoints().expect("a debugger");
+    breakpoints.single_step(true).expect("single steps");
+    drop(breakpoints);
+    let Ok(instance) = Instance::new_async(&mut *store, module, imports).await else {
+        return;
+    };
+    if program.start.is_some() {
+        store.data_mut().next();
+    }
+    while let Some(Event::Enter { function, args }) = store.data_mut().next() {
+        let export = program.exports.iter().find(|e| e.1 == function);
+        let export = export.expect("the host calls exports");
+        let callee = instance.get_func(&mut *store, &export.0);
+        let callee = callee.expect("an exported function");
+        let args = Vec::from_iter(args.into_iter().map(val));
+        let mut results = vec![Val::I32(0); callee.ty(&*store).results().len()];
+        let called = callee.call_async(store.as_context_mut(), &args, &mut results);
+        if called.await.is_err() {
+            return;
+        }
+        store.data_mut().next();
+    }
+}
+
+/// Runs what waits for nothing.
+fn finish(work: impl Future<Output = ()>) {
+    let mut work = pin!(work);
+    let mut context = Context::from_waker(Waker::noop());
+    while work.as_mut().poll(&mut context).is_pending() {}
+}
