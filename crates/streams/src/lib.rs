@@ -1,8 +1,8 @@
 //! Streams of numbers, coded small and read in both directions: tier 2 of whole execution traces (Zhang and Gupta 2005,
 //! section 4).
 //!
-//! [`encode`] codes a stream in blocks of [`BLOCK`] values, each by the codec that makes it shortest; [`Stream`] opens it and
-//! [`Cursor`] walks it. Each block is decoded alone, so that going to any place costs one block.
+//! [`encode`] codes a stream in blocks of [`BLOCK`] values, each by the codec that makes it shortest as far as estimates tell, or by one that is
+//! read much faster and takes little more; [`Stream`] opens it and [`Cursor`] walks it. Each block is decoded alone, so that going to any place costs one block.
 //!
 //! | codec | for | decoding |
 //! |---|---|---|

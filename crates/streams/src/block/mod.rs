@@ -81,7 +81,7 @@ pub(crate) fn untag(tag: u8) -> Result<(Codec, u8), StreamError> {
     Ok((codec, tag >> CODEC_BITS))
 }
 
-/// Codes between 1 and [`BLOCK`] values, as each codec would, and keeps the shortest.
+/// Codes between 1 and [`BLOCK`] values, as each codec would that may win by estimate, and keeps the shortest.
 pub(crate) fn encode(values: &[u64], nesting: Nesting, out: &mut Vec<u8>) {
     debug_assert!((1..=BLOCK).contains(&values.len()));
     let limit = if nesting.has_columns() {
