@@ -164,7 +164,9 @@ fn add_values(
             |time| progress(time),
         )
         .with_context(name)?;
-    checkpoints.finish(index.nodes).with_context(name)?;
+    checkpoints
+        .finish(index.nodes, INTERVAL)
+        .with_context(name)?;
     writer
         .finish(
             &out,

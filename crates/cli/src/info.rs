@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use afterimage_present::grouped;
 use afterimage_query::paths::recorded_path;
+use afterimage_query::steps::recorded_checkpoints;
 use afterimage_query::values::recorded_epochs;
 use afterimage_trace::{Frame, Kind, TraceFile};
 use anyhow::{Context, Result};
@@ -64,6 +65,8 @@ struct Document {
     path: Option<PathRow>,
     /// Its values, window by window.
     values: Vec<ValuesRow>,
+    /// From where the run can be followed besides its beginning, if anywhere.
+    checkpoints: Option<CheckpointsRow>,
     length: u64,
     ignored_bytes: u64,
     sections: Vec<SectionRow>,
@@ -93,6 +96,18 @@ struct ValuesRow {
     bytes_per_statement: Option<f64>,
     /// What takes how much, before chunks are packed.
     parts: Vec<PartRow>,
+}
+
+#[derive(Serialize)]
+struct CheckpointsRow {
+    /// How many intervals the run is cut into.
+    intervals: u64,
+    /// The last block of the last one.
+    last: u64,
+    /// As they are in the file.
+    stored_bytes: u64,
+    /// Of the statements of which values are kept.
+    bytes_per_statement: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -181,6 +196,7 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
     let lenses = counts.into_iter().chain(path.as_ref().map(|_| "paths"));
     let values = values(file, loaded)?;
     let lenses = lenses.chain((!values.is_empty()).then_some("full"));
+    let checkpoints = checkpoints(file, loaded, &values)?;
     Ok(Document {
         schema: "afterimage/info/1",
         program: meta.program_name,
@@ -206,6 +222,7 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
         path_words: file.last_begun(Kind::PATH_WORDS).is_some(),
         path,
         values,
+        checkpoints,
         length: file.length(),
         ignored_bytes: file.ignored_bytes(),
         sections,
@@ -267,6 +284,29 @@ fn values(file: &TraceFile, loaded: &Loaded) -> Result<Vec<ValuesRow>> {
     }
     rows.sort_by_key(|row| row.first);
     Ok(rows)
+}
+
+fn checkpoints(
+    file: &TraceFile,
+    loaded: &Loaded,
+    values: &[ValuesRow],
+) -> Result<Option<CheckpointsRow>> {
+    let Some(path) = recorded_path(file, &loaded.program)? else {
+        return Ok(None);
+    };
+    let Some(found) = recorded_checkpoints(file, &path)? else {
+        return Ok(None);
+    };
+    let sections = file.sections()?.into_iter();
+    let own = sections.filter(|section| section.kind == Kind::CHECKPOINTS);
+    let stored_bytes = own.map(|section| section.stored).sum();
+    let statements: u64 = values.iter().map(|row| row.statements).sum();
+    Ok(Some(CheckpointsRow {
+        intervals: found.intervals(),
+        last: found.end(),
+        stored_bytes,
+        bytes_per_statement: (statements > 0).then(|| stored_bytes as f64 / statements as f64),
+    }))
 }
 
 fn values_text(out: &mut dyn Write, values: &ValuesRow, sizes: bool) -> Result<()> {
@@ -400,6 +440,19 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
     }
     for values in &d.values {
         values_text(out, values, sizes)?;
+    }
+    if let Some(checkpoints) = d.checkpoints.as_ref().filter(|_| sizes) {
+        let each = checkpoints.bytes_per_statement;
+        let each = each.map_or(String::new(), |each| {
+            format!(", {} bytes for each statement", significant(each))
+        });
+        writeln!(
+            out,
+            "          checkpoints, up to t={}, in {}: {}{each}",
+            grouped(checkpoints.last),
+            counted(checkpoints.intervals, "interval"),
+            bytes(checkpoints.stored_bytes),
+        )?;
     }
     writeln!(out, "size      {}", bytes(d.length))?;
     if d.ignored_bytes > 0 {

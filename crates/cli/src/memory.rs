@@ -17,7 +17,8 @@ use crate::steps::follow;
 
 /// Show what memory held at a time, who wrote it last, and who reads and writes it next
 ///
-/// The run is followed from its beginning, so this takes the longer the later the time is; what the host read and wrote is there, too.
+/// What the host read and wrote is there, too. If values were added to the recording (afterimage build --lens full), only those parts of the run are
+/// followed in which the bytes are written and read; otherwise all of it up to there, which takes the longer the later the time is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -25,7 +25,7 @@ use crate::steps::follow;
 ///
 /// A moment is a block: shown is the state before the block is executed; of functions that wait for a call, the state before the call. Variables
 /// are those of the source, if the program has debug information (-g), otherwise the locals of WebAssembly. What is in memory is known by
-/// following the run from its beginning up to the moment, which takes a while for a late one.
+/// following the run from the last checkpoint before the moment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Moments:

@@ -11,9 +11,10 @@ use afterimage_program::Program;
 use afterimage_query::paths::{FileSegments, RecordedPath, Window, recorded_path};
 use afterimage_query::state::{Halt, follow_to};
 use afterimage_query::steps::{
-    At, FileCheckpoints, Level, Range, Run, Step, Steps, Wanted, last_steps, memory_at,
-    recorded_checkpoints, stopped_before,
+    At, FileCheckpoints, LastWrite, LastWrites, Level, Range, Run, Step, Steps, Wanted, last_steps,
+    memory_at, recorded_checkpoints, stopped_before,
 };
+use afterimage_query::values::{recorded_epochs, recorded_values};
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_trace::{TraceFile, TraceWriter};
 use afterimage_wet::Run as Build;
@@ -90,7 +91,11 @@ impl Recorded {
 }
 
 /// Writes vertices to a file, and opens what can be used of them.
-fn write(sandbox: &Sandbox, nodes: u32, windows: &[Vec<Vertex>]) -> Option<FileCheckpoints> {
+fn write(
+    sandbox: &Sandbox,
+    (nodes, interval): (u32, u64),
+    windows: &[Vec<Vertex>],
+) -> Option<FileCheckpoints> {
     let copy = sandbox.path("checkpoints.aft");
     std::fs::copy(sandbox.path("run.aft"), &copy).unwrap();
     let out = TraceWriter::append(&copy).unwrap();
@@ -99,7 +104,7 @@ fn write(sandbox: &Sandbox, nodes: u32, windows: &[Vec<Vertex>]) -> Option<FileC
         for vertex in vertices {
             writer.put(vertex).unwrap();
         }
-        writer.finish(nodes).unwrap();
+        writer.finish(nodes, interval).unwrap();
     }
     out.commit().unwrap();
     let file = TraceFile::open(&copy).unwrap();
@@ -107,8 +112,8 @@ fn write(sandbox: &Sandbox, nodes: u32, windows: &[Vec<Vertex>]) -> Option<FileC
     let found = recorded_checkpoints(&file, &recorded.path).unwrap();
     if let Some(found) = &found {
         for vertex in windows.iter().flatten() {
-            let there = found.has(vertex).unwrap();
-            assert!(there || windows.len() < 3, "a vertex is lost");
+            let there = found.has(vertex).unwrap() == Some(true);
+            assert!(there || windows.len() == 2, "a vertex is lost");
         }
     }
     std::fs::remove_file(&copy).unwrap();
@@ -189,7 +194,7 @@ fn compare(sandbox: &Sandbox, interval: u64, compared: &mut Compared) {
     let some = [windows[0].clone(), windows[1].clone()];
     let parts = [&windows[..], &some, &[whole][..]];
     for windows in parts {
-        let found = write(sandbox, nodes, windows);
+        let found = write(sandbox, (nodes, interval), windows);
         if let Some(checkpoints) = &found {
             answers(&recorded, checkpoints, compared);
         }
@@ -241,6 +246,14 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
         states(recorded, from, &halts),
         states(recorded, None, &halts)
     );
+    let epochs = recorded_epochs(&recorded.file, &recorded.path).unwrap();
+    let epochs = epochs.expect("values");
+    let (program, module) = (&recorded.program, &recorded.module);
+    let values = recorded_values(program, module, &recorded.path, &epochs).unwrap();
+    let mut writes = [None, Some(&values)].map(|values| {
+        let log = recorded.file.log().unwrap();
+        LastWrites::new(recorded.run(from), log, checkpoints, values).unwrap()
+    });
     for _ in 0..12 {
         let at = match time() {
             at if at % 7 == 0 => At::End,
@@ -267,6 +280,23 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
         match (answer(None), answer(from)) {
             (Ok(expected), Ok(found)) => {
                 assert_eq!(found, expected, "{range:?} at {at:?}");
+                let time = match at {
+                    At::Before(time) => time,
+                    At::End => length + 1,
+                };
+                for part in &expected.parts {
+                    let written = part.written.as_ref().map(|step| LastWrite {
+                        time: step.time,
+                        function: step.function,
+                        op: step.op,
+                        range: step.what.written().expect("a write"),
+                    });
+                    let address = part.range.address + part.range.length - 1;
+                    for writes in &mut writes {
+                        let found = writes.before(range.memory, address, time).unwrap();
+                        assert_eq!(found, written, "{address} before {time}");
+                    }
+                }
                 let parts = expected.parts.iter();
                 compared.written += parts.filter(|part| part.written.is_some()).count() as u64;
             }
@@ -307,7 +337,7 @@ fn checkpoints_of_generated_programs_hold() {
             // Whatever the exit code is: the run may trap.
             sandbox.run(&words);
             if sandbox.path("run.aft").exists() {
-                sandbox.ok("build --lens paths run.aft");
+                sandbox.ok("build --lens full run.aft");
                 for interval in [3, 40, 700] {
                     compare(&sandbox, interval, &mut compared);
                 }
@@ -372,7 +402,7 @@ fn checkpoints_of_busy_memory_hold() {
         let sandbox = Sandbox::new();
         sandbox.write("a.wasm", wat::parse_str(&text).unwrap());
         sandbox.run("record -o run.aft a.wasm");
-        sandbox.ok("build --lens paths run.aft");
+        sandbox.ok("build --lens full run.aft");
         for interval in [1, 30, 100, 1000] {
             compare(&sandbox, interval, &mut compared);
         }

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use afterimage_machine::stopped_before;
 use afterimage_program::Program;
 use afterimage_trace::TraceFile;
+use afterimage_wet::checkpoint::{FileCheckpoints, INTERVAL, Vertex};
 use afterimage_wet::{EpochFileError, FileEpochs, Index, Run};
 
 use super::recorded_epochs;
@@ -105,7 +106,8 @@ fn follow(
     let mut wrong = None;
     let file = file.clone();
     let nodes = index.nodes;
-    let built = run.build::<Infallible>(
+    let mut wrong_checkpoint = None;
+    let built = run.build_with_checkpoints::<Infallible>(
         log,
         |before, epoch| {
             if wrong.is_none() {
@@ -113,10 +115,16 @@ fn follow(
             }
             Ok(())
         },
+        (INTERVAL, |vertex: &Vertex| {
+            if wrong_checkpoint.is_none() {
+                wrong_checkpoint = compare_checkpoint(&file, nodes, vertex);
+            }
+            Ok(())
+        }),
         progress,
     );
     let built = built.map_err(|error| format!("ValuesRun: {error}"))?;
-    if let Some(wrong) = wrong {
+    if let Some(wrong) = wrong.or(wrong_checkpoint) {
         return Err(wrong);
     }
     let built = Index {
@@ -152,5 +160,24 @@ fn compare(
             "ValuesEpoch: the epoch that begins after t={before} is not what following the run gives"
         )),
         Err(error) => Some(format!("ValuesEpoch: after t={before}: {error}")),
+    }
+}
+
+/// Compares checkpoints with those that the file has in their place, if it does. What is wrong, if anything.
+fn compare_checkpoint(file: &TraceFile, nodes: u32, vertex: &Vertex) -> Option<String> {
+    let same = FileCheckpoints::open(file, nodes).and_then(|all| match all {
+        Some(all) => all.has(vertex),
+        None => Ok(None),
+    });
+    match same {
+        Ok(None | Some(true)) => None,
+        Ok(Some(false)) => Some(format!(
+            "ValuesCheckpoints: those up to t={} are not what following the run gives",
+            vertex.end()
+        )),
+        Err(error) => Some(format!(
+            "ValuesCheckpoints: up to t={}: {error}",
+            vertex.end()
+        )),
     }
 }

@@ -121,13 +121,15 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    /// Ends the section with its index. `nodes` is the [`fingerprint`](crate::fingerprint) of the path. The caller commits.
+    /// Ends the section with its index. `nodes` is the [`fingerprint`](crate::fingerprint) of the path; an interval was to have so many instructions.
+    /// The caller commits.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn finish(self, nodes: u32) -> Result<(), FileError> {
+    pub fn finish(self, nodes: u32, interval: u64) -> Result<(), FileError> {
         let mut index = vec![VERSION];
         put(&mut index, nodes.into());
+        put(&mut index, interval);
         put(&mut index, self.entries.len() as u64);
         for entry in &self.entries {
             entry
@@ -141,13 +143,14 @@ impl CheckpointWriter {
 }
 
 /// What an index says. `None` if it is none.
-fn index(bytes: &[u8]) -> Option<(u32, Vec<Entry>)> {
+fn index(bytes: &[u8]) -> Option<((u32, u64), Vec<Entry>)> {
     let (&version, mut input) = bytes.split_first()?;
     if version != VERSION {
         return None;
     }
     let input = &mut input;
     let nodes = u32::try_from(take(input)?).ok()?;
+    let interval = take(input)?;
     let count = take(input)?;
     if count > input.len() as u64 / 8 {
         return None;
@@ -175,7 +178,7 @@ fn index(bytes: &[u8]) -> Option<(u32, Vec<Entry>)> {
         });
         chunk = chunk.checked_add(chunks)?.checked_add(lines)?;
     }
-    input.is_empty().then_some((nodes, entries))
+    input.is_empty().then_some(((nodes, interval), entries))
 }
 
 /// A vertex, and which section it is in.
@@ -207,7 +210,8 @@ impl FileCheckpoints {
     /// # Errors
     /// If an index is damaged.
     pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, CheckpointError> {
-        let mut all: Vec<Vec<Found>> = Vec::new();
+        // By the length of intervals, the last one last.
+        let mut all: Vec<(u64, Vec<Vec<Found>>)> = Vec::new();
         let mut position = 0;
         while let Some(mut section) = file.section(position) {
             position += 1;
@@ -218,7 +222,7 @@ impl FileCheckpoints {
             section.go(chunks - 1);
             section.advance()?;
             let damaged = CheckpointError::Damaged("their index");
-            let (of, entries) = index(section.bytes()).ok_or(damaged)?;
+            let ((of, interval), entries) = index(section.bytes()).ok_or(damaged)?;
             let last = entries.last();
             let used = last.map_or(0, |e| {
                 u64::from(e.chunk) + u64::from(e.chunks) + u64::from(e.lines)
@@ -229,15 +233,23 @@ impl FileCheckpoints {
             if of != nodes {
                 continue;
             }
+            let known = all.iter().position(|(length, _)| *length == interval);
+            let (_, mut levels) = known.map_or((interval, Vec::new()), |known| all.remove(known));
             for entry in entries {
                 let level = entry.level as usize - 1;
-                if all.len() <= level {
-                    all.resize_with(level + 1, Vec::new);
+                if levels.len() <= level {
+                    levels.resize_with(level + 1, Vec::new);
                 }
-                all[level].push((entry, position - 1));
+                levels[level].push((entry, position - 1));
             }
+            all.push((interval, levels));
         }
-        let levels = connected(all);
+        let all = all.into_iter().map(|(_, levels)| connected(levels));
+        let end = |levels: &Vec<Vec<Found>>| {
+            let last = levels.first().and_then(|groups| groups.last());
+            last.map_or(0, |(entry, _)| entry.after)
+        };
+        let levels = all.max_by_key(end).unwrap_or_default();
         Ok((!levels.is_empty()).then(|| Self {
             file: file.clone(),
             levels,
@@ -397,15 +409,15 @@ impl FileCheckpoints {
         }
     }
 
-    /// Whether a vertex is there with these bytes.
+    /// Whether a vertex is there as this one is; `None` if it is not there.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn has(&self, vertex: &Vertex) -> Result<bool, CheckpointError> {
+    pub fn has(&self, vertex: &Vertex) -> Result<Option<bool>, CheckpointError> {
         let level = self.levels.get(vertex.level as usize - 1);
         let Some(&(entry, section)) = level.and_then(|level| level.get(vertex.number as usize))
         else {
-            return Ok(false);
+            return Ok(None);
         };
         let mut lines = Vec::new();
         let mut reader = self.file.section(section);
@@ -419,7 +431,8 @@ impl FileCheckpoints {
         }
         let same = (entry.first, entry.children, entry.before, entry.after)
             == (vertex.first, vertex.children, vertex.before, vertex.after);
-        Ok(same && lines == vertex.lines && self.bytes(&entry, section)? == vertex.bytes)
+        let same = same && lines == vertex.lines;
+        Ok(Some(same && self.bytes(&entry, section)? == vertex.bytes))
     }
 }
 

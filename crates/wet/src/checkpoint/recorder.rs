@@ -34,6 +34,13 @@ pub struct Vertex {
     pub(super) lines: Vec<u8>,
 }
 
+impl Vertex {
+    /// How many blocks are executed at its end.
+    pub fn end(&self) -> u64 {
+        self.after
+    }
+}
+
 /// The vertex of a level that is being made.
 #[derive(Default)]
 struct Open {
