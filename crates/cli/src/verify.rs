@@ -7,7 +7,7 @@ use afterimage_placement::block_counts;
 use afterimage_present::grouped;
 use afterimage_query::paths::{PathReport, verify_path};
 use afterimage_query::values::verify_values;
-use afterimage_record::{Cache, RecordError, check};
+use afterimage_record::{Cache, RecordError, check, verify_words};
 use afterimage_trace::Rule;
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -52,6 +52,9 @@ struct Document {
     ignored_bytes: u64,
     /// What was checked of the path, if there is one.
     path: Option<PathRow>,
+    /// How many moments the words of a path that was written live tell of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moments: Option<u64>,
     /// What was checked of the values, if there are any.
     values: Option<Vec<ValuesRow>>,
     /// `null`: not tried.
@@ -103,6 +106,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let found = report.findings.iter().filter(|found| !torn(found.rule));
     let mut findings: Vec<String> = found.map(ToString::to_string).collect();
     let (mut repeats, mut obstacle, mut path, mut values) = (None, None, None, None);
+    let mut moments = None;
     if findings.is_empty() {
         let loaded = input::recorded_program(&arguments.file, &file)?;
         if let Some(lens) = file
@@ -115,6 +119,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         if let Some(found) = verify_path(&file, &loaded.program, &loaded.bytes) {
             findings.extend(found.findings.iter().map(ToString::to_string));
             path = Some(PathRow::from(&found));
+        }
+        match verify_words(&file, &loaded.program) {
+            Ok(found) => moments = found,
+            Err(error) => findings.push(format!("Words: {error}")),
         }
         if findings.is_empty() && !arguments.no_execute {
             let bar = Bar::start(
@@ -175,6 +183,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         ended: report.ended,
         ignored_bytes: file.ignored_bytes(),
         path,
+        moments,
         values,
         repeats,
         obstacle,
@@ -237,6 +246,13 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
     writeln!(out, "{verdict}: {bytes}, {chunks} in {sections}, {events}")?;
     if let Some(path) = &d.path {
         path_text(out, path)?;
+    }
+    if let Some(moments) = d.moments.filter(|_| d.sound) {
+        writeln!(
+            out,
+            "path written live: the run is where that says, at {}",
+            counted(moments, "moment")
+        )?;
     }
     for values in d.values.iter().flatten().filter(|_| d.sound) {
         writeln!(

@@ -259,8 +259,26 @@ fn a_killed_recording_stays_sound_when_its_path_is_added() {
     // A half of the ring is handed over every few milliseconds.
     eventually(|| size() > before);
     std::thread::sleep(Duration::from_millis(100));
+    // The run goes on, and its path is there already.
+    let lines = |of: &str| of.lines().count();
+    let live = sandbox.ok("trace spin.aft --from 50% --limit 5");
+    assert_eq!(lines(&live.stdout), 1 + 5 + 1, "{live:?}");
+    assert!(live.stderr.is_empty(), "{live:?}");
     signal(&child, Signal::KILL);
     child.wait().unwrap();
+    let built_later = [
+        "trace spin.aft --to 3000",
+        "trace spin.aft --from 1_000_000 --to 1_002_000 --reverse",
+        "trace spin.aft --from 70_001 --to 70_900 --level path",
+        "trace spin.aft --last 400",
+    ];
+    let from_words = built_later.map(|command| sandbox.ok(command).stdout);
+    assert!(sandbox.ok("info spin.aft").stdout.contains("none yet"));
+    sandbox.ok("build --lens paths spin.aft");
+    for (command, before) in built_later.iter().zip(from_words) {
+        assert_eq!(sandbox.ok(command).stdout, before, "{command}");
+        assert!(lines(&before) > 400, "{command}: {before}");
+    }
     let last = sandbox.ok("trace spin.aft --last 1 --format json");
     let head = last.stdout.lines().next().unwrap();
     let head: serde_json::Value = serde_json::from_str(head).unwrap();

@@ -10,7 +10,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 pub(crate) use self::report::{branches, report};
-use self::runs::{keep_words, record_run, write_live, written};
+use self::runs::{keep_moments, keep_words, record_run, write_live, written};
 use super::scheme::{BRANCHES, Prepared, SCHEMES};
 use super::subject::Subject;
 use crate::statistics::Sample;
@@ -24,6 +24,8 @@ pub(crate) struct Recording {
     pub schemes: Vec<Written>,
     /// Time that passes with the consumer writing the words to a file, as a ratio to the plain program's.
     pub kept_wall: Sample,
+    /// The same with where the run is every few words: a file that can be sought in.
+    pub sought_wall: Sample,
     /// The guest's processor time in a recording that keeps the path for later compaction, as a ratio to the plain program's.
     pub recorded_cpu: Sample,
     /// Time that passes from the module to the finished recording, as a ratio to that of a recording without the path.
@@ -85,6 +87,7 @@ pub(crate) fn measure(
     let command = &subject.command;
     let (mut base, mut kept, mut live) = (Times::default(), Times::default(), Times::default());
     let (mut log, mut recorded) = (Times::default(), Times::default());
+    let mut sought = Times::default();
     let mut times: Vec<Times> = prepared.iter().map(|_| Times::default()).collect();
     for round in 0..=runs {
         base.add(round, || Ok(plain.run(command)?.cpu_seconds))?;
@@ -94,6 +97,7 @@ pub(crate) fn measure(
         log.add(round, || record_run(subject, false))?;
         recorded.add(round, || record_run(subject, true))?;
         kept.add(round, || keep_words(subject, &prepared[0], round))?;
+        sought.add(round, || keep_moments(subject, &prepared[0], round))?;
         // Once is enough: it takes long, and varies little.
         if round == 1 {
             live.add(round, || write_live(subject, &prepared[0]))?;
@@ -117,6 +121,7 @@ pub(crate) fn measure(
         plain_compile_seconds: plain.compile_seconds,
         schemes,
         kept_wall: Sample::ratios(&kept.wall, &base.wall),
+        sought_wall: Sample::ratios(&sought.wall, &base.wall),
         recorded_cpu: Sample::ratios(&recorded.cpu, &base.cpu),
         recorded_wall: Sample::ratios(&recorded.wall, &log.wall),
         live_wall: Sample::ratios(&live.wall, &base.wall),

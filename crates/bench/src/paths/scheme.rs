@@ -2,7 +2,7 @@
 
 use afterimage_ids::{Counts, FuncId};
 use afterimage_paths::witness::{self, WitnessOptions, WitnessPlan};
-use afterimage_paths::{Cuts, EntryIds, PathPlan, Regenerator};
+use afterimage_paths::{Counter, Cuts, EntryIds, PathPlan, Regenerator};
 use afterimage_placement::PlanError;
 use afterimage_program::Program;
 use afterimage_record::Command;
@@ -121,6 +121,16 @@ impl Prepared {
         let mut regenerator = Regenerator::new(program, plan);
         regenerator.host_call(self.start);
         Ok(regenerator)
+    }
+
+    /// What counts the blocks that the words stand for, if these are numbers of paths.
+    pub(crate) fn counter<'a>(&'a self, program: &'a Program) -> Result<Counter<'a>> {
+        let Plan::Paths(plan) = &self.plan else {
+            bail!("{} are no numbers of paths", self.name);
+        };
+        let mut counter = Counter::new(program, plan);
+        counter.host_call(self.start);
+        Ok(counter)
     }
 
     /// Regenerates the blocks of all words but the last, for nobody: how many there are.

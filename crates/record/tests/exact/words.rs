@@ -111,6 +111,7 @@ pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
             moments.push((i + 1, standing, told.events.len()));
         }
     }
+    run.standing(&mut told).expect("a moment");
     let few = 1 + moments.len() / 24;
     for (from, standing, events) in moments.iter().step_by(few) {
         let mut run = Regenerator::resumed(program, &plan, standing).expect("a moment");

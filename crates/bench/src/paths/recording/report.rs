@@ -38,6 +38,9 @@ pub(crate) fn report(rows: &[Row]) -> String {
     wall.push(Column::cost("words in a file", 3, |row: &Row| {
         row.recording.kept_wall
     }));
+    wall.push(Column::cost("words and moments", 3, |row: &Row| {
+        row.recording.sought_wall
+    }));
     wall.push(Column::cost("record with/without", 3, |row: &Row| {
         row.recording.recorded_wall
     }));
@@ -48,7 +51,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         row.recording.live_cpu
     }));
     out += &table(
-        "Recording: time that passes, as a ratio; words in a file: written by the consumer as they are; record: all of `record` with the path as a ratio to all of it without; complete file: regenerated, compacted, coded and written on the second core meanwhile, until all is there",
+        "Recording: time that passes, as a ratio; words in a file: written by the consumer as they are; words and moments: and followed, with where the run is every 16,384 words; record: all of `record` with the path as a ratio to all of it without; complete file: regenerated, compacted, coded and written on the second core meanwhile, until all is there",
         rows,
         name,
         &wall,

@@ -44,6 +44,35 @@ pub(super) fn keep_words(subject: &Subject, scheme: &Prepared, round: usize) -> 
     Ok(execution.cpu_seconds)
 }
 
+/// How many words stand between two moments, as in recordings.
+const MOMENT: usize = 1 << 14;
+
+/// The same, and with where the run is every few words, so that it can be sought in.
+pub(super) fn keep_moments(subject: &Subject, scheme: &Prepared, round: usize) -> Result<f64> {
+    let mut file = File::create_new(subject.folder.path().join(format!("moments{round}")))?;
+    let mut counter = scheme.counter(&subject.program)?;
+    let mut bytes = Vec::new();
+    let mut write = |words: &[u64]| -> Result<()> {
+        for words in words.chunks(MOMENT) {
+            bytes.clear();
+            let standing = counter.standing()?;
+            let numbers = standing.numbers().iter().chain(words);
+            bytes.extend(numbers.flat_map(|number| number.to_le_bytes()));
+            file.write_all(&bytes)?;
+            counter.feed(words)?;
+        }
+        Ok(())
+    };
+    let mut result = Ok(());
+    let execution = scheme.run(&subject.command, |words| {
+        if result.is_ok() {
+            result = write(words);
+        }
+    })?;
+    result?;
+    Ok(execution.cpu_seconds)
+}
+
 /// Runs with a consumer that regenerates, compacts, codes and writes; the guest's processor time.
 pub(super) fn write_live(subject: &Subject, scheme: &Prepared) -> Result<f64> {
     let mut file = BufWriter::new(File::create(subject.folder.path().join("live"))?);
