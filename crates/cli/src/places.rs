@@ -51,14 +51,17 @@ pub(crate) fn statements<'a>(
         Place::Operator(function, op) => {
             let here = statements(function, &|other| other == op);
             if here.is_empty() {
-                let nearest = statements(function, &|other| other > op);
+                let near = statements(function, &|_| true);
+                let near = near
+                    .into_iter()
+                    .min_by_key(|(_, other)| other.as_u32().abs_diff(op.as_u32()));
                 let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
-                let offset = nearest.first().and_then(|&(_, op)| {
+                let offset = near.and_then(|(function, op)| {
                     let function = loaded.program.function(function)?;
                     index.offsets(function).get(op.as_u32() as usize).copied()
                 });
                 let hint = offset.map_or(String::new(), |offset| {
-                    format!("; the next statement is at @{offset}")
+                    format!("; the nearest statement is at @{offset}")
                 });
                 bail!("{text} only moves a value, or is a constant: it is no statement{hint}");
             }

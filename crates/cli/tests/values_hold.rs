@@ -88,6 +88,56 @@ fn what_is_wrong_is_found() {
     }
 }
 
+/// A build that ends anywhere leaves the recording as it was, and is done again.
+#[test]
+fn an_interrupted_build_is_done_again() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", PROGRAM);
+    sandbox.ok("record --lens paths -o run.aft a.wasm");
+    let at = sandbox.path("run.aft");
+    let before = std::fs::read(&at).unwrap();
+    sandbox.ok("build --lens full run.aft");
+    let whole = std::fs::read(&at).unwrap();
+    let asked = "deps run.aft --at @0x43#200 --depth 3";
+    let expected = sandbox.ok(asked);
+    assert!(whole.len() > before.len() && whole.starts_with(&before[..64]));
+    for part in 1..16 {
+        let end = before.len() + (whole.len() - before.len()) * part / 16;
+        std::fs::write(&at, &whole[..end]).unwrap();
+        let info = sandbox.ok("info run.aft").stdout;
+        assert!(!info.contains("paths, full"), "{info}");
+        assert!(info.contains("behind the last complete state"), "{info}");
+        sandbox.ok("build --lens full run.aft");
+        assert_eq!(sandbox.ok(asked).stdout, expected.stdout);
+        sandbox.ok("verify run.aft");
+    }
+}
+
+/// The same, with a process that is killed while it builds.
+#[test]
+fn a_killed_build_is_done_again() {
+    let sandbox = Sandbox::new();
+    let long = PROGRAM.replace("(i32.const 300)", "(i32.const 4000000)");
+    let long = long.replace("(i32.shl (local.get $i) (i32.const 2))", "(i32.const 64)");
+    let long = long.replace("(i32.shl (local.get $i) (i32.const 3))", "(i32.const 64)");
+    sandbox.wasm("a.wasm", &long);
+    sandbox.ok("record --lens paths -o run.aft a.wasm");
+    for wait in [1, 20, 100] {
+        let mut child = sandbox
+            .command(["build", "--lens", "full", "run.aft"])
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let info = sandbox.ok("info run.aft").stdout;
+        assert!(info.contains("lenses    paths"), "{info}");
+    }
+    sandbox.ok("build --lens full --window 1..1000 run.aft");
+    let values = sandbox.ok("values run.aft --at @0x43 --instances 1..3");
+    assert!(values.stdout.contains("#3"), "{values:?}");
+}
+
 #[test]
 fn values_of_generated_programs_hold() {
     let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");

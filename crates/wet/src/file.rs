@@ -28,7 +28,9 @@ pub enum EpochFileError {
     #[error(transparent)]
     Epoch(#[from] EpochError),
     /// The index.
-    #[error("the index of the whole execution trace is damaged")]
+    #[error(
+        "the index of the whole execution trace is damaged, or of another version: build it again (afterimage build --lens full --again)"
+    )]
     Index,
     /// It is of another path.
     #[error(

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{Arguments, Format, range, wanted};
 use crate::lens::Traced;
 use crate::output::{harmless, write};
-use crate::places::{Site, executions};
+use crate::places::{Site, executions, times};
 use crate::steps::follow;
 
 /// What is said of the variable.
@@ -107,6 +107,9 @@ pub(super) fn answer<'a>(
     })
 }
 
+/// Most variables that are named where another one was asked for.
+const MOST_NAMED: usize = 16;
+
 /// That a variable of this name is known in some function of the place: otherwise none of its values is.
 fn known(
     traced: &Traced,
@@ -124,7 +127,8 @@ fn known(
     operators.sort_unstable();
     operators.dedup_by_key(|(function, _)| *function);
     let index = OperatorIndex::new(&loaded.program, &loaded.bytes);
-    let mut unknown = None;
+    let (mut unknown, mut named) = (None, None);
+    let mut there: Vec<String> = Vec::new();
     for (function, op) in operators {
         let Some(defined) = loaded.program.function(function) else {
             bail!(
@@ -135,18 +139,36 @@ fn known(
         let offset = index.offsets(defined).get(op.as_u32() as usize).copied();
         let offset = offset.unwrap_or(OrigOffset(defined.body.start.0));
         let found = match variables.function(function) {
-            Ok(scopes) => variables.find(&path.variable, Some((&scopes, offset))),
+            Ok(scopes) => {
+                let all = variables.in_scope_of(&scopes, offset);
+                // Global variables have no scope.
+                let all = all.unwrap_or_default().into_iter();
+                let own = all.filter(|one| one.inlined == 0 && !one.scope.is_empty());
+                there = own.map(|one| one.name).collect();
+                variables.find(&path.variable, Some((&scopes, offset)))
+            }
             Err(error) => Err(error.into()),
         };
         match found {
             // It may be in scope at other instructions of the line.
             Ok(_) | Err(PathError::NotInScope { .. }) => return Ok(()),
+            Err(PathError::NoVariable { name, nearest })
+                if nearest.is_empty() && (1..=MOST_NAMED).contains(&there.len()) =>
+            {
+                let error = format!(
+                    "there is no variable {name} in {}; in scope there: {}",
+                    names.function(function),
+                    there.join(", ")
+                );
+                named = Some(anyhow::anyhow!(error));
+            }
             Err(error) => unknown = Some(error),
         }
     }
-    match unknown {
-        Some(error) => Err(error.into()),
-        None => Ok(()),
+    match (unknown, named) {
+        (Some(error), _) => Err(error.into()),
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok(()),
     }
 }
 
@@ -188,11 +210,11 @@ fn text(out: &mut dyn Write, report: &Report<'_>, names: &Names) -> Result<()> {
     let kind = kind.map_or(String::new(), |kind| format!(" ({})", harmless(kind)));
     writeln!(
         out,
-        "{}{kind} at {}: {} {} times",
+        "{}{kind} at {}: {} {}",
         harmless(report.name),
         harmless(report.at),
         report.happened,
-        grouped(report.count)
+        times(report.count)
     )?;
     let mut functions = report.rows.iter().map(|row| row.function);
     let first = functions.next();

@@ -87,7 +87,7 @@
 ;; ! afterimage: run.aft: the statement at @0x90 was executed 7 times: there is no execution 9
 ;; = 125
 ;; $ afterimage values run.aft --at sum+0x7
-;; ! afterimage: run.aft: sum+0x7 only moves a value, or is a constant: it is no statement; the next statement is at @0x90
+;; ! afterimage: run.aft: sum+0x7 only moves a value, or is a constant: it is no statement; the nearest statement is at @0x90
 ;; = 125
 ;; $ afterimage values run.aft --at random_get
 ;; ! afterimage: run.aft: no function is called "random_get"
@@ -375,7 +375,7 @@
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage deps run.aft --at start+0x58 --forward
-;; ! afterimage: run.aft: start+0x58 only moves a value, or is a constant: it is no statement
+;; ! afterimage: run.aft: start+0x58 only moves a value, or is a constant: it is no statement; the nearest statement is at @0xfe
 ;; = 125
 ;; $ afterimage values run.aft --loads
 ;; | offset  operator  loads  values  smallest  largest  most often  times  source  function
