@@ -247,22 +247,25 @@ impl LogReader {
             at: place.at.try_into().unwrap_or(usize::MAX),
             what,
         };
+        // The chunk may be at hand, unless something failed.
+        let usable = !self.done && !self.section.bytes().is_empty();
         self.at = 0;
         self.events = place.events;
-        self.done = false;
+        self.done = true;
         let chunks = usize::try_from(place.chunks).unwrap_or(usize::MAX);
         let Some(last) = chunks.checked_sub(1) else {
             self.section.restart();
-            return match place {
-                LogPlace {
-                    at: 0, events: 0, ..
-                } => Ok(()),
-                _ => Err(missing("a place before the first chunk")),
+            self.done = place != LogPlace::default();
+            return match self.done {
+                false => Ok(()),
+                true => Err(missing("a place before the first chunk")),
             };
         };
-        self.section.go(last);
-        if !self.section.advance()? {
-            return Err(missing("a place behind the last chunk"));
+        if !usable || self.section.read() != chunks {
+            self.section.go(last);
+            if !self.section.advance()? {
+                return Err(missing("a place behind the last chunk"));
+            }
         }
         let at = usize::try_from(place.at).ok();
         let at = at.filter(|&at| at <= self.section.bytes().len());
@@ -270,6 +273,7 @@ impl LogReader {
         if self.section.first() > self.events {
             return Err(missing("a place with fewer events than come before it"));
         }
+        self.done = false;
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use afterimage_ids::{BlockId, Counts, FuncId, FunctionCounts, ImportId, OrigOffset};
 use afterimage_trace::{
     CountsLens, End, Ending, Event, Frame, HostCallRef, HostRead, HostStop, HostWrite,
-    HostWriteRef, Interrupter, Kind, Meta, RawValue, Standing, Stdin, TraceFile, TraceWriter,
-    TrapCode,
+    HostWriteRef, Interrupter, Kind, LogPlace, Meta, RawValue, Standing, Stdin, TraceFile,
+    TraceWriter, TrapCode,
 };
 use proptest::prelude::*;
 
@@ -306,6 +306,84 @@ fn long_events_continue_in_later_chunks() {
         other => panic!("{other:?}"),
     });
     assert_eq!(read.collect::<Vec<_>>(), lengths);
+}
+
+#[test]
+fn logs_are_read_again_from_any_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("a.aft");
+    let writer = TraceWriter::create(&at, false).unwrap();
+    let mut log = writer.log().unwrap();
+    // Some longer than a chunk's piece, some chunks with one event, some with many.
+    let lengths = [
+        10,
+        3 << 20,
+        20,
+        200_000,
+        0,
+        0,
+        90_000,
+        70_000,
+        5,
+        1 << 20,
+        7,
+    ];
+    let events = Vec::from_iter(lengths.map(|length| Event::HostCall {
+        import: ImportId::from_u32(length),
+        args: vec![],
+        results: vec![],
+        writes: vec![HostWrite {
+            memory: 0,
+            address: 0,
+            bytes: vec![length as u8; length as usize],
+        }],
+        reads: vec![],
+        read_digest: 0,
+    }));
+    for event in &events {
+        log.event(event).unwrap();
+    }
+    log.finish().unwrap();
+    writer.commit().unwrap();
+    let file = TraceFile::open(&at).unwrap();
+    let mut log = file.log().unwrap();
+    let mut places = vec![log.place()];
+    while log.next().is_some() {
+        places.push(log.place());
+    }
+    assert_eq!(places.len(), events.len() + 1);
+    for first in (0..places.len()).rev().chain([3, 3, 0, 7]) {
+        log.go(places[first]).unwrap();
+        assert_eq!(log.place(), places[first]);
+        for event in &events[first..] {
+            assert_eq!(&log.next().unwrap().unwrap(), event);
+        }
+        assert!(log.next().is_none());
+    }
+    // The next event is read in the chunk that is at hand.
+    log.go(places[5]).unwrap();
+    log.go(places[4]).unwrap();
+    assert_eq!(log.next().unwrap().unwrap(), events[4]);
+    let place = places[4];
+    let wrong = [
+        LogPlace {
+            at: u64::MAX,
+            ..place
+        },
+        LogPlace {
+            chunks: 1 << 40,
+            ..place
+        },
+        LogPlace { chunks: 0, ..place },
+        LogPlace {
+            events: 0,
+            ..places[9]
+        },
+    ];
+    for place in wrong {
+        assert!(log.go(place).is_err());
+        assert!(log.next().is_none());
+    }
 }
 
 #[test]

@@ -25,8 +25,10 @@ const LARGEST: u64 = 1 << 30;
 const LEVELS: u32 = 16;
 /// The form of the index.
 const VERSION: u8 = 1;
-/// How many groups, sets of vertices, and chunks of lines stay in memory.
-const KEPT: [usize; 3] = [64, 256, 64];
+/// How many groups, sets of vertices, chunks of lines, and what the host wrote in how many intervals, stay in memory.
+const KEPT: [usize; 4] = [64, 256, 64, 16];
+/// Of an interval in which the host wrote more bytes, they do not stay in memory.
+const MOST_HOST: usize = 2 << 20;
 
 /// Why checkpoints cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -404,8 +406,8 @@ impl FileCheckpoints {
     /// Keeps what the host wrote in an interval, unless it is much.
     pub(super) fn keep_host_writes(&self, interval: u64, all: &Rc<Vec<HostWrite>>) {
         let bytes: usize = all.iter().map(|write| write.bytes.len() + 64).sum();
-        if bytes <= LINES {
-            keep(&self.host_writes, KEPT[2], interval, all);
+        if bytes <= MOST_HOST {
+            keep(&self.host_writes, KEPT[3], interval, all);
         }
     }
 
