@@ -37,8 +37,9 @@ pub enum LastWriteError<E: std::error::Error + 'static> {
 
 /// Finds who wrote bytes last, by the index of checkpoints.
 ///
-/// Mostly the index tells the node's execution, and the whole execution trace, if there is one, where it wrote: nothing is followed then. Otherwise
-/// one interval is followed, or its beginning. Time does not depend on the length of the run.
+/// The index tells the execution of the node, unless a later one in the same interval wrote the byte, too. Where it wrote is told by following the interval up to there, or,
+/// if values are given, by the whole execution trace: this takes less where the same nodes are asked about again, and more where their executions have to be counted first.
+/// Time does not depend on the length of the run.
 pub struct LastWrites<'a, S: Segments> {
     run: Run<'a, S>,
     checkpoints: &'a FileCheckpoints,

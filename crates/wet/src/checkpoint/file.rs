@@ -26,9 +26,9 @@ const LEVELS: u32 = 16;
 /// The form of the index.
 const VERSION: u8 = 1;
 /// How many groups, sets of vertices, chunks of lines, and what the host wrote in how many intervals, stay in memory.
-const KEPT: [usize; 4] = [64, 256, 64, 16];
+const KEPT: [usize; 4] = [64, 256, 64, 4];
 /// Of an interval in which the host wrote more bytes, they do not stay in memory.
-const MOST_HOST: usize = 2 << 20;
+const MOST_HOST: usize = 16 << 20;
 
 /// Why checkpoints cannot be read.
 #[derive(Debug, thiserror::Error)]
