@@ -16,7 +16,7 @@ use crate::naive::Naive;
 /// Of runs with more executions of nodes than this only some are compared, of all parts of the run.
 const MANY: usize = 600;
 /// Of runs with no more all dependences are gone through forward, too.
-const FEW: usize = 200;
+const FEW: usize = 100;
 /// Longer runs are built fewer times.
 const LONG: usize = 200_000;
 
