@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use afterimage_query::paths::FileSegments;
-use afterimage_trace::{TraceError, TraceFile, TraceWriter};
+use afterimage_record::measure::{Setting, compile};
+use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
+use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
 use afterimage_wet::{EpochWriter, Index, Run};
 use anyhow::Result;
 use serde::Serialize;
@@ -21,6 +23,8 @@ pub(crate) struct Built {
     pub processor_seconds: f64,
     /// How many bytes it added to the file.
     pub growth: u64,
+    /// Those of checkpoints among them.
+    pub checkpoints: u64,
     /// Epoch by epoch.
     pub epochs: Vec<Grown>,
 }
@@ -52,10 +56,11 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
     let before = TraceFile::open(&at)?;
     let out = TraceWriter::append(&at)?;
     let mut writer = EpochWriter::new(&out)?;
+    let mut checkpoints = CheckpointWriter::new(&out)?;
     let mut epochs: Vec<Grown> = Vec::new();
     let processor = processor_seconds();
     let start = Instant::now();
-    let index = run.build(
+    let index = run.build_with_checkpoints(
         before.log()?,
         |before, epoch| {
             writer.put(before, &epoch)?;
@@ -67,8 +72,10 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
             });
             Ok::<_, TraceError>(())
         },
+        (INTERVAL, |vertex| checkpoints.put(vertex)),
         |_| {},
     )?;
+    checkpoints.finish(index.nodes, INTERVAL)?;
     writer.finish(&out, &index)?;
     out.commit()?;
     let seconds = start.elapsed().as_secs_f64();
@@ -79,9 +86,30 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
         seconds,
         processor_seconds,
         growth: after.length() - before.length(),
+        checkpoints: after.last(Kind::CHECKPOINTS).map_or(0, |c| c.stored()),
         epochs,
     };
     Ok((built, index))
+}
+
+impl Row {
+    /// The time that building takes as a ratio to what the plain program takes, of the blocks that were built.
+    pub(super) fn building_to_plain(&self) -> f64 {
+        self.built.seconds / (self.plain_seconds * self.blocks as f64 / self.run_blocks as f64)
+    }
+}
+
+/// Seconds that the plain program takes: the median of three runs.
+pub(crate) fn plain_seconds(subject: &Subject) -> Result<f64> {
+    let plain = compile(Setting::default(), &subject.bytes)?;
+    let mut seconds = Vec::new();
+    for _ in 0..3 {
+        let start = Instant::now();
+        plain.run(&subject.command)?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    Ok(seconds[1])
 }
 
 /// Processor time of this process so far; 0 where the system does not tell.
@@ -97,7 +125,7 @@ fn processor_seconds() -> f64 {
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "Building: millions of executed statements a second, by the time that passes (two threads: one follows, one codes) and by the processor time of both",
+        "Building: millions of executed statements a second, by the time that passes (two threads: one follows, one codes) by the processor time of both, and the time that passes as a ratio to the plain program's for as many of its blocks",
         rows,
         name,
         &[
@@ -111,6 +139,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
             Column::gain("M/s and core", 1, |row: &Row| {
                 row.statements() / 1e6 / row.built.processor_seconds
             }),
+            Column::cost("to the plain program", 0, Row::building_to_plain),
             Column::fact("epochs", 0, |row: &Row| row.built.epochs.len() as u64),
         ],
     )

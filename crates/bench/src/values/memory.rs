@@ -7,6 +7,7 @@ use afterimage_program::Program;
 use afterimage_query::paths::{FileSegments, recorded_path};
 use afterimage_trace::TraceFile;
 use afterimage_wet::Run;
+use afterimage_wet::checkpoint::INTERVAL;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
@@ -80,9 +81,10 @@ pub(crate) fn run(arguments: &MemoryOptions) -> Result<()> {
         stopped: None,
         epoch: Run::<FileSegments>::EPOCH,
     };
-    run.build(
+    run.build_with_checkpoints(
         file.log()?,
         |_, _| Ok::<_, std::convert::Infallible>(()),
+        (INTERVAL, |_: &_| Ok(())),
         |_| {},
     )?;
     println!("{}", peak_mib());

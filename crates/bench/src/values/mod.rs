@@ -5,6 +5,7 @@ mod build;
 mod dependences;
 mod facts;
 mod follow;
+mod last;
 pub(crate) mod memory;
 mod observed;
 mod papers;
@@ -45,6 +46,8 @@ pub(crate) struct Row {
     /// Blocks that were traced, from the first.
     blocks: u64,
     built: build::Built,
+    /// Seconds that the plain program takes.
+    plain_seconds: f64,
     facts: facts::Totals,
     sizes: sizes::Sizes,
     dependences: dependences::Dependences,
@@ -52,6 +55,7 @@ pub(crate) struct Row {
     memory: memory::Memory,
     follow: follow::Follow,
     questions: questions::Questions,
+    last_writes: last::LastWriters,
     /// Statements executed until the end of each epoch.
     epoch_ends: Vec<u64>,
 }
@@ -102,6 +106,7 @@ fn measure(entry: &Entry, arguments: &Options) -> Result<Row> {
     let last_block = arguments
         .blocks
         .map_or(u64::MAX, |n| n.saturating_mul(1_000_000));
+    let plain_seconds = build::plain_seconds(&subject)?;
     let (built, index) = build::measure(&subject, last_block)?;
     stage("whole execution trace built");
     let facts = facts::Facts::of(&subject)?;
@@ -129,12 +134,14 @@ fn measure(entry: &Entry, arguments: &Options) -> Result<Row> {
     let follow = follow::measure(&subject, &facts, index.length)?;
     stage("traces extracted");
     let questions = questions::measure(&subject, &observed.samples)?;
+    let last_writes = last::measure(&subject, &opened, index.length)?;
     stage("questions asked and compared");
     Ok(Row {
         name: entry.name.clone(),
         run_blocks: subject.built.time,
         blocks: index.length,
         built,
+        plain_seconds,
         facts: totals,
         sizes,
         dependences,
@@ -142,6 +149,7 @@ fn measure(entry: &Entry, arguments: &Options) -> Result<Row> {
         memory,
         follow,
         questions,
+        last_writes,
         // The first one begins with the run.
         epoch_ends: observed.statements[1.min(observed.statements.len())..].to_vec(),
     })
@@ -170,5 +178,6 @@ fn report(results: &Results) -> String {
     out += &memory::report(rows);
     out += &follow::report(rows);
     out += &questions::report(rows);
+    out += &last::report(rows);
     out
 }

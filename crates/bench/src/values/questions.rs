@@ -34,7 +34,7 @@ pub(crate) struct Times {
 
 impl Times {
     /// In microseconds.
-    fn of(mut seconds: Vec<f64>) -> Self {
+    pub(super) fn of(mut seconds: Vec<f64>) -> Self {
         seconds.sort_by(f64::total_cmp);
         let at = |share: f64| {
             let position = (seconds.len() as f64 * share) as usize;
@@ -70,9 +70,9 @@ pub(crate) struct Questions {
 
 /// A file, opened for questions.
 pub(crate) struct Opened<'a> {
-    file: TraceFile,
-    program: &'a Program,
-    bytes: &'a [u8],
+    pub file: TraceFile,
+    pub program: &'a Program,
+    pub bytes: &'a [u8],
     pub path: RecordedPath,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Opened<'a> {
         recorded_epochs(&self.file, &self.path)?.context("the values are not there")
     }
 
-    fn values<'b>(&'b self, epochs: &'b FileEpochs) -> Result<RecordedValues<'b>> {
+    pub(super) fn values<'b>(&'b self, epochs: &'b FileEpochs) -> Result<RecordedValues<'b>> {
         Ok(recorded_values(
             self.program,
             self.bytes,

@@ -27,6 +27,8 @@ pub(crate) struct Sizes {
     directory: u64,
     /// The index and what the file adds to every chunk.
     frame: u64,
+    /// What tells of memory at a time, and of who wrote it last.
+    checkpoints: u64,
     /// The path's segments and directory, the share of the blocks that are traced.
     path: f64,
     /// The log, as far as it was read.
@@ -35,7 +37,7 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     pub(crate) fn total(&self) -> f64 {
-        self.path + self.of_values() + self.of_labels()
+        self.path + self.of_values() + self.of_labels() + self.checkpoints as f64
     }
 
     /// What values take: those that are kept, and what the host gave.
@@ -43,7 +45,7 @@ impl Sizes {
         self.values as f64 + self.log
     }
 
-    /// What dependences take: all but the path and the values.
+    /// What dependences take: all but the path, the values and the checkpoints.
     pub(crate) fn of_labels(&self) -> f64 {
         (self.labels + self.far + self.copies + self.directory + self.frame) as f64
     }
@@ -72,7 +74,8 @@ pub(crate) fn measure(
         values,
         copies,
         directory,
-        frame: built.growth.saturating_sub(told),
+        frame: built.growth.saturating_sub(told + built.checkpoints),
+        checkpoints: built.checkpoints,
         path: subject.growth as f64 * index.length as f64 / subject.built.time as f64,
         log: log.stored() as f64 * read_share(subject, observed.host_calls)?,
     })
@@ -160,7 +163,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         Column::cost(title, 4, move |row: &Row| of(&row.sizes) / row.statements())
     };
     let mut out = table(
-        "Bytes per executed statement: all that questions are answered from; labels of reads, of far variables, values that are kept, copies, directories, the index and the file's own; the path, the log. Wider: calls, returns and jumps are statements, too",
+        "Bytes per executed statement: all that questions are answered from; labels of reads, of far variables, values that are kept, copies, directories, the index and the file's own; checkpoints; the path, the log. Wider: calls, returns and jumps are statements, too",
         rows,
         name,
         &[
@@ -174,6 +177,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
             per("copies", |s| s.copies as f64),
             per("directory", |s| s.directory as f64),
             per("file", |s| s.frame as f64),
+            per("checkpoints", |s| s.checkpoints as f64),
             per("path", |s| s.path),
             per("log", |s| s.log),
         ],

@@ -95,6 +95,15 @@ fn targets<'a>() -> Vec<Target<'a>> {
             ),
         ),
         (
+            "60",
+            "30",
+            Column::cost(
+                "building, time that passes as a ratio to the plain program",
+                1,
+                Row::building_to_plain,
+            ),
+        ),
+        (
             "1000",
             "4000",
             Column::gain("control flow forward, MB/s", 0, |row: &Row| {
@@ -132,6 +141,22 @@ fn targets<'a>() -> Vec<Target<'a>> {
             "50",
             Column::cost("the same, 99th percentile", 0, |row: &Row| {
                 row.questions.warm.most
+            }),
+        ),
+        (
+            "1000",
+            "50",
+            Column::cost(
+                "last writer of an address at a time, µs, median",
+                1,
+                |row: &Row| row.last_writes.without.median,
+            ),
+        ),
+        (
+            "1000",
+            "50",
+            Column::cost("the same, 99th percentile", 0, |row: &Row| {
+                row.last_writes.without.most
             }),
         ),
         (
