@@ -89,6 +89,9 @@ pub enum RecordError {
     /// The recorded bits do not make a path of the program.
     #[error("the path that was written cannot be followed: {0}")]
     Regenerate(#[from] afterimage_paths::RegenerateError),
+    /// A chunk of words is none.
+    #[error("what the live run wrote of its path is damaged")]
+    Words,
     /// The words of a path do not lead to where the file says that they do.
     #[error(
         "the path that was written is said to have come to t={said} where it has come to t={found}, or to another place"

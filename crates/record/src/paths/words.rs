@@ -10,7 +10,7 @@ use std::sync::mpsc::Receiver;
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_paths::{Counter, PathPlan, Standing};
 use afterimage_program::Program;
-use afterimage_trace::{Kind, SectionReader, SectionWriter, TraceError, TraceFile, TraceWriter};
+use afterimage_trace::{Kind, SectionReader, SectionWriter, TraceFile, TraceWriter};
 
 use super::Message;
 use crate::RecordError;
@@ -162,8 +162,11 @@ impl WordReader {
             return Ok(None);
         }
         let input = &mut self.section.bytes();
-        let malformed = |_| TraceError::Missing(Kind::PATH_WORDS);
-        let piece = read(input).map_err(malformed)?;
+        let piece = read(input).map_err(|()| RecordError::Words)?;
+        let said = piece.standing.as_ref().map(Standing::time);
+        if said.is_some_and(|time| time != self.section.first()) {
+            return Err(RecordError::Words);
+        }
         Ok(Some(piece))
     }
 }
