@@ -33,6 +33,7 @@ use forward::Users;
 ///
 /// With --forward it is the other way round: who used what the execution made, in the order of time, and what it let run, if it decides or calls. These are
 /// exactly those that name it when they are asked backward. Of a call it is who used its results, whoever made them, and what the host wrote in it.
+/// What the host read of memory is not among dependences; where it may be missing, that is said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

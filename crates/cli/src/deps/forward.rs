@@ -7,7 +7,7 @@ use afterimage_ids::OpId;
 use afterimage_present::{grouped, value_text};
 use afterimage_query::values::{
     Controlled, Controllers, Execution, Instance, Kind, RecordedValues, Statement, Use, Uses,
-    ValuesError, definition,
+    ValuesError, definition, host_may_read,
 };
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ pub(super) struct Users {
     more: u64,
     /// Of which parts of the run nothing is known.
     unknown: Vec<String>,
+    /// The host may have read what was written, too.
+    host: bool,
 }
 
 /// A use.
@@ -52,6 +54,9 @@ impl Users {
         });
         to["uses"] = told.collect();
         to["more"] = json!(self.more);
+        if self.host {
+            to["lacks"] = json!("what the host read");
+        }
         if !self.unknown.is_empty() {
             to["unknown"] = json!(self.unknown);
         }
@@ -87,7 +92,15 @@ impl<'a> Scene<'a> {
             writeln!(out, "{:indent$}? {unknown}", "")?;
         }
         if depth == 1 && users.is_empty() {
-            writeln!(out, "{:indent$}nothing depends on it", "")?;
+            writeln!(out, "{:indent$}nothing in the program depends on it", "")?;
+        }
+        if depth == 1 && users.host {
+            let where_told = "afterimage memory FILE --address A --at T";
+            writeln!(
+                out,
+                "{:indent$}? whether the host read it is told by {where_told}",
+                ""
+            )?;
         }
         Ok(())
     }
@@ -151,6 +164,7 @@ impl<'a> Scene<'a> {
             return Ok(users);
         };
         let program = &self.traced.loaded.program;
+        users.host = host_may_read(&compiled, statement);
         let mut uses = match Uses::of(values, program, definition) {
             Ok(uses) => uses.ending(self.traced.stops.first().copied()),
             Err(error @ ValuesError::Outside { .. }) => {
@@ -220,6 +234,7 @@ impl<'a> Scene<'a> {
         };
         let role = match found.bytes {
             0 => found.role.to_owned(),
+            1 => format!("{} (1 byte)", found.role),
             bytes => format!("{} ({bytes} bytes)", found.role),
         };
         let mut json = json!({

@@ -249,11 +249,13 @@
 ;; |   control  → t=10  @0xa4..@0xa4, 0 statements  in sum
 ;; |
 ;; | #1 t=11  @0xba memory.copy  in start
-;; |   memory (1 bytes)  → t=11  @0xc9 i32.load  in start = 284
+;; |   memory (1 byte)   → t=11  @0xc9 i32.load  in start = 284
 ;; |   memory (2 bytes)  → t=11  @0xc9 i32.load  in start = 284
+;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; |
 ;; | #1 t=11  @0xc2 i32.store8  in start = 1
-;; |   memory (1 bytes)  → t=11  @0xc9 i32.load  in start = 284
+;; |   memory (1 byte)  → t=11  @0xc9 i32.load  in start = 284
+;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; |
 ;; | #1 t=11  @0xc9 i32.load  in start = 284
 ;; |   right  → t=11  @0xcc i32.add  in start = 312
@@ -281,19 +283,19 @@
 ;; |   control  → t=12  @0x80..@0x84, 1 statement  in double
 ;; |
 ;; | #1 t=13  @0xe3 call $random  in start = 0
-;; |   nothing depends on it
+;; |   nothing in the program depends on it
 ;; |
 ;; | #1 t=14  @0xed f32.convert_i32_s  in start = 312.0
 ;; |   right  → t=14  @0xee f32.div  in start = 0.0032051282
 ;; |
 ;; | #1 t=14  @0xee f32.div  in start = 0.0032051282
-;; |   nothing depends on it
+;; |   nothing in the program depends on it
 ;; |
 ;; | #1 t=14  @0xf5 i32.load  in start = 0
 ;; |   right  → t=14  @0xf8 i32.div_s  in start
 ;; |
 ;; | #1 t=14  @0xf8 i32.div_s  in start
-;; |   nothing depends on it
+;; |   nothing in the program depends on it
 ;; $ afterimage deps run.aft --at start --forward --limit 1
 ;; | #1 t=1  @0xad i32.load  in start = 7
 ;; |   argument  → t=1  @0xb0 call $sum  in start = 28
@@ -305,11 +307,13 @@
 ;; |   … 2 more: --limit N
 ;; |
 ;; | #1 t=11  @0xba memory.copy  in start
-;; |   memory (1 bytes)  → t=11  @0xc9 i32.load  in start = 284
+;; |   memory (1 byte)  → t=11  @0xc9 i32.load  in start = 284
 ;; |   … 1 more: --limit N
+;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; |
 ;; | #1 t=11  @0xc2 i32.store8  in start = 1
-;; |   memory (1 bytes)  → t=11  @0xc9 i32.load  in start = 284
+;; |   memory (1 byte)  → t=11  @0xc9 i32.load  in start = 284
+;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; |
 ;; | #1 t=11  @0xc9 i32.load  in start = 284
 ;; |   right  → t=11  @0xcc i32.add  in start = 312
@@ -335,19 +339,19 @@
 ;; |   control  → t=12  @0x80..@0x84, 1 statement  in double
 ;; |
 ;; | #1 t=13  @0xe3 call $random  in start = 0
-;; |   nothing depends on it
+;; |   nothing in the program depends on it
 ;; |
 ;; | #1 t=14  @0xed f32.convert_i32_s  in start = 312.0
 ;; |   right  → t=14  @0xee f32.div  in start = 0.0032051282
 ;; |
 ;; | #1 t=14  @0xee f32.div  in start = 0.0032051282
-;; |   nothing depends on it
+;; |   nothing in the program depends on it
 ;; |
 ;; | #1 t=14  @0xf5 i32.load  in start = 0
 ;; |   right  → t=14  @0xf8 i32.div_s  in start
 ;; |
 ;; | #1 t=14  @0xf8 i32.div_s  in start
-;; |   nothing depends on it
+;; |   nothing in the program depends on it
 ;; $ afterimage deps run.aft --at start --forward --control
 ;; | #1 t=1  @0xb0 call $sum  in start = 28
 ;; |   control  → t=2  a block without operators  in sum
@@ -437,9 +441,11 @@
 ;; $ afterimage deps run.aft --at start --forward
 ;; | #1 t=11  @0xba memory.copy  in start
 ;; |   ? who read it from t=11 to t=14 is not known: values were not kept there
+;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; |
 ;; | #1 t=11  @0xc2 i32.store8  in start = 1
 ;; |   ? who read it from t=11 to t=14 is not known: values were not kept there
+;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; $ afterimage build --lens full --window 4..6 run.aft
 ;; $ afterimage build --lens full --window 2..9 run.aft
 ;; ! afterimage: values of 28 executed statements in 12 bytes (0.4286 a statement)

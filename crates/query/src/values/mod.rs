@@ -48,7 +48,7 @@ pub use dependences::{Dependence, Origin, dependences, of_statement};
 pub use executions::{Execution, Executions};
 pub use results::{TypedValue, Types};
 pub use statement::{Kind, Operand, Statement};
-pub use uses::{Use, Uses, definition};
+pub use uses::{Use, Uses, definition, host_may_read};
 pub use verify::{ValuesReport, verify_values};
 
 use crate::paths::{FileSegments, PathFileError, RecordedPath};

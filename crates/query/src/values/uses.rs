@@ -7,7 +7,8 @@ use std::rc::Rc;
 use afterimage_ids::{NodeId, OpId};
 use afterimage_program::Program;
 use afterimage_wet::{
-    Compiled, Definition, FileEpochs, Held, Holders, HoldersMark, ReadBy, Readers, write_to,
+    Compiled, Definition, FileEpochs, Held, Holders, HoldersMark, ReadBy, Readers, WriteTo,
+    write_to,
 };
 
 use super::{Instance, Kind, RecordedValues, Statement, ValuesError, role_of_read};
@@ -123,6 +124,18 @@ pub fn definition(
         }
         Kind::Call(_) | Kind::Throw => Some(Definition::After { instance }),
         Kind::Return => None,
+    }
+}
+
+/// Whether a statement's execution writes to memory, which the host may read: that is no [`Use`].
+pub fn host_may_read(compiled: &Compiled, statement: Statement) -> bool {
+    match statement.kind {
+        Kind::Inst(inst) => {
+            let code = compiled.code.insts.get(inst).map(|inst| inst.code);
+            let to = code.and_then(write_to);
+            to.is_some_and(|to| !matches!(to, WriteTo::Global))
+        }
+        _ => false,
     }
 }
 
