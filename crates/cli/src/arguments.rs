@@ -77,19 +77,19 @@ impl StretchArguments {
             let time = positions.time(text);
             time.with_context(|| format!("{option} {text}"))
         };
-        let window = Window {
-            first: at("--from", self.from.as_deref(), "start")?,
-            last: at("--to", self.to.as_deref(), "end")?,
-        };
-        if window.first > window.last {
-            bail!(
-                "the stretch is empty: --from is t={}, which is after --to, t={}",
-                window.first,
-                window.last
-            );
-        }
-        Ok(window)
+        window(
+            at("--from", self.from.as_deref(), "start")?,
+            at("--to", self.to.as_deref(), "end")?,
+        )
     }
+}
+
+/// From one time to another, both included.
+pub(crate) fn window(first: u64, last: u64) -> Result<Window> {
+    if first > last {
+        bail!("the stretch is empty: --from is t={first}, which is after --to, t={last}");
+    }
+    Ok(Window { first, last })
 }
 
 /// What a guest is run with.

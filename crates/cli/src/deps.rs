@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     /// The statement and which of its executions: file.c:42#K, func+0x2a#K, @0x1f3#last [default: the first]
     #[arg(long, value_name = "PLACE#K")]
     at: String,
-    /// What it depends on [default]
+    /// What it depends on; this is what is shown without --forward
     #[arg(long, conflicts_with = "forward")]
     backward: bool,
     /// What depends on it: who used what it made, what it let run

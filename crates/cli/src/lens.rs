@@ -47,7 +47,7 @@ pub(crate) fn traced(at: &Path) -> Result<Traced> {
 /// the run has, and says from which to which it is to be, or that all of the path is needed. `None` then, and if the path is built.
 pub(crate) fn unbuilt(
     at: &Path,
-    wanted: impl FnOnce(u64) -> Option<(u64, u64)>,
+    wanted: impl FnOnce(u64) -> Result<Option<(u64, u64)>>,
 ) -> Result<Option<Traced>> {
     let name = || at.display().to_string();
     let file = input::recording(at)?;
@@ -57,7 +57,7 @@ pub(crate) fn unbuilt(
     let loaded = input::recorded_program(at, &file)?;
     let live = LivePath::open(&file, &loaded.bytes, &loaded.program).with_context(name)?;
     let Some(live) = live else { return Ok(None) };
-    let Some((first, last)) = wanted(live.length()) else {
+    let Some((first, last)) = wanted(live.length()).with_context(name)? else {
         return Ok(None);
     };
     let stretch = live.stretch(first, last).with_context(name)?;

@@ -15,7 +15,7 @@ use afterimage_query::paths::{
 use afterimage_query::steps::{self, Operators, Step, Steps, Wanted, last_steps};
 use anyhow::{Context, Result, bail};
 
-use crate::arguments::{ReportArguments, StretchArguments, entries};
+use crate::arguments::{ReportArguments, StretchArguments, entries, window};
 use crate::exit::Exit;
 use crate::lens::{Traced, numbering, traced, unbuilt};
 use crate::output::{SourceFiles, write};
@@ -153,17 +153,21 @@ fn stretch_of_words(arguments: &Arguments) -> Result<Option<Traced>> {
     }
     let limit = arguments.entries();
     unbuilt(&arguments.report.file, |length| {
-        let time = |text: &Option<String>, default| match text {
-            Some(text) => time_of::<PathFileError>(text, length),
+        let time = |option: &str, text: &Option<String>, default| match text {
+            Some(text) => {
+                time_of::<PathFileError>(text, length).with_context(|| format!("{option} {text}"))
+            }
             None => Ok(Some(default)),
         };
-        // What is no time here is no time later, where it is said.
-        let (Ok(Some(first)), Ok(Some(last))) = (time(from, 1), time(to, length)) else {
-            return None;
+        let (first, last) = (time("--from", from, 1)?, time("--to", to, length)?);
+        // Places are found in the whole path.
+        let (Some(first), Some(last)) = (first, last) else {
+            return Ok(None);
         };
+        let Window { first, last } = window(first, last)?;
         let (first, last) = match (arguments.last, limit) {
             (Some(entries), _) if blocks => (last.saturating_sub(entries).max(first), last),
-            (Some(_), _) => return None,
+            (Some(_), _) => return Ok(None),
             // One more, so that it is seen that there is more.
             (None, Some(limit)) if blocks && arguments.reverse => {
                 (first.max(last.saturating_sub(limit)), last)
@@ -171,7 +175,7 @@ fn stretch_of_words(arguments: &Arguments) -> Result<Option<Traced>> {
             (None, Some(limit)) if blocks => (first, last.min(first.saturating_add(limit))),
             (None, _) => (first, last),
         };
-        (first <= last && last - first < MOST_UNBUILT).then_some((first, last))
+        Ok((last - first < MOST_UNBUILT).then_some((first, last)))
     })
 }
 
@@ -475,9 +479,11 @@ fn ending(
     } else if !stretch.reverse
         && stretch.function.is_none()
         && stretch.window.last == traced.path.length()
-        && let Some(end) = traced.file.end()?
     {
-        writeln!(out, "the run {}", end.ending)?;
+        match traced.file.end()? {
+            Some(end) => writeln!(out, "the run {}", end.ending)?,
+            None => writeln!(out, "the recording ends here: it was cut off, or goes on")?,
+        }
     }
     Ok(())
 }

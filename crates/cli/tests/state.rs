@@ -135,7 +135,7 @@ fn unknown_names_are_refused_with_the_nearest() {
     let said = refused("values app.aft --at app.rs:16 --var a[");
     assert!(said.contains("expected an integer"), "{said}");
     let said = refused("values app.aft --at app.rs:16#9999 --var n");
-    assert!(said.contains("there is no execution 9999"), "{said}");
+    assert!(said.contains("there is no execution 9,999"), "{said}");
     let said = refused("values app.aft --at app.rs:16:9 --var n");
     assert!(said.contains("names a column"), "{said}");
 }

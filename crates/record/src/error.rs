@@ -94,7 +94,7 @@ pub enum RecordError {
     Words,
     /// The words of a path do not lead to where the file says that they do.
     #[error(
-        "the path that was written is said to have come to t={said} where it has come to t={found}, or to another place"
+        "what was written of the path does not lead to where the file says that it does: to t={said}, where it leads to t={found}, or to other activations"
     )]
     Moment {
         /// By the file.

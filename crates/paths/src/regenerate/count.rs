@@ -101,9 +101,14 @@ impl<'a> Counter<'a> {
                     }
                     self.run.current = outer;
                     place = outer.map_or(UNKNOWN_PLACE, |at| at.place);
+                    if place == UNKNOWN_PLACE {
+                        self.find_place();
+                        place = self.place;
+                    }
                 }
-                Kind::New => self.looks.fill(&mut self.run.tables, place, entry, bits),
-                Kind::Unknown => {
+                Kind::New
+                    if self.looks.fill(&mut self.run.tables, place, entry, bits) == Kind::New => {}
+                Kind::New | Kind::Unknown => {
                     (self.place, self.run.time) = (place, time);
                     left = self.step(word, left)?;
                     (place, time) = (self.place, self.run.time);
@@ -141,9 +146,7 @@ impl<'a> Counter<'a> {
     /// Learns from `run` where the innermost activation is.
     fn find_place(&mut self) {
         self.place = match self.run.current {
-            Some(at) => self
-                .looks
-                .place(&mut self.run.tables, at.function, at.start),
+            Some(at) => self.looks.meet(&mut self.run.tables, at.function, at.start),
             None => UNKNOWN_PLACE,
         };
     }

@@ -13,6 +13,11 @@ const DEEP: usize = 4;
 /// Most paths that one look may go along: paths that take no bits could go round for ever.
 const FAR: usize = 64;
 
+/// How often a start is met before it gets a table: most starts are met less often, and would take most of the memory.
+const WARM: u32 = 16;
+/// Most entries that all tables have together: 128 MiB of them.
+const MOST: usize = 1 << 23;
+
 /// Where the table is that knows nothing.
 pub(super) const UNKNOWN_PLACE: u32 = 0;
 
@@ -62,7 +67,7 @@ const UNKNOWN: Look = Look {
     ..NEW
 };
 
-/// A table for each start of a path, filled as it is asked. Memory: 8 KiB for each start that the run came by.
+/// A table for each start of a path that the run comes by again and again, filled as it is asked. Memory: 8 KiB for each, and 128 MiB at most.
 #[derive(Debug)]
 pub(super) struct Looks {
     entries: Vec<Look>,
@@ -111,34 +116,63 @@ impl Looks {
         (start.0 != NOWHERE).then_some(start)
     }
 
-    /// Where the table of a start is; it is made if there is none.
-    pub(super) fn place(&mut self, tables: &mut Tables<'_>, function: u32, start: u32) -> u32 {
+    /// Where the table of a start is, which is met once more.
+    pub(super) fn meet(&mut self, tables: &mut Tables<'_>, function: u32, start: u32) -> u32 {
         // A start that is none is refused when its path is looked up.
         let Some(place) = tables.place(function, start) else {
             return UNKNOWN_PLACE;
         };
-        if *place == UNKNOWN_PLACE
-            && let Ok(end) = u32::try_from(self.entries.len())
-            && end <= u32::MAX - TABLE as u32
-        {
-            *place = end;
+        if *place < WARM {
+            *place += 1;
+        } else if *place == WARM && !self.is_full() {
+            *place = self.entries.len() as u32;
             self.entries.resize(self.entries.len() + TABLE, NEW);
             self.starts.push((function, start));
         }
-        *place
+        match *place {
+            0..=WARM => UNKNOWN_PLACE,
+            place => place,
+        }
     }
 
-    /// Finds out what an entry is to tell.
+    /// Where the table of a start is, if it has one.
+    fn place(&self, tables: &mut Tables<'_>, function: u32, start: u32) -> Place {
+        match tables.place(function, start) {
+            Some(&mut place) if place > WARM => Place::At(place),
+            Some(_) if !self.is_full() => Place::Later,
+            _ => Place::Never,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.entries.len() + TABLE > MOST
+    }
+
+    /// Finds out what an entry tells. It is kept, unless it will tell more when a start has got its table.
     #[cold]
-    pub(super) fn fill(&mut self, tables: &mut Tables<'_>, place: u32, entry: usize, bits: u32) {
+    pub(super) fn fill(
+        &mut self,
+        tables: &mut Tables<'_>,
+        place: u32,
+        entry: usize,
+        bits: u32,
+    ) -> Kind {
         let value = entry as u32 - place - (1 << bits);
-        self.entries[entry] = self.find(tables, place, value, bits);
+        let (look, lasts) = self.find(tables, place, value, bits);
+        if lasts {
+            self.entries[entry] = look;
+        }
+        match lasts {
+            true => Kind::New,
+            false => Kind::Unknown,
+        }
     }
 
-    fn find(&mut self, tables: &mut Tables<'_>, place: u32, value: u32, bits: u32) -> Look {
+    /// What some bits lead to, and whether that is all that can be told.
+    fn find(&mut self, tables: &mut Tables<'_>, place: u32, value: u32, bits: u32) -> (Look, bool) {
         let mut found = UNKNOWN;
         let Some((function, start)) = self.start(place) else {
-            return found;
+            return (found, true);
         };
         let mut way = Way {
             value,
@@ -154,16 +188,24 @@ impl Looks {
             if way.left == 0 {
                 break;
             }
-            let Some(step) = way.step(self, tables) else {
-                break;
+            match way.step(self, tables) {
+                Step::On => {}
+                Step::Leave => {
+                    found.bits = (bits - way.left) as u8;
+                    found.blocks = way.blocks;
+                    found.kind = Kind::Leave;
+                    break;
+                }
+                Step::End => break,
+                Step::Later => return (found, false),
+            }
+            found.next = match self.place(tables, way.function, way.start) {
+                Place::At(place) => place,
+                Place::Later => return (found, false),
+                Place::Never => break,
             };
             found.bits = (bits - way.left) as u8;
             found.blocks = way.blocks;
-            if let Step::Leave = step {
-                found.kind = Kind::Leave;
-                break;
-            }
-            found.next = self.place(tables, way.function, way.start);
             found.kind = match way.waiting.len() {
                 0 => Kind::Stay,
                 1 => Kind::Enter,
@@ -171,15 +213,23 @@ impl Looks {
             };
             sites.clone_from(&way.waiting);
         }
-        if let (Kind::Enter | Kind::Deeper, Ok(site)) =
-            (found.kind, u32::try_from(self.sites.len()))
-        {
-            found.site = site;
+        if let Kind::Enter | Kind::Deeper = found.kind {
+            // One of at most four for each entry.
+            found.site = self.sites.len() as u32;
             found.waiting = sites.len() as u8;
             self.sites.extend(sites);
         }
-        found
+        (found, true)
     }
+}
+
+/// Whether a start has a table.
+enum Place {
+    At(u32),
+    /// It will if it is met more often.
+    Later,
+    /// There is no room for more.
+    Never,
 }
 
 /// What a path came to.
@@ -187,6 +237,10 @@ enum Step {
     On,
     /// The activation in which the look began returned.
     Leave,
+    /// It needs more bits, or more than bits and tables.
+    End,
+    /// It leads to a start that may get a table.
+    Later,
 }
 
 /// How far a look has come.
@@ -206,8 +260,16 @@ impl Way {
         Some((left, self.value >> left & ((1 << width) - 1)))
     }
 
-    /// Goes along one path. `None`, and nothing has changed, if that needs more bits, or more than bits and tables.
-    fn step(&mut self, looks: &mut Looks, tables: &mut Tables<'_>) -> Option<Step> {
+    /// Goes along one path.
+    fn step(&mut self, looks: &Looks, tables: &mut Tables<'_>) -> Step {
+        match self.path(looks, tables) {
+            Some(step) => step,
+            None => Step::End,
+        }
+    }
+
+    /// The same; `None` is [`Step::End`].
+    fn path(&mut self, looks: &Looks, tables: &mut Tables<'_>) -> Option<Step> {
         let (function, start) = (self.function, self.start);
         let (mut left, number) = self.take(self.left, tables.width(function, start))?;
         let path = tables.path(function, start, number, &mut Unheard).ok()?;
@@ -235,12 +297,17 @@ impl Way {
                             }
                             left = rest;
                         }
+                        let place = match looks.place(tables, function, returns) {
+                            Place::At(place) => place,
+                            Place::Later => return Some(Step::Later),
+                            Place::Never => UNKNOWN_PLACE,
+                        };
                         self.waiting.push(Activation {
                             function,
                             start: returns,
                             throws,
                             block,
-                            place: looks.place(tables, function, returns),
+                            place,
                         });
                         (self.function, self.start) = (callee, root);
                     }

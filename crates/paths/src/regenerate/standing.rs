@@ -34,6 +34,9 @@ impl Standing {
     }
 }
 
+/// No run has more blocks: a century would not do.
+const LONGEST: u64 = 1 << 62;
+
 /// Starts by numbers that are small: the two that are none come first.
 fn by_number(start: u32) -> u64 {
     u64::from(start.wrapping_add(2))
@@ -104,7 +107,7 @@ impl<'a> Regenerator<'a> {
     fn restore(&mut self, standing: &Standing) -> Option<()> {
         let mut numbers = standing.0.iter().copied();
         let mut next = || numbers.next();
-        self.time = next()?;
+        self.time = next().filter(|&time| time <= LONGEST)?;
         self.bits = super::Bits::keeping(next()?)?;
         for _ in 0..next()? {
             let function = FuncId::from_u32(u32::try_from(next()?).ok()?);

@@ -77,11 +77,12 @@ impl<'a> LivePath<'a> {
         let reached = self.follow(words, first, last, &mut sink, |sink, run| {
             sink.begin(run.time(), run.open());
         })?;
-        sink.skip(self.length - reached);
+        sink.skip(self.length.checked_sub(reached).ok_or(RecordError::Words)?);
         let (nodes, _) = sink.finish();
-        let cut = match self.file.end()? {
+        // What is outside of the stretch was not left out of the recording.
+        let left_out = match self.file.end()? {
             Some(_) => String::new(),
-            None => format!("; {CUT}"),
+            None => CUT.to_owned(),
         };
         Ok(Stretch {
             directory: Directory {
@@ -89,7 +90,7 @@ impl<'a> LivePath<'a> {
                 continuations: nodes.continuations,
                 summaries: Vec::from_iter(segments.iter().map(Segment::summary)),
                 bits: 0,
-                left_out: format!("everything but t={first} to t={last}{cut}"),
+                left_out,
                 partial: None,
             },
             segments,
@@ -116,7 +117,11 @@ impl<'a> LivePath<'a> {
                 }
                 break;
             };
-            if let (Some(standing), Some(begin)) = (piece.standing, begin.take()) {
+            if let Some(begin) = begin.take() {
+                let standing = piece.standing.ok_or(RecordError::Words)?;
+                if standing.time() >= first {
+                    return Err(RecordError::Words);
+                }
                 run = Regenerator::resumed(self.program, &self.plan, &standing)?;
                 begin(sink, &run);
             }
@@ -155,6 +160,11 @@ pub fn verify_words(file: &TraceFile, program: &Program) -> Result<Option<u64>, 
     let mut run = Regenerator::new(program, &plan);
     let mut moments = 0;
     while let Some(piece) = words.next()? {
+        let found = run.time();
+        if piece.first != found {
+            let said = piece.first;
+            return Err(RecordError::Moment { said, found });
+        }
         if let Some(said) = piece.standing {
             let found = run.standing(&mut Unheard)?;
             if said != found {
@@ -169,6 +179,11 @@ pub fn verify_words(file: &TraceFile, program: &Program) -> Result<Option<u64>, 
             run.host_call(function);
         }
         run.feed(&piece.words, &mut Unheard)?;
+    }
+    let (said, found) = (words.first(), run.time());
+    // A run that was cut off has no chunk at the end.
+    if file.end()?.is_some() && said != found {
+        return Err(RecordError::Moment { said, found });
     }
     Ok(Some(moments))
 }

@@ -19,7 +19,8 @@ use crate::RecordError;
 const MOST_CALLS: usize = 1 << 16;
 /// How many words a chunk has: about a million blocks, which are regenerated in some milliseconds.
 const CHUNK: usize = 1 << 14;
-/// So many bytes of words are written for each activation that is told of: it takes about as many bits.
+/// Where the run is is told when so many bytes of words were written for each open activation, of which telling takes about a tenth of
+/// that: a deep stack does not make the file much longer.
 const BYTES_PER_ACTIVATION: usize = 48;
 
 /// The name of the section of a plan's words.
@@ -105,6 +106,8 @@ impl<'a> WordWriter<'a> {
 
 /// What a chunk holds.
 pub(crate) struct Piece {
+    /// How many blocks were executed before, as the file says.
+    pub first: u64,
     /// Where the run is before, if it is told.
     pub standing: Option<Standing>,
     /// Calls by the host, before the words.
@@ -116,6 +119,8 @@ pub(crate) struct Piece {
 /// The words of a live run.
 pub(crate) struct WordReader {
     section: SectionReader,
+    /// How many chunks were read.
+    read: usize,
 }
 
 impl WordReader {
@@ -127,7 +132,7 @@ impl WordReader {
         let mut words = Vec::from_iter(sections.filter(|of| of.kind() == Kind::PATH_WORDS));
         while let Some(section) = words.pop() {
             if section.name()? == Some(name.as_str()) {
-                return Ok(Some(Self { section }));
+                return Ok(Some(Self { section, read: 0 }));
             }
         }
         Ok(None)
@@ -147,31 +152,47 @@ impl WordReader {
         }
         while low > 0 {
             low -= 1;
-            self.section.go(low);
+            self.go(low);
             if self.next()?.is_some_and(|piece| piece.standing.is_some()) {
                 break;
             }
         }
-        self.section.go(low);
+        self.go(low);
         Ok(())
+    }
+
+    fn go(&mut self, chunk: usize) {
+        self.section.go(chunk);
+        self.read = chunk;
     }
 
     /// The next piece.
     pub(crate) fn next(&mut self) -> Result<Option<Piece>, RecordError> {
-        if !self.section.advance()? || self.section.bytes().is_empty() {
+        if !self.section.advance()? {
             return Ok(None);
         }
+        self.read += 1;
         let input = &mut self.section.bytes();
-        let piece = read(input).map_err(|()| RecordError::Words)?;
+        if input.is_empty() && self.read == self.section.chunks() && self.section.is_complete() {
+            return Ok(None);
+        }
+        let first = self.section.first();
+        let piece = read(input, first).map_err(|()| RecordError::Words)?;
         let said = piece.standing.as_ref().map(Standing::time);
-        if said.is_some_and(|time| time != self.section.first()) {
+        // The first one tells where the run begins.
+        if said.is_some_and(|time| time != first) || said.is_none() && self.read == 1 {
             return Err(RecordError::Words);
         }
         Ok(Some(piece))
     }
+
+    /// How many blocks were executed before the chunk that was read last, as the file says.
+    pub(crate) fn first(&self) -> u64 {
+        self.section.first()
+    }
 }
 
-fn read(input: &mut &[u8]) -> Result<Piece, ()> {
+fn read(input: &mut &[u8], first: u64) -> Result<Piece, ()> {
     let numbers = list(input, Ok)?;
     let index = |number| u32::try_from(number).map(FuncId::from_u32).map_err(|_| ());
     let calls = list(input, index)?;
@@ -181,6 +202,7 @@ fn read(input: &mut &[u8]) -> Result<Piece, ()> {
     let words = input.chunks_exact(8);
     let words = words.map(|c| u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]));
     Ok(Piece {
+        first,
         standing: (!numbers.is_empty()).then(|| Standing::from_numbers(numbers)),
         calls,
         words: words.collect(),
