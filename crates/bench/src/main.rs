@@ -31,6 +31,8 @@ enum Command {
     Profile(Arguments),
     /// Control-flow traces
     Paths(Arguments),
+    /// Of control-flow traces only what writing them while the program runs costs
+    Live(Arguments),
     /// Whole execution traces
     Values(values::Options),
     /// What splitting an edge costs on this engine: run time under several charges
@@ -67,6 +69,7 @@ fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Paths(arguments) => paths::run(&arguments),
+        Command::Live(arguments) => paths::live::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Memory(arguments) => paths::memory::run(&arguments),
         Command::Values(arguments) => values::run(&arguments),

@@ -5,6 +5,7 @@ mod access;
 mod branches;
 pub(crate) mod columns;
 mod extraction;
+pub(crate) mod live;
 pub(crate) mod memory;
 mod papers;
 mod prefix;

@@ -131,6 +131,45 @@ pub(crate) fn measure(
     })
 }
 
+/// What a path that is written live costs, as ratios to the plain program.
+#[derive(Debug, Serialize)]
+pub(crate) struct Live {
+    pub plain_seconds: Sample,
+    /// Processor time of the guest, the words dropped.
+    pub dropped_cpu: Sample,
+    /// Time that passes with the words in a file.
+    pub kept_wall: Sample,
+    /// The same with where the run is every few words: a file that can be sought in.
+    pub sought_wall: Sample,
+    /// Processor time of its guest.
+    pub sought_cpu: Sample,
+}
+
+/// The part of [`measure`] that is about paths written live.
+pub(crate) fn measure_live(
+    subject: &Subject,
+    plain: &Compiled,
+    scheme: &Prepared,
+    runs: usize,
+) -> Result<Live> {
+    let command = &subject.command;
+    let (mut base, mut dropped) = (Times::default(), Times::default());
+    let (mut kept, mut sought) = (Times::default(), Times::default());
+    for round in 0..=runs {
+        base.add(round, || Ok(plain.run(command)?.cpu_seconds))?;
+        dropped.add(round, || Ok(scheme.run(command, |_| {})?.cpu_seconds))?;
+        kept.add(round, || keep_words(subject, scheme, round))?;
+        sought.add(round, || keep_moments(subject, scheme, round))?;
+    }
+    Ok(Live {
+        dropped_cpu: Sample::ratios(&dropped.cpu, &base.cpu),
+        kept_wall: Sample::ratios(&kept.wall, &base.wall),
+        sought_wall: Sample::ratios(&sought.wall, &base.wall),
+        sought_cpu: Sample::ratios(&sought.cpu, &base.cpu),
+        plain_seconds: Sample::of(base.wall),
+    })
+}
+
 impl Recording {
     /// What the way that writes every branch's outcome writes per block, and its seconds; then those of recordings.
     fn branches_and_ours(&self) -> [(f64, f64); 2] {
