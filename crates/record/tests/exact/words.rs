@@ -2,11 +2,12 @@
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
 use afterimage_paths::{Counter, Cuts, ExecutedPath, PathPlan, Regenerator, Sink};
-use afterimage_record::{LivePath, verify_words};
-use afterimage_trace::{Kind, TraceFile};
+use afterimage_record::{Interrupt, LivePath, RecordError, RecordOptions, verify_words};
+use afterimage_testkit::modules::WANDERER;
+use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use afterimage_wpp::{InMemory, WholePath};
 
-use crate::harness::Recording;
+use crate::harness::{Recording, invoke, open, quiet, try_record, wat};
 
 /// Runs with more words are followed at some of them only.
 const MOST_WORDS: usize = 4096;
@@ -171,4 +172,67 @@ fn stretches(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
             visit = cursor.next().expect("a step");
         }
     }
+}
+
+/// The words once more, of which the first chunk is changed: its time by the file, and its bytes.
+fn changed(recording: &Recording, change: impl Fn(&mut u64, &mut Vec<u8>)) -> TraceFile {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("a.aft");
+    std::fs::write(&at, &recording.whole).expect("a copy");
+    let mut section = recording.file.last(Kind::PATH_WORDS).expect("words");
+    let out = TraceWriter::append(&at).expect("a writer");
+    let name = section.name().expect("a name").map(str::to_owned);
+    let mut copy = out
+        .section(Kind::PATH_WORDS, name.as_deref())
+        .expect("a section");
+    let chunks = section.chunks();
+    for chunk in 1..=chunks {
+        section.advance().expect("a chunk");
+        let (mut first, mut bytes) = (section.first(), section.bytes().to_vec());
+        if chunk == 1 {
+            change(&mut first, &mut bytes);
+        }
+        if chunk < chunks {
+            copy.put(first, &bytes).expect("a chunk");
+        }
+    }
+    let last = section.first();
+    copy.finish(last, &[]).expect("the last chunk");
+    out.commit().expect("a commit");
+    open(&at)
+}
+
+#[test]
+fn words_that_lie_are_found() {
+    let live = RecordOptions {
+        paths: true,
+        ..quiet()
+    };
+    let command = invoke("wander", &["2000"]);
+    let recording = try_record(&wat(WANDERER), &command, &live, &Interrupt::default());
+    let recording = recording.unwrap_or_else(|error| panic!("{error}"));
+    let verified = |file: &TraceFile| verify_words(file, &recording.program);
+    assert!(matches!(
+        verified(&changed(&recording, |_, _| {})),
+        Ok(Some(1..))
+    ));
+    // Only the chunk says that another number of blocks was executed before; its words do, too; another word is kept.
+    let late = changed(&recording, |first, _| *first += 1);
+    assert!(matches!(verified(&late), Err(RecordError::Words)));
+    let later = changed(&recording, |first, bytes| {
+        *first += 1;
+        bytes[1] = 1;
+    });
+    let found = verified(&later);
+    assert!(matches!(
+        found,
+        Err(RecordError::Moment { said: 1, found: 0 })
+    ));
+    let kept = changed(&recording, |_, bytes| bytes[2] = 2);
+    assert!(matches!(
+        verified(&kept),
+        Err(RecordError::Moment { said: 0, found: 0 })
+    ));
+    let short = changed(&recording, |_, bytes| bytes.clear());
+    assert!(matches!(verified(&short), Err(RecordError::Words)));
 }
