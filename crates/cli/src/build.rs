@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         _ => {}
     }
     if !is_there {
-        add_path(&arguments.file, &file, &loaded, &filter)?;
+        add_path(&arguments.file, &file, &loaded, &filter, Empty::Refused)?;
     }
     Ok(Exit::Success)
 }
@@ -195,7 +195,7 @@ pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Recor
     let found = match path_of(at, file, loaded)? {
         Some(path) => Some(path),
         None => {
-            add_path(at, file, loaded, &PathFilter::default())?;
+            add_path(at, file, loaded, &PathFilter::default(), Empty::Kept)?;
             path_of(at, &input::recording(at)?, loaded)?
         }
     };
@@ -220,14 +220,28 @@ pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Recor
 /// Compacts the path that a live run wrote.
 pub(crate) fn compact(at: &Path, loaded: &Loaded, filter: &PathFilter) -> Result<()> {
     let file = input::recording(at)?;
-    add_path(at, &file, loaded, filter)
+    // The run is over: what it gave is there.
+    add_path(at, &file, loaded, filter, Empty::Kept)
 }
 
 fn path_of(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<RecordedPath>> {
     recorded_path(file, &loaded.program).with_context(|| at.display().to_string())
 }
 
-fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded, filter: &PathFilter) -> Result<()> {
+/// What is done with a path of which a filter leaves nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Empty {
+    Kept,
+    Refused,
+}
+
+fn add_path(
+    at: &Path,
+    file: &TraceFile,
+    loaded: &Loaded,
+    filter: &PathFilter,
+    empty: Empty,
+) -> Result<()> {
     let name = || at.display().to_string();
     let end = file.end().with_context(name)?;
     if end.is_none() && file.last_begun(Kind::PATH_WORDS).is_none() {
@@ -259,6 +273,14 @@ fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded, filter: &PathFilter) -
         &out,
     );
     let built = built.with_context(name)?;
+    let is_empty = built.kept == 0 && built.time > 0;
+    if is_empty && empty == Empty::Refused {
+        bail!(
+            "{}: nothing of the path would be kept: the run has {1} blocks, from t=1 to t={1}, and no mark or function was met; the recording stays as it was",
+            at.display(),
+            built.time
+        );
+    }
     out.commit().with_context(name)?;
     drop(bar);
     let lacks = match filter.left_out.is_empty() {
@@ -269,7 +291,7 @@ fn add_path(at: &Path, file: &TraceFile, loaded: &Loaded, filter: &PathFilter) -
         "path of {} executed blocks in {} bytes{lacks}",
         built.time, built.stored
     ));
-    if built.kept == 0 && built.time > 0 {
+    if is_empty {
         say(format_args!(
             "nothing of it was kept: the run has {0} blocks, from t=1 to t={0}, and no mark or function was met",
             built.time

@@ -486,3 +486,18 @@ fn names_and_messages_of_guests_cannot_drive_the_terminal() {
         );
     }
 }
+
+#[test]
+fn a_path_is_not_replaced_by_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("hello.wat", HELLO);
+    sandbox.run("record hello.wat");
+    let before = sandbox.ok("trace hello.aft --limit all").stdout;
+    sandbox.refused(
+        "build --lens paths --again --window 900_000..1_000_000 hello.aft",
+        125,
+        &["hello.aft", "nothing of the path would be kept", "the run has"],
+    );
+    assert_eq!(sandbox.ok("trace hello.aft --limit all").stdout, before);
+    assert!(sandbox.ok("verify hello.aft").stdout.contains("sound"));
+}
