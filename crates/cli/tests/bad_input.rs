@@ -496,7 +496,11 @@ fn a_path_is_not_replaced_by_nothing() {
     sandbox.refused(
         "build --lens paths --again --window 900_000..1_000_000 hello.aft",
         125,
-        &["hello.aft", "nothing of the path would be kept", "the run has"],
+        &[
+            "hello.aft",
+            "nothing of the path would be kept",
+            "the run has",
+        ],
     );
     assert_eq!(sandbox.ok("trace hello.aft --limit all").stdout, before);
     assert!(sandbox.ok("verify hello.aft").stdout.contains("sound"));
