@@ -189,6 +189,14 @@ pub enum PathError {
     /// What is not in memory has no address.
     #[error("it has no address: it is not in memory")]
     NoAddress,
+    /// One number is wanted of what consists of parts.
+    #[error("{type_name} is no single number{}", named_parts(parts))]
+    Aggregate {
+        /// The type.
+        type_name: String,
+        /// How its parts are written, behind the expression.
+        parts: Vec<String>,
+    },
     /// There is no value.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
@@ -197,6 +205,13 @@ pub enum PathError {
 impl From<DebugError> for PathError {
     fn from(error: DebugError) -> Self {
         Self::Unavailable(error.into())
+    }
+}
+
+fn named_parts(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        parts => format!("; name a part of it: {}", parts.join(", ")),
     }
 }
 

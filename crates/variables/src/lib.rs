@@ -54,7 +54,7 @@ pub use globals::Global;
 pub use object::Object;
 pub use path::Path;
 pub use place::{Machine, Nothing, Piece, Place, Word};
-pub use render::{Limits, Rendered, Shape};
+pub use render::{Limits, Number, Rank, Rendered, Shape};
 pub use scopes::FunctionScopes;
 pub use types::{
     BitField, ComputedOffset, Encoding, Member, MemberOffset, Record, RecordKind, Type, TypeKind,

@@ -4,13 +4,16 @@ use std::cell::Cell;
 
 use crate::object::Object;
 use crate::place::Machine;
-use crate::types::{Member, Record, TypeKind, TypeRef};
+use crate::types::{Member, Record, Type, TypeKind, TypeRef};
 use crate::{PathError, Variables};
 
 mod number;
+mod single;
 mod string;
 mod tree;
 
+pub use single::{Number, Rank};
+use string::Characters;
 pub use tree::{Limits, Rendered, Shape};
 
 impl Variables<'_> {
@@ -234,8 +237,14 @@ impl Renderer<'_, '_> {
         };
         let element = self.variables.describe(self.variables.plain(of)?)?;
         if self.limits.string > 0 && count > 0 && string::is_character(&element) {
-            into.shape = Shape::Scalar;
-            into.text = string::array(&object.pieces, count, self.limits.string, self.machine)?;
+            let found = string::array(&object.pieces, count, self.limits.string, self.machine)?;
+            match found.text() {
+                Some(text) => {
+                    into.shape = Shape::Scalar;
+                    into.text = text;
+                }
+                None => self.bytes(into, &element, &found, count),
+            }
             return Ok(());
         }
         let depth = depth.checked_sub(1);
@@ -252,5 +261,37 @@ impl Renderer<'_, '_> {
             into.omitted -= 1;
         }
         Ok(())
+    }
+
+    /// Characters that are no text: numbers, of which many equal ones in a row are counted.
+    fn bytes(&self, into: &mut Rendered, element: &Type, found: &Characters, count: u64) {
+        let signed = element.name.as_deref() == Some("signed char");
+        let mut shown = 0;
+        for (byte, times) in found.runs() {
+            let number = match signed {
+                true => (byte as i8).to_string(),
+                false => format!("0x{byte:02x}"),
+            };
+            let (texts, each) = match times >= string::COUNTED {
+                true => (vec![format!("{number} × {times}")], times as u64),
+                false => (vec![number; times], 1),
+            };
+            for text in texts {
+                if into.children.len() as u64 >= self.limits.elements || self.left.get() == 0 {
+                    break;
+                }
+                self.left.set(self.left.get().saturating_sub(1));
+                into.children.push(Rendered {
+                    name: Some(format!("[{shown}]")),
+                    type_name: element.name.clone().unwrap_or_default(),
+                    shape: Shape::Scalar,
+                    text,
+                    children: Vec::new(),
+                    omitted: 0,
+                });
+                shown += each;
+            }
+        }
+        into.omitted = count - shown;
     }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use afterimage_variables::{Limits, Shape, Word};
+use afterimage_variables::{Limits, Rank, Shape, Word};
 use common::{Guest, Moment, Opened};
 use gimli::write::{Address, AttributeValue, Expression, UnitEntryId};
 
@@ -535,4 +535,31 @@ fn rust_enumerations_with_tags_and_niches() {
         (&Shape::Variant, Some("Some"))
     );
     assert_eq!(tree.children[0].children[0].type_name, "u8 *");
+}
+
+#[test]
+fn numbers_are_told_from_what_consists_of_parts() {
+    let (opened, mut moment) = nodes();
+    let number = |path: &str, moment: &Moment| {
+        let object = opened.resolve(path, 10, moment).unwrap();
+        opened.variables.number(&object, moment)
+    };
+    moment.word(0x500, -3i32 as u32);
+    let negative = number("grid[0][0]", &moment).unwrap();
+    assert_eq!(
+        (negative.text.as_str(), negative.bits, negative.rank),
+        ("-3", 0xffff_fffd, Rank::Signed(-3))
+    );
+    // An address, not the string that is there: that may become another one.
+    let text = number("text", &moment).unwrap();
+    assert_eq!((text.text.as_str(), text.rank), ("0x404", Rank::Unsigned(0x404)));
+    // A reference is what it refers to.
+    let why = |path: &str| number(path, &moment).unwrap_err().to_string();
+    let node = "node is no single number; name a part of it: .key, .name, .next";
+    assert_eq!(why("r"), node);
+    assert_eq!(why("table[1]"), node);
+    assert_eq!(
+        why("table"),
+        "node[4] is no single number; name a part of it: [0]"
+    );
 }

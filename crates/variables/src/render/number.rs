@@ -90,7 +90,7 @@ fn base(encoding: Encoding, name: Option<&str>, bits: u128, width: u32) -> Strin
 }
 
 /// The value in two's complement of so many bits.
-fn signed_value(bits: u128, width: u32) -> i128 {
+pub(super) fn signed_value(bits: u128, width: u32) -> i128 {
     let unused = 128 - width.clamp(1, 128);
     ((bits << unused) as i128) >> unused
 }

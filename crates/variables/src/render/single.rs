@@ -1,0 +1,124 @@
+//! Values that are one number, which can be counted and compared.
+
+use std::cmp::Ordering;
+
+use super::number::{self, signed_value};
+use crate::object::Object;
+use crate::place::Machine;
+use crate::types::{Encoding, TypeKind, TypeRef};
+use crate::{PathError, Variables};
+
+/// A value that is one number: an integer, a character, a truth value, a floating-point number, a pointer, a constant of an enumeration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Number {
+    /// The type's name.
+    pub type_name: String,
+    /// The bits, zero above the value's width. Values of one type are equal if their bits are.
+    pub bits: u128,
+    /// Where it stands among others of its type.
+    pub rank: Rank,
+    /// The value as C would write it: a constant's name, an address without what is there.
+    pub text: String,
+}
+
+/// What numbers of one type are compared by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rank {
+    /// Of a type with negative numbers.
+    Signed(i128),
+    /// Of a type without.
+    Unsigned(u128),
+    /// Of a floating-point type.
+    Float(f64),
+}
+
+impl Rank {
+    /// Numerically; floating-point numbers in IEEE 754's total order. What is of different kinds is told apart, no more.
+    pub fn order(&self, other: &Self) -> Ordering {
+        let kind = |rank: &Self| match rank {
+            Self::Signed(_) => 0,
+            Self::Unsigned(_) => 1,
+            Self::Float(_) => 2,
+        };
+        match (self, other) {
+            (Self::Signed(a), Self::Signed(b)) => a.cmp(b),
+            (Self::Unsigned(a), Self::Unsigned(b)) => a.cmp(b),
+            (Self::Float(a), Self::Float(b)) => a.total_cmp(b),
+            _ => kind(self).cmp(&kind(other)),
+        }
+    }
+}
+
+/// Most parts of an aggregate that an error names.
+const PARTS: usize = 8;
+
+impl Variables<'_> {
+    /// An object as one number. A C++ reference stands for what it refers to.
+    ///
+    /// # Errors
+    /// [`PathError::Aggregate`] if it consists of parts, whatever they hold; or if it has no value.
+    pub fn number(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
+        let described = self.describe(self.plain(object.type_ref)?)?;
+        match described.kind {
+            TypeKind::Pointer {
+                reference: true, ..
+            } => self.own_number(&self.pointee(object, 0, machine)?, machine),
+            _ => self.own_number(object, machine),
+        }
+    }
+
+    fn own_number(&self, object: &Object, machine: &dyn Machine) -> Result<Number, PathError> {
+        let plain = self.plain(object.type_ref)?;
+        let described = self.describe(plain)?;
+        let bytes = match &described.kind {
+            TypeKind::Record(_) | TypeKind::Array { .. } => {
+                return Err(self.aggregate(plain, object)?);
+            }
+            TypeKind::Pointer { .. } => described.bytes.unwrap_or(4),
+            _ => self.sized(plain)?,
+        };
+        let bits = self.bits(object, bytes, machine)?;
+        let width = match object.bits {
+            Some(field) => field.count,
+            None => 8 * bytes.min(16) as u32,
+        };
+        let rank = match (&described.kind, width) {
+            (TypeKind::Base(Encoding::Signed | Encoding::SignedChar), _)
+            | (TypeKind::Enumeration { signed: true, .. }, _) => {
+                Rank::Signed(signed_value(bits, width))
+            }
+            (TypeKind::Base(Encoding::Float), 32) => {
+                Rank::Float(f32::from_bits(bits as u32).into())
+            }
+            (TypeKind::Base(Encoding::Float), 64) => Rank::Float(f64::from_bits(bits as u64)),
+            _ => Rank::Unsigned(bits),
+        };
+        let (kind, name) = (&described.kind, described.name.as_deref());
+        Ok(Number {
+            type_name: self.type_name(object.type_ref)?,
+            bits,
+            rank,
+            text: number::text(kind, name, bits, bytes, object.bits),
+        })
+    }
+
+    /// That an object consists of parts, and how they are written.
+    fn aggregate(&self, plain: TypeRef, object: &Object) -> Result<PathError, PathError> {
+        let described = self.describe(plain)?;
+        let mut parts = match &described.kind {
+            TypeKind::Record(record) => {
+                let names = record.members.iter();
+                let names = names.filter_map(|member| Some(format!(".{}", member.name.as_ref()?)));
+                names.take(PARTS + 1).collect()
+            }
+            _ => vec!["[0]".to_owned()],
+        };
+        if let Some(one_too_many) = parts.get_mut(PARTS) {
+            "…".clone_into(one_too_many);
+        }
+        Ok(PathError::Aggregate {
+            type_name: self.type_name(object.type_ref)?,
+            parts,
+        })
+    }
+}
