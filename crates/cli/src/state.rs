@@ -1,16 +1,15 @@
 //! `afterimage state`
 
-use std::cell::RefCell;
-
 use afterimage_ids::FuncId;
 use afterimage_present::{state_json, state_text};
 use afterimage_program::{Names, Program, SourceMap};
-use afterimage_query::paths::Places;
+use afterimage_query::paths::At;
 use afterimage_query::state::{
-    Activation, Bodies, Call, Contents, DebugError, Frame, Globals, Halt, Limits, Local, Moment,
-    Recorded, State, StateReport, Variables, calls, follow_to, globals, locals, variables,
+    Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Halt, Limits, Local,
+    Moment, Recorded, StateReport, Variables, calls, follow_to, globals, locals, variables,
     wasm_globals,
 };
+use afterimage_query::steps::Operators;
 use afterimage_query::values::RecordedValues;
 use anyhow::{Context, Result, bail};
 
@@ -18,14 +17,14 @@ use crate::arguments::ReportArguments;
 use crate::exit::Exit;
 use crate::lens::{Traced, traced};
 use crate::output::write;
-use crate::places::line_of;
 use crate::steps::follow;
 
 /// Show the call stack at a moment, and what the variables of each function hold
 ///
-/// A moment is a block: shown is the state before the block is executed; of functions that wait for a call, the state before the call. Variables
-/// are those of the source, if the program has debug information (-g), otherwise the locals of WebAssembly. What is in memory is known by
-/// following the run from the last checkpoint before the moment.
+/// Shown is the state right before the place is executed: of a line before its first instruction, of a function behind its prologue, as in other
+/// debuggers, of a time before its block; of functions that wait for a call, the state before the call. Variables are those of the source, if the
+/// program has debug information (-g), otherwise the locals of WebAssembly. What is in memory is known by following the run from the last checkpoint
+/// before the moment.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Moments:
@@ -33,8 +32,9 @@ Moments:
   start, end, -1000   the first block, the last, the 1000th from the end
   50%                 half of the run
   main#3, main#last   the third call of main, the last (without #: the first)
+  main+0              its very first operator: parameters may not be in their places yet
   file.c:42#3         the third time that line 42 was arrived at
-  @0x1f3#3, f+0x2a    the block with this operator, when it was executed
+  @0x1f3#3, f+0x2a    the third time that this operator was executed, the first
 
 Examples:
   afterimage state app.aft --at parser.c:42#7
@@ -84,15 +84,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Why what is in memory is not known.
-#[derive(Default)]
-struct Failure(RefCell<Option<anyhow::Error>>);
-
 fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let loaded = &traced.loaded;
     let source = loaded.source_map();
     let names = loaded.names(&source);
-    let time = traced.positions(&names, &source).time(&arguments.at)?;
+    let At { time, op } = traced.positions(&names, &source).moment(&arguments.at)?;
     let epochs = traced.epochs(&arguments.report.file)?;
     let values = traced.values(&epochs)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
@@ -106,45 +102,22 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     {
         bail!("--frame {frame}: {open} functions are open at t={time}, numbered from 0");
     }
-    let innermost = Activation::at_block(&values, &bodies, time)?;
-    let halt = Halt {
-        start: innermost.instance.time,
-        instructions: innermost.instructions(),
-    };
-    let failure = Failure::default();
-    let state = || failure.note(memory(traced, halt));
-    let contents = Recorded::new(&values, &state);
     let scene = Scene {
+        arguments,
+        length: traced.path.length(),
         program: &loaded.program,
         names: &names,
+        operators: Operators::new(&loaded.program, &loaded.bytes, &source),
         source: &source,
-        places: Places::new(&loaded.program, &loaded.bytes, &source),
         bodies: &bodies,
         values: &values,
-        contents: &contents,
         variables: Variables::open(&loaded.bytes),
-    };
-    let mut report = StateReport {
-        time,
-        length: traced.path.length(),
-        frames: Vec::new(),
+        innermost: Activation::at(&values, &bodies, time, op)?,
+        within: op.is_some(),
+        stack,
         open,
-        globals: None,
     };
-    for (number, call) in stack.iter().enumerate() {
-        if arguments.frame.is_none_or(|frame| frame == number) {
-            report.frames.push(scene.frame(number, call)?);
-        }
-    }
-    if arguments.globals {
-        report.globals = Some(scene.globals(&innermost)?);
-    }
-    if let Some(error) = failure.0.take() {
-        return Err(error);
-    }
-    if let Some(error) = contents.failure() {
-        return Err(error.into());
-    }
+    let report = scene.told(traced)?;
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
             Format::Text => state_text(out, &report)?,
@@ -154,52 +127,92 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     })
 }
 
-impl Failure {
-    fn note<T>(&self, result: Result<T>) -> Option<T> {
-        match result {
-            Ok(found) => Some(found),
-            Err(error) => {
-                self.0.replace(Some(error));
-                None
-            }
-        }
-    }
-}
-
-/// Memories, tables and globals at a moment.
-fn memory(traced: &Traced, halt: Halt) -> Result<State> {
-    follow(traced, |run, log| {
-        let mut found = None;
-        follow_to(run, log, &[halt], |_, _, inside| {
-            found = Some(inside.state.clone());
-        })?;
-        found.context("the run ended before this moment")
-    })
-}
-
 /// What is known of the program and of the moment.
 struct Scene<'s, 'a> {
+    arguments: &'s Arguments,
+    length: u64,
     program: &'a Program,
     names: &'s Names,
+    operators: Operators<'s>,
     source: &'s SourceMap<'a>,
-    places: Places<'s>,
     bodies: &'s Bodies<'a>,
     values: &'s RecordedValues<'a>,
-    contents: &'s Recorded<'s, 'a>,
     variables: Result<Variables<'a>, DebugError>,
+    /// The activation that executes at the moment.
+    innermost: Activation<'a>,
+    /// The moment is within a block.
+    within: bool,
+    stack: Vec<Call>,
+    open: usize,
 }
 
-impl Scene<'_, '_> {
-    fn frame(&self, number: usize, call: &Call) -> Result<Frame> {
+impl<'a> Scene<'_, 'a> {
+    /// The report: by the trace alone if that is enough, otherwise by following the run to the moment.
+    fn told(&self, traced: &Traced) -> Result<StateReport> {
+        let recorded = Recorded::new(self.values);
+        let report = self.report(&recorded)?;
+        if recorded.is_enough() {
+            return Ok(report);
+        }
+        let halt = Halt {
+            start: self.innermost.instance.time,
+            instructions: self.innermost.instructions(),
+        };
+        let mut found = None;
+        follow(traced, |run, log| {
+            Ok(follow_to(run, log, &[halt], |_, first_result, paused| {
+                let recorded = Recorded::new(self.values);
+                let contents = Followed {
+                    paused,
+                    first_result,
+                    instance: self.innermost.instance,
+                    recorded: &recorded,
+                };
+                let report = self.report(&contents);
+                found = Some(match recorded.failure() {
+                    Some(error) => Err(error.into()),
+                    None => report,
+                });
+            })?)
+        })?;
+        found.context("the run ended before this moment")?
+    }
+
+    fn report(&self, contents: &dyn Contents) -> Result<StateReport> {
+        let arguments = self.arguments;
+        let mut report = StateReport {
+            time: self.innermost.time,
+            before: self.within.then_some(self.innermost.offset),
+            length: self.length,
+            frames: Vec::new(),
+            open: self.open,
+            globals: None,
+        };
+        for (number, call) in self.stack.iter().enumerate() {
+            if arguments.frame.is_none_or(|frame| frame == number) {
+                report.frames.push(self.frame(number, call, contents)?);
+            }
+        }
+        if arguments.globals {
+            report.globals = Some(self.globals(contents)?);
+        }
+        Ok(report)
+    }
+
+    fn frame(&self, number: usize, call: &Call, contents: &dyn Contents) -> Result<Frame> {
+        let outer;
         let activation = match number {
-            0 => Activation::at_block(self.values, self.bodies, call.time)?,
-            _ => Activation::at_call(self.values, self.bodies, call.time)?,
+            0 => &self.innermost,
+            _ => {
+                outer = Activation::at_call(self.values, self.bodies, call.time)?;
+                &outer
+            }
         };
         let entry = Activation::at_block(self.values, self.bodies, call.entered)?;
         let name = |function: FuncId| self.names.function(function).to_owned();
         let moment = Moment {
-            activation: &activation,
-            contents: self.contents,
+            activation,
+            contents,
             entry: Some(&entry),
             program: self.program,
             name: &name,
@@ -211,7 +224,7 @@ impl Scene<'_, '_> {
         let shown = found.map_err(|error| error.to_string());
         let own = match shown {
             Ok(_) => Vec::new(),
-            Err(_) => self.locals(&activation),
+            Err(_) => self.locals(activation, contents),
         };
         let mut inlined = self.source.inlined_frames(activation.offset);
         inlined.pop();
@@ -223,15 +236,26 @@ impl Scene<'_, '_> {
             entered: call.entered,
             time: call.time,
             offset: activation.offset,
-            line: line_of(&self.places, self.source, activation.offset),
+            line: self.line(activation)?,
             inlined: inlined.collect(),
             variables: shown,
             locals: own,
         })
     }
 
-    fn locals(&self, activation: &Activation<'_>) -> Vec<Local> {
-        let all = locals(self.program, activation, self.contents);
+    /// `file.c:42`, or nothing if it is not known.
+    fn line(&self, activation: &Activation<'_>) -> Result<String> {
+        let place = self.operators.get(activation.function, activation.op)?;
+        let position = place.and_then(|place| place.position);
+        Ok(position.map_or(String::new(), |position| {
+            let file = self.source.path(position.file);
+            let short = file.rsplit('/').next().unwrap_or(file);
+            format!("{short}:{}", position.line)
+        }))
+    }
+
+    fn locals(&self, activation: &Activation<'_>, contents: &dyn Contents) -> Vec<Local> {
+        let all = locals(self.program, activation, contents);
         let named = |index| self.names.local(activation.function, index);
         (0..)
             .zip(all)
@@ -245,24 +269,21 @@ impl Scene<'_, '_> {
             .collect()
     }
 
-    fn globals(&self, innermost: &Activation<'_>) -> Result<Globals> {
+    fn globals(&self, contents: &dyn Contents) -> Result<Globals> {
         let mut found = Globals::default();
-        let Some(state) = self.contents.state() else {
-            return Ok(found);
-        };
-        let module = wasm_globals(self.program, state).into_iter();
-        let module = (0..).zip(module).map(|(index, (ty, bits))| Local {
+        let module = wasm_globals(self.program, contents).into_iter();
+        let module = (0..).zip(module).map(|(index, (ty, value))| Local {
             index,
             name: None,
             ty,
             parameter: false,
-            value: Some(bits),
+            value,
         });
         found.module = module.collect();
         let name = |function: FuncId| self.names.function(function).to_owned();
         let moment = Moment {
-            activation: innermost,
-            contents: self.contents,
+            activation: &self.innermost,
+            contents,
             entry: None,
             program: self.program,
             name: &name,

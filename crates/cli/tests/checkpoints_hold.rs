@@ -142,14 +142,24 @@ fn steps(recorded: &Recorded, from: Option<&FileCheckpoints>, wanted: Wanted) ->
 fn states(recorded: &Recorded, from: Option<&FileCheckpoints>, halts: &[Halt]) -> Vec<String> {
     let mut shown = Vec::new();
     let log = recorded.file.log().unwrap();
-    follow_to(recorded.run(from), log, halts, |position, _, inside| {
-        let state = inside.state;
+    follow_to(recorded.run(from), log, halts, |position, _, paused| {
+        let state = paused.inside.state;
         let mut text = format!(
             "{position}: {:?}",
             state.globals.iter().map(|g| g.0).sum::<u64>()
         );
-        for memory in &state.memories {
-            let checksum = memory.bytes.iter().fold(7u64, |sum, &byte| {
+        for (memory, number) in state.memories.iter().zip(0..) {
+            // In one piece, and in pieces that begin and end inside of lines.
+            let mut bytes = vec![0; memory.bytes.len()];
+            assert!(paused.memory(number, 0, &mut bytes).unwrap());
+            for (piece, start) in bytes.chunks(1009).zip((0..).step_by(1009)).skip(3) {
+                let mut again = vec![0; piece.len()];
+                assert!(paused.memory(number, start, &mut again).unwrap());
+                assert_eq!(piece, again);
+            }
+            let end = bytes.len() as u64;
+            assert!(!paused.memory(number, end, &mut [0]).unwrap());
+            let checksum = bytes.iter().fold(7u64, |sum, &byte| {
                 sum.wrapping_mul(31).wrapping_add(u64::from(byte))
             });
             write!(text, " {} {checksum}", memory.bytes.len()).unwrap();

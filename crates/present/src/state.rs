@@ -12,12 +12,11 @@ use crate::{PresentError, grouped, type_text, value_text};
 /// # Errors
 /// If it cannot be written.
 pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), PresentError> {
-    writeln!(
-        out,
-        "before the block at t={} of {}",
-        grouped(report.time),
-        grouped(report.length)
-    )?;
+    let time = format!("t={} of {}", grouped(report.time), grouped(report.length));
+    match report.before {
+        Some(offset) => writeln!(out, "before @{offset}, in the block at {time}")?,
+        None => writeln!(out, "before the block at {time}")?,
+    }
     let mut said = None;
     for frame in &report.frames {
         frame_text(out, frame)?;
@@ -160,6 +159,7 @@ pub fn state_json(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
         "schema": "afterimage/state/1",
         "time": report.time,
         "length": report.length,
+        "before": if report.before.is_some() { "operator" } else { "block" },
         "open": report.open,
         "frames": Vec::from_iter(report.frames.iter().map(frame_json)),
     });

@@ -4,7 +4,8 @@
 //! file.c:42        a source line           func          a function, by name or demangled name
 //! file.c:42:7      … from this column      12, func[12]  a function, by index
 //! @0x1f3           an operator, by its     func+0x2a     an operator, by its distance from the
-//!                  offset in the module                  start of the function's body
+//!                  offset in the module                  start of the function's body; func+0 is
+//!                                                        the first one, behind the locals
 //! ```
 //! Each may end in `#K` or `#last`: its K-th execution, from 1, or the last one.
 //! Rust names hold `#` and `:` (`run::{closure#0}`), so these mean something at the very

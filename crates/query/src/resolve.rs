@@ -98,6 +98,10 @@ impl<'a> Resolver<'a> {
                 let id = self.names.find(function)?;
                 let imported = || ResolveError::Imported(self.names.function(id).to_owned());
                 let function = self.program.function(id).ok_or_else(imported)?;
+                // A body begins with its locals, which nobody executes.
+                if distance == 0 {
+                    return Ok(Place::Operator(id, OpId::from_u32(0)));
+                }
                 let offset = OrigOffset(function.body.start.0.saturating_add(distance));
                 self.operator(Some(function), offset)
             }

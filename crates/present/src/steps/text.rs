@@ -11,10 +11,10 @@ use crate::table::{Paint, plain, width};
 use crate::text::short;
 use crate::value::value_text;
 
-/// Columns that a place takes, unless it is longer.
-const PLACE: usize = 22;
-/// Columns that an offset takes.
-const OFFSET: usize = 10;
+/// Columns that a source line takes, unless it is longer.
+const SOURCE: usize = 22;
+/// Columns that the place of an operator takes.
+const PLACE: usize = 9;
 /// Columns that a function takes, unless it is longer.
 const FUNCTION: usize = 24;
 /// Columns that an operator takes, unless it is longer.
@@ -35,13 +35,14 @@ pub fn steps_text(
 ) -> Result<Option<u64>, PresentError> {
     let time = last.to_string().len().max(6);
     let has_files = !scene.source.files().is_empty();
-    let (place, name) = match has_files {
-        true => (PLACE, "source"),
-        false => (OFFSET, "offset"),
+    let source = if has_files { SOURCE } else { 0 };
+    let name = match has_files {
+        true => format!("{:SOURCE$}  ", "source"),
+        false => String::new(),
     };
     let head = format!(
-        "{:>time$}  {name:place$}  {:FUNCTION$}  {:OPERATOR$}  effect",
-        "t", "function", "operator"
+        "{:>time$}  {name}{:FUNCTION$}  {:PLACE$}  {:OPERATOR$}  effect",
+        "t", "function", "place", "operator"
     );
     writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
     let mut written = 0;
@@ -50,41 +51,41 @@ pub fn steps_text(
             return Ok(Some(step.time));
         }
         written += 1;
-        let line = format!("{:>time$}  {}", step.time, step_text(scene, &step, place)?);
+        let line = format!("{:>time$}  {}", step.time, step_text(scene, &step, source)?);
         writeln!(out, "{}", scene.style.cut(&line))?;
     }
     Ok(None)
 }
 
-/// Where a step is, in which function, and what it did; a place has so many columns.
+/// Where a step is, in which function, the place that other commands know, and what it did; a source line has so many columns.
 pub(crate) fn step_text(
     scene: &StepScene<'_>,
     step: &Step,
-    place: usize,
+    source: usize,
 ) -> Result<String, PresentError> {
     let operator = scene.operator(step)?;
-    let at = place_text(scene, &operator);
+    let from = match (source_text(scene, &operator), source) {
+        (None, 0) => String::new(),
+        (from, source) => format!("{:source$}  ", from.unwrap_or_default()),
+    };
+    let offset = operator.offset.map(|offset| format!("@{offset}"));
+    let place = offset.unwrap_or_default();
     let function = plain(scene.names.function(step.function));
     let name = doing(&step.what, &operator.name);
     let room = FUNCTION.saturating_sub(width(&function));
     let effect = effect(scene, step);
     let line = format!(
-        "{at:place$}  {function}{:room$}  {name:OPERATOR$}  {effect}",
+        "{from}{function}{:room$}  {place:PLACE$}  {name:OPERATOR$}  {effect}",
         ""
     );
     Ok(line.trim_end().to_owned())
 }
 
-/// `file.c:42`, or where the line is not known the offset in the module.
-fn place_text(scene: &StepScene<'_>, operator: &Operator) -> String {
-    match (operator.position, operator.offset) {
-        (Some(position), _) => {
-            let file = short(scene.file(position));
-            plain(&format!("{file}:{}", position.line))
-        }
-        (None, Some(offset)) => offset.to_string(),
-        (None, None) => String::new(),
-    }
+/// `file.c:42`, if that is known.
+fn source_text(scene: &StepScene<'_>, operator: &Operator) -> Option<String> {
+    let position = operator.position?;
+    let file = short(scene.file(position));
+    Some(plain(&format!("{file}:{}", position.line)))
 }
 
 /// What is done, in a word or two: the operator, unless it is the host that does it.

@@ -98,7 +98,7 @@ impl<'s, 'a> LineReader<'s, 'a> {
                 kept: self.sections.body_at(address).is_some(),
                 ..OpenSequence::default()
             });
-            sequence.advance(address, self.sections);
+            let before = sequence.advance(address, self.sections);
             if row.end_sequence() {
                 self.sequences.extend(
                     open.take()
@@ -117,7 +117,15 @@ impl<'s, 'a> LineReader<'s, 'a> {
             let location = file
                 .zip(line)
                 .map(|(file, line)| Location { file, line, column });
-            sequence.last = location.map(|location| (address, location, row.is_stmt()));
+            // Of rows of one address the last one holds, but what was said of the address remains said.
+            let ends = |last: &LastRow| last.prologue_end && last.address == address;
+            let prologue_end = row.prologue_end() || before.as_ref().is_some_and(ends);
+            sequence.last = location.map(|location| LastRow {
+                address,
+                location,
+                is_statement: row.is_stmt(),
+                prologue_end,
+            });
         }
         Ok(())
     }
@@ -164,17 +172,23 @@ struct OpenSequence {
     kept: bool,
     rows: Vec<Row>,
     /// The last row that comes from somewhere: it reaches as far as the next row.
-    last: Option<(u64, Location, bool)>,
+    last: Option<LastRow>,
+}
+
+/// A row whose end was not read yet.
+struct LastRow {
+    address: u64,
+    location: Location,
+    is_statement: bool,
+    prologue_end: bool,
 }
 
 impl OpenSequence {
-    /// Ends the last row where the next one begins. Addresses that go back make a row empty.
-    fn advance(&mut self, address: u64, sections: &Sections<'_>) {
-        let Some((start, location, is_statement)) = self.last.take() else {
-            return;
-        };
+    /// Ends the last row where the next one begins, and gives it. Addresses that go back make a row empty.
+    fn advance(&mut self, address: u64, sections: &Sections<'_>) -> Option<LastRow> {
+        let last = self.last.take()?;
         let floor = self.rows.last().map(|row| row.range.end);
-        let range = sections.offset(start).zip(sections.offset(address));
+        let range = sections.offset(last.address).zip(sections.offset(address));
         if let Some((from, to)) = range
             && self.kept
             && from < to
@@ -182,10 +196,12 @@ impl OpenSequence {
         {
             self.rows.push(Row {
                 range: from..to,
-                location,
-                is_statement,
+                location: last.location,
+                is_statement: last.is_statement,
+                prologue_end: last.prologue_end,
             });
         }
+        Some(last)
     }
 
     fn close(self, end: u64, sections: &Sections<'_>) -> Option<Sequence> {

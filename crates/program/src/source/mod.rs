@@ -49,6 +49,8 @@ pub struct Row {
     pub location: Location,
     /// Whether the compiler recommends its start for a breakpoint on the line.
     pub is_statement: bool,
+    /// Whether the compiler recommends its start for a breakpoint on the function: its frame is set up there.
+    pub prologue_end: bool,
 }
 
 /// The source map of a module.

@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use afterimage_ids::{BlockId, FuncId, NodeId, OpId};
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
 use afterimage_program::{BlockKind, Cfg, Function, Program};
-use afterimage_wpp::{Marking, Marks, PathError, Segments, WholePath};
+use afterimage_wpp::{Marking, Marks, PathError, Segments, Visit, WholePath};
 
 use crate::body::decode;
 use crate::lines::{Arrival, arrivals};
-use crate::walk::positions;
-use crate::{Line, ProfileError, Source, Stop};
+use crate::walk::{code_blocks, positions};
+use crate::{Line, OperatorCount, ProfileError, Source, Stop};
 
 /// Where somebody arrives at a line in a function, as long as no exception leads there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub fn line_arrivals(
     positions(&body, source, &mut operators);
     let found = arrivals(function, &operators);
     let here = found.iter().filter(|(other, _)| *other == line);
-    let places = Places::new(function, here.map(|(_, arrival)| *arrival));
+    let places = Places::new(function, &operators, here.map(|(_, arrival)| *arrival));
     let is_code = |&block: &BlockId| places.cfg.blocks[block].kind == BlockKind::Code;
     let told = places.over.iter().all(|pair @ (from, to)| {
         let is_caught = places.throws(*from) && places.caught(*to) == Some(false);
@@ -77,6 +77,8 @@ struct Places<'a> {
     /// The pairs of vertices that an edge leads between on which that happens, and those with one where it does not.
     over: HashSet<(BlockId, BlockId)>,
     not_over: HashSet<(BlockId, BlockId)>,
+    /// The first operator of each block that is somewhere; a block of nothing but a jump has none.
+    first: HashMap<BlockId, OpId>,
 }
 
 /// The arrivals at a line, as marks of a path's nodes.
@@ -120,7 +122,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         positions(&body, source, &mut operators);
         let found = arrivals(code, &operators);
         let here = found.iter().filter(|(other, _)| *other == line);
-        let places = Places::new(code, here.map(|(_, arrival)| *arrival));
+        let places = Places::new(code, &operators, here.map(|(_, arrival)| *arrival));
         for (id, node) in self.path.nodes().iter() {
             if node.function != function {
                 continue;
@@ -180,14 +182,25 @@ impl<'a, S: Segments> Arrivals<'a, S> {
 }
 
 impl<'a> Places<'a> {
-    fn new(function: &'a Function, arrivals: impl Iterator<Item = Arrival>) -> Self {
+    fn new(
+        function: &'a Function,
+        operators: &[OperatorCount],
+        arrivals: impl Iterator<Item = Arrival>,
+    ) -> Self {
         let cfg = &function.cfg;
+        let first = code_blocks(function).filter_map(|(id, block)| {
+            let own = &operators[block.ops.start.index()..block.ops.end.index()];
+            let mut steps = own.iter();
+            let first = steps.find(|operator| operator.instruction && !operator.jump)?;
+            Some((id, first.op))
+        });
         let mut places = Self {
             cfg,
             inside: HashMap::new(),
             entry: false,
             over: HashSet::new(),
             not_over: HashSet::new(),
+            first: first.collect(),
         };
         let mut edges = HashSet::new();
         for arrival in arrivals {
@@ -268,12 +281,12 @@ pub struct ArrivalTimes<'a, S> {
     count: u64,
 }
 
-/// An arrival at a line.
+/// An arrival at a line: right before its first operator is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrivedAt {
-    /// The time of the block.
+    /// The time of the operator's block, which comes after the arrival's where jumps lead to the line.
     pub time: u64,
-    /// The operator of the block that is the first one of the line; `None` if it is at the block's start.
+    /// The operator; `None` if the run ended on the way to it, and the time is that of the arrival.
     pub op: Option<OpId>,
 }
 
@@ -334,14 +347,18 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
             return Ok(None);
         };
         let mut cursor = self.path.cursor();
-        let Some(visit) = cursor.seek(time)? else {
+        let Some(mut visit) = cursor.seek(time)? else {
             return Ok(None);
         };
-        let node = &self.path.nodes()[visit.node];
-        let block = node.blocks.get((time - visit.start) as usize);
-        let places = self.arrivals.places.get(&node.function);
-        let inside = match (block, places) {
-            (Some(&block), Some(places)) => places.inside_of(block),
+        let nodes = self.path.nodes();
+        let function = nodes[visit.node].function;
+        let places = self.arrivals.places.get(&function);
+        let block = |visit: &Visit, time: u64| {
+            let at = (time - visit.start) as usize;
+            nodes[visit.node].blocks.get(at).copied()
+        };
+        let inside = match (block(&visit, time), places) {
+            (Some(block), Some(places)) => places.inside_of(block),
             _ => &[],
         };
         // Of a block's arrivals that at its start is the first one, and those inside follow in the order of its operators.
@@ -350,8 +367,25 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
             later += 1;
         }
         let position = (inside.len() as u64).checked_sub(later + 1);
-        let op = position.and_then(|position| inside.get(position as usize));
-        let op = op.copied();
-        Ok(Some(ArrivedAt { time, op }))
+        if let Some(&op) = position.and_then(|position| inside.get(position as usize)) {
+            let op = Some(op);
+            return Ok(Some(ArrivedAt { time, op }));
+        }
+        // Jumps lead on in the same activation.
+        let mut at = time;
+        while let (Some(block), Some(places)) = (block(&visit, at), places) {
+            if let Some(&op) = places.first.get(&block) {
+                let op = Some(op);
+                return Ok(Some(ArrivedAt { time: at, op }));
+            }
+            at += 1;
+            if at > visit.last() {
+                match cursor.next()? {
+                    Some(next) if nodes[next.node].function == function => visit = next,
+                    _ => break,
+                }
+            }
+        }
+        Ok(Some(ArrivedAt { time, op: None }))
     }
 }

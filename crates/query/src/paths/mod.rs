@@ -22,7 +22,7 @@ pub use contexts::{Context, ContextLimits, ContextTree, Rest};
 pub use file::{FileSegments, PathFileError, RecordedPath, path_in_memory, recorded_path};
 pub use numbering::{NumberError, Numbering};
 pub use places::{BlockPlace, Places};
-pub use position::{PositionError, Positions, time_of};
+pub use position::{At, PositionError, Positions, Prologue, time_of};
 pub use timeline::{CallLengths, Merging, Timeline, TimelineEvent, TimelineLimits};
 pub use trace::{TraceError, Unit, Visits, Window, last};
 pub use verify::{PathFinding, PathReport, PathRule, verify_path};

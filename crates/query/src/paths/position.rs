@@ -14,11 +14,14 @@
 //! *Arrivals at a line* are those that a profile counts as the line's executions, so `#K` counts
 //! up to that number. An arrival within a block is at the time of the block. An arrival over an edge is at the time of the first
 //! block after the edge, even if that is an unconditional jump on the way to the line.
+//!
+//! Where it matters what there is *at* a place, a position is a [moment](Positions::moment) within a block: right before the first operator of
+//! the line, before the operator, or behind the function's prologue. `func+0` is a function's very first operator.
 
 use std::error::Error;
 use std::rc::Rc;
 
-use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_program::{Names, Program, SourceMap};
 use afterimage_wpp::{MarksError, PathError, Segments, TargetError, WholePath};
 use thiserror::Error as ThisError;
@@ -26,7 +29,42 @@ use thiserror::Error as ThisError;
 use super::arrivals::{ArrivalTimes, Arrivals, Shared};
 use super::numbering::{NumberError, Numbering};
 use crate::location::{self, Form, Occurrence, Place, ResolveError, form, split_occurrence};
-use crate::{Line, ProfileError, Resolver, Stop};
+use crate::{Line, ProfileError, PrologueEnd, Resolver, Stop, prologue_end};
+
+/// A moment of a run: right before something is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The time of the block.
+    pub time: u64,
+    /// Which of the block's operators; `None` for its start.
+    pub op: Option<OpId>,
+}
+
+impl At {
+    fn block(time: u64) -> Self {
+        Self { time, op: None }
+    }
+}
+
+/// Where the prologue of a function's activations ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prologue {
+    end: Option<PrologueEnd>,
+    /// The last block in which its end may have been come to.
+    until: u64,
+}
+
+impl Prologue {
+    /// The moment behind it in an activation that begins at a time; where the activation begins, if it has none that is known, or the run ended
+    /// in it.
+    pub fn behind(&self, entered: u64) -> At {
+        let end = self.end.filter(|end| entered + end.blocks <= self.until);
+        end.map_or(At::block(entered), |end| At {
+            time: entered + end.blocks,
+            op: Some(end.op),
+        })
+    }
+}
 
 /// Finds positions in a run.
 pub struct Positions<'a, S> {
@@ -212,16 +250,36 @@ impl<'a, S: Segments> Positions<'a, S> {
     pub fn time(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
         match time_of(text, self.path.length())? {
             Some(time) => Ok(time),
-            None => self.place(text.trim()),
+            None => Ok(self.place(text.trim(), false)?.time),
         }
     }
 
-    fn place(&self, text: &str) -> Result<u64, PositionError<S::Error>> {
+    /// The moment of a position, to look at what there is then: where a place is written, right before its first operator is executed; of a
+    /// function, [behind its prologue](crate::prologue_end), as debuggers break there. The block of the moment may come after that of the
+    /// [time](Self::time): behind jumps to a line, and behind a prologue.
+    ///
+    /// # Errors
+    /// As [`time`](Self::time).
+    pub fn moment(&self, text: &str) -> Result<At, PositionError<S::Error>> {
+        match time_of(text, self.path.length())? {
+            Some(time) => Ok(At::block(time)),
+            None => self.place(text.trim(), true),
+        }
+    }
+
+    /// Within its block only if that is wanted.
+    fn place(&self, text: &str, within: bool) -> Result<At, PositionError<S::Error>> {
         let resolver = Resolver::new(self.program, self.module, self.names, self.source);
         let resolved = resolver.location(text)?;
         let which = resolved.occurrence.unwrap_or(Occurrence::Kth(1));
         match resolved.place {
-            Place::Function(function) => self.call(function, which),
+            Place::Function(function) => {
+                let time = self.call(function, which)?;
+                match within {
+                    true => Ok(self.prologue(function)?.behind(time)),
+                    false => Ok(At::block(time)),
+                }
+            }
             Place::Operator(function, op) => {
                 let code = self.program.function(function);
                 let block = code.and_then(|code| code.block_of(op));
@@ -238,9 +296,12 @@ impl<'a, S: Segments> Positions<'a, S> {
                     Some((id, at as u64))
                 });
                 let executions = self.path.executions(targets)?;
-                let number = number(which, executions.count(), "executed", what)?;
+                let count = executions.count() - self.unreached(function, block, op);
+                let number = number(which, count, "executed", what)?;
                 let found = executions.select(number)?;
-                Ok(found.map_or(0, |found| found.time))
+                let time = found.map_or(0, |found| found.time);
+                let op = within.then_some(op);
+                Ok(At { time, op })
             }
             Place::Line(line, operators) => {
                 let place = split_occurrence(text).map_or(text, |split| split.0);
@@ -251,9 +312,35 @@ impl<'a, S: Segments> Positions<'a, S> {
                     return Err(PositionError::Column(place.to_owned()));
                 }
                 let functions = operators.iter().map(|(function, _)| *function);
-                self.arrival(line, functions, which)
+                self.arrival(line, functions, which, within)
             }
         }
+    }
+
+    /// How many executions of a block ended before an operator of it, by the end of the run.
+    fn unreached(&self, function: FuncId, block: BlockId, op: OpId) -> u64 {
+        let stops = self.stops.iter();
+        let here = stops.filter(|stop| stop.function == function && stop.block == block);
+        here.filter(|stop| stop.next <= op).count() as u64
+    }
+
+    /// The prologue of a function. O(log rows of the line table + size of the body).
+    ///
+    /// # Errors
+    /// If the module's bytes are not those of the program.
+    pub fn prologue(&self, function: FuncId) -> Result<Prologue, ProfileError> {
+        let code = self.program.function(function);
+        let end = match code {
+            Some(code) => prologue_end(self.program, self.module, self.source, code)?,
+            None => None,
+        };
+        // The last block may have been left before the operator.
+        let unreached = end.is_some_and(|end| {
+            let block = code.and_then(|code| code.block_of(end.op));
+            block.is_none_or(|block| self.unreached(function, block, end.op) > 0)
+        });
+        let until = self.path.length() - u64::from(unreached);
+        Ok(Prologue { end, until })
     }
 
     fn offset(&self, function: FuncId, op: OpId) -> OrigOffset {
@@ -287,11 +374,19 @@ impl<'a, S: Segments> Positions<'a, S> {
         line: Line,
         functions: impl Iterator<Item = FuncId>,
         which: Occurrence,
-    ) -> Result<u64, PositionError<S::Error>> {
+        within: bool,
+    ) -> Result<At, PositionError<S::Error>> {
         let what = || format!("{}:{}", self.source.path(line.file), line.number);
         let arrivals = self.arrivals(line, functions)?;
         let number = number(which, arrivals.count(), "reached", what)?;
-        Ok(arrivals.time(number)?.unwrap_or(0))
+        if !within {
+            return Ok(At::block(arrivals.time(number)?.unwrap_or(0)));
+        }
+        let found = arrivals.get(number)?;
+        Ok(found.map_or(At::block(0), |found| At {
+            time: found.time,
+            op: found.op,
+        }))
     }
 
     /// All arrivals at a line that is in these functions. Linear in all grammars.

@@ -122,6 +122,19 @@ impl<'a> Activation<'a> {
         Self::new(values, bodies, time, Before::Op(op))
     }
 
+    /// The one that executes block T, before an operator of it, or before the block.
+    ///
+    /// # Errors
+    /// As [`at_operator`](Self::at_operator).
+    pub fn at(
+        values: &RecordedValues<'a>,
+        bodies: &Bodies<'a>,
+        time: u64,
+        op: Option<OpId>,
+    ) -> Result<Self, StateError> {
+        Self::new(values, bodies, time, op.map_or(Before::First, Before::Op))
+    }
+
     fn new(
         values: &RecordedValues<'a>,
         bodies: &Bodies<'a>,

@@ -4,6 +4,7 @@ use afterimage_machine::MachineError;
 use afterimage_wpp::PathError;
 
 use crate::paths::PathFileError;
+use crate::steps::CheckpointError;
 use crate::values::ValuesError;
 
 /// Why the state at a moment cannot be told.
@@ -18,6 +19,9 @@ pub enum StateError {
     /// The program is another one.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// What memory held cannot be read.
+    #[error(transparent)]
+    Checkpoints(#[from] CheckpointError),
     /// There is no such moment.
     #[error("nothing was executed at t={0}")]
     NoMoment(u64),

@@ -2,11 +2,10 @@
 
 use std::error::Error;
 
-use afterimage_machine::Inside;
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 
-use crate::steps::{Follower, Run, StepsError};
+use crate::steps::{Follower, Paused, Run, StepsError};
 
 /// A moment to stop at: inside an execution of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +19,8 @@ pub struct Halt {
 /// Follows a run once, up to the last of these moments, which are ascending, and shows what there is at each: the halt's position, the first
 /// register of a result in its node, and the state. A moment that the run did not come to, because it ended just before, is not shown.
 ///
-/// Time is linear in the blocks from the last checkpoint before a moment, or the moment before it, to the moment; memory is the guest's and the nodes' code.
+/// Time is linear in the blocks from the last checkpoint before a moment, or the moment before it, to the moment, and in what is read of memories; memory is
+/// the guest's and the nodes' code.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, or the path lacks something.
@@ -28,7 +28,7 @@ pub fn follow_to<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
     halts: &[Halt],
-    mut show: impl FnMut(usize, u32, &Inside<'_>),
+    mut show: impl FnMut(usize, u32, &Paused<'_>),
 ) -> Result<(), StepsError<S::Error>>
 where
     S::Error: Error + 'static,
@@ -55,9 +55,8 @@ where
         pauses.extend(here.map(|halt| halt.instructions));
         let first_result = follower.machine.codes()[visit.node].first_result();
         let mut shown = done;
-        follower.need_all()?;
-        follower.execute_pausing(visit, &mut (), &pauses, |_, inside| {
-            show(shown, first_result, inside);
+        follower.execute_pausing(visit, &mut (), &pauses, |_, paused| {
+            show(shown, first_result, paused);
             shown += 1;
         })?;
         done += pauses.len();

@@ -1,7 +1,8 @@
 //! What variables hold at a moment of a run: those of the source language, and the locals, globals and memories that they are in.
 //!
 //! Locals are computed from the whole execution trace. Globals and memory are known once the run was followed up to the moment
-//! ([`follow_to`]), so this is done only when something that is asked about is in them.
+//! ([`follow_to`]), so this is done only when something that is asked about is in them; and of memory only what is asked about is
+//! brought in from a checkpoint.
 
 mod activation;
 mod error;
@@ -14,8 +15,10 @@ mod shown;
 mod watch;
 
 pub use activation::{Activation, Bodies};
-pub use afterimage_machine::{Inside, State};
-pub use afterimage_variables::{DebugError, FunctionScopes, Limits, Path, PathError, Variables};
+pub use afterimage_variables::{
+    DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path, PathError, Place, Rank, Shape,
+    Unavailable, VariableKind, Variables, Word,
+};
 pub use error::StateError;
 pub use follow::{Halt, follow_to};
 pub use frames::{Call, calls};
@@ -23,4 +26,4 @@ pub use moment::{Contents, Followed, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, Local, StateReport};
 pub use shown::{Shown, globals, locals, variables, wasm_globals};
-pub use watch::{Evaluated, Watch, WatchError};
+pub use watch::{Evaluated, Watch, WatchError, Watched};

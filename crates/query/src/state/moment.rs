@@ -1,14 +1,15 @@
 //! A moment of a run, as the debug information asks about it.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 
 use afterimage_ids::FuncId;
-use afterimage_machine::{Inside, State};
+use afterimage_machine::Inside;
 use afterimage_program::Program;
 use afterimage_variables::{Machine, Word};
 use wasmparser::ValType;
 
 use super::{Activation, StateError};
+use crate::steps::Paused;
 use crate::values::{Bits, Instance, RecordedValues};
 
 /// What is known at a moment.
@@ -16,35 +17,39 @@ pub trait Contents {
     /// What a variable of an activation holds.
     fn variable(&self, activation: &Activation<'_>, variable: u32) -> Option<Bits>;
 
-    /// Memories, tables and globals.
-    fn state(&self) -> Option<&State>;
+    /// What a global holds.
+    fn global(&self, index: u32) -> Option<Bits>;
+
+    /// The reference at an index of table 0: 0 for none, otherwise the function's index and 1.
+    fn element(&self, index: u64) -> Option<u64>;
+
+    /// Reads memory 0. `false` if the bytes are not all there or not known.
+    fn memory(&self, address: u64, into: &mut [u8]) -> bool;
 }
 
-/// By the whole execution trace; memories, tables and globals by a function that is called at most once, if something of them is asked for.
+/// By the whole execution trace alone: of memories, tables and globals nothing is known, but it is remembered that they were asked about.
 pub struct Recorded<'m, 'a> {
     values: &'m RecordedValues<'a>,
-    state: &'m dyn Fn() -> Option<State>,
-    found: OnceCell<Option<State>>,
+    asked: Cell<bool>,
     failed: RefCell<Option<StateError>>,
 }
 
 impl<'m, 'a> Recorded<'m, 'a> {
     /// By this trace.
-    pub fn new(values: &'m RecordedValues<'a>, state: &'m dyn Fn() -> Option<State>) -> Self {
+    pub fn new(values: &'m RecordedValues<'a>) -> Self {
         Self {
             values,
-            state,
-            found: OnceCell::new(),
+            asked: Cell::new(false),
             failed: RefCell::default(),
         }
     }
 
-    /// Whether something of memories, tables or globals was asked for.
-    pub fn asked_for_state(&self) -> bool {
-        self.found.get().is_some()
+    /// Whether all that was asked for is known.
+    pub fn is_enough(&self) -> bool {
+        !self.asked.get() && self.failed.borrow().is_none()
     }
 
-    /// Why the trace did not tell something, if that happened since this was asked last.
+    /// Why something could not be told, if that happened since this was asked last.
     pub fn failure(&self) -> Option<StateError> {
         self.failed.take()
     }
@@ -61,20 +66,31 @@ impl Contents for Recorded<'_, '_> {
         }
     }
 
-    fn state(&self) -> Option<&State> {
-        self.found.get_or_init(self.state).as_ref()
+    fn global(&self, _: u32) -> Option<Bits> {
+        self.asked.set(true);
+        None
+    }
+
+    fn element(&self, _: u64) -> Option<u64> {
+        self.asked.set(true);
+        None
+    }
+
+    fn memory(&self, _: u64, _: &mut [u8]) -> bool {
+        self.asked.set(true);
+        false
     }
 }
 
 /// By the machine that has followed the run up to the moment, for the activation that executes then; others by the trace.
 pub struct Followed<'m, 'a> {
     /// What there is.
-    pub inside: &'m Inside<'m>,
+    pub paused: &'m Paused<'m>,
     /// The first register of a result in the node.
     pub first_result: u32,
     /// Which execution of a node it is in.
     pub instance: Instance,
-    /// The trace.
+    /// The trace. It also keeps why a memory could not be read.
     pub recorded: &'m Recorded<'m, 'a>,
 }
 
@@ -83,12 +99,28 @@ impl Contents for Followed<'_, '_> {
         if activation.instance != self.instance {
             return self.recorded.variable(activation, variable);
         }
-        let Inside { low, high, .. } = *self.inside;
+        let Inside { low, high, .. } = *self.paused.inside;
         activation.followed(low, high, self.first_result, variable)
     }
 
-    fn state(&self) -> Option<&State> {
-        Some(self.inside.state)
+    fn global(&self, index: u32) -> Option<Bits> {
+        let globals = &self.paused.inside.state.globals;
+        globals.get(index as usize).copied()
+    }
+
+    fn element(&self, index: u64) -> Option<u64> {
+        let table = self.paused.inside.state.tables.first()?;
+        table.elements.get(usize::try_from(index).ok()?).copied()
+    }
+
+    fn memory(&self, address: u64, into: &mut [u8]) -> bool {
+        match self.paused.memory(0, address, into) {
+            Ok(known) => known,
+            Err(error) => {
+                self.recorded.failed.replace(Some(error.into()));
+                false
+            }
+        }
     }
 }
 
@@ -130,8 +162,7 @@ impl Machine for Moment<'_, '_> {
 
     fn global(&self, index: u32) -> Option<Word> {
         let ty = *self.program.globals.get(index as usize)?;
-        let state = self.contents.state()?;
-        word(ty, *state.globals.get(index as usize)?)
+        word(ty, self.contents.global(index)?)
     }
 
     fn stack(&self, slot: u32) -> Option<Word> {
@@ -140,15 +171,7 @@ impl Machine for Moment<'_, '_> {
     }
 
     fn memory(&self, address: u64, into: &mut [u8]) -> bool {
-        let memory = self.contents.state().and_then(|s| s.memories.first());
-        let Some(memory) = memory else {
-            return false;
-        };
-        let Ok(range) = memory.range(address, into.len() as u64) else {
-            return false;
-        };
-        into.copy_from_slice(&memory.bytes[range]);
-        true
+        self.contents.memory(address, into)
     }
 
     fn at_entry(&self, local: u32) -> Option<Word> {
@@ -156,8 +179,7 @@ impl Machine for Moment<'_, '_> {
     }
 
     fn function(&self, index: u64) -> Option<String> {
-        let table = self.contents.state()?.tables.first()?;
-        let reference = *table.elements.get(usize::try_from(index).ok()?)?;
+        let reference = self.contents.element(index)?;
         let function = u32::try_from(reference.checked_sub(1)?).ok()?;
         Some((self.name)(FuncId::from_u32(function)))
     }

@@ -4,7 +4,7 @@ use afterimage_ids::OpId;
 use afterimage_wpp::Occurrences;
 
 use super::StateError;
-use crate::paths::{ArrivalTimes, FileSegments};
+use crate::paths::{ArrivalTimes, At, FileSegments, Prologue};
 use crate::values::{Executions, RecordedValues};
 
 /// All times at which the run was somewhere, in order.
@@ -13,8 +13,8 @@ pub enum Occasions<'a> {
     Line(ArrivalTimes<'a, FileSegments>),
     /// Executions of an operator: how many of them count.
     Operator(Executions<'a>, OpId, u64),
-    /// Calls of a function.
-    Calls(Occurrences<'a, FileSegments>),
+    /// Calls of a function, behind its prologue.
+    Calls(Occurrences<'a, FileSegments>, Prologue),
 }
 
 /// One of them.
@@ -34,7 +34,7 @@ impl<'a> Occasions<'a> {
         match self {
             Self::Line(all) => all.count(),
             Self::Operator(_, _, count) => *count,
-            Self::Calls(all) => all.count(),
+            Self::Calls(all, _) => all.count(),
         }
     }
 
@@ -46,7 +46,7 @@ impl<'a> Occasions<'a> {
         Ok(match self {
             Self::Line(all) => all.by(time)?,
             Self::Operator(all, _, count) => all.by(time)?.min(*count),
-            Self::Calls(all) => all.rank(time)?,
+            Self::Calls(all, _) => all.rank(time)?,
         })
     }
 
@@ -68,7 +68,10 @@ impl<'a> Occasions<'a> {
                 let found = all.get(values, number)?;
                 found.map(|found| (found.time, Some(*op)))
             }
-            Self::Calls(all) => all.select(number)?.map(|found| (found.time, None)),
+            Self::Calls(all, prologue) => all.select(number)?.map(|found| {
+                let At { time, op } = prologue.behind(found.time);
+                (time, op)
+            }),
         };
         Ok(found.map(|(time, op)| Occasion { number, time, op }))
     }

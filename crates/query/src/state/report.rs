@@ -6,11 +6,13 @@ use wasmparser::ValType;
 use super::Shown;
 use crate::values::Bits;
 
-/// The state at a moment: before a block is executed.
+/// The state at a moment: before a block, or one of its operators, is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateReport {
     /// The time of the block.
     pub time: u64,
+    /// The operator, unless the moment is that before the block.
+    pub before: Option<OrigOffset>,
     /// How many blocks the run executed.
     pub length: u64,
     /// The activations that were asked for, the innermost first.

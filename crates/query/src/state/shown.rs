@@ -4,7 +4,7 @@ use afterimage_program::Program;
 use afterimage_variables::{DebugError, Limits, Shape, Variable, VariableKind, Variables};
 use wasmparser::ValType;
 
-use super::{Activation, Moment, State};
+use super::{Activation, Contents, Moment};
 use crate::values::Bits;
 
 /// A variable of the source with what it holds.
@@ -102,7 +102,7 @@ fn shown_of(
 pub fn locals(
     program: &Program,
     activation: &Activation<'_>,
-    contents: &dyn super::Contents,
+    contents: &dyn Contents,
 ) -> Vec<(ValType, bool, Option<Bits>)> {
     let parameters = activation.parameters(program);
     let types = activation.locals().iter().copied().enumerate();
@@ -114,8 +114,9 @@ pub fn locals(
         .collect()
 }
 
-/// The globals of WebAssembly with their types.
-pub fn wasm_globals(program: &Program, state: &State) -> Vec<(ValType, Bits)> {
-    let values = state.globals.iter().copied();
-    program.globals.iter().copied().zip(values).collect()
+/// The globals of WebAssembly: type, and value if that is known.
+pub fn wasm_globals(program: &Program, contents: &dyn Contents) -> Vec<(ValType, Option<Bits>)> {
+    let all = program.globals.iter().zip(0..);
+    all.map(|(ty, index)| (*ty, contents.global(index)))
+        .collect()
 }

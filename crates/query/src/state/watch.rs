@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use afterimage_ids::FuncId;
-use afterimage_machine::Inside;
 use afterimage_program::Program;
-use afterimage_variables::{DebugError, FunctionScopes, Limits, Path, PathError, Shape, Variables};
+use afterimage_variables::{
+    DebugError, FunctionScopes, Limits, Object, Path, PathError, Shape, Variables,
+};
 
 use super::{Activation, Bodies, Followed, Halt, Moment, Occasion, Recorded, StateError, calls};
+use crate::steps::Paused;
 use crate::values::RecordedValues;
 
 /// An expression that is evaluated at moments.
@@ -27,17 +29,29 @@ pub struct Watch<'w, 'a> {
 /// The scopes of a function, or why it has none.
 type Scopes = Rc<Result<FunctionScopes, DebugError>>;
 
-/// What it is worth at a moment.
+/// What it is worth at a moment: its type's name and its value as C would write it, or what else was wanted of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Evaluated {
+pub struct Evaluated<T = (String, String)> {
     /// Which of the occasions, from 1.
     pub number: u64,
     /// The time of the block.
     pub time: u64,
     /// In which function.
     pub function: FuncId,
-    /// Its type's name and its value, as C would write it.
-    pub value: Result<(String, String), PathError>,
+    /// What was wanted, or why there is none.
+    pub value: Result<T, PathError>,
+}
+
+/// An expression at a moment.
+pub struct Watched<'m, 'a> {
+    /// The debug information.
+    pub variables: &'m Variables<'a>,
+    /// The moment.
+    pub moment: &'m Moment<'m, 'a>,
+    /// The scopes of the function that is executed then.
+    pub scopes: &'m FunctionScopes,
+    /// What the expression means.
+    pub object: Object,
 }
 
 /// Why it cannot be evaluated. `E` is why the run cannot be followed.
@@ -88,9 +102,33 @@ impl<'w, 'a> Watch<'w, 'a> {
     pub fn at<E>(
         &self,
         occasions: &[Occasion],
-        follow: impl FnOnce(&[Halt], &mut dyn FnMut(usize, u32, &Inside<'_>)) -> Result<(), E>,
+        follow: impl FnOnce(&[Halt], &mut dyn FnMut(usize, u32, &Paused<'_>)) -> Result<(), E>,
     ) -> Result<Vec<Evaluated>, WatchError<E>> {
-        let nothing = || None;
+        self.each(occasions, follow, |watched| {
+            let Watched {
+                variables,
+                moment,
+                object,
+                ..
+            } = watched;
+            let rendered = variables.render(object, &self.limits, *moment);
+            match rendered.shape {
+                Shape::Missing(why) => Err(*why),
+                _ => Ok((rendered.type_name.clone(), rendered.to_string())),
+            }
+        })
+    }
+
+    /// As [`at`](Self::at), with something else that is wanted of what the expression means at each of the moments.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at).
+    pub fn each<T, E>(
+        &self,
+        occasions: &[Occasion],
+        follow: impl FnOnce(&[Halt], &mut dyn FnMut(usize, u32, &Paused<'_>)) -> Result<(), E>,
+        wanted: impl Fn(&Watched<'_, 'a>) -> Result<T, PathError>,
+    ) -> Result<Vec<Evaluated<T>>, WatchError<E>> {
         let mut found = Vec::new();
         let mut enough = true;
         for occasion in occasions {
@@ -99,15 +137,16 @@ impl<'w, 'a> Watch<'w, 'a> {
                 found.push(self.evaluated(occasion, &activation, Err(PathError::NoAddress)));
                 continue;
             }
-            let recorded = Recorded::new(self.values, &nothing);
-            let value = self.evaluate(&Moment {
+            let recorded = Recorded::new(self.values);
+            let moment = Moment {
                 activation: &activation,
                 contents: &recorded,
                 entry: Some(&entry),
                 program: self.program,
                 name: self.name,
-            });
-            enough = !recorded.asked_for_state() && recorded.failure().is_none();
+            };
+            let value = self.evaluate(&moment, &wanted);
+            enough = recorded.is_enough();
             found.push(self.evaluated(occasion, &activation, value));
         }
         if enough {
@@ -123,24 +162,29 @@ impl<'w, 'a> Watch<'w, 'a> {
         let halts = halts.collect::<Result<Vec<_>, _>>()?;
         let mut failed = None;
         let mut reached = 0;
-        let followed = follow(&halts, &mut |position, first_result, inside| {
+        let followed = follow(&halts, &mut |position, first_result, paused| {
             let shown = self
                 .activation(&occasions[position])
-                .map(|(activation, entry)| {
-                    let recorded = Recorded::new(self.values, &nothing);
+                .and_then(|(activation, entry)| {
+                    let recorded = Recorded::new(self.values);
                     let contents = Followed {
-                        inside,
+                        paused,
                         first_result,
                         instance: activation.instance,
                         recorded: &recorded,
                     };
-                    self.evaluate(&Moment {
+                    let moment = Moment {
                         activation: &activation,
                         contents: &contents,
                         entry: Some(&entry),
                         program: self.program,
                         name: self.name,
-                    })
+                    };
+                    let value = self.evaluate(&moment, &wanted);
+                    match recorded.failure() {
+                        Some(error @ StateError::Checkpoints(_)) => Err(error),
+                        _ => Ok(value),
+                    }
                 });
             match shown {
                 Ok(value) => found[position].value = value,
@@ -157,12 +201,12 @@ impl<'w, 'a> Watch<'w, 'a> {
         }
     }
 
-    fn evaluated(
+    fn evaluated<T>(
         &self,
         occasion: &Occasion,
         activation: &Activation<'_>,
-        value: Result<(String, String), PathError>,
-    ) -> Evaluated {
+        value: Result<T, PathError>,
+    ) -> Evaluated<T> {
         Evaluated {
             number: occasion.number,
             time: occasion.time,
@@ -177,28 +221,31 @@ impl<'w, 'a> Watch<'w, 'a> {
         occasion: &Occasion,
     ) -> Result<(Activation<'a>, Activation<'a>), StateError> {
         let (values, bodies, time) = (self.values, self.bodies, occasion.time);
-        let activation = match occasion.op {
-            Some(op) => Activation::at_operator(values, bodies, time, op)?,
-            None => Activation::at_block(values, bodies, time)?,
-        };
+        let activation = Activation::at(values, bodies, time, occasion.op)?;
         let (stack, _) = calls(values, time, 1)?;
         let entered = stack.first().map_or(time, |call| call.entered);
         let entry = Activation::at_block(values, bodies, entered)?;
         Ok((activation, entry))
     }
 
-    fn evaluate(&self, moment: &Moment<'_, '_>) -> Result<(String, String), PathError> {
+    fn evaluate<T>(
+        &self,
+        moment: &Moment<'_, 'a>,
+        wanted: impl Fn(&Watched<'_, 'a>) -> Result<T, PathError>,
+    ) -> Result<T, PathError> {
         let at = moment.activation.offset;
         let scopes = self.scopes(moment.activation.function);
-        let place = match &*scopes {
-            Ok(scopes) => Some((scopes, at)),
+        let scopes = match &*scopes {
+            Ok(scopes) => scopes,
             Err(error) => return Err(error.clone().into()),
         };
-        let object = self.variables.resolve(&self.path, place, moment)?;
-        let rendered = self.variables.render(&object, &self.limits, moment);
-        match rendered.shape {
-            Shape::Missing(why) => Err(*why),
-            _ => Ok((rendered.type_name.clone(), rendered.to_string())),
-        }
+        let variables = self.variables;
+        let object = variables.resolve(&self.path, Some((scopes, at)), moment)?;
+        wanted(&Watched {
+            variables,
+            moment,
+            scopes,
+            object,
+        })
     }
 }

@@ -55,6 +55,41 @@ pub fn recorded_checkpoints(
     FileCheckpoints::open(file, fingerprint(path.nodes(), continuations))
 }
 
+/// What there is inside a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Paused<'p> {
+    /// Registers, globals, tables, and of memories what the run needs from here on.
+    pub inside: &'p Inside<'p>,
+    image: Option<&'p Image<'p>>,
+}
+
+impl Paused<'_> {
+    /// Reads some bytes of a memory; what the checkpoint has of them is looked up only now. `false` if the memory does not have them all.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged.
+    pub fn memory(
+        &self,
+        memory: u32,
+        address: u64,
+        into: &mut [u8],
+    ) -> Result<bool, CheckpointError> {
+        let state = self.inside.state;
+        if let Some(image) = self.image {
+            return image.read(memory, address, into, state);
+        }
+        let known = state.memories.get(memory as usize);
+        let range = known.and_then(|known| {
+            let range = known.range(address, into.len() as u64).ok()?;
+            known.bytes.get(range)
+        });
+        if let Some(bytes) = range {
+            into.copy_from_slice(bytes);
+        }
+        Ok(range.is_some())
+    }
+}
+
 /// The machine on its way.
 pub(crate) struct Follower<'a, S: Segments> {
     pub machine: Machine<'a>,
@@ -200,18 +235,18 @@ where
         self.executed()
     }
 
-    /// Executes a node, and shows what there is when so many of its instructions were executed: `pauses`, ascending. What is to be seen of
-    /// memories must be [needed](Self::need) before.
+    /// Executes a node, and shows what there is when so many of its instructions were executed: `pauses`, ascending.
     pub fn execute_pausing<O: Observer>(
         &mut self,
         visit: Visit,
         observer: &mut O,
         pauses: &[usize],
-        show: impl FnMut(usize, &Inside<'_>),
+        mut show: impl FnMut(usize, &Paused<'_>),
     ) -> Result<(), StepsError<S::Error>> {
         let length = self.lengths[visit.node.index()];
         let stopped = self.stopped(visit);
-        let machine = &mut self.machine;
+        let (machine, image) = (&mut self.machine, self.image.as_ref());
+        let show = |at: usize, inside: &Inside<'_>| show(at, &Paused { inside, image });
         machine.step_pausing(visit.node, length, stopped, observer, pauses, show)?;
         self.executed()
     }
@@ -233,14 +268,6 @@ where
     ) -> Result<(), StepsError<S::Error>> {
         if let Some(image) = &mut self.image {
             image.need(memory, address, length, &mut self.machine.state)?;
-        }
-        Ok(())
-    }
-
-    /// Makes sure that all bytes of memories are what they should be.
-    pub fn need_all(&mut self) -> Result<(), StepsError<S::Error>> {
-        if let Some(image) = &mut self.image {
-            image.need_all(&mut self.machine.state)?;
         }
         Ok(())
     }

@@ -176,7 +176,7 @@ where
         self.collector.begin(plan, function, visit.start, stopped);
         let observer = &mut self.collector;
         self.follower
-            .execute_pausing(visit, observer, &[pause], |_, inside| show(inside))?;
+            .execute_pausing(visit, observer, &[pause], |_, paused| show(paused.inside))?;
         if let Some(trap) = self.follower.machine.trap() {
             self.collector.trapped(trap);
         }

@@ -1,5 +1,6 @@
 //! Memories as they were, as far as they are needed.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -28,6 +29,28 @@ pub struct Image<'c> {
     after: u64,
     /// There is no need for lines any more: all are there.
     whole: bool,
+    /// Lines that are not there and were looked at, as they are throughout the interval.
+    seen: RefCell<HashMap<Key, Vec<u8>>>,
+}
+
+/// What lines are brought into.
+trait Lines {
+    /// The bytes of a line; of one that it does not have, none.
+    fn line(&mut self, key: Key) -> Option<&mut [u8]>;
+}
+
+impl Lines for State {
+    fn line(&mut self, key: Key) -> Option<&mut [u8]> {
+        let (memory, address) = place_of(key);
+        let bytes = &mut self.memories.get_mut(memory as usize)?.bytes;
+        bytes.get_mut(address as usize..(address + LINE) as usize)
+    }
+}
+
+impl Lines for HashMap<Key, Vec<u8>> {
+    fn line(&mut self, key: Key) -> Option<&mut [u8]> {
+        self.get_mut(&key).map(Vec::as_mut_slice)
+    }
 }
 
 impl<'c> Image<'c> {
@@ -40,6 +63,7 @@ impl<'c> Image<'c> {
             interval: 0,
             after: u64::MAX,
             whole: true,
+            seen: RefCell::default(),
         }
     }
 
@@ -84,6 +108,7 @@ impl<'c> Image<'c> {
         let (group, within) = self.checkpoints.group_of(self.interval)?;
         let damaged = CheckpointError::Damaged("what an interval wrote");
         let sets = &group.parts(within).ok_or(damaged)?.sets;
+        self.seen.get_mut().clear();
         let mut keys = Vec::from_iter(sets.written.keys.iter().chain(&sets.read.keys).copied());
         // Two runs: this merges them.
         keys.sort();
@@ -130,22 +155,78 @@ impl<'c> Image<'c> {
         Ok(())
     }
 
-    /// Brings in those of some lines, which ascend, that are missing, as they are at the interval's beginning: nothing has written them since.
+    /// Reads some bytes of a memory in the interval at hand, in which the machine with this state is, and brings nothing in. `false` if the memory does not have them all.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged.
+    pub fn read(
+        &self,
+        memory: u32,
+        address: u64,
+        into: &mut [u8],
+        state: &State,
+    ) -> Result<bool, CheckpointError> {
+        let known = state.memories.get(memory as usize);
+        let Some((known, range)) = known.and_then(|known| {
+            let range = known.range(address, into.len() as u64).ok()?;
+            Some((known, range))
+        }) else {
+            return Ok(false);
+        };
+        into.copy_from_slice(&known.bytes[range]);
+        if self.whole {
+            return Ok(true);
+        }
+        let keys = lines(memory, address, into.len() as u64).map(|(key, _)| key);
+        let missing = Vec::from_iter(keys.filter(|&key| self.lacks(key)));
+        let mut seen = self.seen.borrow_mut();
+        let new = missing.iter().copied().filter(|key| !seen.contains_key(key));
+        let new = Vec::from_iter(new);
+        seen.extend(new.iter().map(|&key| (key, vec![0; LINE as usize])));
+        self.fetch(&new, &mut *seen)?;
+        for key in missing {
+            let (_, start) = place_of(key);
+            let line = seen.get(&key).map_or(&[][..], Vec::as_slice);
+            for (byte, at) in line.iter().zip(start..) {
+                let at = at.checked_sub(address).map(|at| at as usize);
+                if let Some(place) = at.and_then(|at| into.get_mut(at)) {
+                    *place = *byte;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Brings in those of some lines, which ascend, that are missing.
     fn load(&mut self, mut keys: Vec<Key>, state: &mut State) -> Result<(), CheckpointError> {
         keys.retain(|&key| self.add(key));
-        let found = newest(self.checkpoints, &keys, self.interval)?;
+        self.fetch(&keys, state)
+    }
+
+    /// Brings lines, which ascend, to somewhere as they are at the interval's beginning: nothing has written them since.
+    fn fetch(&self, keys: &[Key], into: &mut impl Lines) -> Result<(), CheckpointError> {
+        let found = newest(self.checkpoints, keys, self.interval)?;
         let mut written = Vec::new();
         for (&key, interval) in keys.iter().zip(found) {
             match interval {
                 Some(interval) => written.push((interval, key)),
-                None => self.load_first(key, state),
+                None => self.load_first(key, into),
             }
         }
         written.sort_unstable();
         for of_one in written.chunk_by(|a, b| a.0 == b.0) {
-            self.load_written(of_one[0].0, of_one, state)?;
+            self.load_written(of_one[0].0, of_one, into)?;
         }
         Ok(())
+    }
+
+    /// Whether a line is in a memory, and is not there.
+    fn lacks(&self, key: Key) -> bool {
+        let (memory, address) = place_of(key);
+        let line = address / LINE;
+        let words = self.there.get(memory as usize);
+        let word = words.and_then(|words| words.get(line as usize / 64));
+        word.is_some_and(|word| word & (1 << (line % 64)) == 0)
     }
 
     /// Marks a line as there. Whether it is in a memory and was not.
@@ -163,11 +244,11 @@ impl<'c> Image<'c> {
     }
 
     /// Brings in a line that nobody has written.
-    fn load_first(&self, key: Key, state: &mut State) {
+    fn load_first(&self, key: Key, into: &mut impl Lines) {
         let (memory, address) = place_of(key);
         let first = self.first.get(memory as usize);
         let first = first.and_then(|first| first.get(address as usize..));
-        let place = line_of(state, key);
+        let place = into.line(key);
         if let (Some(first), Some(place)) = (first, place) {
             let count = first.len().min(place.len());
             place[..count].copy_from_slice(&first[..count]);
@@ -179,7 +260,7 @@ impl<'c> Image<'c> {
         &self,
         interval: u64,
         keys: &[(u64, Key)],
-        state: &mut State,
+        into: &mut impl Lines,
     ) -> Result<(), CheckpointError> {
         let damaged = || CheckpointError::Damaged("what an interval wrote");
         let (group, within) = self.checkpoints.group_of(interval)?;
@@ -189,7 +270,7 @@ impl<'c> Image<'c> {
             let position = parts.sets.written.keys.binary_search(&key);
             let position = position.map_err(|_| damaged())?;
             let line = self.checkpoints.line(interval, position as u64)?;
-            if let Some(place) = line_of(state, key) {
+            if let Some(place) = into.line(key) {
                 place.copy_from_slice(&line[..place.len()]);
             }
             if parts.by_host[position] != 0 {
@@ -202,7 +283,7 @@ impl<'c> Image<'c> {
         for write in self.checkpoints.host_writes(interval)?.iter() {
             for (key, _) in lines(write.memory, write.address, write.bytes.len() as u64) {
                 if let Some(&mask) = by_host.get(&key) {
-                    put(state, key, mask, write);
+                    put(into, key, mask, write);
                 }
             }
         }
@@ -221,17 +302,10 @@ pub enum RestoreError {
     Machine(#[from] MachineError),
 }
 
-/// The bytes of a line.
-fn line_of(state: &mut State, key: Key) -> Option<&mut [u8]> {
-    let (memory, address) = place_of(key);
-    let bytes = &mut state.memories.get_mut(memory as usize)?.bytes;
-    bytes.get_mut(address as usize..(address + LINE) as usize)
-}
-
 /// Writes what the host wrote to those words of a line.
-fn put(state: &mut State, key: Key, mask: u16, write: &HostWrite) {
+fn put(into: &mut impl Lines, key: Key, mask: u16, write: &HostWrite) {
     let (_, address) = place_of(key);
-    let Some(place) = line_of(state, key) else {
+    let Some(place) = into.line(key) else {
         return;
     };
     for word in bytes_of(mask) {
