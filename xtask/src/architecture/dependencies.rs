@@ -41,6 +41,7 @@ const MACHINE: &str = "afterimage-machine";
 const STREAMS: &str = "afterimage-streams";
 const VARIABLES: &str = "afterimage-variables";
 const WET: &str = "afterimage-wet";
+const SLICE: &str = "afterimage-slice";
 const RECORD: &str = "afterimage-record";
 const QUERY: &str = "afterimage-query";
 const PRESENT: &str = "afterimage-present";
@@ -62,6 +63,7 @@ const RULES: &[Rule] = &[
     pure(STREAMS, &[]),
     pure(VARIABLES, &[IDS, PROGRAM]),
     pure(WET, &[IDS, MACHINE, NUMERIC, PROGRAM, STREAMS, TRACE, WPP]),
+    pure(SLICE, &[IDS, GRAPH, PROGRAM, MACHINE, WPP]),
     with_engine(
         RECORD,
         &[
@@ -70,7 +72,9 @@ const RULES: &[Rule] = &[
     ),
     pure(
         QUERY,
-        &[IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET],
+        &[
+            IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET, SLICE,
+        ],
     ),
     pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),
     pure(BASELINES, &[]),

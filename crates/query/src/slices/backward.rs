@@ -1,0 +1,56 @@
+//! Backward slices of recorded runs.
+
+use std::error::Error;
+
+use afterimage_slice::{Backward, Criterion, Follows, Slice, Stretch};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+
+use crate::steps::{Follower, Run, StepsError};
+
+/// The dynamic slice from a criterion: the run is followed from checkpoint to checkpoint, the last stretch first, and each stretch gone over backward, until
+/// nothing is wanted any more.
+///
+/// Time is linear in the blocks executed before the criterion, memory in the guest's and in one stretch; without checkpoints, the whole run is one stretch.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn backward<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    follows: Follows,
+    criterion: Criterion,
+) -> Result<Slice, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let mut follower = Follower::new(run, log)?;
+    let mut slicer = Backward::new(run.program, run.path.nodes(), follows, criterion.clone());
+    let mut stretch = Stretch::default();
+    let mut behind = criterion.start + 1;
+    while behind > 1 && !slicer.is_done() {
+        let before = match run.checkpoints {
+            None => 0,
+            Some(checkpoints) => {
+                let interval = checkpoints.interval_at(behind - 1)?;
+                let interval = interval.unwrap_or(checkpoints.intervals().saturating_sub(1));
+                follower.go_to(checkpoints, interval)?;
+                checkpoints.times(interval)?.0
+            }
+        };
+        stretch.clear();
+        while let Some(visit) = follower.next()? {
+            if visit.start >= behind {
+                break;
+            }
+            stretch.at(visit.start);
+            follower.execute(visit, &mut stretch)?;
+            if visit.last() + 1 >= behind {
+                break;
+            }
+        }
+        slicer.pass(&stretch, follower.machine.codes());
+        behind = before + 1;
+    }
+    Ok(slicer.finish())
+}

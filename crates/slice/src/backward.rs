@@ -1,0 +1,815 @@
+//! Going back over a run.
+
+use std::rc::Rc;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
+use afterimage_machine::{Caller, NodeCode, Range, Register};
+use afterimage_program::Program;
+use afterimage_wpp::Node;
+use rustc_hash::FxHashMap;
+
+use crate::bytes::ByteSet;
+use crate::control::{Decisions, FunctionControl};
+use crate::frame::Frame;
+use crate::marks::{Marks, Slice};
+use crate::plan::{End, Kind, Plan};
+use crate::stretch::{Event, Execution, Stretch, unpacked};
+
+/// Which dependences are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Follows {
+    /// Control dependences.
+    pub control: bool,
+    /// Of loads, stores and what else accesses memory: the operands that tell where. Without them and control, slices are thin (Sridharan, Fink and
+    /// Bodík 2007).
+    pub addresses: bool,
+    /// Data dependences.
+    pub data: bool,
+}
+
+/// What a slice begins with: things inside one execution of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Criterion {
+    /// The time of the execution's first block.
+    pub start: u64,
+    /// How many of its instructions come before, and can be in the slice; of all, the last.
+    pub instructions: usize,
+    /// How many of its blocks were begun before.
+    pub blocks: usize,
+    /// What is asked about.
+    pub wants: Vec<Want>,
+}
+
+/// What is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// The execution of an instruction, which is one of those before.
+    Inst(usize),
+    /// The execution of what the node ends with: a call, with all of its arguments, a return or a throw.
+    End,
+    /// The value in a register, as it is then.
+    Register(Register),
+    /// The value of a variable, as it is at the node's beginning or, if the instructions before are all, at its end.
+    Variable(u32),
+    /// Bytes of a memory.
+    Bytes(Range),
+    /// A global.
+    Global(u32),
+    /// Nothing but that the last of the blocks was executed.
+    Block,
+}
+
+/// What is wanted of the node that is next.
+#[derive(Debug, Default)]
+struct OfEnd {
+    /// Arguments of its call.
+    arguments: Vec<u32>,
+    /// The call happened: something in the callee depends on it.
+    called: bool,
+    /// It called the host, which gave something that is wanted.
+    host: bool,
+    /// Values of what it throws.
+    thrown: Vec<u32>,
+    /// All of them.
+    all_thrown: bool,
+    /// The throw happened.
+    threw: bool,
+}
+
+/// Goes back over a run, stretch by stretch, and finds what a criterion depends on: a full dynamic slice, of executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990,
+/// the third approach).
+///
+/// What is wanted is known at each moment: bytes of memory, globals, variables of open activations, and blocks whose predicate is looked for. What gives
+/// something that is wanted is in the slice, and then its operands are wanted. Time is linear in the nodes of the run, memory in the guest's.
+pub struct Backward<'a> {
+    program: &'a Program,
+    nodes: &'a PrimaryMap<NodeId, Node>,
+    follows: Follows,
+    control: FxHashMap<FuncId, FunctionControl>,
+    plans: Vec<Option<Rc<Plan>>>,
+    bytes: ByteSet,
+    globals: Vec<bool>,
+    tables: Vec<bool>,
+    /// Sizes of memories.
+    sizes: Vec<bool>,
+    frames: Vec<Frame>,
+    of_end: OfEnd,
+    criterion: Option<Criterion>,
+    /// Registers of the node at hand that are wanted, one bit each.
+    registers: Vec<u64>,
+    /// The instruction that is in the slice although nothing of it is wanted.
+    forced: Option<usize>,
+    parts: Vec<Range>,
+    marks: Marks,
+}
+
+impl<'a> Backward<'a> {
+    /// From a criterion. The first stretch must end with its execution.
+    pub fn new(
+        program: &'a Program,
+        nodes: &'a PrimaryMap<NodeId, Node>,
+        follows: Follows,
+        criterion: Criterion,
+    ) -> Self {
+        Self {
+            program,
+            nodes,
+            follows,
+            control: FxHashMap::default(),
+            plans: vec![None; nodes.len()],
+            bytes: ByteSet::default(),
+            globals: Vec::new(),
+            tables: Vec::new(),
+            sizes: Vec::new(),
+            frames: Vec::new(),
+            of_end: OfEnd::default(),
+            criterion: Some(criterion),
+            registers: Vec::new(),
+            forced: None,
+            parts: Vec::new(),
+            marks: Marks::new(nodes.len()),
+        }
+    }
+
+    /// Whether nothing is wanted any more: what comes before cannot be in the slice.
+    pub fn is_done(&self) -> bool {
+        let none = |flags: &[bool]| flags.iter().all(|&wanted| !wanted);
+        self.criterion.is_none()
+            && self.bytes.len() == 0
+            && none(&self.globals)
+            && none(&self.tables)
+            && none(&self.sizes)
+            && self.frames.iter().all(Frame::is_done)
+            && self.of_end.is_none()
+    }
+
+    /// Goes back over a stretch: the one before the last one that was given. `codes` has its nodes.
+    pub fn pass(&mut self, stretch: &Stretch, codes: &PrimaryMap<NodeId, NodeCode>) {
+        let mut executions = stretch.executions.len();
+        if let Some(criterion) = &self.criterion {
+            let start = criterion.start;
+            let found = stretch.executions.iter().rposition(|e| e.start == start);
+            let Some(found) = found else {
+                return;
+            };
+            executions = found;
+            self.begin(stretch, found, codes);
+        }
+        for at in (0..executions).rev() {
+            let execution = stretch.executions[at];
+            let before = at.checked_sub(1).map(|i| stretch.executions[i]);
+            let first = before.map_or(stretch.before, |before| before.events);
+            let addresses = before.map_or(0, |before| before.addresses);
+            let events = self.events(&stretch.events[first..execution.events]);
+            let accesses = &stretch.addresses[addresses..execution.addresses];
+            self.execution(
+                execution,
+                &stretch.events[first..first + events],
+                accesses,
+                codes,
+            );
+        }
+        if self.criterion.is_none() {
+            self.events(&stretch.events[..stretch.before]);
+        }
+    }
+
+    /// What the slice is. What is still wanted was there before the run, or before what was gone over.
+    pub fn finish(self) -> Slice {
+        let plans = |node: NodeId| self.plans[node.index()].as_deref();
+        let initial = self.bytes.all();
+        self.marks.finish(plans, initial)
+    }
+
+    fn control(
+        &mut self,
+        function: FuncId,
+    ) -> Option<(&mut FunctionControl, &'a afterimage_program::Cfg)> {
+        let cfg = &self.program.function(function)?.cfg;
+        let control = self.control.entry(function);
+        Some((control.or_insert_with(|| FunctionControl::new(cfg)), cfg))
+    }
+
+    fn plan(&mut self, node: NodeId, codes: &PrimaryMap<NodeId, NodeCode>) -> Option<Rc<Plan>> {
+        if let Some(known) = self.plans.get(node.index())? {
+            return Some(Rc::clone(known));
+        }
+        let code = codes.get(node)?;
+        let of_node = self.nodes.get(node)?;
+        let (control, cfg) = self.control(of_node.function)?;
+        let plan = Rc::new(Plan::new(of_node, code, control, cfg));
+        self.plans[node.index()] = Some(Rc::clone(&plan));
+        Some(plan)
+    }
+
+    /// The execution with the criterion.
+    fn begin(&mut self, stretch: &Stretch, at: usize, codes: &PrimaryMap<NodeId, NodeCode>) {
+        let Some(criterion) = self.criterion.take() else {
+            return;
+        };
+        let mut execution = stretch.executions[at];
+        let Some(plan) = self.plan(execution.node, codes) else {
+            return;
+        };
+        let before = at.checked_sub(1).map(|i| stretch.executions[i]);
+        let first = before.map_or(stretch.before, |before| before.events);
+        let addresses = before.map_or(0, |before| before.addresses);
+        let accesses = &stretch.addresses[addresses..execution.addresses];
+        let all = execution.executed as usize;
+        let instructions = criterion.instructions.min(all);
+        let at_end = instructions == plan.insts.len();
+        execution.executed = instructions as u32;
+        // The accesses of what comes later are left out.
+        let later = plan.insts[instructions..all].iter();
+        let later = later.filter(|inst| matches!(inst.kind, Kind::Load | Kind::Store | Kind::Many));
+        let accesses = &accesses[..accesses.len() - later.count()];
+        let own = stretch.events[first..execution.events].iter().take_while(|event| {
+            matches!(event, Event::Write { inst, .. } | Event::Copy { inst, .. } if (*inst as usize) < instructions)
+        });
+        let events = &stretch.events[first..first + own.count()];
+        self.frames = vec![Frame {
+            function: Some(plan.function),
+            ..Frame::default()
+        }];
+        self.clear(&plan);
+        let mut live = false;
+        for want in &criterion.wants {
+            match *want {
+                Want::Inst(inst) => {
+                    self.forced = Some(inst);
+                    self.want_register(plan.result(inst) as Register, &plan);
+                }
+                Want::End => {
+                    self.of_end.host = matches!(plan.end, End::Call { .. });
+                    self.of_end.all_thrown = true;
+                    self.of_end.threw = true;
+                    if let End::Return(values) = &plan.end {
+                        values
+                            .iter()
+                            .for_each(|&value| self.want_register(value, &plan));
+                        self.marks.end(execution);
+                    }
+                    self.end(&plan, execution);
+                    live = true;
+                }
+                Want::Register(register) => self.want_register(register, &plan),
+                Want::Variable(variable) => {
+                    match plan.outputs.iter().find(|(v, _)| at_end && *v == variable) {
+                        Some(&(_, register)) => self.want_register(register, &plan),
+                        None => self.want_register(variable, &plan),
+                    }
+                }
+                Want::Bytes(range) => self.bytes.add(range),
+                Want::Global(global) => set(&mut self.globals, global, true),
+                Want::Block => live = true,
+            }
+        }
+        let last = criterion.blocks.clamp(1, plan.blocks.len()) - 1;
+        self.go_over(&plan, execution, events, accesses, (last, live));
+    }
+
+    /// What happened after a node's instructions, the last first. How many events are left, which are of instructions.
+    fn events(&mut self, events: &[Event]) -> usize {
+        let mut left = events.len();
+        while let Some(&event) = left.checked_sub(1).and_then(|last| events.get(last)) {
+            match event {
+                Event::Write { .. } | Event::Copy { .. } => break,
+                Event::Enter { function, by } => self.enter(function, by),
+                Event::Leave(results) => self.leave(results),
+                Event::Caught(first, count) => self.caught(first, count),
+                Event::HostCall
+                | Event::HostRead(_)
+                | Event::HostWrite(_)
+                | Event::HostReturned(..) => {
+                    let call = events[..left].iter();
+                    let begins = call
+                        .rev()
+                        .position(|event| matches!(event, Event::HostCall));
+                    let count = begins.map_or(left, |i| i + 1);
+                    self.host(&events[left - count..left]);
+                    left -= count - 1;
+                }
+            }
+            left -= 1;
+        }
+        left
+    }
+
+    /// The innermost activation began.
+    fn enter(&mut self, function: FuncId, by: Caller) {
+        let mut frame = self.frames.pop().unwrap_or_default();
+        if by == Caller::Host {
+            return;
+        }
+        let ty = self.program.function(function).map(|f| f.ty);
+        let ty = ty.and_then(|ty| self.program.types.get(ty));
+        let parameters = ty.map_or(0, |ty| ty.params.len() as u32);
+        let arguments = (0..parameters).filter(|&i| frame.take(i));
+        self.of_end.arguments = arguments.collect();
+        self.of_end.called = self.follows.control && frame.needs_call();
+    }
+
+    fn top(&mut self) -> &mut Frame {
+        if self.frames.is_empty() {
+            self.frames.push(Frame::default());
+        }
+        let last = self.frames.len() - 1;
+        &mut self.frames[last]
+    }
+
+    /// What a call gave went to these variables of the innermost activation: which of them are wanted. If nothing follows the call, it returned them.
+    fn given(&mut self, first: u32, count: u32) -> Vec<u32> {
+        let frame = self.top();
+        if let Some((results, wanted)) = frame.returned.take() {
+            let top = first + count;
+            wanted
+                .iter()
+                .for_each(|i| frame.want(top.saturating_sub(results) + i));
+        }
+        (0..count).filter(|i| frame.take(first + i)).collect()
+    }
+
+    /// An activation ended.
+    fn leave(&mut self, results: Option<(u32, u32)>) {
+        let returned = results.map(|(first, count)| (count, self.given(first, count)));
+        self.frames.push(Frame {
+            returned,
+            ..Frame::default()
+        });
+    }
+
+    /// An exception was caught by the innermost activation.
+    fn caught(&mut self, first: u32, count: u32) {
+        let frame = self.top();
+        if let Some((results, wanted)) = frame.returned.take() {
+            // The handler is the function's own label.
+            wanted
+                .iter()
+                .filter(|&&i| i < results)
+                .for_each(|i| frame.want(first + i));
+        }
+        let thrown = (0..count).filter(|i| frame.take(first + i)).collect();
+        let all_thrown = frame.take(first + count);
+        let handler = frame.next;
+        let waits = frame.waits();
+        self.of_end.thrown = thrown;
+        self.of_end.all_thrown = all_thrown;
+        self.of_end.threw = match handler {
+            Some(handler) if waits => self.handles(handler),
+            _ => false,
+        };
+    }
+
+    /// Whether something waits for the decision to come to a handler, whoever raised what it handles.
+    fn handles(&mut self, handler: BlockId) -> bool {
+        let Some(function) = self.top().function else {
+            return false;
+        };
+        let Some((control, cfg)) = self.control(function) else {
+            return false;
+        };
+        let decided = control.handled(cfg, handler);
+        self.top().waits_for(&decided)
+    }
+
+    /// A call of the host.
+    fn host(&mut self, events: &[Event]) {
+        let mut wanted = false;
+        for event in events.iter().rev() {
+            match *event {
+                Event::HostReturned(first, count) => wanted |= !self.given(first, count).is_empty(),
+                Event::HostWrite(range) => wanted |= self.bytes.take(range),
+                _ => {}
+            }
+        }
+        if wanted {
+            for event in events {
+                if let Event::HostRead(range) = *event
+                    && self.follows.data
+                {
+                    self.bytes.add(range);
+                }
+            }
+        }
+        self.of_end.host = wanted;
+    }
+
+    fn clear(&mut self, plan: &Plan) {
+        let words = plan.registers.div_ceil(64);
+        if self.registers.len() < words {
+            self.registers.resize(words, 0);
+        }
+        self.registers[..words].fill(0);
+        self.forced = None;
+    }
+
+    #[inline]
+    fn want_register(&mut self, register: Register, plan: &Plan) {
+        if (register as usize) < plan.registers {
+            self.registers[register as usize / 64] |= 1 << (register % 64);
+        }
+    }
+
+    #[inline]
+    fn is_wanted(&self, register: usize) -> bool {
+        self.registers[register / 64] & 1 << (register % 64) != 0
+    }
+
+    /// A node was executed, all of it.
+    fn execution(
+        &mut self,
+        execution: Execution,
+        events: &[Event],
+        accesses: &[u64],
+        codes: &PrimaryMap<NodeId, NodeCode>,
+    ) {
+        let Some(plan) = self.plan(execution.node, codes) else {
+            return;
+        };
+        let function = plan.function;
+        let frame = self.top();
+        frame.function = Some(function);
+        let last = plan.blocks.len().saturating_sub(1);
+        if !self.may_matter(&plan, execution, events, accesses) {
+            self.top().next = plan.blocks.first().copied();
+            return;
+        }
+        self.clear(&plan);
+        let mut live = false;
+        if execution.executed as usize == plan.insts.len() {
+            live = self.end(&plan, execution);
+            let frame = self.top();
+            let mut moved = [0u32; 8];
+            let mut count = 0;
+            let mut more = Vec::new();
+            for &(variable, register) in &plan.outputs {
+                if frame.take(variable) {
+                    match moved.get_mut(count) {
+                        Some(place) => *place = register,
+                        None => more.push(register),
+                    }
+                    count += 1;
+                }
+            }
+            let moved = moved.iter().take(count).chain(&more);
+            moved.for_each(|&register| self.want_register(register, &plan));
+        }
+        self.of_end = OfEnd::default();
+        self.go_over(&plan, execution, events, accesses, (last, live));
+    }
+
+    /// Whether an execution of a node can have to do with what is wanted.
+    #[inline]
+    fn may_matter(
+        &self,
+        plan: &Plan,
+        execution: Execution,
+        events: &[Event],
+        accesses: &[u64],
+    ) -> bool {
+        let whole = execution.executed as usize == plan.insts.len();
+        let Some(frame) = self.frames.last() else {
+            return true;
+        };
+        if !whole || !events.is_empty() || plan.more || !self.of_end.is_none() {
+            return true;
+        }
+        if frame
+            .returned
+            .as_ref()
+            .is_some_and(|(_, wanted)| !wanted.is_empty())
+        {
+            return true;
+        }
+        if frame.wants_any() && plan.outputs.iter().any(|&(v, _)| frame.wants(v)) {
+            return true;
+        }
+        if frame.waits() && (plan.forks || frame.waits_for(&plan.decided)) {
+            return true;
+        }
+        let globals = &self.globals;
+        if plan
+            .globals
+            .iter()
+            .any(|&g| globals.get(g as usize) == Some(&true))
+        {
+            return true;
+        }
+        if self.bytes.len() == 0 {
+            return false;
+        }
+        plan.stores.iter().any(|&(from_end, memory)| {
+            let access = accesses[accesses.len() - 1 - from_end as usize];
+            unpacked(memory, access).is_none_or(|range| self.bytes.any(range))
+        })
+    }
+
+    /// What is wanted of how a node ended. Whether its last block is in the slice.
+    fn end(&mut self, plan: &Plan, execution: Execution) -> bool {
+        let of_end = std::mem::take(&mut self.of_end);
+        let returned = self.top().returned.take();
+        let mut live = false;
+        match &plan.end {
+            End::Next => {}
+            End::Call {
+                arguments,
+                index,
+                table,
+            } => {
+                let happened = of_end.called || of_end.host;
+                for (i, &argument) in (0..).zip(arguments) {
+                    let wanted = of_end.host || of_end.arguments.contains(&i);
+                    if wanted && self.follows.data {
+                        self.want_register(argument, plan);
+                    }
+                }
+                if happened {
+                    self.call_happened(plan, execution, *index, *table);
+                    live = true;
+                }
+            }
+            End::Return(values) => {
+                for i in returned.iter().flat_map(|(_, wanted)| wanted) {
+                    if let Some(&value) = values.get(*i as usize) {
+                        self.want_register(value, plan);
+                    }
+                }
+            }
+            End::Throw(values) => {
+                for (i, &value) in (0..).zip(values) {
+                    if of_end.all_thrown || of_end.thrown.contains(&i) {
+                        self.want_register(value, plan);
+                    }
+                }
+                if of_end.threw {
+                    self.marks.end(execution);
+                    live = true;
+                }
+            }
+            End::Rethrow(exception) => {
+                if of_end.all_thrown || of_end.threw || !of_end.thrown.is_empty() {
+                    self.want_register(*exception, plan);
+                }
+                if of_end.threw {
+                    self.marks.end(execution);
+                    live = true;
+                }
+            }
+        }
+        live
+    }
+
+    /// The call that a node ends with is in the slice.
+    fn call_happened(
+        &mut self,
+        plan: &Plan,
+        execution: Execution,
+        index: Option<Register>,
+        table: Option<u32>,
+    ) {
+        self.marks.end(execution);
+        if self.follows.data {
+            if let Some(index) = index {
+                self.want_register(index, plan);
+            }
+            if let Some(table) = table {
+                set(&mut self.tables, table, true);
+            }
+        }
+    }
+
+    /// Goes back over a node's blocks, from one on, which is in the slice if it is `live`.
+    fn go_over(
+        &mut self,
+        plan: &Plan,
+        execution: Execution,
+        mut events: &[Event],
+        accesses: &[u64],
+        (last, mut live): (usize, bool),
+    ) {
+        let executed = execution.executed as usize;
+        let mut accesses = accesses.iter().rev();
+        for position in (0..=last).rev() {
+            let block = plan.blocks[position];
+            if self.decides(plan, position) {
+                live = true;
+                self.decided(plan, position, execution);
+            }
+            let first = plan.firsts[position] as usize;
+            let behind = (plan.firsts[position + 1] as usize).min(executed);
+            for i in (first..behind).rev() {
+                live |= self.inst(plan, i, execution, &mut events, &mut accesses);
+            }
+            if std::mem::take(&mut live) && self.follows.control {
+                let frame = self.top();
+                match plan.conditional[position] {
+                    true => frame.depends(block),
+                    false => frame.of_call = true,
+                }
+            }
+        }
+        // Variables that are wanted as they were at the beginning.
+        let variables = plan.variables as usize;
+        for word in 0..variables.div_ceil(64) {
+            let mut bits = self.registers[word];
+            while bits != 0 {
+                let variable = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                if variable < variables {
+                    self.top().want(variable as u32);
+                }
+            }
+        }
+        self.top().next = plan.blocks.first().copied();
+    }
+
+    /// Whether where a block went decided something in the slice.
+    #[inline]
+    fn decides(&mut self, plan: &Plan, position: usize) -> bool {
+        let frame = self.top();
+        if !frame.waits() {
+            return false;
+        }
+        match plan.decisions.get(position) {
+            Some(decisions) => frame.decide(decisions),
+            None if plan.forks => match frame.next {
+                Some(next) => {
+                    let decisions = self.between(plan.function, plan.blocks[position], next);
+                    decisions.is_some_and(|decisions| self.top().decide(&decisions))
+                }
+                None => false,
+            },
+            None => false,
+        }
+    }
+
+    fn between(&mut self, function: FuncId, from: BlockId, to: BlockId) -> Option<Decisions> {
+        let (control, cfg) = self.control(function)?;
+        Some(control.decisions(cfg, from, to))
+    }
+
+    /// What ends a block is in the slice, because of where it went.
+    fn decided(&mut self, plan: &Plan, position: usize, execution: Execution) {
+        let last = position + 1 == plan.blocks.len();
+        match &plan.end {
+            End::Call { index, table, .. } if last => {
+                self.call_happened(plan, execution, *index, *table);
+            }
+            End::Throw(_) | End::Rethrow(_) if last => self.marks.end(execution),
+            _ => {
+                let insts = plan.firsts[position]..plan.firsts[position + 1];
+                let branch = insts.last().map(|inst| inst as usize);
+                self.forced = branch.filter(|&inst| plan.insts[inst].kind == Kind::Branch);
+            }
+        }
+    }
+
+    /// Goes back over an instruction. Whether it is in the slice.
+    #[inline]
+    fn inst<'s>(
+        &mut self,
+        plan: &Plan,
+        i: usize,
+        execution: Execution,
+        events: &mut &[Event],
+        accesses: &mut impl Iterator<Item = &'s u64>,
+    ) -> bool {
+        let inst = plan.insts[i];
+        let mut wanted = self.is_wanted(plan.result(i));
+        if self.forced == Some(i) {
+            wanted = true;
+            self.forced = None;
+        }
+        // Operands that tell where, and all.
+        let (mut where_to, mut all) = (0, usize::from(inst.count));
+        match inst.kind {
+            Kind::Pure | Kind::Branch | Kind::Drop => {}
+            Kind::Load => {
+                let access = accesses.next();
+                where_to = 1;
+                if wanted
+                    && self.follows.data
+                    && let Some(range) = access.and_then(|&access| unpacked(inst.memory, access))
+                {
+                    self.bytes.add(range);
+                }
+            }
+            Kind::Store | Kind::Many => {
+                let access = accesses.next();
+                let range = access.and_then(|&access| unpacked(inst.memory, access));
+                let range = range.or_else(|| match pop(events, i) {
+                    Some(Event::Write { range, .. }) => Some(range),
+                    _ => None,
+                });
+                where_to = 1;
+                wanted |= range.is_some_and(|range| self.bytes.take(range));
+            }
+            Kind::Copy => {
+                where_to = 3;
+                if let Some(Event::Copy { from, to, .. }) = pop(events, i) {
+                    wanted |= self.copied(from, to, wanted);
+                }
+            }
+            Kind::GlobalGet => {
+                if wanted && self.follows.data {
+                    set(&mut self.globals, inst.number, true);
+                }
+            }
+            Kind::GlobalSet => wanted |= take(&mut self.globals, inst.number),
+            Kind::MemorySize => {
+                if wanted && self.follows.data {
+                    set(&mut self.sizes, inst.memory.into(), true);
+                }
+            }
+            // What is in a table, and how large things are, is taken as a whole.
+            Kind::MemoryGrow => {
+                wanted |= self.sizes.get(usize::from(inst.memory)) == Some(&true);
+                if wanted && self.follows.data {
+                    set(&mut self.sizes, inst.memory.into(), true);
+                }
+            }
+            Kind::TableGet => {
+                if wanted && self.follows.data {
+                    set(&mut self.tables, inst.number, true);
+                }
+            }
+            Kind::TableSet | Kind::TableGrow => {
+                wanted |= self.tables.get(inst.number as usize) == Some(&true);
+                if wanted && self.follows.data {
+                    set(&mut self.tables, inst.number, true);
+                    set(&mut self.tables, inst.other, true);
+                }
+            }
+        }
+        if !wanted {
+            return false;
+        }
+        self.marks.inst(execution, i);
+        if !self.follows.data {
+            all = 0;
+        }
+        let skipped = if self.follows.addresses { 0 } else { where_to };
+        for &operand in inst.operands().iter().take(all).skip(skipped) {
+            self.want_register(operand, plan);
+        }
+        true
+    }
+
+    /// Bytes were copied. Whether some are wanted, or all are: then those that were copied to them are.
+    fn copied(&mut self, from: Range, to: Range, all: bool) -> bool {
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.clear();
+        self.bytes.parts(to, &mut parts);
+        if all {
+            parts = vec![to];
+        }
+        self.bytes.take(to);
+        if self.follows.data {
+            for part in &parts {
+                self.bytes.add(Range {
+                    memory: from.memory,
+                    address: from.address + (part.address - to.address),
+                    length: part.length,
+                });
+            }
+        }
+        let any = !parts.is_empty();
+        self.parts = parts;
+        any
+    }
+}
+
+impl OfEnd {
+    #[inline]
+    fn is_none(&self) -> bool {
+        !(self.called || self.host || self.all_thrown || self.threw)
+            && self.arguments.is_empty()
+            && self.thrown.is_empty()
+    }
+}
+
+/// The last event, if it is of this instruction.
+fn pop(events: &mut &[Event], of: usize) -> Option<Event> {
+    let (&last, rest) = events.split_last()?;
+    match last {
+        Event::Write { inst, .. } | Event::Copy { inst, .. } if inst as usize == of => {
+            *events = rest;
+            Some(last)
+        }
+        _ => None,
+    }
+}
+
+fn set(flags: &mut Vec<bool>, number: u32, to: bool) {
+    let number = number as usize;
+    if flags.len() <= number {
+        flags.resize(number + 1, false);
+    }
+    flags[number] = to;
+}
+
+/// Takes a flag away. Whether it was there.
+fn take(flags: &mut [bool], number: u32) -> bool {
+    let flag = flags.get_mut(number as usize);
+    flag.is_some_and(std::mem::take)
+}

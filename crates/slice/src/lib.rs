@@ -1,0 +1,16 @@
+//! Dynamic slices: what an execution depends on, found by going back over the run.
+//!
+//! The run is followed forward in stretches, from checkpoints, by the [`Machine`](afterimage_machine::Machine), which a [`Stretch`] watches; then
+//! each stretch is gone over backward by [`Backward`].
+
+mod backward;
+mod bytes;
+mod control;
+mod frame;
+mod marks;
+mod plan;
+mod stretch;
+
+pub use backward::{Backward, Criterion, Follows, Want};
+pub use marks::Slice;
+pub use stretch::Stretch;

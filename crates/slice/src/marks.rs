@@ -1,0 +1,74 @@
+//! What is in a slice.
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::{EntityRef, FuncId, NodeId, OpId};
+use afterimage_machine::Range;
+
+use crate::plan::Plan;
+use crate::stretch::Execution;
+
+/// How often instructions, and ends, of nodes are in the slice.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    insts: Vec<Vec<u64>>,
+    ends: Vec<u64>,
+}
+
+/// A slice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// The operators in it, and how many executions of each.
+    pub operators: BTreeMap<(FuncId, OpId), u64>,
+    /// Bytes that were there before what was gone over, in memory: of the module, or zero.
+    pub initial: Vec<Range>,
+}
+
+impl Slice {
+    /// How many executions of operators are in it.
+    pub fn executions(&self) -> u64 {
+        self.operators.values().sum()
+    }
+}
+
+impl Marks {
+    pub fn new(nodes: usize) -> Self {
+        Self {
+            insts: vec![Vec::new(); nodes],
+            ends: vec![0; nodes],
+        }
+    }
+
+    #[inline]
+    pub fn inst(&mut self, execution: Execution, inst: usize) {
+        let counts = &mut self.insts[execution.node.index()];
+        if counts.len() <= inst {
+            counts.resize(inst + 1, 0);
+        }
+        counts[inst] += 1;
+    }
+
+    pub fn end(&mut self, execution: Execution) {
+        self.ends[execution.node.index()] += 1;
+    }
+
+    pub fn finish<'p>(
+        &self,
+        plans: impl Fn(NodeId) -> Option<&'p Plan>,
+        initial: Vec<Range>,
+    ) -> Slice {
+        let mut operators: BTreeMap<_, u64> = BTreeMap::new();
+        for (node, (insts, &end)) in self.insts.iter().zip(&self.ends).enumerate() {
+            let Some(plan) = plans(NodeId::new(node)) else {
+                continue;
+            };
+            let counts = insts.iter().copied().zip(plan.ops.iter().copied());
+            for (count, op) in counts.chain([(end, plan.last_op)]) {
+                if count > 0 {
+                    *operators.entry((plan.function, op)).or_default() += count;
+                }
+            }
+        }
+        Slice { operators, initial }
+    }
+}

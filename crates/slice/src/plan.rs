@@ -1,0 +1,242 @@
+//! What going back over a node has to know of it.
+
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
+use afterimage_program::{Callee, Cfg};
+use afterimage_wpp::Node;
+
+use crate::control::{Decisions, FunctionControl};
+
+/// What an instruction does, as far as dependences go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Computes from its operands.
+    Pure,
+    /// Reads memory.
+    Load,
+    /// Writes memory; the operands are the address and the value.
+    Store,
+    /// Writes any number of bytes; the first operand is where, the last how many.
+    Many,
+    /// Copies memory.
+    Copy,
+    GlobalGet,
+    GlobalSet,
+    MemorySize,
+    MemoryGrow,
+    /// Reads a table.
+    TableGet,
+    /// Writes a table, and reads another one or an element segment.
+    TableSet,
+    /// Reads and writes a table.
+    TableGrow,
+    /// Decides where control goes.
+    Branch,
+    /// Empties a segment.
+    Drop,
+}
+
+/// An instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inst {
+    pub kind: Kind,
+    pub memory: u16,
+    /// How many of the operands there are.
+    pub count: u8,
+    pub operands: [Register; 3],
+    /// The global, or the table: that which is written.
+    pub number: u32,
+    /// The table that is read.
+    pub other: u32,
+}
+
+impl Inst {
+    pub fn operands(&self) -> &[Register] {
+        &self.operands[..usize::from(self.count)]
+    }
+}
+
+/// How a node ends.
+#[derive(Clone, Debug)]
+pub(crate) enum End {
+    Next,
+    Call {
+        arguments: Box<[Register]>,
+        index: Option<Register>,
+        /// The table, if it is through one.
+        table: Option<u32>,
+    },
+    Return(Box<[Register]>),
+    Throw(Box<[Register]>),
+    Rethrow(Register),
+}
+
+/// A node, prepared for going back over it.
+pub(crate) struct Plan {
+    pub function: FuncId,
+    pub blocks: Box<[BlockId]>,
+    /// The position of the first instruction of each block, and behind the last one.
+    pub firsts: Box<[u32]>,
+    pub insts: Box<[Inst]>,
+    /// The operators that the instructions are.
+    pub ops: Box<[OpId]>,
+    /// The last operator of the last block.
+    pub last_op: OpId,
+    pub outputs: Box<[(u32, Register)]>,
+    pub end: End,
+    /// How many variables there are: the first register that is none.
+    pub variables: u32,
+    pub registers: usize,
+    /// Per block: it depends on an edge.
+    pub conditional: Box<[bool]>,
+    /// Per block but the last: what going to the next one decides.
+    pub decisions: Box<[Decisions]>,
+    /// What all of these decide, ascending.
+    pub decided: Box<[BlockId]>,
+    /// The last block has several ways out.
+    pub forks: bool,
+    /// The stores, by which of the accesses they are: counted from the last one.
+    pub stores: Box<[(u32, u16)]>,
+    /// Which globals are written.
+    pub globals: Box<[u32]>,
+    /// Something is written besides.
+    pub more: bool,
+}
+
+impl Plan {
+    /// O(instructions × log of blocks).
+    pub fn new(node: &Node, code: &NodeCode, control: &mut FunctionControl, cfg: &Cfg) -> Self {
+        let insts = Vec::from_iter((0..code.insts.len()).map(|i| inst(code, i)));
+        let ops = Vec::from_iter(code.insts.iter().map(|inst| inst.op));
+        // Instructions stand in the order of blocks.
+        let ends = |&block: &BlockId| cfg.blocks.get(block).map(|block| block.ops.clone());
+        let mut firsts = Vec::with_capacity(node.blocks.len() + 1);
+        let mut at = 0;
+        for range in node.blocks.iter().map(ends) {
+            firsts.push(at as u32);
+            let range = range.unwrap_or(OpId::from_u32(0)..OpId::from_u32(0));
+            while ops.get(at).is_some_and(|op| range.contains(op)) {
+                at += 1;
+            }
+        }
+        firsts.push(ops.len() as u32);
+        let mut stores = Vec::new();
+        let mut accesses = 0;
+        for inst in insts.iter().rev() {
+            match inst.kind {
+                Kind::Store | Kind::Many => stores.push((accesses, inst.memory)),
+                Kind::Load => {}
+                _ => continue,
+            }
+            accesses += 1;
+        }
+        let steps = node.blocks.windows(2);
+        let decisions = Vec::from_iter(steps.map(|pair| control.decisions(cfg, pair[0], pair[1])));
+        let mut decided = Vec::new();
+        for decision in decisions.iter().flat_map(|decisions| decisions.iter()) {
+            decided.extend_from_slice(&decision.decided);
+        }
+        decided.sort_unstable();
+        decided.dedup();
+        let last = node.blocks.last().and_then(|&last| cfg.blocks.get(last));
+        let globals = insts.iter().filter(|inst| inst.kind == Kind::GlobalSet);
+        let conditional = node.blocks.iter();
+        Self {
+            function: code.function,
+            firsts: firsts.into(),
+            last_op: last.map_or(OpId::from_u32(0), |last| {
+                OpId::from_u32(last.ops.end.as_u32().saturating_sub(1))
+            }),
+            outputs: code.outputs.clone(),
+            end: end(code),
+            variables: code.variables,
+            registers: code.registers(),
+            conditional: conditional.map(|&b| control.is_conditional(b)).collect(),
+            forks: node
+                .blocks
+                .last()
+                .is_some_and(|&last| cfg.graph.out_edges(last).len() > 1),
+            blocks: node.blocks.clone(),
+            decisions: decisions.into(),
+            decided: decided.into(),
+            stores: stores.into(),
+            globals: globals.map(|inst| inst.number).collect(),
+            more: insts.iter().any(|inst| {
+                matches!(
+                    inst.kind,
+                    Kind::Copy | Kind::MemoryGrow | Kind::TableSet | Kind::TableGrow
+                )
+            }),
+            insts: insts.into(),
+            ops: ops.into(),
+        }
+    }
+
+    /// The register of an instruction's result.
+    #[inline]
+    pub fn result(&self, inst: usize) -> usize {
+        self.registers - self.insts.len() + inst
+    }
+}
+
+fn end(code: &NodeCode) -> End {
+    let table = |callee: &Callee| match *callee {
+        Callee::Direct(_) => None,
+        Callee::Indirect { table, .. } => Some(table),
+    };
+    match &code.end {
+        NodeEnd::Call {
+            callee,
+            index,
+            arguments,
+            ..
+        }
+        | NodeEnd::TailCall {
+            callee,
+            index,
+            arguments,
+        } => End::Call {
+            arguments: arguments.clone(),
+            index: *index,
+            table: table(callee),
+        },
+        NodeEnd::Return(values) => End::Return(values.clone()),
+        NodeEnd::Throw { values, .. } => End::Throw(values.clone()),
+        NodeEnd::Rethrow { exception, .. } => End::Rethrow(*exception),
+        NodeEnd::Next | NodeEnd::Trap => End::Next,
+    }
+}
+
+fn inst(code: &NodeCode, position: usize) -> Inst {
+    let inst = &code.insts[position];
+    let kind = match inst.code {
+        Code::Load(_) | Code::LoadVector(_) => Kind::Load,
+        Code::Store(_) | Code::StoreVector(_) => Kind::Store,
+        Code::MemoryFill | Code::MemoryInit => Kind::Many,
+        Code::MemoryCopy => Kind::Copy,
+        Code::GlobalGet => Kind::GlobalGet,
+        Code::GlobalSet => Kind::GlobalSet,
+        Code::MemorySize => Kind::MemorySize,
+        Code::MemoryGrow => Kind::MemoryGrow,
+        Code::TableGet | Code::TableSize => Kind::TableGet,
+        Code::TableSet | Code::TableFill | Code::TableCopy | Code::TableInit => Kind::TableSet,
+        Code::TableGrow => Kind::TableGrow,
+        Code::Branch(_) => Kind::Branch,
+        Code::DataDrop | Code::ElementDrop => Kind::Drop,
+        Code::Scalar(_) | Code::Vector(_) | Code::Select | Code::SelectVector | Code::RefIsNull => {
+            Kind::Pure
+        }
+    };
+    let third = code.vector(position).map_or(inst.c, |extra| extra.c);
+    Inst {
+        kind,
+        memory: inst.memory,
+        count: inst.code.operands() as u8,
+        operands: [inst.a, inst.b, third],
+        number: inst.immediate as u32,
+        other: match inst.code {
+            Code::TableCopy => (inst.immediate >> 32) as u32,
+            _ => inst.immediate as u32,
+        },
+    }
+}

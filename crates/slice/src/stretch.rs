@@ -1,0 +1,188 @@
+//! What is kept of a stretch of the run, to go back over it.
+
+use afterimage_ids::{FuncId, NodeId};
+use afterimage_machine::{Caller, NodeCode, Observer, Range};
+
+/// An execution of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Execution {
+    pub node: NodeId,
+    /// The time of its first block.
+    pub start: u64,
+    /// How many of its instructions are done: all but in the last node of the run.
+    pub executed: u32,
+    /// Where its addresses end.
+    pub addresses: usize,
+    /// Where its events end.
+    pub events: usize,
+}
+
+/// What happens that the node's code does not tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// An instruction writes many bytes.
+    Write { inst: u32, range: Range },
+    /// An instruction copies.
+    Copy { inst: u32, from: Range, to: Range },
+    /// An activation begins.
+    Enter { function: FuncId, by: Caller },
+    /// An activation ends, and its results go to variables of the one around it.
+    Leave(Option<(u32, u32)>),
+    /// The guest calls the host.
+    HostCall,
+    /// The host reads.
+    HostRead(Range),
+    /// The host writes.
+    HostWrite(Range),
+    /// The host returns, to these variables.
+    HostReturned(u32, u32),
+    /// An exception is caught, to these variables.
+    Caught(u32, u32),
+}
+
+/// A stretch of a run: which nodes were executed, and where in memory they read and wrote. It begins and ends between nodes.
+///
+/// Watches the [`Machine`](afterimage_machine::Machine); each node's start is to be [told](Self::at) before it is executed. 24 bytes per node and 8 per load or store.
+#[derive(Debug, Default)]
+pub struct Stretch {
+    pub(crate) executions: Vec<Execution>,
+    /// Where loads and stores read and wrote, in order, packed.
+    pub(crate) addresses: Vec<u64>,
+    pub(crate) events: Vec<Event>,
+    /// The events before the first node.
+    pub(crate) before: usize,
+    start: u64,
+}
+
+/// What is as long is told by an event.
+const LONG: u64 = 255;
+
+/// An address, and in its upper byte how many bytes from there. No memory has as many bytes that this would not fit.
+#[inline(always)]
+fn packed(range: Range) -> u64 {
+    range.address | range.length.min(LONG) << 56
+}
+
+/// What was packed; `None` if an event tells it.
+#[inline(always)]
+pub(crate) fn unpacked(memory: u16, packed: u64) -> Option<Range> {
+    let length = packed >> 56;
+    (length < LONG).then_some(Range {
+        memory: memory.into(),
+        address: packed & (u64::MAX >> 8),
+        length,
+    })
+}
+
+impl Stretch {
+    /// The next node begins at this time.
+    #[inline]
+    pub fn at(&mut self, start: u64) {
+        self.start = start;
+    }
+
+    /// Forgets everything, but keeps the room.
+    pub fn clear(&mut self) {
+        self.executions.clear();
+        self.addresses.clear();
+        self.events.clear();
+        self.before = 0;
+    }
+
+    /// How many executions of nodes it holds.
+    pub fn len(&self) -> usize {
+        self.executions.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.executions.is_empty()
+    }
+
+    #[inline]
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+        match self.executions.last_mut() {
+            Some(last) => last.events = self.events.len(),
+            None => self.before = self.events.len(),
+        }
+    }
+}
+
+impl Observer for Stretch {
+    const REGISTERS: bool = false;
+
+    #[inline(always)]
+    fn node(&mut self, node: NodeId, code: &NodeCode) {
+        self.executions.push(Execution {
+            node,
+            start: self.start,
+            executed: code.insts.len() as u32,
+            addresses: self.addresses.len(),
+            events: self.events.len(),
+        });
+    }
+
+    #[inline(always)]
+    fn read(&mut self, _: usize, range: Range) {
+        self.addresses.push(packed(range));
+    }
+
+    #[inline(always)]
+    fn write(&mut self, inst: usize, range: Range) {
+        self.addresses.push(packed(range));
+        if range.length >= LONG {
+            let inst = inst as u32;
+            self.event(Event::Write { inst, range });
+        }
+    }
+
+    fn copy(&mut self, inst: usize, from: Range, to: Range) {
+        let inst = inst as u32;
+        self.event(Event::Copy { inst, from, to });
+    }
+
+    #[inline(always)]
+    fn done(&mut self, _: &NodeCode, _: &[u64], _: &[u64]) {
+        let addresses = self.addresses.len();
+        if let Some(last) = self.executions.last_mut() {
+            last.addresses = addresses;
+        }
+    }
+
+    fn stopped(&mut self, _: &NodeCode, executed: usize, _: &[u64], _: &[u64]) {
+        let addresses = self.addresses.len();
+        if let Some(last) = self.executions.last_mut() {
+            last.addresses = addresses;
+            last.executed = executed as u32;
+        }
+    }
+
+    fn enter(&mut self, function: FuncId, by: Caller) {
+        self.event(Event::Enter { function, by });
+    }
+
+    fn leave(&mut self, results: Option<(u32, u32)>) {
+        self.event(Event::Leave(results));
+    }
+
+    fn host_call(&mut self) {
+        self.event(Event::HostCall);
+    }
+
+    fn host_read(&mut self, range: Range) {
+        self.event(Event::HostRead(range));
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.event(Event::HostWrite(range));
+    }
+
+    fn host_returned(&mut self, first: u32, count: u32) {
+        self.event(Event::HostReturned(first, count));
+    }
+
+    fn caught(&mut self, first: u32, count: u32) {
+        self.event(Event::Caught(first, count));
+    }
+}
