@@ -244,6 +244,7 @@ pub fn record(
     out.meta(&meta)?;
     out.module(bytes)?;
     let log = out.log()?;
+    let flusher = log.flusher();
 
     let module = cache.compile(&engine, &rewritten.module)?;
     let _timer = options
@@ -262,7 +263,7 @@ pub fn record(
     let recorded = match &path_plan {
         None => guest(None)?,
         Some(plan) => {
-            let words = WordWriter::new(out, program, plan)?;
+            let words = WordWriter::new(out, program, plan, flusher)?;
             let (producer, messages) = Producer::new(HALF_WORDS);
             let host = PathHost::new(producer, plan.entry_ids().clone());
             std::thread::scope(|scope| {

@@ -4,7 +4,7 @@ use std::io;
 
 use afterimage_ids::FileOffset;
 
-use crate::Kind;
+use crate::{Kind, Writer};
 
 /// The result of this crate's functions.
 pub type Result<T, E = TraceError> = std::result::Result<T, E>;
@@ -34,8 +34,8 @@ pub enum TraceError {
     #[error("not a regular file")]
     NotAFile,
     /// Another process holds the writer's lock.
-    #[error("the trace file is being written by another process")]
-    BeingWritten,
+    #[error("the trace file is being written by another process{0}; try again when that has ended")]
+    BeingWritten(Writer),
     /// The file has no bytes.
     #[error("the file is empty")]
     Empty,

@@ -4,6 +4,7 @@
 //! chunk continues in the next ones; its length never does.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::event::{self, HostCallRef};
@@ -24,14 +25,26 @@ const WAITING: usize = 8;
 /// An error of that thread is returned by the next call.
 #[derive(Debug)]
 pub struct LogWriter {
+    queue: Arc<Mutex<Queue>>,
+    /// The event being encoded; kept for its allocation.
+    event: Vec<u8>,
+}
+
+/// Writes, from another thread, what a [`LogWriter`] keeps until its chunk is full.
+#[derive(Clone, Debug)]
+pub struct LogFlusher {
+    queue: Arc<Mutex<Queue>>,
+}
+
+/// Events on their way to the writing thread.
+#[derive(Debug)]
+struct Queue {
     /// `None` once the thread has ended.
     chunks: Option<SyncSender<Chunk>>,
     /// Gives the section back, or tells what went wrong.
     thread: Option<JoinHandle<Result<SectionWriter>>>,
     /// Events not yet handed over.
     raw: Vec<u8>,
-    /// The event being encoded; kept for its allocation.
-    event: Vec<u8>,
     /// Events before `raw`.
     written: u64,
     /// Events in all.
@@ -57,13 +70,16 @@ impl LogWriter {
             .name("log".to_owned())
             .spawn(move || write(section, waiting))
             .map_err(TraceError::io("start a thread that writes the log"))?;
-        Ok(LogWriter {
+        let queue = Queue {
             chunks: Some(chunks),
             thread: Some(thread),
             raw: Vec::with_capacity(2 * FLUSH),
-            event: Vec::new(),
             written: 0,
             events: 0,
+        };
+        Ok(LogWriter {
+            queue: Arc::new(Mutex::new(queue)),
+            event: Vec::new(),
         })
     }
 
@@ -89,7 +105,7 @@ impl LogWriter {
 
     /// How many events were appended.
     pub fn events(&self) -> u64 {
-        self.events
+        lock(&self.queue).events
     }
 
     /// Writes the events that wait for a full chunk, for example before the host blocks, and
@@ -99,37 +115,85 @@ impl LogWriter {
     /// [`TraceError::Write`], [`TraceError::Failed`].
     pub fn flush(&mut self) -> Result<()> {
         let (written, done) = sync_channel(1);
-        self.hand_over(Some(written))?;
+        lock(&self.queue).hand_over(Some(written))?;
         // The other end is dropped unused if the thread failed.
-        done.recv().or_else(|_| self.failure())
+        done.recv().or_else(|_| lock(&self.queue).failure())
+    }
+
+    /// For whoever must not be ahead of the log.
+    pub fn flusher(&self) -> LogFlusher {
+        LogFlusher {
+            queue: Arc::clone(&self.queue),
+        }
     }
 
     /// Writes the last chunk and returns the number of events.
     ///
     /// # Errors
     /// [`TraceError::Write`], [`TraceError::Failed`].
-    pub fn finish(mut self) -> Result<u64> {
-        self.hand_over(None)?;
-        self.end()?.finish(self.events, &[])?;
-        Ok(self.events)
+    pub fn finish(self) -> Result<u64> {
+        let mut queue = lock(&self.queue);
+        queue.hand_over(None)?;
+        let events = queue.events;
+        queue.end()?.finish(events, &[])?;
+        Ok(events)
     }
 
-    /// Gives what waits to the writing thread.
-    fn hand_over(&mut self, written: Option<SyncSender<()>>) -> Result<()> {
-        let raw = std::mem::replace(&mut self.raw, Vec::with_capacity(2 * FLUSH));
+    fn append(&mut self) -> Result<()> {
+        check("an event's length", self.event.len(), MAX_EVENT)?;
+        let mut queue = lock(&self.queue);
+        put_varint(&mut queue.raw, self.event.len() as u64);
+        queue.raw.extend_from_slice(&self.event);
+        queue.events += 1;
+        if queue.raw.len() < FLUSH {
+            return Ok(());
+        }
         // One long event does not keep its memory for the whole run.
         self.event.shrink_to(2 * FLUSH);
+        queue.hand_over(None)
+    }
+}
+
+impl LogFlusher {
+    /// Writes the events that wait for a full chunk, and returns when all that were appended before are in the file. What cannot be
+    /// written is told by the [`LogWriter`].
+    pub fn flush(&self) {
+        let (written, done) = sync_channel(1);
+        let waits = lock(&self.queue).send(Some(written));
+        if waits {
+            // An error means that the thread failed.
+            let _ = done.recv();
+        }
+    }
+}
+
+/// A thread that panicked while it held the lock has left nothing half-done.
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Queue {
+    /// Gives what waits to the writing thread.
+    fn hand_over(&mut self, written: Option<SyncSender<()>>) -> Result<()> {
+        match self.send(written) {
+            true => Ok(()),
+            false => self.failure(),
+        }
+    }
+
+    /// The same; the answer is whether there is such a thread.
+    fn send(&mut self, written: Option<SyncSender<()>>) -> bool {
+        let Some(chunks) = &self.chunks else {
+            return false;
+        };
         let chunk = Chunk {
             first: self.written,
             end: self.events,
-            raw,
+            raw: std::mem::replace(&mut self.raw, Vec::with_capacity(2 * FLUSH)),
             written,
         };
         self.written = self.events;
-        match &self.chunks {
-            Some(chunks) if chunks.send(chunk).is_ok() => Ok(()),
-            _ => self.failure(),
-        }
+        chunks.send(chunk).is_ok()
     }
 
     /// Why the writing thread is gone.
@@ -146,24 +210,12 @@ impl LogWriter {
             Some(Err(_)) | None => Err(TraceError::Failed),
         }
     }
-
-    fn append(&mut self) -> Result<()> {
-        check("an event's length", self.event.len(), MAX_EVENT)?;
-        put_varint(&mut self.raw, self.event.len() as u64);
-        self.raw.extend_from_slice(&self.event);
-        self.events += 1;
-        if self.raw.len() >= FLUSH {
-            self.hand_over(None)
-        } else {
-            Ok(())
-        }
-    }
 }
 
 impl Drop for LogWriter {
     /// A recording that is given up keeps the chunks that were handed over, and is written to no more.
     fn drop(&mut self) {
-        let _ = self.end();
+        let _ = lock(&self.queue).end();
     }
 }
 

@@ -6,9 +6,11 @@
 //! old recording is untouched, and a kill leaves both. Readers that mapped the old
 //! file keep it.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::{Result, TraceError};
 
@@ -124,12 +126,89 @@ fn part_path(target: &Path) -> PathBuf {
     name(attempt)
 }
 
+/// How often a lock is tried: [`writer`] holds it for a moment.
+const TRIES: u32 = 4;
+
 fn lock(file: &File) -> Result<()> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(TraceError::BeingWritten),
-        Err(TryLockError::Error(error)) => Err(TraceError::io("lock the trace file")(error)),
+    for attempt in 1.. {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if attempt < TRIES => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(TraceError::BeingWritten(Writer::of(file)));
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(TraceError::io("lock the trace file")(error));
+            }
+        }
     }
+    Ok(())
+}
+
+/// Somebody who writes a trace file at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Writer {
+    /// The process, where the system tells.
+    pub process: Option<u32>,
+}
+
+/// Shown behind "another process".
+impl fmt::Display for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.process {
+            Some(process) => write!(f, " ({process})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Writer {
+    /// The one who holds a file's lock.
+    fn of(file: &File) -> Writer {
+        Writer {
+            process: holder(file),
+        }
+    }
+}
+
+/// Who writes a file at this moment; `None` if nobody does.
+///
+/// # Errors
+/// [`TraceError::Io`], [`TraceError::NotAFile`].
+pub fn writer(path: &Path) -> Result<Option<Writer>> {
+    let file = open_regular(path, OpenOptions::new().read(true))?;
+    match file.try_lock_shared() {
+        // Given up when the file is closed, at once.
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Ok(Some(Writer::of(&file))),
+        Err(TryLockError::Error(error)) => {
+            Err(TraceError::io("look at the lock of the trace file")(error))
+        }
+    }
+}
+
+/// The process that holds the lock of a file, from the system's list of all locks.
+#[cfg(target_os = "linux")]
+fn holder(file: &File) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let inode = file.metadata().ok()?.ino().to_string();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    // 1: FLOCK  ADVISORY  WRITE 9575 fe:00:10272773 0 EOF
+    let mut holders = locks.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let [kind, _, access, process, place] = [(); 5].map(|()| words.next());
+        let found = place?.rsplit(':').next()? == inode;
+        (found && kind? == "FLOCK" && access? == "WRITE").then(|| process?.parse().ok())?
+    });
+    // Files on two devices may have the same number: then it is not known.
+    holders.next().filter(|_| holders.next().is_none())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn holder(_file: &File) -> Option<u32> {
+    None
 }
 
 /// Locks a file that was opened by its path, and makes sure that it is still there:
@@ -139,7 +218,7 @@ fn lock_at(file: &File, path: &Path) -> Result<()> {
     if is_at(file, path).map_err(TraceError::io("look at the locked trace file"))? {
         Ok(())
     } else {
-        Err(TraceError::BeingWritten)
+        Err(TraceError::BeingWritten(Writer { process: None }))
     }
 }
 
@@ -171,7 +250,7 @@ mod tests {
         fs::rename(&other, &path).unwrap();
         assert!(matches!(
             lock_at(&file, &path),
-            Err(TraceError::BeingWritten)
+            Err(TraceError::BeingWritten(Writer { process: None }))
         ));
     }
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::Receiver;
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_paths::{Counter, PathPlan, Standing};
 use afterimage_program::Program;
-use afterimage_trace::{Kind, SectionReader, SectionWriter, TraceFile, TraceWriter};
+use afterimage_trace::{Kind, LogFlusher, SectionReader, SectionWriter, TraceFile, TraceWriter};
 
 use super::Message;
 use crate::RecordError;
@@ -28,9 +28,11 @@ fn name(plan: &PathPlan) -> String {
     format!("path words {:016x}", plan.fingerprint())
 }
 
-/// Writes the words of a live run, on a thread of its own, and follows them far enough to say where the run is at each chunk.
+/// Writes the words of a live run, on a thread of its own, and follows them far enough to say where the run is at each chunk. The log is
+/// never behind them in the file, so that a run can be followed as far as its path goes, wherever it is cut off.
 pub(crate) struct WordWriter<'a> {
     section: SectionWriter,
+    log: LogFlusher,
     counter: Counter<'a>,
     calls: Vec<FuncId>,
     chunk: Vec<u8>,
@@ -43,9 +45,11 @@ impl<'a> WordWriter<'a> {
         out: &TraceWriter,
         program: &'a Program,
         plan: &'a PathPlan,
+        log: LogFlusher,
     ) -> Result<Self, RecordError> {
         Ok(Self {
             section: out.live_section(Kind::PATH_WORDS, Some(&name(plan)))?,
+            log,
             counter: Counter::new(program, plan),
             calls: Vec::new(),
             chunk: Vec::new(),
@@ -64,11 +68,16 @@ impl<'a> WordWriter<'a> {
                     }
                 }
                 Message::Words(half) => {
+                    // What led to them was appended before they were handed over.
+                    self.log.flush();
                     for words in half.words().chunks(CHUNK) {
                         self.put(words)?;
                     }
                 }
-                Message::Last(word) => self.put(&[word])?,
+                Message::Last(word) => {
+                    self.log.flush();
+                    self.put(&[word])?;
+                }
             }
         }
         Ok(self.section.finish(self.counter.time(), &[])?)

@@ -36,6 +36,49 @@ fn readers_see_complete_states_while_a_writer_appends() {
     assert!(file.verify().is_sound());
 }
 
+/// A kill at any moment after it leaves all events that were appended before.
+#[test]
+fn another_thread_flushes_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    let writer = TraceWriter::create(&path, false).unwrap();
+    let mut log = writer.log().unwrap();
+    let flusher = log.flusher();
+    let there = || {
+        let log = TraceFile::open(&path).unwrap().log();
+        log.map_or(0, Iterator::count)
+    };
+    for count in 1..20 {
+        log.event(&Event::MemoryGrow { granted: true }).unwrap();
+        let (before, flusher) = (there(), flusher.clone());
+        thread::spawn(move || flusher.flush()).join().unwrap();
+        assert_eq!((before, there()), (count - 1, count));
+    }
+    let size = fs::metadata(&path).unwrap().len();
+    flusher.flush();
+    assert_eq!(fs::metadata(&path).unwrap().len(), size, "nothing waits");
+    assert_eq!(log.finish().unwrap(), 19);
+    flusher.flush();
+    writer.commit().unwrap();
+    let file = TraceFile::open(&path).unwrap();
+    assert!(file.log().unwrap().is_complete());
+    assert_eq!(there(), 19);
+}
+
+#[test]
+fn a_flush_of_a_log_that_was_given_up_returns() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    let writer = TraceWriter::create(&path, false).unwrap();
+    let mut log = writer.log().unwrap();
+    log.event(&Event::MemoryGrow { granted: true }).unwrap();
+    let flusher = log.flusher();
+    drop(log);
+    flusher.flush();
+    let file = TraceFile::open(&path).unwrap();
+    assert!(file.log().is_err(), "what was not handed over is lost");
+}
+
 #[test]
 fn sections_of_several_threads_interleave() {
     let dir = tempfile::tempdir().unwrap();

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use afterimage_trace::{Kind, Meta, TraceError, TraceFile, TraceWriter};
+use afterimage_trace::{Kind, Meta, TraceError, TraceFile, TraceWriter, writer};
 
 use crate::sample;
 
@@ -114,9 +116,47 @@ fn a_new_file_that_is_dropped_stays_readable_as_far_as_it_came() {
 }
 
 #[test]
+fn who_writes_a_file_is_told() {
+    let (_dir, path) = setting();
+    let out = TraceWriter::create(&path, false).unwrap();
+    let found = writer(&path).unwrap().unwrap();
+    if cfg!(target_os = "linux") {
+        assert_eq!(found.process, Some(std::process::id()));
+    }
+    let error = TraceWriter::append(&path).unwrap_err().to_string();
+    assert!(
+        error.contains(&format!("another process{found}; try")),
+        "{error}"
+    );
+    out.commit().unwrap();
+    drop(out);
+    assert_eq!(writer(&path).unwrap(), None);
+}
+
+/// To ask who writes a file takes its lock for a moment.
+#[test]
+fn writers_do_not_mind_being_asked_for() {
+    let (_dir, path) = setting();
+    TraceWriter::create(&path, false).unwrap().commit().unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                writer(&path).unwrap();
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        });
+        for _ in 0..200 {
+            drop(TraceWriter::append(&path).unwrap());
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
 fn there_is_one_writer_at_a_time_and_readers_do_not_wait() {
     let (_dir, path) = setting();
-    let busy = |result: Result<TraceWriter, _>| matches!(result, Err(TraceError::BeingWritten));
+    let busy = |result: Result<TraceWriter, _>| matches!(result, Err(TraceError::BeingWritten(_)));
 
     let writer = TraceWriter::create(&path, false).unwrap();
     assert!(busy(TraceWriter::append(&path)));
