@@ -1,6 +1,7 @@
 //! `afterimage deps`
 
 mod forward;
+mod host;
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,9 +13,10 @@ use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::location::Occurrence;
 use afterimage_query::operator_texts;
 use afterimage_query::paths::Places;
+use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_query::values::{
-    Controller, Controllers, Dependence, Execution, Instance, Origin, RecordedValues, Statement,
-    Types, ValuesError, of_statement,
+    Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance,
+    Kind, Origin, RecordedValues, Statement, Types, ValuesError, of_statement,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -33,7 +35,9 @@ use forward::Users;
 ///
 /// With --forward it is the other way round: who used what the execution made, in the order of time, and what it let run, if it decides or calls. These are
 /// exactly those that name it when they are asked backward. Of a call it is who used its results, whoever made them, and what the host wrote in it.
-/// What the host read of memory is not among dependences; where it may be missing, that is said.
+///
+/// What the host reads of memory is among both: of a call of fd_write, who wrote the bytes that it put out; of a store, the calls of the host that read its bytes
+/// before others wrote over them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -171,6 +175,18 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         types: &types,
         named: RefCell::default(),
     };
+    let checkpoints = recorded_checkpoints(&traced.file, &traced.path)?;
+    let end = traced.file.end()?;
+    let run = Run {
+        program: &loaded.program,
+        module: &loaded.bytes,
+        path: &traced.path,
+        continuations: &traced.path.segments().directory().continuations,
+        stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
+        checkpoints: checkpoints.as_ref(),
+        progress: &|_| {},
+    };
+    let host = HostReads::new(&values, run, &traced.file);
     let controllers = Controllers::new(&loaded.program);
     let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
     let mut sections = Vec::new();
@@ -188,7 +204,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         let Some(execution) = all.get(&values, chosen)? else {
             continue;
         };
-        match scene.section(arguments, &values, &controllers, site, &execution) {
+        match scene.section(arguments, &host, &controllers, site, &execution) {
             Ok(section) => sections.push(section),
             // It is told of the others.
             Err(error) if found.sites.len() > 1 && is_outside(&error) => outside = Some(error),
@@ -245,8 +261,10 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
 
 /// Whether it is about a part of the run of which no values are kept.
 fn is_outside(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<ValuesError>();
-    matches!(error, Some(ValuesError::Outside { .. }))
+    let values = error.downcast_ref::<ValuesError>();
+    let host = error.downcast_ref::<HostReadsError>();
+    matches!(values, Some(ValuesError::Outside { .. }))
+        || host.is_some_and(HostReadsError::is_outside)
 }
 
 /// Adds the texts of operators to all objects that tell of one.
@@ -319,13 +337,14 @@ impl<'a> Scene<'a> {
     /// The data dependences of a statement, `depth` steps back.
     fn all_data(
         &self,
-        values: &RecordedValues<'_>,
+        host: &HostReads<'_, 'a>,
         instance: Instance,
         (op, statement): (OpId, Statement),
         limit: u64,
         depth: u32,
         seen: &mut HashSet<(Instance, OpId)>,
     ) -> Result<Vec<Told>> {
+        let values = host.values();
         let function = values.path().nodes()[instance.node].function;
         let operands = self.types.of(function, op).map(|(types, _)| types);
         let mut operands = operands.unwrap_or_default().into_iter();
@@ -345,17 +364,18 @@ impl<'a> Scene<'a> {
                 _ => String::new(),
             };
             let mut told = self.data(values, &dependence, value)?;
-            if depth > 1
-                && let Origin::Operator { instance, op } = dependence.origin
-                && seen.insert((instance, op))
-                && let Some(statement) = self.statement(values, instance, op)?
-            {
-                let of = (op, statement);
-                told.further = self.all_data(values, instance, of, limit, depth - 1, seen)?;
-                let further = told.further.iter().map(|told| told.json.clone());
-                told.json["dependences"] = further.collect();
-            }
+            self.further(host, dependence.origin, limit, depth, seen, &mut told)?;
             all.push(told);
+        }
+        if let Kind::Call(_) = statement.kind {
+            let (parts, besides) = host.parts(instance, limit.max(LEAST_PARTS))?;
+            let held = self.held(host, instance, &parts)?;
+            for (part, held) in parts.iter().zip(held) {
+                let mut told = self.host_part(values, part, &held)?;
+                self.further(host, part.origin, limit, depth, seen, &mut told)?;
+                all.push(told);
+            }
+            more = besides;
         }
         if more > 0 {
             all.push(Told {
@@ -370,6 +390,29 @@ impl<'a> Scene<'a> {
             });
         }
         Ok(all)
+    }
+
+    /// Goes on with what a dependence comes from, if there are steps left.
+    fn further(
+        &self,
+        host: &HostReads<'_, 'a>,
+        origin: Origin,
+        limit: u64,
+        depth: u32,
+        seen: &mut HashSet<(Instance, OpId)>,
+        told: &mut Told,
+    ) -> Result<()> {
+        if depth > 1
+            && let Origin::Operator { instance, op } = origin
+            && seen.insert((instance, op))
+            && let Some(statement) = self.statement(host.values(), instance, op)?
+        {
+            let of = (op, statement);
+            told.further = self.all_data(host, instance, of, limit, depth - 1, seen)?;
+            let further = told.further.iter().map(|told| told.json.clone());
+            told.json["dependences"] = further.collect();
+        }
+        Ok(())
     }
 
     /// What an operator is in a node.
@@ -396,11 +439,12 @@ impl<'a> Scene<'a> {
     fn section(
         &self,
         arguments: &Arguments,
-        values: &RecordedValues<'a>,
+        host: &HostReads<'_, 'a>,
         controllers: &Controllers<'a>,
         site: &Site,
         execution: &Execution,
     ) -> Result<Section> {
+        let values = host.values();
         let given = self.types.given(values, execution, site.op)?;
         let shown = given.iter().map(|value| value_text(value.ty, value.bits));
         let shown = Vec::from_iter(shown).join(", ");
@@ -423,7 +467,7 @@ impl<'a> Scene<'a> {
             "values": Vec::from_iter(given.iter().map(|value| value_text(value.ty, value.bits))),
         });
         if arguments.forward {
-            let users = self.users(arguments, values, controllers, site.op, execution)?;
+            let users = self.users(arguments, host, controllers, site.op, execution)?;
             users.json(&mut json);
             let found = Found::Forward(users);
             return Ok(Section { head, found, json });
@@ -435,7 +479,7 @@ impl<'a> Scene<'a> {
             let mut seen = HashSet::from([(execution.instance, site.op)]);
             let of = (site.op, statement);
             let (limit, depth) = (arguments.limit, arguments.depth);
-            told = self.all_data(values, execution.instance, of, limit, depth, &mut seen)?;
+            told = self.all_data(host, execution.instance, of, limit, depth, &mut seen)?;
         }
         if !arguments.data {
             let controller = controllers.of_execution(values, execution)?;
@@ -502,6 +546,25 @@ impl<'a> Scene<'a> {
             0 => dependence.role.to_owned(),
             bytes => format!("{} ({bytes} bytes)", dependence.role),
         };
+        let (from, mut json) = self.origin(values, dependence.origin)?;
+        json["role"] = json!(dependence.role);
+        if dependence.bytes > 0 {
+            json["bytes"] = json!(dependence.bytes);
+        }
+        if !value.is_empty() {
+            json["value"] = json!(value);
+        }
+        Ok(Told {
+            role,
+            value,
+            from,
+            json,
+            further: Vec::new(),
+        })
+    }
+
+    /// Where a value comes from.
+    fn origin(&self, values: &RecordedValues<'_>, origin: Origin) -> Result<(Line, Value)> {
         let plain = |from: &str| {
             let before = from.to_owned();
             let line = Line {
@@ -510,7 +573,7 @@ impl<'a> Scene<'a> {
             };
             (line, json!({ "from": from }))
         };
-        let (from, mut json) = match dependence.origin {
+        Ok(match origin {
             Origin::Constant => plain("constant"),
             Origin::Zero => plain("a local that nothing wrote"),
             Origin::Initial => plain("the module: nothing wrote it before"),
@@ -542,20 +605,6 @@ impl<'a> Scene<'a> {
                 });
                 (from, json)
             }
-        };
-        json["role"] = json!(dependence.role);
-        if dependence.bytes > 0 {
-            json["bytes"] = json!(dependence.bytes);
-        }
-        if !value.is_empty() {
-            json["value"] = json!(value);
-        }
-        Ok(Told {
-            role,
-            value,
-            from,
-            json,
-            further: Vec::new(),
         })
     }
 

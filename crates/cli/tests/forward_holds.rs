@@ -1,14 +1,21 @@
 //! Forward is backward reversed, for all dependences of whole recordings: what uses an execution is what names it, no more and no less.
 
 mod common;
+#[path = "forward/guests.rs"]
+mod guests;
+#[path = "forward/naive.rs"]
+mod naive;
 
 use std::collections::HashMap;
 
+use afterimage_ids::OpId;
 use afterimage_program::{OperatorIndex, Program};
-use afterimage_query::paths::{RecordedPath, recorded_path};
+use afterimage_query::paths::{FileSegments, RecordedPath, recorded_path};
+use afterimage_query::steps::{Range, Run, recorded_checkpoints, stopped_before};
 use afterimage_query::values::{
-    Controller, Controllers, Definition, Execution, Instance, Kind, Origin, RecordedValues,
-    Statement, Use, Uses, definition, of_statement, recorded_epochs, recorded_values,
+    Controller, Controllers, Definition, Execution, HostReads, Instance, Kind, Origin,
+    RecordedValues, Statement, Use, Uses, definition, of_statement, recorded_epochs,
+    recorded_values,
 };
 use afterimage_query::{Stop, stops};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
@@ -96,10 +103,11 @@ const LONG: &str = r#"(module
     (drop (call $walk (i32.load (i32.const 0)) (i32.load (i32.const 4))))))"#;
 
 /// What is compared of a use.
-type Told = (u64, u32, &'static str, u64);
+type Told = (u64, u32, &'static str, u64, Option<Range>);
 
-struct Recorded<'a> {
-    values: RecordedValues<'a>,
+struct Recorded<'v, 'a> {
+    values: &'v RecordedValues<'a>,
+    host: HostReads<'v, 'a>,
     program: &'a Program,
     controllers: Controllers<'a>,
     stop: Option<Stop>,
@@ -108,7 +116,7 @@ struct Recorded<'a> {
 /// An execution of a node, and its statements.
 struct Executed {
     instance: Instance,
-    statements: Vec<(afterimage_ids::OpId, Statement)>,
+    statements: Vec<(OpId, Statement)>,
 }
 
 #[test]
@@ -169,29 +177,104 @@ fn handwritten_and_generated_programs() {
     assert!(uses > 1000 && controlled > 500, "{uses}, {controlled}");
 }
 
+#[test]
+fn what_the_host_reads() {
+    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
+    let seeds = seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(10);
+    let mut parts = 0;
+    for seed in 0..seeds {
+        let text = guests::guest(seed, seed % 3 == 1, seed % 5 == 4);
+        let sandbox = Sandbox::new();
+        sandbox.write("a.wasm", wat::parse_str(&text).expect("a module"));
+        sandbox.write("input", Vec::from_iter((0..200).map(|i| i as u8)));
+        for words in ["record", "record --invoke run"] {
+            let argument = if words.ends_with("run") { " 7" } else { "" };
+            sandbox.shell(&format!(
+                "$AFTERIMAGE {words} --force -o run.aft a.wasm{argument} < input > output"
+            ));
+            sandbox.ok("build --lens full run.aft");
+            parts += compare_host(&sandbox, &text);
+            compare(&sandbox).expect("a short run");
+        }
+    }
+    assert!(parts > 1000, "{parts}");
+}
+
+/// Compares who wrote what the host read with a run that is followed byte by byte: how many parts.
+fn compare_host(sandbox: &Sandbox, text: &str) -> usize {
+    with(sandbox, |recorded, run, file| {
+        let mut expected = naive::host_reads(run, file.log().unwrap());
+        let mut count = 0;
+        for of in recorded.executed() {
+            let (found, more) = recorded.host.parts(of.instance, u64::MAX).unwrap();
+            assert_eq!(more, 0);
+            let length = recorded.values.path().nodes()[of.instance.node].length();
+            let parts = expected.remove(&(of.instance.time + length - 1));
+            let parts = parts.unwrap_or_default();
+            count += parts.len();
+            let found = found.iter().map(|part| {
+                let wrote = match part.origin {
+                    Origin::Initial => None,
+                    Origin::Operator { instance, op } => Some((recorded.time(instance, op), Some(op))),
+                    Origin::Host { call } => Some(recorded.when(call)),
+                    other => panic!("{other:?}"),
+                };
+                (part.range, wrote)
+            });
+            assert_eq!(Vec::from_iter(found), parts, "{:?} of {text}", of.instance);
+            // Limits hold.
+            let (few, more) = recorded.host.parts(of.instance, 2).unwrap();
+            assert_eq!((few.len() as u64 + more) as usize, parts.len());
+        }
+        assert!(expected.is_empty(), "{expected:?}");
+        count
+    })
+}
+
 /// Compares all dependences of a recording in both directions: how many on data, and on control. `None` if the run is too long.
 fn compare(sandbox: &Sandbox) -> Option<(usize, usize)> {
+    with(sandbox, |recorded, run, _| {
+        (run.path.length() <= MOST).then(|| {
+            let executed = recorded.executed();
+            (recorded.data(&executed), recorded.control(&executed))
+        })
+    })
+}
+
+/// Opens a recording.
+fn with<T>(
+    sandbox: &Sandbox,
+    question: impl FnOnce(&Recorded<'_, '_>, Run<'_, FileSegments>, &TraceFile) -> T,
+) -> T {
     let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
     let module = file.module().unwrap();
     let program = Program::parse(&module).unwrap();
     let path: RecordedPath = recorded_path(&file, &program).unwrap().unwrap();
-    if path.length() > MOST {
-        return None;
-    }
     let epochs = recorded_epochs(&file, &path).unwrap().unwrap();
     let index = OperatorIndex::new(&program, &module);
     let end = file.end().unwrap().unwrap();
+    let values = recorded_values(&program, &module, &path, &epochs).unwrap();
+    let checkpoints = recorded_checkpoints(&file, &path).unwrap();
+    let run = Run {
+        program: &program,
+        module: &module,
+        path: &path,
+        continuations: &path.segments().directory().continuations,
+        stopped: stopped_before(&program, &module, &end),
+        checkpoints: checkpoints.as_ref(),
+        progress: &|_| {},
+    };
     let recorded = Recorded {
-        values: recorded_values(&program, &module, &path, &epochs).unwrap(),
+        values: &values,
+        host: HostReads::new(&values, run, &file),
         program: &program,
         controllers: Controllers::new(&program),
         stop: stops(&program, &index, &end).unwrap().first().copied(),
     };
-    let executed = recorded.executed();
-    Some((recorded.data(&executed), recorded.control(&executed)))
+    question(&recorded, run, &file)
 }
 
-impl<'a> Recorded<'a> {
+impl Recorded<'_, '_> {
     fn executed(&self) -> Vec<Executed> {
         let path = self.values.path();
         let mut cursor = path.cursor();
@@ -220,6 +303,26 @@ impl<'a> Recorded<'a> {
         all
     }
 
+    /// When an operator of an execution of a node was executed.
+    fn time(&self, instance: Instance, op: OpId) -> u64 {
+        let node = &self.values.path().nodes()[instance.node];
+        let block = self.program.function(node.function).unwrap().block_of(op);
+        let position = node.blocks.iter().position(|&other| Some(other) == block);
+        instance.time + position.unwrap() as u64
+    }
+
+    /// When a call of the host was made, and by which operator.
+    fn when(&self, call: u64) -> (u64, Option<OpId>) {
+        for of in self.executed() {
+            if self.values.host_call(of.instance).unwrap() == Some(call) {
+                let node = &self.values.path().nodes()[of.instance.node];
+                let (op, _) = of.statements.last().unwrap();
+                return (of.instance.time + node.length() - 1, Some(*op));
+            }
+        }
+        panic!("call {call}")
+    }
+
     /// The dependences on data.
     fn data(&self, executed: &[Executed]) -> usize {
         let mut reversed: HashMap<Definition, Vec<Told>> = HashMap::new();
@@ -229,18 +332,19 @@ impl<'a> Recorded<'a> {
                 calls.insert(call, of.instance);
             }
         }
+        let definition_of = |instance: Instance, op| {
+            let compiled = self.values.compiled(instance.node).unwrap();
+            let path = self.values.path();
+            let blocks = &path.nodes()[instance.node].blocks;
+            let all = Statement::all(self.program, &compiled.code, blocks);
+            let (_, made) = all.iter().find(|(other, _)| *other == op).unwrap();
+            definition(&compiled, instance, *made).unwrap()
+        };
         for of in executed {
             for &(op, statement) in &of.statements {
-                for dependence in of_statement(&self.values, of.instance, statement).unwrap() {
+                for dependence in of_statement(self.values, of.instance, statement).unwrap() {
                     let on = match dependence.origin {
-                        Origin::Operator { instance, op } => {
-                            let compiled = self.values.compiled(instance.node).unwrap();
-                            let path = self.values.path();
-                            let blocks = &path.nodes()[instance.node].blocks;
-                            let all = Statement::all(self.program, &compiled.code, blocks);
-                            let (_, made) = all.iter().find(|(other, _)| *other == op).unwrap();
-                            definition(&compiled, instance, *made).unwrap()
-                        }
+                        Origin::Operator { instance, op } => definition_of(instance, op),
                         Origin::Returned { instance, .. } | Origin::Caught { instance } => {
                             Definition::After { instance }
                         }
@@ -251,7 +355,24 @@ impl<'a> Recorded<'a> {
                         _ => continue,
                     };
                     let time = of.instance.time + statement.block;
-                    let told = (time, op.as_u32(), dependence.role, dependence.bytes);
+                    let told = (time, op.as_u32(), dependence.role, dependence.bytes, None);
+                    reversed.entry(on).or_default().push(told);
+                }
+                if !matches!(statement.kind, Kind::Call(_)) {
+                    continue;
+                }
+                for part in self.host.parts(of.instance, u64::MAX).unwrap().0 {
+                    let on = match part.origin {
+                        Origin::Operator { instance, op } => definition_of(instance, op),
+                        Origin::Host { call } => match calls.get(&call) {
+                            Some(&instance) => Definition::After { instance },
+                            None => continue,
+                        },
+                        _ => continue,
+                    };
+                    let time = of.instance.time + statement.block;
+                    let bytes = part.range.length;
+                    let told = (time, op.as_u32(), "memory", bytes, Some(part.range));
                     reversed.entry(on).or_default().push(told);
                 }
             }
@@ -279,8 +400,11 @@ impl<'a> Recorded<'a> {
     }
 
     fn uses(&self, definition: Definition) -> Vec<Told> {
-        let told = |found: Use| (found.time, found.op.as_u32(), found.role, found.bytes);
-        let uses = Uses::of(&self.values, self.program, definition);
+        let told = |found: Use| {
+            let Use { role, bytes, .. } = found;
+            (found.time, found.op.as_u32(), role, bytes, found.read)
+        };
+        let uses = Uses::of(&self.host, self.program, definition);
         let mut uses = uses.unwrap().ending(self.stop);
         let mut all = Vec::new();
         let count = uses.rest().unwrap();
@@ -314,7 +438,7 @@ impl<'a> Recorded<'a> {
                     instance: of.instance,
                     statement: None,
                 };
-                let by = self.controllers.of_execution(&self.values, &execution);
+                let by = self.controllers.of_execution(self.values, &execution);
                 if let Controller::Branch { time, .. } | Controller::Call { time } = by.unwrap() {
                     reversed.entry(time).or_default().push(execution.time);
                     count += 1;
@@ -331,8 +455,8 @@ impl<'a> Recorded<'a> {
                     assert!(!reversed.contains_key(&time));
                     continue;
                 }
-                let last = afterimage_ids::OpId::from_u32(ops.end.as_u32() - 1);
-                let found = self.controllers.controlled(&self.values, of.instance, last);
+                let last = OpId::from_u32(ops.end.as_u32() - 1);
+                let found = self.controllers.controlled(self.values, of.instance, last);
                 let mut found = found.unwrap();
                 let mut all = Vec::new();
                 while let Some(block) = found.next().unwrap() {

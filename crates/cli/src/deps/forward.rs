@@ -6,12 +6,13 @@ use std::io::Write;
 use afterimage_ids::OpId;
 use afterimage_present::{grouped, value_text};
 use afterimage_query::values::{
-    Controlled, Controllers, Execution, Instance, Kind, RecordedValues, Statement, Use, Uses,
-    ValuesError, definition, host_may_read,
+    Controlled, Controllers, Execution, HostReads, Instance, Kind, Statement, Use, Uses,
+    ValuesError, definition,
 };
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::host::place;
 use super::{Arguments, Line, Scene, Texts};
 use crate::output::harmless;
 
@@ -23,8 +24,6 @@ pub(super) struct Users {
     more: u64,
     /// Of which parts of the run nothing is known.
     unknown: Vec<String>,
-    /// The host may have read what was written, too.
-    host: bool,
 }
 
 /// A use.
@@ -54,9 +53,6 @@ impl Users {
         });
         to["uses"] = told.collect();
         to["more"] = json!(self.more);
-        if self.host {
-            to["lacks"] = json!("what the host read");
-        }
         if !self.unknown.is_empty() {
             to["unknown"] = json!(self.unknown);
         }
@@ -94,14 +90,6 @@ impl<'a> Scene<'a> {
         if depth == 1 && users.is_empty() {
             writeln!(out, "{:indent$}nothing in the program depends on it", "")?;
         }
-        if depth == 1 && users.host {
-            let where_told = "afterimage memory FILE --address A --at T";
-            writeln!(
-                out,
-                "{:indent$}? whether the host read it is told by {where_told}",
-                ""
-            )?;
-        }
         Ok(())
     }
 
@@ -109,7 +97,7 @@ impl<'a> Scene<'a> {
     pub(super) fn users(
         &self,
         arguments: &Arguments,
-        values: &RecordedValues<'a>,
+        host: &HostReads<'_, 'a>,
         controllers: &Controllers<'a>,
         op: OpId,
         execution: &Execution,
@@ -126,7 +114,7 @@ impl<'a> Scene<'a> {
         if !arguments.control {
             let mut seen = HashSet::from([(instance, op)]);
             users = self.used(
-                values,
+                host,
                 instance,
                 statement,
                 &wanted,
@@ -135,7 +123,7 @@ impl<'a> Scene<'a> {
             )?;
         }
         if !arguments.data {
-            let mut blocks = controllers.controlled(values, instance, op)?;
+            let mut blocks = controllers.controlled(host.values(), instance, op)?;
             let mut shown = 0;
             while shown < wanted.limit
                 && let Some(block) = blocks.next()?
@@ -151,7 +139,7 @@ impl<'a> Scene<'a> {
     /// Who used what a statement made, `depth` steps on.
     fn used(
         &self,
-        values: &RecordedValues<'a>,
+        host: &HostReads<'_, 'a>,
         instance: Instance,
         statement: Statement,
         wanted: &Wanted,
@@ -159,15 +147,14 @@ impl<'a> Scene<'a> {
         seen: &mut HashSet<(Instance, OpId)>,
     ) -> Result<Users> {
         let mut users = Users::default();
-        let compiled = values.compiled(instance.node)?;
+        let compiled = host.values().compiled(instance.node)?;
         let Some(definition) = definition(&compiled, instance, statement) else {
             return Ok(users);
         };
         let program = &self.traced.loaded.program;
-        users.host = host_may_read(&compiled, statement);
-        let mut uses = match Uses::of(values, program, definition) {
+        let mut uses = match Uses::of(host, program, definition) {
             Ok(uses) => uses.ending(self.traced.stops.first().copied()),
-            Err(error @ ValuesError::Outside { .. }) => {
+            Err(error) if error.is_outside() => {
                 users.unknown.push(error.to_string());
                 return Ok(users);
             }
@@ -179,7 +166,7 @@ impl<'a> Scene<'a> {
             }
             match uses.next() {
                 Ok(Some(found)) => {
-                    let told = self.told(values, &found, wanted, depth, seen)?;
+                    let told = self.told(host, &found, wanted, depth, seen)?;
                     users.told.push(told);
                 }
                 Ok(None) => break Ok(0),
@@ -188,8 +175,14 @@ impl<'a> Scene<'a> {
         };
         match rest {
             Ok(rest) => users.more = rest,
-            Err(error @ ValuesError::Outside { .. }) => users.unknown.push(error.to_string()),
+            Err(error) if error.is_outside() => users.unknown.push(error.to_string()),
             Err(error) => return Err(error.into()),
+        }
+        if let Some(left_out) = host.values().left_out(instance.time) {
+            users.unknown.push(format!(
+                "who read it in functions that were left out is not known: values were kept without {}",
+                left_out.words
+            ));
         }
         for gap in uses.unknown() {
             users.unknown.push(format!(
@@ -204,12 +197,13 @@ impl<'a> Scene<'a> {
     /// A use, and those that it leads to.
     fn told(
         &self,
-        values: &RecordedValues<'a>,
+        host: &HostReads<'_, 'a>,
         found: &Use,
         wanted: &Wanted,
         depth: u32,
         seen: &mut HashSet<(Instance, OpId)>,
     ) -> Result<Told> {
+        let values = host.values();
         let instance = found.instance(values)?;
         let (time, function, offset) = self.when(values, instance, found.op)?;
         let execution = Execution {
@@ -232,10 +226,11 @@ impl<'a> Scene<'a> {
             true => String::new(),
             false => format!(" = {}", given.join(", ")),
         };
-        let role = match found.bytes {
-            0 => found.role.to_owned(),
-            1 => format!("{} (1 byte)", found.role),
-            bytes => format!("{} ({bytes} bytes)", found.role),
+        let role = match (found.read, found.bytes) {
+            (Some(range), _) => place(range),
+            (None, 0) => found.role.to_owned(),
+            (None, 1) => format!("{} (1 byte)", found.role),
+            (None, bytes) => format!("{} ({bytes} bytes)", found.role),
         };
         let mut json = json!({
             "to": "operator",
@@ -248,8 +243,11 @@ impl<'a> Scene<'a> {
         if found.bytes > 0 {
             json["bytes"] = json!(found.bytes);
         }
+        if let Some(range) = found.read {
+            json["address"] = json!(range.address);
+        }
         let further = match depth > 1 && seen.insert((instance, found.op)) {
-            true => self.used(values, instance, found.statement, wanted, depth - 1, seen)?,
+            true => self.used(host, instance, found.statement, wanted, depth - 1, seen)?,
             false => Users::default(),
         };
         Ok(Told {

@@ -5,13 +5,16 @@ use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use afterimage_ids::{NodeId, OpId};
+use afterimage_machine::Range;
 use afterimage_program::Program;
 use afterimage_wet::{
-    Compiled, Definition, FileEpochs, Held, Holders, HoldersMark, ReadBy, Readers, WriteTo,
-    write_to,
+    Compiled, Definition, FileEpochs, Held, Holders, HoldersMark, ReadBy, Readers, write_to,
 };
 
-use super::{Instance, Kind, RecordedValues, Statement, ValuesError, role_of_read};
+use super::host::{HostReaders, HostUse};
+use super::{
+    HostReads, HostReadsError, Instance, Kind, RecordedValues, Statement, ValuesError, role_of_read,
+};
 use crate::Stop;
 use crate::paths::FileSegments;
 
@@ -32,6 +35,8 @@ pub struct Use {
     pub role: &'static str,
     /// Of what is read from memory, how many bytes; 0 for all.
     pub bytes: u64,
+    /// Where the host read them, if it did.
+    pub read: Option<Range>,
 }
 
 impl Use {
@@ -47,21 +52,23 @@ impl Use {
 
 /// All direct uses of what a statement's execution made, in the order of time, to be gone through in both directions.
 ///
-/// They are the [`dependences`](super::dependences) of all executions, reversed: whoever names this one is here, as often as it does. For a call these are the
-/// uses of its results, whoever made them, of what the host wrote in it, and of what was caught after it.
+/// They are the [`dependences`](super::dependences) of all executions, and what the host [read](HostReads::parts), reversed: whoever names this one is here, as
+/// often as it does. For a call these are the uses of its results, whoever made them, of what the host wrote in it, and of what was caught after it.
 ///
 /// What is near in time is found first: a value is followed along the path as long as a variable holds it, and the labels of what was executed later
 /// are searched in stretches that grow. Some thousand uses are held at a time.
-pub struct Uses<'v, 'a> {
+pub struct Uses<'h, 'v, 'a> {
     values: &'v RecordedValues<'a>,
     program: &'a Program,
     stop: Option<Stop>,
     nodes: HashMap<NodeId, Rc<NodeUses>>,
     holders: Holders<'v, 'a, FileSegments, FileEpochs>,
     readers: Readers<'v, 'a, FileSegments, FileEpochs>,
-    /// What of both comes next.
+    host: HostReaders<'h, 'v, 'a>,
+    /// What of each comes next.
     held: Option<Held>,
     read: Option<ReadBy>,
+    by_host: Option<HostUse>,
     /// Uses that follow each other, of whole executions of nodes.
     batch: Vec<Use>,
     /// How many of them were passed.
@@ -77,6 +84,7 @@ struct Mark<'a> {
     held: Option<Held>,
     holders: HoldersMark<'a, FileSegments>,
     read: Option<ReadBy>,
+    by_host: Option<HostUse>,
 }
 
 /// About so many uses are held.
@@ -127,32 +135,23 @@ pub fn definition(
     }
 }
 
-/// Whether a statement's execution writes to memory, which the host may read: that is no [`Use`].
-pub fn host_may_read(compiled: &Compiled, statement: Statement) -> bool {
-    match statement.kind {
-        Kind::Inst(inst) => {
-            let code = compiled.code.insts.get(inst).map(|inst| inst.code);
-            let to = code.and_then(write_to);
-            to.is_some_and(|to| !matches!(to, WriteTo::Global))
-        }
-        _ => false,
-    }
-}
-
-impl<'v, 'a> Uses<'v, 'a> {
-    /// Those of a definition; see [`definition`].
+impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
+    /// Those of a definition; see [`definition`]. `host` tells what the host read.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
     pub fn of(
-        values: &'v RecordedValues<'a>,
+        host: &'h HostReads<'v, 'a>,
         program: &'a Program,
         definition: Definition,
-    ) -> Result<Self, ValuesError> {
+    ) -> Result<Self, HostReadsError> {
+        let values = host.values();
         let mut holders = values.holders(definition)?;
         let mut readers = values.readers(definition)?;
+        let mut host = HostReaders::new(host, definition)?;
         let held = holders.next()?;
         let read = readers.next()?;
+        let by_host = host.next()?;
         Ok(Self {
             values,
             program,
@@ -160,8 +159,10 @@ impl<'v, 'a> Uses<'v, 'a> {
             nodes: HashMap::new(),
             holders,
             readers,
+            host,
             held,
             read,
+            by_host,
             batch: Vec::new(),
             at: 0,
             marks: Vec::new(),
@@ -188,7 +189,7 @@ impl<'v, 'a> Uses<'v, 'a> {
         clippy::should_implement_trait,
         reason = "it can fail and turn round, which iterators cannot"
     )]
-    pub fn next(&mut self) -> Result<Option<Use>, ValuesError> {
+    pub fn next(&mut self) -> Result<Option<Use>, HostReadsError> {
         if self.at == self.batch.len() && !self.fill(self.position())? {
             return Ok(None);
         }
@@ -201,7 +202,7 @@ impl<'v, 'a> Uses<'v, 'a> {
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
-    pub fn previous(&mut self) -> Result<Option<Use>, ValuesError> {
+    pub fn previous(&mut self) -> Result<Option<Use>, HostReadsError> {
         if self.at == 0 {
             if self.marks.len() < 2 {
                 return Ok(None);
@@ -224,7 +225,7 @@ impl<'v, 'a> Uses<'v, 'a> {
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
-    pub fn rest(&mut self) -> Result<u64, ValuesError> {
+    pub fn rest(&mut self) -> Result<u64, HostReadsError> {
         let here = self.mark(0);
         let mut count = (self.batch.len() - self.at) as u64;
         let mut holders = self.held.take();
@@ -234,6 +235,9 @@ impl<'v, 'a> Uses<'v, 'a> {
         }
         if self.read.is_some() {
             count += 1 + self.readers.count()?;
+        }
+        if self.by_host.is_some() {
+            count += 1 + self.host.count()?;
         }
         self.held.clone_from(&here.held);
         self.holders.go(&here.holders)?;
@@ -252,10 +256,11 @@ impl<'v, 'a> Uses<'v, 'a> {
             held: self.held.clone(),
             holders: self.holders.mark(),
             read: self.read,
+            by_host: self.by_host,
         }
     }
 
-    fn go(&mut self, mark: &Mark<'a>) -> Result<(), ValuesError> {
+    fn go(&mut self, mark: &Mark<'a>) -> Result<(), HostReadsError> {
         self.batch.clear();
         self.at = 0;
         self.held.clone_from(&mark.held);
@@ -270,17 +275,21 @@ impl<'v, 'a> Uses<'v, 'a> {
                 None
             }
         };
+        let begun = mark.by_host.map(|found| found.visit.start);
+        self.host.go(begun.unwrap_or(u64::MAX))?;
+        self.by_host = self.host.next()?;
         Ok(())
     }
 
     /// Gets the next batch, before which there are so many. Whether there is one.
-    fn fill(&mut self, before: u64) -> Result<bool, ValuesError> {
+    fn fill(&mut self, before: u64) -> Result<bool, HostReadsError> {
         let mark = self.mark(before);
         let mut batch = Vec::new();
         while batch.len() < BATCH {
             let held = self.held.as_ref().map(|held| held.time);
             let read = self.read.map(|read| read.time);
-            let Some(time) = held.into_iter().chain(read).min() else {
+            let by_host = self.by_host.map(|found| found.visit.start);
+            let Some(time) = held.into_iter().chain(read).chain(by_host).min() else {
                 break;
             };
             let mut found = Vec::new();
@@ -291,6 +300,10 @@ impl<'v, 'a> Uses<'v, 'a> {
             while let Some(read) = self.read.take_if(|read| read.time == time) {
                 found.extend(self.of_read(&read)?);
                 self.read = self.readers.next()?;
+            }
+            while let Some(read) = self.by_host.take_if(|read| read.visit.start == time) {
+                found.push(self.of_host(&read)?);
+                self.by_host = self.host.next()?;
             }
             // Stable: the parts of what is read are in order.
             found.sort_by_key(|&(order, _)| order);
@@ -335,6 +348,18 @@ impl<'v, 'a> Uses<'v, 'a> {
         let role = role.ok_or(ValuesError::Damaged("a read of nothing"))?;
         let found = node.of(at, read.node, read.time, role, read.length);
         Ok(Some(((at, u32::MAX), found)))
+    }
+
+    /// The call by which the host reads.
+    fn of_host(&mut self, read: &HostUse) -> Result<(Order, Use), HostReadsError> {
+        let visit = read.visit;
+        let node = self.node(visit.node)?;
+        let mut statements = node.statements.iter();
+        let at = statements.rposition(|(_, one)| matches!(one.kind, Kind::Call(_)));
+        let at = at.ok_or(HostReadsError::Damaged("a call of the host"))? as u32;
+        let found = node.of(at, visit.node, visit.start, "memory", read.range.length);
+        let read = Some(read.range);
+        Ok(((at, u32::MAX), Use { read, ..found }))
     }
 
     /// How many of a node's statements an execution came to.
@@ -422,6 +447,7 @@ impl NodeUses {
             statement,
             role,
             bytes,
+            read: None,
         }
     }
 }

@@ -17,6 +17,9 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// An epoch cannot be loaded.
     #[error(transparent)]
     Epoch(E),
+    /// The log of what the host did cannot be read.
+    #[error(transparent)]
+    Log(#[from] afterimage_trace::TraceError),
     /// An epoch is damaged.
     #[error(transparent)]
     Read(#[from] EpochError),

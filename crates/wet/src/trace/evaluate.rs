@@ -141,7 +141,7 @@ where
         let Some(number) = self.host_call(call)? else {
             return Ok(None);
         };
-        let call = self.host()?.get(number);
+        let call = self.host()?.get(number)?;
         Ok(call.and_then(|call| call.result(index)))
     }
 

@@ -1,7 +1,20 @@
 //! What the host did.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use afterimage_ids::ImportId;
-use afterimage_trace::{Event, HostWrite, LogReader, RawValue, TraceError};
+use afterimage_trace::{Event, HostRead, HostWrite, LogPlace, LogReader, RawValue, TraceError};
+
+/// A block of calls ends when it has so many.
+const CALLS: usize = 512;
+/// Or when they take about so many bytes.
+const BYTES: usize = 256 << 10;
+/// Of blocks about so many bytes stay in memory.
+const KEPT: usize = 128 << 20;
+/// So many ranges at most tell what the calls of a block read.
+const RANGES: usize = 64;
 
 /// A call by the guest of the host.
 #[derive(Clone, Debug)]
@@ -10,52 +23,295 @@ pub struct HostCall {
     pub import: ImportId,
     /// What it returned; empty if it did not.
     pub results: Box<[RawValue]>,
-    /// What it wrote to memory.
+    /// What it wrote to memory, in order.
     pub writes: Box<[HostWrite]>,
+    /// What it read of memory, in order: before it wrote.
+    pub reads: Box<[HostRead]>,
 }
 
-/// The guest's calls of the host, in order.
+/// The calls of the host, in order, numbered from 1.
+///
+/// They are read from the log when they are asked for. What is kept of all of them is where to look for them, and about where they read memory: some hundred
+/// bytes for each few hundred calls.
 #[derive(Debug, Default)]
-pub struct HostCalls(Vec<HostCall>);
+pub struct HostCalls {
+    log: Option<RefCell<LogReader>>,
+    blocks: Vec<Block>,
+    count: u64,
+    by_itself: Vec<u64>,
+    kept: RefCell<Kept>,
+}
+
+/// Calls that follow each other in the log.
+#[derive(Debug)]
+struct Block {
+    /// Where the first one is.
+    place: LogPlace,
+    /// Its number.
+    first: u64,
+    /// Ranges, ascending, that contain all that they read.
+    reads: Vec<HostRead>,
+}
+
+/// A call, and how many events are before it.
+type Logged = (u64, Rc<HostCall>);
+
+/// Blocks in memory, and how many bytes they have.
+#[derive(Debug, Default)]
+struct Kept {
+    blocks: HashMap<usize, Rc<[Logged]>>,
+    bytes: usize,
+}
 
 impl HostCalls {
-    /// Reads a log. Takes the memory of all that the host wrote.
+    /// Goes through a log once.
     ///
     /// # Errors
     /// If it is damaged.
-    pub fn read(log: LogReader) -> Result<Self, TraceError> {
-        let mut calls = Vec::new();
-        for event in log {
-            match event? {
-                Event::HostCall {
-                    import,
-                    results,
-                    writes,
-                    ..
-                } => calls.push(HostCall {
-                    import,
-                    results: results.into(),
-                    writes: writes.into(),
-                }),
-                Event::HostStop { import, .. } => calls.push(HostCall {
-                    import,
-                    results: [].into(),
-                    writes: [].into(),
-                }),
-                _ => {}
+    pub fn read(mut log: LogReader) -> Result<Self, TraceError> {
+        let mut all = Self::default();
+        let mut open = Open::default();
+        let mut place = log.place();
+        let mut entered = None;
+        while let Some(event) = log.next().transpose()? {
+            if let Event::Enter { function, .. } = event {
+                entered = Some(function.as_u32());
+            } else if let Some(call) = HostCall::of(event) {
+                all.count += 1;
+                // The host calls exports: an import may be one.
+                if entered.take() == Some(call.import.as_u32()) {
+                    all.by_itself.push(all.count);
+                }
+                let first = *open.first.get_or_insert((place, all.count));
+                open.bytes += call.bytes();
+                open.calls += 1;
+                open.reads.extend_from_slice(&call.reads);
+                if open.calls == CALLS || open.bytes >= BYTES {
+                    all.close(first, &mut open);
+                }
+            } else {
+                entered = None;
             }
+            place = log.place();
         }
-        Ok(Self(calls))
+        if let Some(first) = open.first {
+            all.close(first, &mut open);
+        }
+        all.log = Some(RefCell::new(log));
+        Ok(all)
     }
 
-    /// A call, counted from 1.
-    pub fn get(&self, call: u64) -> Option<&HostCall> {
-        let position = usize::try_from(call).ok()?.checked_sub(1)?;
-        self.0.get(position)
+    fn close(&mut self, (place, first): (LogPlace, u64), open: &mut Open) {
+        let reads = cover(std::mem::take(&mut open.reads));
+        self.blocks.push(Block {
+            place,
+            first,
+            reads,
+        });
+        *open = Open::default();
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// A call.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn get(&self, call: u64) -> Result<Option<Rc<HostCall>>, TraceError> {
+        let block = self.blocks.partition_point(|block| block.first <= call);
+        let Some(block) = block.checked_sub(1) else {
+            return Ok(None);
+        };
+        let calls = self.block(block)?;
+        let position = usize::try_from(call - self.blocks[block].first).ok();
+        let found = position.and_then(|position| calls.get(position));
+        Ok(found.map(|(_, call)| Rc::clone(call)))
+    }
+
+    /// How many calls are among so many first events of the log.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn among(&self, events: u64) -> Result<u64, TraceError> {
+        let block = self.blocks.partition_point(|b| b.place.events < events);
+        let Some(block) = block.checked_sub(1) else {
+            return Ok(0);
+        };
+        let calls = self.block(block)?;
+        let before = calls.partition_point(|(event, _)| *event < events);
+        Ok(self.blocks[block].first - 1 + before as u64)
+    }
+
+    /// The first call from one on that reads something for which `wanted` says so: which one, and the call. It must say so of all ranges, too, that
+    /// contain such a one. O(log / 512 · ranges), and what is read of the log where they may be.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn next_reading(
+        &self,
+        from: u64,
+        wanted: impl Fn(&HostRead) -> bool,
+    ) -> Result<Option<(u64, Rc<HostCall>)>, TraceError> {
+        let first = self.blocks.partition_point(|block| block.first <= from);
+        for number in first.saturating_sub(1)..self.blocks.len() {
+            let block = &self.blocks[number];
+            if !block.reads.iter().any(&wanted) {
+                continue;
+            }
+            for (number, (_, call)) in (block.first..).zip(self.block(number)?.iter()) {
+                if number >= from && call.reads.iter().any(&wanted) {
+                    return Ok(Some((number, Rc::clone(call))));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many of the calls the guest made. The others the host made itself: of exports that are imports.
+    pub fn by_guest(&self) -> u64 {
+        self.count - self.by_itself.len() as u64
+    }
+
+    /// Which of the guest's calls a call is, from 1. `None` if the host made it itself.
+    pub fn of_guest(&self, call: u64) -> Option<u64> {
+        let before = self.by_itself.partition_point(|&other| other < call);
+        let is_own = self.by_itself.get(before) == Some(&call);
+        (!is_own).then_some(call - before as u64)
+    }
+
+    /// The number of one of the guest's calls.
+    pub fn number_of(&self, of_guest: u64) -> u64 {
+        // Before the i-th of the others, from 0, the guest made all but i.
+        let (mut low, mut high) = (0, self.by_itself.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.by_itself[middle] - 1 - (middle as u64) < of_guest {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        of_guest + low as u64
+    }
+
+    fn block(&self, number: usize) -> Result<Rc<[Logged]>, TraceError> {
+        if let Some(known) = self.kept.borrow().blocks.get(&number) {
+            return Ok(Rc::clone(known));
+        }
+        let block = &self.blocks[number];
+        let next = self.blocks.get(number + 1).map(|next| next.first);
+        let count = next.unwrap_or(self.count + 1) - block.first;
+        let mut calls = Vec::new();
+        let mut bytes = 0;
+        if let Some(log) = &self.log {
+            let mut log = log.borrow_mut();
+            log.go(block.place)?;
+            while (calls.len() as u64) < count {
+                let before = log.events();
+                let Some(event) = log.next().transpose()? else {
+                    break;
+                };
+                if let Some(call) = HostCall::of(event) {
+                    bytes += call.bytes();
+                    calls.push((before, Rc::new(call)));
+                }
+            }
+        }
+        let calls: Rc<[Logged]> = calls.into();
+        let mut kept = self.kept.borrow_mut();
+        if kept.bytes + bytes > KEPT {
+            *kept = Kept::default();
+        }
+        kept.bytes += bytes;
+        kept.blocks.insert(number, Rc::clone(&calls));
+        Ok(calls)
     }
 }
 
+/// A block that is not complete.
+#[derive(Default)]
+struct Open {
+    first: Option<(LogPlace, u64)>,
+    calls: usize,
+    bytes: usize,
+    reads: Vec<HostRead>,
+}
+
+/// Few ranges that contain all of these: those with the least between them are joined.
+fn cover(mut all: Vec<HostRead>) -> Vec<HostRead> {
+    all.retain(|read| read.length > 0);
+    all.sort_unstable_by_key(|read| (read.memory, read.address));
+    let mut joined: Vec<HostRead> = Vec::new();
+    for read in all {
+        match joined.last_mut() {
+            Some(last) if gap(last, &read) == Some(0) => join(last, &read),
+            _ => joined.push(read),
+        }
+    }
+    if joined.len() <= RANGES {
+        return joined;
+    }
+    let gaps = joined.windows(2).map(|pair| gap(&pair[0], &pair[1]));
+    let mut gaps = Vec::from_iter(gaps.map(|gap| gap.unwrap_or(u64::MAX)));
+    let nearest = gaps.len() + 1 - RANGES;
+    let (_, &mut most, _) = gaps.select_nth_unstable(nearest - 1);
+    let mut few: Vec<HostRead> = Vec::new();
+    for read in joined {
+        match few.last_mut() {
+            Some(last) if gap(last, &read).is_some_and(|gap| gap <= most) => join(last, &read),
+            _ => few.push(read),
+        }
+    }
+    few
+}
+
+/// How many bytes are between a range and a later one. `None` if they are in different memories.
+fn gap(a: &HostRead, b: &HostRead) -> Option<u64> {
+    let end = a.address.saturating_add(a.length);
+    (a.memory == b.memory).then(|| b.address.saturating_sub(end))
+}
+
+fn join(a: &mut HostRead, b: &HostRead) {
+    let end = a.address.saturating_add(a.length);
+    let end = end.max(b.address.saturating_add(b.length));
+    a.length = end - a.address;
+}
+
 impl HostCall {
+    /// The call that an event tells of.
+    fn of(event: Event) -> Option<Self> {
+        Some(match event {
+            Event::HostCall {
+                import,
+                results,
+                writes,
+                reads,
+                ..
+            } => Self {
+                import,
+                results: results.into(),
+                writes: writes.into(),
+                reads: reads.into(),
+            },
+            Event::HostStop { import, reads, .. } => Self {
+                import,
+                results: [].into(),
+                writes: [].into(),
+                reads: reads.into(),
+            },
+            _ => return None,
+        })
+    }
+
+    /// About how much memory it takes.
+    fn bytes(&self) -> usize {
+        let writes = self.writes.iter();
+        let writes: usize = writes.map(|write| write.bytes.len() + 48).sum();
+        128 + writes + 24 * self.reads.len() + 32 * self.results.len()
+    }
+
     /// Fills in the bytes that it wrote from an address on. Whether it wrote them all.
     pub(super) fn wrote(&self, memory: u32, address: u64, bytes: &mut [u8]) -> bool {
         (0..).zip(bytes).all(|(i, byte)| {
@@ -82,5 +338,40 @@ impl HostCall {
             RawValue::NullRef => (0, 0),
             RawValue::OpaqueRef => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HostRead, RANGES, cover};
+
+    fn range(address: u64, length: u64) -> HostRead {
+        HostRead {
+            memory: 0,
+            address,
+            length,
+        }
+    }
+
+    #[test]
+    fn a_cover_contains_all_and_is_small() {
+        let spread = (0..300u64).map(|i| range(i * i % 7919 * 8, 1 + i % 13));
+        let spread = Vec::from_iter(spread.chain([range(5, 0)]));
+        let covered = cover(spread.clone());
+        assert!(covered.len() <= RANGES, "{}", covered.len());
+        for read in spread.iter().filter(|read| read.length > 0) {
+            let holds = |c: &&HostRead| {
+                c.address <= read.address && read.address + read.length <= c.address + c.length
+            };
+            assert_eq!(covered.iter().filter(holds).count(), 1, "{read:?}");
+        }
+        let apart = covered.windows(2);
+        assert!(apart.into_iter().all(|pair| {
+            let (a, b) = (&pair[0], &pair[1]);
+            a.address + a.length < b.address
+        }));
+        // Nothing is added where few are enough.
+        assert_eq!(cover(vec![range(9, 2), range(4, 3)]), [range(4, 3), range(9, 2)]);
+        assert_eq!(cover(vec![range(6, 3), range(4, 3)]), [range(4, 5)]);
     }
 }

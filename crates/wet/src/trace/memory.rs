@@ -121,7 +121,7 @@ where
                     return Ok(false);
                 };
                 let unknown = TraceError::Damaged("bytes that the host did not write");
-                let call = self.host()?.get(call);
+                let call = self.host()?.get(call)?;
                 let wrote = call.map(|call| call.wrote(wanted.memory, address, bytes));
                 wrote.filter(|wrote| *wrote).ok_or(unknown)
             }

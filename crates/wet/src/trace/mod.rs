@@ -21,7 +21,7 @@ use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 pub use error::TraceError;
 pub use evaluate::Bits;
 pub use forward::{Definition, Held, Holders, HoldersMark, ReadBy, Readers};
-pub use host::HostCalls;
+pub use host::{HostCall, HostCalls};
 pub use source::{Reading, Source, Writer};
 
 use crate::epoch::{Blocks, ColumnView, CopyView, Epoch, Execution, Mentions};
@@ -307,7 +307,11 @@ where
         named.ok_or(TraceError::Damaged("an execution that is not there"))
     }
 
-    fn host(&self) -> Result<&'a HostCalls, Failure<S, E>> {
+    /// What the host did.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn host(&self) -> Result<&'a HostCalls, Failure<S, E>> {
         self.epochs.host().map_err(TraceError::Epoch)
     }
 

@@ -1,0 +1,113 @@
+//! Generated guests that pass the same bytes to the host and get them from it, over and over, in all ways that there are.
+
+use std::fmt::Write as _;
+
+use afterimage_testkit::modules::SplitMix64;
+
+/// A program that works on a few hundred bytes. What it imports it calls directly; through a table and in place of the caller, too, if `hidden`; and it
+/// exports some of it, if `exported`.
+pub fn guest(seed: u64, hidden: bool, exported: bool) -> String {
+    let mut random = SplitMix64(seed ^ 0x5eed);
+    let mut body = String::new();
+    for _ in 0..6 + random.below(10) {
+        let operation = operation(&mut random, hidden);
+        // Some of them not each time.
+        match random.below(3) {
+            0 => write!(
+                body,
+                "(if (i32.eqz (i32.rem_u (local.get $i) (i32.const {}))) (then {operation}))\n",
+                2 + random.below(6)
+            ),
+            _ => write!(body, "{operation}\n"),
+        }
+        .expect("a string");
+    }
+    let export = match exported {
+        true => r#"(export "again" (func $random))"#,
+        false => "",
+    };
+    format!(
+        r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "path_rename" (func $rename (param i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "clock_time_get" (func $clock (param i32 i64 i32) (result i32)))
+  (memory (export "memory") 1)
+  {export}
+  (data (i32.const 96) "what the module has")
+  (data $late "0123456789abcdef")
+  (type $four (func (param i32 i32 i32 i32) (result i32)))
+  (type $two (func (param i32 i32) (result i32)))
+  (table funcref (elem $write $read $random $own))
+  (func $own (type $two) (i32.store (i32.and (local.get 0) (i32.const 255)) (local.get 1)) (local.get 0))
+  (func $tail (type $four)
+    (i32.store offset=300 (i32.const 0) (local.get 1))
+    (return_call $write (local.get 0) (local.get 1) (local.get 2) (local.get 3)))
+  (func $tail_hidden (type $two)
+    (return_call_indirect (type $two) (local.get 0) (local.get 1) (i32.const 2)))
+  (func (export "_start") (local $i i32)
+    (loop $again
+      {body}
+      (br_if $again (i32.lt_u
+        (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+        (i32.const {})))))
+  (func (export "run") (param $n i32) (result i32)
+    (i32.store (i32.const 8) (local.get $n))
+    (drop (call $random (i32.const 10) (i32.const 4)))
+    (i32.load (i32.const 9))))"#,
+        20 + random.below(60)
+    )
+}
+
+/// An address, which is another one each time around.
+fn address(random: &mut SplitMix64) -> String {
+    format!(
+        "(i32.and (i32.add (i32.mul (local.get $i) (i32.const {})) (i32.const {})) (i32.const {}))",
+        random.below(9),
+        random.below(256),
+        [63, 127, 255][random.below(3)]
+    )
+}
+
+fn operation(random: &mut SplitMix64, hidden: bool) -> String {
+    let (to, from) = (address(random), address(random));
+    let length = random.below(12);
+    match random.below(if hidden { 14 } else { 11 }) {
+        0 => format!("(i32.store {to} (local.get $i))"),
+        1 => format!("(i64.store offset=3 {to} (i64.extend_i32_u (local.get $i)))"),
+        2 => format!("(i32.store8 {to} (i32.load {from}))"),
+        3 => format!("(memory.copy {to} {from} (i32.const {length}))"),
+        4 => format!("(memory.fill {to} (local.get $i) (i32.const {length}))"),
+        5 => format!("(memory.init $late {to} (i32.const 2) (i32.const {length}))"),
+        6 => format!("(drop (call $random {to} (i32.const {length})))"),
+        7 => format!("(drop (call $rename (i32.const 9) {to} (i32.const {length}) (i32.const 9) {from} (i32.const 3)))"),
+        8 => format!("(drop (call $clock (i32.const 1) (i64.const 1) {to}))"),
+        9 => vectors(random, "(call $read (i32.const 0)"),
+        10 => vectors(random, "(call $write (i32.const 1)"),
+        11 => vectors(random, "(call $tail (i32.const 1)"),
+        12 => format!(
+            "(drop (call_indirect (type $two) {to} (i32.const {length}) (i32.add (i32.const 2) (i32.and (local.get $i) (i32.const 1)))))"
+        ),
+        _ => format!("(drop (call $tail_hidden {to} (i32.const {length})))"),
+    }
+}
+
+/// A call with vectors, which lie among the bytes that they tell of: written before it, or only in part.
+fn vectors(random: &mut SplitMix64, call: &str) -> String {
+    let at = 200 + random.below(40);
+    let mut text = String::new();
+    for vector in 0..2 {
+        if random.below(4) > 0 {
+            let at = at + 8 * vector;
+            let (start, length) = (address(random), random.below(9));
+            write!(
+                text,
+                "(i32.store (i32.const {at}) {start}) (i32.store offset=4 (i32.const {at}) (i32.const {length}))"
+            )
+            .expect("a string");
+        }
+    }
+    let result = 200 + random.below(50);
+    format!("{text} (drop {call} (i32.const {at}) (i32.const 2) (i32.const {result})))")
+}

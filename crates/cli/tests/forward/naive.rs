@@ -1,0 +1,58 @@
+//! Who wrote what the host read, by writing down of each byte who wrote it last.
+
+use std::collections::HashMap;
+
+use afterimage_ids::OpId;
+use afterimage_query::paths::{FileSegments, Window};
+use afterimage_query::steps::{Level, Range, Run, Steps, Wanted, What};
+use afterimage_trace::LogReader;
+
+/// An execution of an operator; without one, of the host by itself. `None`: nothing.
+pub type Wrote = Option<(u64, Option<OpId>)>;
+
+/// By the time of a call of the host: the parts of what it read, in the order in which it did.
+pub type Reads = HashMap<u64, Vec<(Range, Wrote)>>;
+
+/// Follows a run.
+pub fn host_reads(run: Run<'_, FileSegments>, log: LogReader) -> Reads {
+    let wanted = Wanted {
+        level: Level::Memory,
+        window: Window {
+            first: 1,
+            last: run.path.length(),
+        },
+        function: None,
+        range: None,
+    };
+    let mut steps = Steps::new(run, log, wanted).expect("a run");
+    let mut memory: HashMap<(u32, u64), (u64, Option<OpId>)> = HashMap::new();
+    let mut reads = Reads::new();
+    while let Some(step) = steps.next().expect("a step") {
+        if let What::HostRead(_, range) = step.what
+            && step.op.is_some()
+        {
+            let parts = reads.entry(step.time).or_default();
+            for i in 0..range.length {
+                let address = range.address + i;
+                let wrote = memory.get(&(range.memory, address)).copied();
+                match parts.last_mut() {
+                    Some((last, same)) if i > 0 && *same == wrote => last.length += 1,
+                    _ => parts.push((
+                        Range {
+                            address,
+                            length: 1,
+                            ..range
+                        },
+                        wrote,
+                    )),
+                }
+            }
+        }
+        if let Some(range) = step.what.written() {
+            for address in range.address..range.address + range.length {
+                memory.insert((range.memory, address), (step.time, step.op));
+            }
+        }
+    }
+    reads
+}

@@ -1,0 +1,118 @@
+//! Bytes next to each other, each with who wrote it last.
+
+use afterimage_machine::Range;
+
+/// Who wrote a byte last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wrote {
+    /// Nobody: the module says what it is, or it is zero.
+    Nothing,
+    /// An instruction of an execution of a node.
+    Guest {
+        /// The time of the node's first block.
+        start: u64,
+        /// The instruction's position.
+        inst: u32,
+    },
+    /// The host, in this call.
+    Host {
+        /// Its number, from 1.
+        call: u64,
+    },
+}
+
+/// Bytes next to each other with the same writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub range: Range,
+    pub wrote: Wrote,
+}
+
+/// The bytes of a range; `None` for those of which nothing is known yet.
+pub(super) struct Canvas {
+    range: Range,
+    bytes: Vec<Option<Wrote>>,
+}
+
+impl Canvas {
+    /// Nothing is known of any of them.
+    pub fn new(range: Range) -> Self {
+        Self {
+            range,
+            bytes: vec![None; range.length as usize],
+        }
+    }
+
+    pub fn range(&self) -> Range {
+        self.range
+    }
+
+    /// The bytes in both ranges, by their positions here.
+    fn common(&self, other: Range) -> std::ops::Range<usize> {
+        let own = self.range;
+        if other.memory != own.memory || other.length == 0 {
+            return 0..0;
+        }
+        let end = other.address.saturating_add(other.length);
+        let end = end.min(own.address.saturating_add(own.length));
+        let first = other.address.max(own.address);
+        match first < end {
+            true => (first - own.address) as usize..(end - own.address) as usize,
+            false => 0..0,
+        }
+    }
+
+    /// Sets who wrote a range last, whatever was known before.
+    #[inline]
+    pub fn over(&mut self, range: Range, wrote: Wrote) {
+        let common = self.common(range);
+        self.bytes[common].fill(Some(wrote));
+    }
+
+    /// Sets who wrote those bytes of a range of which nothing is known.
+    pub fn under(&mut self, range: Range, wrote: Wrote) {
+        let common = self.common(range);
+        for byte in &mut self.bytes[common] {
+            byte.get_or_insert(wrote);
+        }
+    }
+
+    /// Whether all of them are known.
+    pub fn is_complete(&self) -> bool {
+        self.bytes.iter().all(Option::is_some)
+    }
+
+    /// What is known of a byte.
+    pub fn get(&self, position: usize) -> Option<Wrote> {
+        self.bytes[position]
+    }
+
+    /// The bytes of which nothing is known, by their positions.
+    pub fn unknown(&self) -> Vec<usize> {
+        let bytes = self.bytes.iter().enumerate();
+        let unknown = bytes.filter(|(_, byte)| byte.is_none());
+        unknown.map(|(position, _)| position).collect()
+    }
+
+    /// Sets who wrote a byte.
+    pub fn set(&mut self, position: usize, wrote: Option<Wrote>) {
+        self.bytes[position] = wrote;
+    }
+
+    /// All bytes in parts. Nobody wrote those of which nothing is known.
+    pub fn parts(&self) -> Vec<Part> {
+        let mut address = self.range.address;
+        let groups = self.bytes.chunk_by(|a, b| a == b).map(|group| {
+            let length = group.len() as u64;
+            let range = Range {
+                address,
+                length,
+                ..self.range
+            };
+            address = address.wrapping_add(length);
+            let wrote = group[0].unwrap_or(Wrote::Nothing);
+            Part { range, wrote }
+        });
+        groups.collect()
+    }
+}

@@ -1,0 +1,51 @@
+//! Why it cannot be told what the host read.
+
+use afterimage_trace::TraceError;
+use afterimage_wet::checkpoint::CheckpointError;
+use afterimage_wpp::{PathError, TargetError};
+
+use crate::paths::PathFileError;
+use crate::steps::StepsError;
+use crate::values::ValuesError;
+
+/// Why it cannot be told who wrote what the host read.
+#[derive(Debug, thiserror::Error)]
+pub enum HostReadsError {
+    /// The whole execution trace cannot be read.
+    #[error(transparent)]
+    Values(#[from] ValuesError),
+    /// The run cannot be followed.
+    #[error(transparent)]
+    Steps(#[from] StepsError<PathFileError>),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] TraceError),
+    /// The recording contradicts itself.
+    #[error("the recording is damaged: it names {0}")]
+    Damaged(&'static str),
+}
+
+impl From<PathError<PathFileError>> for HostReadsError {
+    fn from(error: PathError<PathFileError>) -> Self {
+        Self::Values(ValuesError::Path(error))
+    }
+}
+
+impl From<TargetError> for HostReadsError {
+    fn from(error: TargetError) -> Self {
+        Self::Values(error.into())
+    }
+}
+
+impl From<CheckpointError> for HostReadsError {
+    fn from(error: CheckpointError) -> Self {
+        Self::Steps(error.into())
+    }
+}
+
+impl HostReadsError {
+    /// Whether it is about a part of the run of which no values are kept.
+    pub fn is_outside(&self) -> bool {
+        matches!(self, Self::Values(ValuesError::Outside { .. }))
+    }
+}

@@ -1,0 +1,233 @@
+//! What the host read of memory when the guest called it: who wrote it, and the other way round which calls of the host read what was written.
+//!
+//! The log tells which bytes each call read. Who wrote them last before is not among the labels of the whole execution trace; the index of checkpoints tells
+//! it, as far as it reaches, and otherwise following the run does.
+
+mod canvas;
+mod error;
+mod readers;
+mod times;
+mod writers;
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
+use afterimage_machine::Range;
+use afterimage_trace::TraceFile;
+use afterimage_wet::{HostCall, HostCalls};
+use afterimage_wpp::Visit;
+
+pub use error::HostReadsError;
+pub(super) use readers::{HostReaders, HostUse};
+
+use self::canvas::{Part, Wrote};
+use self::times::CallTimes;
+use self::writers::{Moment, Writers};
+use super::{Instance, Origin, RecordedValues};
+use crate::paths::FileSegments;
+use crate::steps::Run;
+
+/// So many bytes are looked at together.
+const CHUNK: u64 = 1 << 18;
+
+/// What the host read of memory.
+///
+/// Takes going through the log once when it is first asked, and then some hundred bytes for each few hundred calls of the host, besides what following
+/// the run takes.
+pub struct HostReads<'v, 'a> {
+    values: &'v RecordedValues<'a>,
+    run: Run<'a, FileSegments>,
+    file: &'a TraceFile,
+    times: OnceCell<CallTimes<'a>>,
+    writers: RefCell<Writers<'a>>,
+}
+
+/// Bytes next to each other that the host read and that the same execution, or nothing, wrote last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostPart {
+    /// Which bytes.
+    pub range: Range,
+    /// Who wrote them.
+    pub origin: Origin,
+}
+
+impl<'v, 'a> HostReads<'v, 'a> {
+    /// Those of a recording: `run` is how it is followed, with the checkpoints of `file` if it has some.
+    pub fn new(
+        values: &'v RecordedValues<'a>,
+        run: Run<'a, FileSegments>,
+        file: &'a TraceFile,
+    ) -> Self {
+        Self {
+            values,
+            run,
+            file,
+            times: OnceCell::new(),
+            writers: RefCell::new(Writers::new(run, file)),
+        }
+    }
+
+    /// The values of the recording.
+    pub fn values(&self) -> &'v RecordedValues<'a> {
+        self.values
+    }
+
+    /// Who wrote what the host read in the call that an execution ends with: the first `limit` parts, in the order in which they were read, and how many there
+    /// are besides. None, if it ends with no call of the host.
+    ///
+    /// Near-linear in the bytes read, and bounded by following the run once for each 256 KiB of them.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn parts(
+        &self,
+        instance: Instance,
+        limit: u64,
+    ) -> Result<(Vec<HostPart>, u64), HostReadsError> {
+        let (mut parts, mut more) = (Vec::new(), 0);
+        let Some(call) = self.values.host_call(instance)? else {
+            return Ok((parts, more));
+        };
+        let Some(logged) = self.host()?.get(call)? else {
+            return Err(HostReadsError::Damaged("a call of the host"));
+        };
+        let moment = Moment::Call(self.visit(instance.time)?);
+        for read in &logged.reads {
+            let range = Range {
+                memory: read.memory,
+                address: read.address,
+                length: read.length,
+            };
+            self.written(range, moment, None, |part| {
+                match (parts.len() as u64) < limit {
+                    true => parts.push(HostPart {
+                        range: part.range,
+                        origin: self.origin(part.wrote)?,
+                    }),
+                    false => more += 1,
+                }
+                Ok(())
+            })?;
+        }
+        Ok((parts, more))
+    }
+
+    /// What memory held, range by range, when the host was called at the end of an execution. Follows the run from the last checkpoint on.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn bytes(
+        &self,
+        instance: Instance,
+        ranges: &[Range],
+    ) -> Result<Vec<Vec<u8>>, HostReadsError> {
+        let visit = self.visit(instance.time)?;
+        let instructions = self.values.compiled(instance.node)?.code.insts.len();
+        self.writers.borrow_mut().held(visit, instructions, ranges)
+    }
+
+    fn host(&self) -> Result<&'a HostCalls, HostReadsError> {
+        Ok(self.values.host()?)
+    }
+
+    fn times(&self) -> Result<&CallTimes<'a>, HostReadsError> {
+        if let Some(known) = self.times.get() {
+            return Ok(known);
+        }
+        let times = CallTimes::new(self)?;
+        Ok(self.times.get_or_init(|| times))
+    }
+
+    /// The execution of a node that begins with a block.
+    fn visit(&self, start: u64) -> Result<Visit, HostReadsError> {
+        let visit = self.run.path.cursor().seek(start)?;
+        let damaged = HostReadsError::Damaged("an execution that is not there");
+        visit.filter(|visit| visit.start == start).ok_or(damaged)
+    }
+
+    /// The execution that ends with a call of the guest's.
+    fn caller(&self, call: u64) -> Result<Visit, HostReadsError> {
+        let damaged = || HostReadsError::Damaged("a call of the host that nobody made");
+        let of_guest = self.host()?.of_guest(call).ok_or_else(damaged)?;
+        let time = self.times()?.get(of_guest)?.ok_or_else(damaged)?;
+        let visit = self.run.path.cursor().seek(time)?;
+        visit.ok_or_else(damaged)
+    }
+
+    /// The next call from one on that the guest made and that read something for which `wanted` says so.
+    fn next_reading(
+        &self,
+        mut from: u64,
+        wanted: impl Fn(Range) -> bool,
+    ) -> Result<Option<(u64, Rc<HostCall>)>, HostReadsError> {
+        let host = self.host()?;
+        loop {
+            let found = host.next_reading(from, |read| {
+                wanted(Range {
+                    memory: read.memory,
+                    address: read.address,
+                    length: read.length,
+                })
+            })?;
+            match found {
+                Some((call, _)) if host.of_guest(call).is_none() => from = call + 1,
+                found => return Ok(found),
+            }
+        }
+    }
+
+    /// Tells who wrote bytes last before a moment, part by part in the order of addresses. With `only`, what executions wrote that do not begin
+    /// with this block may be told as written by nobody.
+    fn written(
+        &self,
+        range: Range,
+        moment: Moment,
+        only: Option<u64>,
+        mut told: impl FnMut(Part) -> Result<(), HostReadsError>,
+    ) -> Result<(), HostReadsError> {
+        let mut open: Option<Part> = None;
+        let mut done = 0;
+        while done < range.length {
+            let chunk = Range {
+                address: range.address + done,
+                length: CHUNK.min(range.length - done),
+                ..range
+            };
+            done += chunk.length;
+            let mut writers = self.writers.borrow_mut();
+            let parts = writers.last(self.values, chunk, moment, only)?;
+            drop(writers);
+            for part in parts {
+                match &mut open {
+                    Some(open) if open.wrote == part.wrote => {
+                        open.range.length += part.range.length;
+                    }
+                    _ => {
+                        if let Some(open) = open.replace(part) {
+                            told(open)?;
+                        }
+                    }
+                }
+            }
+        }
+        open.map_or(Ok(()), told)
+    }
+
+    fn origin(&self, wrote: Wrote) -> Result<Origin, HostReadsError> {
+        Ok(match wrote {
+            Wrote::Nothing => Origin::Initial,
+            Wrote::Host { call } => Origin::Host { call },
+            Wrote::Guest { start, inst } => {
+                let missing = HostReadsError::Damaged("an execution that is not there");
+                let instance = self.values.at(start)?.ok_or(missing)?;
+                let compiled = self.values.compiled(instance.node)?;
+                let missing = HostReadsError::Damaged("an instruction that is not there");
+                let inst = compiled.code.insts.get(inst as usize).ok_or(missing)?;
+                Origin::Operator {
+                    instance,
+                    op: inst.op,
+                }
+            }
+        })
+    }
+}

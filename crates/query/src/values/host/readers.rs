@@ -1,0 +1,338 @@
+//! The calls of the host that read what was written, in the order of time.
+
+use std::collections::VecDeque;
+
+use afterimage_machine::Range;
+use afterimage_wet::Definition;
+use afterimage_wpp::Visit;
+
+use super::canvas::Wrote;
+use super::writers::{Moment, written_by};
+use super::{HostReads, HostReadsError};
+
+/// Bytes next to each other that a call of the host read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::values) struct HostUse {
+    /// The execution of the node that ends with the call.
+    pub visit: Visit,
+    /// Which bytes.
+    pub range: Range,
+}
+
+/// What was written.
+struct Written {
+    by: Wrote,
+    /// When the execution begins that wrote it.
+    start: u64,
+    /// The bytes, in ranges that ascend and do not touch each other.
+    ranges: Vec<Range>,
+    /// The first call of the host after it.
+    first_call: u64,
+}
+
+/// Bytes that may still be what was written.
+#[derive(Clone, Copy)]
+struct Piece {
+    range: Range,
+    /// They are when the execution that begins with this block does.
+    until: u64,
+    /// They are when the call is made that the execution ends with which begins with this block; 0 if none is known.
+    called: u64,
+    /// None of them is when the execution that begins with this block does.
+    lost: u64,
+}
+
+/// The calls of the host that read what was written before others wrote over it, in the order of time.
+///
+/// The log tells which calls read some of the bytes. Whether these are still the same is asked of the index of checkpoints, for the times of such calls and, where there
+/// are many, for times further and further away, and between them: O(log time) questions for each part of what was written.
+pub(in crate::values) struct HostReaders<'h, 'v, 'a> {
+    host: &'h HostReads<'v, 'a>,
+    written: Option<Written>,
+    at: At,
+}
+
+/// How far it has come.
+#[derive(Clone, Default)]
+struct At {
+    /// What may still be read, ascending.
+    pieces: Vec<Piece>,
+    /// The next call to look at.
+    call: u64,
+    found: VecDeque<HostUse>,
+}
+
+impl<'h, 'v, 'a> HostReaders<'h, 'v, 'a> {
+    /// Those of a definition.
+    pub fn new(
+        host: &'h HostReads<'v, 'a>,
+        definition: Definition,
+    ) -> Result<Self, HostReadsError> {
+        let mut readers = Self {
+            host,
+            written: Written::of(host, definition)?,
+            at: At::default(),
+        };
+        readers.go(0)?;
+        Ok(readers)
+    }
+
+    /// The next one.
+    pub fn next(&mut self) -> Result<Option<HostUse>, HostReadsError> {
+        loop {
+            if let Some(found) = self.at.found.pop_front() {
+                return Ok(Some(found));
+            }
+            if !self.look()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// How many there are from here on. Does not move.
+    pub fn count(&mut self) -> Result<u64, HostReadsError> {
+        let here = self.at.clone();
+        let mut count = 0;
+        while self.next()?.is_some() {
+            count += 1;
+        }
+        self.at = here;
+        Ok(count)
+    }
+
+    /// Goes to the first one in an execution that begins at block T or later.
+    pub fn go(&mut self, time: u64) -> Result<(), HostReadsError> {
+        self.at = At::default();
+        let Some(written) = &self.written else {
+            return Ok(());
+        };
+        self.at.call = written.first_call;
+        if time > written.start {
+            let before = self.host.times()?.before(time)?;
+            let call = self.host.host()?.number_of(before + 1);
+            self.at.call = self.at.call.max(call);
+        }
+        let pieces = written.ranges.iter().map(|&range| Piece {
+            range,
+            until: written.start,
+            called: 0,
+            lost: u64::MAX,
+        });
+        self.at.pieces = pieces.collect();
+        Ok(())
+    }
+
+    /// Looks at the next call that may read it. Whether there was one.
+    fn look(&mut self) -> Result<bool, HostReadsError> {
+        let pieces = &self.at.pieces;
+        if pieces.is_empty() {
+            return Ok(false);
+        }
+        let call = self.host.next_reading(self.at.call, |range| {
+            !touched(pieces, range).is_empty()
+        })?;
+        let Some((call, logged)) = call else {
+            self.at.pieces.clear();
+            return Ok(false);
+        };
+        self.at.call = call + 1;
+        let visit = self.host.caller(call)?;
+        for read in &logged.reads {
+            let range = Range {
+                memory: read.memory,
+                address: read.address,
+                length: read.length,
+            };
+            let mut part: Option<Range> = None;
+            for range in self.alive(range, visit)? {
+                match &mut part {
+                    Some(part) if end(*part) == range.address => part.length += range.length,
+                    _ => {
+                        let part = part.replace(range);
+                        let found = part.map(|range| HostUse { visit, range });
+                        self.at.found.extend(found);
+                    }
+                }
+            }
+            let found = part.map(|range| HostUse { visit, range });
+            self.at.found.extend(found);
+        }
+        Ok(true)
+    }
+
+    /// Those bytes of a range that are still what was written when an execution calls the host. What is not, is looked for no more.
+    fn alive(&mut self, range: Range, visit: Visit) -> Result<Vec<Range>, HostReadsError> {
+        let touched = touched(&self.at.pieces, range);
+        let (mut left, mut alive) = (Vec::new(), Vec::new());
+        for &piece in &self.at.pieces[touched.clone()] {
+            let first = piece.range.address.max(range.address);
+            let behind = end(piece.range).min(end(range));
+            let part = |from: u64, to: u64| Piece {
+                range: Range {
+                    address: from,
+                    length: to - from,
+                    ..piece.range
+                },
+                ..piece
+            };
+            if piece.range.address < first {
+                left.push(part(piece.range.address, first));
+            }
+            for piece in self.decide(part(first, behind), visit)? {
+                alive.push(piece.range);
+                left.push(piece);
+            }
+            if behind < end(piece.range) {
+                left.push(part(behind, end(piece.range)));
+            }
+        }
+        self.at.pieces.splice(touched, left);
+        Ok(alive)
+    }
+
+    /// The parts of a piece that are still what was written when an execution calls the host, ascending.
+    fn decide(&self, piece: Piece, visit: Visit) -> Result<Vec<Piece>, HostReadsError> {
+        let (here, mut alive, mut work) = (visit.start, Vec::new(), vec![piece]);
+        while let Some(piece) = work.pop() {
+            if here < piece.until || here == piece.called {
+                alive.push(piece);
+            } else if here < piece.lost {
+                let probe = self.probe(&piece, here)?;
+                let moment = probe.map_or(Moment::Call(visit), Moment::Start);
+                let mut parts = Vec::new();
+                for (range, is_ours) in self.ours(piece.range, moment)? {
+                    let mut part = Piece { range, ..piece };
+                    match (probe, is_ours) {
+                        (Some(time), true) => part.until = time,
+                        (Some(time), false) => part.lost = time,
+                        (None, true) => part.called = here,
+                        (None, false) => part.lost = here,
+                    }
+                    parts.push(part);
+                }
+                work.extend(parts.into_iter().rev());
+            }
+        }
+        Ok(alive)
+    }
+
+    /// When else to ask about a piece, than at the call of an execution that begins with block `here`, so that it need not be asked again at each call that follows.
+    fn probe(&self, piece: &Piece, here: u64) -> Result<Option<u64>, HostReadsError> {
+        let path = self.host.run.path;
+        let time = match piece.lost {
+            u64::MAX if piece.called == 0 => return Ok(None),
+            u64::MAX => {
+                let start = self.written.as_ref().map_or(0, |written| written.start);
+                here.saturating_add(here - start).min(path.length())
+            }
+            lost => here + (lost - here) / 2,
+        };
+        let visit = path.cursor().seek(time)?;
+        Ok(visit
+            .map(|visit| visit.start)
+            .filter(|&start| start > here && start < piece.lost))
+    }
+
+    /// The bytes of a range in parts: whether they are what was written.
+    fn ours(&self, range: Range, moment: Moment) -> Result<Vec<(Range, bool)>, HostReadsError> {
+        let Some(written) = &self.written else {
+            return Ok(Vec::new());
+        };
+        let mut parts: Vec<(Range, bool)> = Vec::new();
+        let only = Some(written.start);
+        self.host.written(range, moment, only, |part| {
+            let is_ours = part.wrote == written.by;
+            match parts.last_mut() {
+                Some((last, same)) if *same == is_ours => last.length += part.range.length,
+                _ => parts.push((part.range, is_ours)),
+            }
+            Ok(())
+        })?;
+        Ok(parts)
+    }
+}
+
+impl Written {
+    /// What a definition wrote to memories. `None` if it wrote nothing.
+    fn of(
+        host: &HostReads<'_, '_>,
+        definition: Definition,
+    ) -> Result<Option<Self>, HostReadsError> {
+        let values = host.values;
+        let calls = host.host()?;
+        let instance = definition.instance();
+        let start = instance.time;
+        let (by, ranges, before) = match definition {
+            Definition::Result { .. } => return Ok(None),
+            Definition::Write { inst, .. } => {
+                let executed = values.stopped(instance)?;
+                if executed.is_some_and(|executed| inst as u64 >= executed) {
+                    return Ok(None);
+                }
+                let compiled = values.compiled(instance.node)?;
+                let range = written_by(values, instance, &compiled, inst)?;
+                let inst = inst as u32;
+                let ranges = Vec::from_iter(range);
+                (Wrote::Guest { start, inst }, ranges, None)
+            }
+            Definition::After { .. } => {
+                let Some(call) = values.host_call(instance)? else {
+                    return Ok(None);
+                };
+                let logged = calls.get(call)?;
+                let logged = logged.ok_or(HostReadsError::Damaged("a call of the host"))?;
+                let ranges = logged.writes.iter().map(|write| Range {
+                    memory: write.memory,
+                    address: write.address,
+                    length: write.bytes.len() as u64,
+                });
+                (Wrote::Host { call }, ranges.collect(), calls.of_guest(call))
+            }
+        };
+        let ranges = united(ranges);
+        if ranges.is_empty() {
+            return Ok(None);
+        }
+        let before = match before {
+            Some(before) => before,
+            None => host.times()?.before(start)?,
+        };
+        Ok(Some(Self {
+            by,
+            start,
+            ranges,
+            first_call: calls.number_of(before + 1),
+        }))
+    }
+}
+
+fn end(range: Range) -> u64 {
+    range.address.saturating_add(range.length)
+}
+
+/// The pieces that a range touches, by their positions. O(log pieces).
+fn touched(pieces: &[Piece], range: Range) -> std::ops::Range<usize> {
+    let place = |range: Range, address| (range.memory, address);
+    let first = pieces.partition_point(|piece| {
+        place(piece.range, end(piece.range)) <= place(range, range.address)
+    });
+    let behind = pieces
+        .partition_point(|piece| place(piece.range, piece.range.address) < place(range, end(range)));
+    first..behind.max(first)
+}
+
+/// The same bytes, in ranges that ascend and do not touch each other.
+fn united(mut ranges: Vec<Range>) -> Vec<Range> {
+    ranges.retain(|range| range.length > 0);
+    ranges.sort_unstable_by_key(|range| (range.memory, range.address));
+    let mut united: Vec<Range> = Vec::new();
+    for range in ranges {
+        match united.last_mut() {
+            Some(last) if last.memory == range.memory && range.address <= end(*last) => {
+                last.length = end(*last).max(end(range)) - last.address;
+            }
+            _ => united.push(range),
+        }
+    }
+    united
+}
