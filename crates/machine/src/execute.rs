@@ -165,6 +165,7 @@ fn instruction<O: Observer>(
                 registers.high[first + i] = high;
             }
             observer.read_global(i, global as u32);
+            observer.gave(i, (bits, high));
             bits
         }
         Code::GlobalSet => {
@@ -185,7 +186,12 @@ fn instruction<O: Observer>(
         _ => {
             let operands = [a, low[inst.b as usize], low[inst.c as usize]];
             match bulk(i, inst, operands, state, source, observer)? {
-                Some(value) => value,
+                Some(value) => {
+                    if inst.code != Code::RefIsNull {
+                        observer.gave(i, (value, 0));
+                    }
+                    value
+                }
                 None => return Ok(()),
             }
         }

@@ -345,6 +345,11 @@ impl<'a> Machine<'a> {
             self.high.resize(base + 2 * count, 0);
         }
         observer.node(node, code);
+        let high = match code.wide {
+            true => &self.high[base..base + count],
+            false => &[],
+        };
+        observer.variables(code, &self.registers[base..base + count], high);
         let insts = match before {
             None => code.insts.len(),
             Some(stopped) => instructions_before(self.program, code, stopped),

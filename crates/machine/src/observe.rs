@@ -27,6 +27,12 @@ pub trait Observer {
         let _ = (node, code);
     }
 
+    /// The variables of the node that begins, in their registers, which are the first ones, and the upper halves of vectors, if the function has any.
+    #[inline(always)]
+    fn variables(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        let _ = (code, low, high);
+    }
+
     /// The instruction at this position reads memory.
     #[inline(always)]
     fn read(&mut self, inst: usize, range: Range) {
@@ -45,6 +51,13 @@ pub trait Observer {
         let _ = (inst, range);
     }
 
+    /// The instruction at this position writes any number of bytes that are no value: the same one everywhere, or a data segment's. Who does
+    /// not ask is told of a [`write`](Self::write).
+    #[inline(always)]
+    fn fill(&mut self, inst: usize, range: Range) {
+        self.write(inst, range);
+    }
+
     /// The instruction at this position copies memory: before it is done.
     #[inline(always)]
     fn copy(&mut self, inst: usize, from: Range, to: Range) {
@@ -55,6 +68,12 @@ pub trait Observer {
     #[inline(always)]
     fn read_global(&mut self, inst: usize, global: u32) {
         let _ = (inst, global);
+    }
+
+    /// What an instruction gives that reads a global, a table or a size: bits, and the upper half of a vector's.
+    #[inline(always)]
+    fn gave(&mut self, inst: usize, value: GlobalBits) {
+        let _ = (inst, value);
     }
 
     /// The instruction at this position writes a global.
@@ -157,6 +176,12 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     }
 
     #[inline(always)]
+    fn variables(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        self.0.variables(code, low, high);
+        self.1.variables(code, low, high);
+    }
+
+    #[inline(always)]
     fn read(&mut self, inst: usize, range: Range) {
         self.0.read(inst, range);
         self.1.read(inst, range);
@@ -175,6 +200,12 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     }
 
     #[inline(always)]
+    fn fill(&mut self, inst: usize, range: Range) {
+        self.0.fill(inst, range);
+        self.1.fill(inst, range);
+    }
+
+    #[inline(always)]
     fn copy(&mut self, inst: usize, from: Range, to: Range) {
         self.0.copy(inst, from, to);
         self.1.copy(inst, from, to);
@@ -184,6 +215,12 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     fn read_global(&mut self, inst: usize, global: u32) {
         self.0.read_global(inst, global);
         self.1.read_global(inst, global);
+    }
+
+    #[inline(always)]
+    fn gave(&mut self, inst: usize, value: GlobalBits) {
+        self.0.gave(inst, value);
+        self.1.gave(inst, value);
     }
 
     #[inline(always)]

@@ -63,10 +63,12 @@ impl Machine<'_> {
         };
         let code = &self.codes[node];
         observer.node(node, code);
+        let registers = window(&mut self.registers, base)?;
+        observer.variables(code, &registers[..], &[]);
         let running = Running {
             ops: self.operations.ops(lean.ops),
             code,
-            window: window(&mut self.registers, base)?,
+            window: registers,
             high: &mut [],
             state: &mut self.state,
             source: &mut self.source,
@@ -129,6 +131,7 @@ impl Machine<'_> {
             true => &mut self.high[base..base + count],
             false => &mut [][..],
         };
+        observer.variables(code, &window[..], high);
         code.set_constants(&mut window[..count], high);
         let running = Running {
             ops: self.operations.ops(ops),

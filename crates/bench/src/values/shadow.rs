@@ -7,7 +7,7 @@ const WORD: u64 = 4;
 /// An entry is a definition and a cost.
 const ENTRY: u64 = 9;
 
-/// Which pages of a memory were written, and which of them not in aligned words only: these have an entry per byte.
+/// Which pages of a memory were written, and which of them not in aligned words only: these have entries for bytes, too.
 #[derive(Debug, Default)]
 pub(crate) struct Pages(Vec<Written>);
 
@@ -44,7 +44,7 @@ impl Pages {
         let pages = self.0.iter().map(|written| match written {
             Written::Never => 0,
             Written::InWords => PAGE / WORD * ENTRY,
-            Written::InBytes => PAGE * ENTRY,
+            Written::InBytes => (PAGE / WORD + PAGE) * ENTRY,
         });
         pages.sum()
     }
@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn a_page_has_an_entry_per_word_until_something_else_is_written() {
-        let (words, bytes) = (PAGE / WORD * ENTRY, PAGE * ENTRY);
+        let words = PAGE / WORD * ENTRY;
+        let bytes = words + PAGE * ENTRY;
         assert_eq!(shadow(&[]), 0);
         assert_eq!(shadow(&[(8, 4), (12, 8)]), words);
         assert_eq!(shadow(&[(8, 4), (13, 1), (16, 4)]), bytes);

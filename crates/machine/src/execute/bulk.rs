@@ -46,7 +46,7 @@ pub(super) fn bulk<O: Observer>(
             let memory = &mut state.memories[memory];
             let target = memory.range(a, c)?;
             memory.bytes[target].fill(b as u8);
-            observer.write(i, of(to, a, c));
+            observer.fill(i, of(to, a, c));
         }
         Code::MemoryInit => {
             let data = &state.data[index];
@@ -54,7 +54,7 @@ pub(super) fn bulk<O: Observer>(
             let memory = &mut state.memories[memory];
             let written = memory.range(a, c)?;
             memory.bytes[written].copy_from_slice(&data[read]);
-            observer.write(i, of(to, a, c));
+            observer.fill(i, of(to, a, c));
         }
         Code::DataDrop => state.data[index] = [].into(),
         Code::RefIsNull => return Ok(Some(u64::from(a == 0))),

@@ -193,7 +193,9 @@ macro_rules! execution {
                     Action::GlobalGet => {
                         let (bits, _) = globals[op.number as usize];
                         give!(bits);
-                        observer.read_global(usize::from(op.inst), op.number);
+                        let inst = usize::from(op.inst);
+                        observer.read_global(inst, op.number);
+                        observer.gave(inst, (bits, 0));
                     }
                     Action::GlobalSet => {
                         globals[op.number as usize] = (read!(op.a), 0);

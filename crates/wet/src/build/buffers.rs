@@ -1,5 +1,7 @@
 //! What is to be written of a stretch of the run, input by input, before it is coded.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::patterns::Patterns;
@@ -15,6 +17,11 @@ pub(crate) struct Executions {
 }
 
 impl Executions {
+    pub(crate) fn clear(&mut self) {
+        self.absolute.clear();
+        self.ages.clear();
+    }
+
     #[inline]
     pub(crate) fn push(&mut self, execution: u64, count: u64) {
         self.absolute.push(execution);
@@ -26,7 +33,7 @@ impl Executions {
 ///
 /// Two words, because labels are what there is most of: the execution's number, and how many executions ago it was, with the pattern above.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Label([u64; 2]);
+pub(crate) struct Label(pub [u64; 2]);
 
 impl Label {
     /// Bits of the pattern beside the execution.
@@ -67,8 +74,10 @@ pub(crate) struct Column {
     pub input: u32,
     /// For a read: the execution of the node that the first of its labels belongs to; one for each execution follows.
     pub first: u64,
-    /// These.
-    pub labels: Vec<Label>,
+    /// Where these are, chunk by chunk.
+    pub chunks: Vec<u32>,
+    /// Where the last chunk ends.
+    pub end: u32,
     /// By part of the pattern, from the second one on: which executions these were.
     pub parts: Vec<Executions>,
     /// For a variable: the executions at which its definition, which is far away, becomes another one.
@@ -113,10 +122,62 @@ pub(crate) struct Copies {
     pub runs: Vec<Run>,
 }
 
+/// The labels of a stretch: of each column in chunks, one after the other, so that no column has to be moved when it grows.
+#[derive(Debug, Default)]
+pub(crate) struct Labels {
+    room: Vec<[u64; 2]>,
+    used: usize,
+}
+
+impl Labels {
+    /// Room that is taken at once: it costs nothing before it is used.
+    const ROOM: usize = 1 << 20;
+
+    /// How many labels the chunk of a column has that comes behind so many: few at first, because most columns are short.
+    pub(crate) fn length(before: usize) -> usize {
+        8 << (2 * before.min(3))
+    }
+
+    /// Room for the chunk of a column that comes behind so many.
+    pub(crate) fn chunk(&mut self, before: usize) -> Range<u32> {
+        let start = self.used;
+        self.used += Self::length(before);
+        if self.used > self.room.len() {
+            let room = self.used.max(2 * self.room.len()).max(Self::ROOM);
+            if self.room.is_empty() {
+                self.room = vec![[0; 2]; room];
+            } else {
+                self.room.resize(room, [0; 2]);
+            }
+        }
+        start as u32..self.used as u32
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, place: u32, label: Label) {
+        self.room[place as usize] = label.0;
+    }
+
+    /// A column's labels, chunk by chunk.
+    pub(crate) fn of<'l>(&'l self, column: &'l Column) -> impl Iterator<Item = &'l [[u64; 2]]> {
+        let last = column.chunks.len().wrapping_sub(1);
+        let chunks = column.chunks.iter().enumerate();
+        chunks.map(move |(i, &start)| {
+            let start = start as usize;
+            let end = match i == last {
+                true => column.end as usize,
+                false => start + Self::length(i),
+            };
+            &self.room[start..end]
+        })
+    }
+}
+
 /// All of a stretch.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     pub columns: Vec<Column>,
+    pub labels: Labels,
     pub copies: Vec<Copies>,
     /// Where a copying site is in `copies`.
     pub of_site: FxHashMap<u32, usize>,
@@ -124,4 +185,16 @@ pub(crate) struct Buffers {
     pub patterns: Patterns,
     /// How many numbers are kept.
     pub size: usize,
+}
+
+impl Buffers {
+    /// Without what it holds, but with the room for labels.
+    pub(crate) fn emptied(self) -> Self {
+        let mut labels = self.labels;
+        labels.used = 0;
+        Self {
+            labels,
+            ..Self::default()
+        }
+    }
 }

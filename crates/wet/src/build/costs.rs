@@ -2,7 +2,7 @@
 
 use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
 
-use super::KEPT;
+use super::{DEAREST, KEPT};
 use crate::model::{NodeModel, ReadFrom, WriteTo, read_from, write_to};
 
 /// A set of inputs of a node. The last bit stands for all from its position on.
@@ -100,14 +100,30 @@ impl Costs {
         Self([0; 64])
     }
 
-    /// Before an execution of a node with so many inputs.
-    #[inline]
-    pub(super) fn clear(&mut self, inputs: usize) {
-        self.0[..inputs.min(64)].fill(0);
+    /// Before an execution of a node. Its inputs are [set](Self::set) before they are asked for.
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.0[63] = 0;
     }
 
-    #[inline]
-    pub(super) fn set(&mut self, input: usize, cost: u32) {
+    /// An input has this cost, unless its value is to be kept, which is the answer. What depends on one that is not `TOLD` is to be kept.
+    #[inline(always)]
+    pub(super) fn put<const TOLD: bool>(&mut self, input: usize, cost: u32) -> bool {
+        let keep = TOLD && cost > DEAREST;
+        self.set(
+            input,
+            match TOLD {
+                _ if keep => 0,
+                true => cost,
+                false => KEPT,
+            },
+        );
+        keep
+    }
+
+    /// The first 63 are asked for alone.
+    #[inline(always)]
+    fn set(&mut self, input: usize, cost: u32) {
         if input < 63 {
             self.0[input] = cost;
         } else {
@@ -116,7 +132,7 @@ impl Costs {
     }
 
     /// What a value costs that depends on these inputs.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(&self, mut mask: Mask) -> u32 {
         let mut cost = 0;
         while mask != 0 {

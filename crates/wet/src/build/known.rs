@@ -1,123 +1,229 @@
 //! The nodes as the builder knows them, laid out for being asked at each step of a run: what is asked often lies close together.
 
-use afterimage_ids::{EntityRef, NodeId, PrimaryMap};
-use afterimage_machine::{NodeCode, NodeEnd};
+use std::ops::Range;
+
+use afterimage_ids::{NodeId, PrimaryMap};
+use afterimage_machine::{Code, Inst, NodeCode, NodeEnd};
 use afterimage_program::Program;
 
 use super::costs::{Mask, Masks};
 use super::sites::{Numbers, Site};
-use crate::model::{Event, NodeModel, ReadFrom, WriteTo};
+use crate::model::{Event, NodeModel, ReadFrom, WriteTo, read_from, write_to};
 
 /// What is known of all nodes.
 pub(super) struct Known {
     nodes: PrimaryMap<NodeId, Node>,
-    /// How often each was executed.
-    counts: PrimaryMap<NodeId, u64>,
-    insts: Vec<Inst>,
+    variables: Vec<u32>,
+    actions: Vec<Action>,
+    outputs: Vec<(u32, Mask)>,
+    given: Vec<Mask>,
+}
+
+/// So many of some things of all nodes, from here on.
+#[derive(Clone, Copy)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    /// What was appended to a list that had so many.
+    fn behind<T>(before: usize, list: &[T]) -> Self {
+        Self {
+            start: before as u32,
+            end: list.len() as u32,
+        }
+    }
+
+    #[inline]
+    fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 /// A node.
+#[derive(Clone, Copy)]
 pub(super) struct Node {
-    /// Where its instructions begin among those of all nodes.
-    insts: u32,
+    variables: Span,
+    actions: Span,
+    outputs: Span,
+    given: Span,
     /// The number of its first input among those of all nodes.
-    inputs: u32,
+    pub inputs: u32,
     /// How many inputs it has.
     pub count: u32,
+    /// How many variables its function has.
+    pub of_function: u32,
+    /// How many instructions it has.
+    pub insts: u32,
+    /// How many words of the tape tell an execution of it.
+    pub words: u32,
+    /// How many blocks it has.
+    pub blocks: u32,
+    /// Nothing is told of what it reads.
+    pub left_out: bool,
+    /// Values have upper halves.
+    pub wide: bool,
+    /// It gives something to another activation, or lets one begin or end.
+    pub gives: bool,
+    /// It ends with a call.
+    pub calls: bool,
     /// How many values the function returns, if it returns what the call gives that the node ends with.
     pub returns: Option<u32>,
-    /// What is read from elsewhere than memories and globals: instructions and which inputs they are.
-    pub elsewhere: Box<[(u32, u32)]>,
-    /// What its outputs, and the arguments or results at its end, depend on.
-    pub masks: Masks,
-    pub model: NodeModel,
 }
 
-/// An instruction.
+/// What an instruction does to what outlives its node, or reads of it.
 #[derive(Clone, Copy)]
-pub(super) struct Inst {
+pub(super) struct Action {
     /// See [`Masks::insts`].
     pub mask: Mask,
     /// For a read, which input; for a write, which site.
     pub number: u32,
-    /// It writes a value of so many bytes to a memory.
-    pub stepping: bool,
+    /// Which memory or global.
+    pub index: u32,
+    /// For a copy, which memory is copied from.
+    pub from: u32,
+    /// The instruction's position.
+    pub inst: u32,
+    pub what: What,
+    /// How many bytes, if it is one value.
+    pub length: u8,
 }
 
-/// The node that is being executed.
-#[derive(Clone, Copy)]
-pub(super) struct Current {
-    pub node: NodeId,
-    /// How often it was executed, this time included.
-    pub count: u64,
-    insts: u32,
-    inputs: u32,
+/// See [`Action`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Read,
+    Write,
+    Fill,
+    Copy,
+    GetGlobal,
+    SetGlobal,
+    /// It reads what is neither memory nor a global.
+    Elsewhere,
+}
+
+impl What {
+    /// How many words of the tape tell it.
+    fn words(self, wide: bool) -> u32 {
+        let value = 1 + u32::from(wide);
+        match self {
+            Self::Read => 1 + value,
+            Self::Write => 1,
+            Self::Fill => 2,
+            Self::Copy => 3,
+            Self::GetGlobal | Self::Elsewhere => value,
+            Self::SetGlobal => 0,
+        }
+    }
+}
+
+impl Action {
+    fn of(inst: &Inst, position: usize, mask: Mask) -> Option<Self> {
+        let (what, length) = match (read_from(inst.code), write_to(inst.code), inst.code) {
+            (_, _, Code::Load(load)) => (What::Read, load.bytes),
+            (_, _, Code::LoadVector(load)) => (What::Read, load.bytes() as u8),
+            (Some(ReadFrom::Global), ..) => (What::GetGlobal, 0),
+            (Some(_), ..) => (What::Elsewhere, 0),
+            (_, Some(WriteTo::Memory(length)), _) => (What::Write, length),
+            (_, Some(WriteTo::Many), _) => (What::Fill, 0),
+            (_, Some(WriteTo::Copy), _) => (What::Copy, 0),
+            (_, Some(WriteTo::Global), _) => (What::SetGlobal, 0),
+            (None, None, _) => return None,
+        };
+        let of_global = matches!(what, What::GetGlobal | What::SetGlobal);
+        Some(Self {
+            mask,
+            number: 0,
+            index: match of_global {
+                true => inst.immediate as u32,
+                false => inst.memory.into(),
+            },
+            from: inst.immediate as u32,
+            inst: position as u32,
+            what,
+            length,
+        })
+    }
 }
 
 impl Known {
-    /// Nothing was executed so far. With the nodes come the numbers of their inputs and writes, which begin behind `sites`.
+    /// With the nodes come the numbers of their inputs and writes, which begin behind `sites`.
     pub(super) fn new(
         program: &Program,
         codes: &PrimaryMap<NodeId, NodeCode>,
+        blocks: &[u64],
         mut sites: Vec<Site>,
     ) -> (Self, Numbers) {
-        let mut nodes = PrimaryMap::with_capacity(codes.len());
-        let mut insts = Vec::new();
+        let mut known = Self {
+            nodes: PrimaryMap::with_capacity(codes.len()),
+            variables: Vec::new(),
+            actions: Vec::new(),
+            outputs: Vec::new(),
+            given: Vec::new(),
+        };
         let mut inputs = Vec::with_capacity(codes.len());
         let mut next = 0;
-        for (node, code) in codes.iter() {
+        for ((node, code), &blocks) in codes.iter().zip(blocks) {
             let model = NodeModel::new(code);
             let masks = Masks::new(code, &model);
-            let first = insts.len() as u32;
-            let ordinals = (0..code.insts.len()).map(|inst| model.ordinal(inst));
-            for (&mask, ordinal) in masks.insts.iter().zip(ordinals) {
-                insts.push(Inst {
-                    mask,
-                    number: ordinal.unwrap_or(0) as u32,
-                    stepping: false,
-                });
-            }
-            let here = &mut insts[first as usize..];
-            for read in &model.reads {
-                here[read.inst as usize].number = model.of_read(read.inst as usize) as u32;
-            }
-            for write in &model.writes {
-                let inst = &mut here[write.inst as usize];
-                inst.number += sites.len() as u32;
-                inst.stepping = matches!(write.to, WriteTo::Memory(_));
+            let value = 1 + u32::from(code.wide);
+            let mut words = code.inputs.len() as u32 * value;
+            let actions = known.actions.len();
+            for ((position, inst), &mask) in code.insts.iter().enumerate().zip(&masks.insts) {
+                let Some(mut action) = Action::of(inst, position, mask) else {
+                    continue;
+                };
+                let ordinal = model.ordinal(position).unwrap_or(0);
+                action.number = match read_from(inst.code) {
+                    Some(_) => model.of_read(position) as u32,
+                    None => (sites.len() + ordinal) as u32,
+                };
+                words += action.what.words(code.wide);
+                known.actions.push(action);
             }
             sites.extend((0..model.writes.len() as u32).map(|write| Site { node, write }));
-            let elsewhere = model.reads.iter();
-            let elsewhere = elsewhere.filter(|read| read.from == ReadFrom::Elsewhere);
-            let elsewhere =
-                elsewhere.map(|read| (read.inst, model.of_read(read.inst as usize) as u32));
-            let elsewhere = elsewhere.collect();
             let returns = match (&code.end, code.next, program.function(code.function)) {
                 (NodeEnd::Call { .. }, None, Some(function)) => {
                     Some(program.types[function.ty].results.len() as u32)
                 }
                 _ => None,
             };
+            let variables = known.variables.len();
+            known.variables.extend_from_slice(&code.inputs);
+            let outputs = known.outputs.len();
+            let written = code.outputs.iter().map(|&(variable, _)| variable);
+            known.outputs.extend(written.zip(masks.outputs));
+            let given = known.given.len();
+            known.given.extend_from_slice(&masks.end);
             let count = model.inputs() as u32;
-            nodes.push(Node {
-                insts: first,
+            known.nodes.push(Node {
+                variables: Span::behind(variables, &known.variables),
+                actions: Span::behind(actions, &known.actions),
+                outputs: Span::behind(outputs, &known.outputs),
+                given: Span::behind(given, &known.given),
                 inputs: next,
                 count,
+                of_function: code.variables,
+                insts: code.insts.len() as u32,
+                words,
+                // A path has no cycle.
+                blocks: blocks as u32,
+                left_out: false,
+                wide: code.wide,
+                gives: !masks.end.is_empty() || !matches!(code.end, NodeEnd::Next),
+                calls: matches!(code.end, NodeEnd::Call { .. } | NodeEnd::TailCall { .. }),
                 returns,
-                elsewhere,
-                masks,
-                model,
             });
             inputs.push(next);
             next += count + Event::COUNT;
         }
-        let counts = nodes.values().map(|_| 0).collect();
-        let known = Self {
-            nodes,
-            counts,
-            insts,
-        };
         (known, Numbers { sites, inputs })
+    }
+
+    /// How many nodes there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     /// How many inputs all nodes have.
@@ -127,52 +233,39 @@ impl Known {
         counts.sum()
     }
 
-    /// Another execution of a node begins.
-    #[inline]
-    pub(super) fn begin(&mut self, node: NodeId) -> Current {
-        let count = &mut self.counts[node];
-        *count += 1;
-        let known = &self.nodes[node];
-        Current {
-            node,
-            count: *count,
-            insts: known.insts,
-            inputs: known.inputs,
-        }
-    }
-
-    /// How often a node was executed.
-    #[inline]
-    pub(super) fn count(&self, node: NodeId) -> u64 {
-        self.counts[node]
-    }
-
     #[inline]
     pub(super) fn node(&self, node: NodeId) -> &Node {
         &self.nodes[node]
     }
 
-    /// An instruction of the node that is being executed.
+    /// The variables that are a node's first inputs.
     #[inline]
-    pub(super) fn inst(&self, current: Current, inst: usize) -> Inst {
-        self.insts[current.insts as usize + inst]
+    pub(super) fn variables(&self, node: &Node) -> &[u32] {
+        &self.variables[node.variables.range()]
+    }
+
+    /// What its instructions do, in order.
+    #[inline]
+    pub(super) fn actions(&self, node: &Node) -> &[Action] {
+        &self.actions[node.actions.range()]
+    }
+
+    /// The variables that it writes, and the inputs that they depend on.
+    #[inline]
+    pub(super) fn outputs(&self, node: &Node) -> &[(u32, Mask)] {
+        &self.outputs[node.outputs.range()]
+    }
+
+    /// The inputs that arguments or results at its end depend on.
+    #[inline]
+    pub(super) fn given(&self, node: &Node) -> &[Mask] {
+        &self.given[node.given.range()]
     }
 }
 
-impl Current {
-    /// Before anything is executed.
-    pub(super) fn nothing() -> Self {
-        Self {
-            node: NodeId::new(0),
-            count: 0,
-            insts: 0,
-            inputs: 0,
-        }
-    }
-
-    /// The number of one of its inputs among those of all nodes.
-    #[inline]
-    pub(super) fn input(&self, input: usize) -> u32 {
-        self.inputs + input as u32
+impl Node {
+    /// Which of its inputs tells of an event.
+    pub(super) fn of_event(&self, event: Event) -> usize {
+        self.count as usize + event as usize
     }
 }

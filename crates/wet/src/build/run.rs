@@ -1,7 +1,7 @@
-//! Following a whole run, on one thread, while another codes what was collected.
+//! Following a whole run, on one thread, while another one finds out who wrote what, and a third one codes that.
 
 use std::ops::RangeInclusive;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use afterimage_ids::{EntityRef, NodeId};
 use afterimage_machine::{Machine, MachineError, Observer, StoppedBefore};
@@ -9,6 +9,7 @@ use afterimage_program::Program;
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Continuation, PathError, Segments, WholePath};
 
+use super::tape::Tape;
 use super::{Buffers, Builder};
 use crate::checkpoint::{Recorder, Vertex};
 use crate::epoch::Writer;
@@ -41,6 +42,23 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
 /// Checkpoints are written when they have so many bytes.
 const WAITING: usize = 4 << 20;
 
+/// A tape is handed on when it has so many words: the memory of a processor's own cache.
+const TAPE: usize = 1 << 15;
+/// How many tapes wait to be read.
+const TAPES: usize = 8;
+
+/// What the thread that follows the run tells the one that builds.
+enum Told {
+    /// What was executed: whole nodes.
+    Tape(Vec<u64>),
+    /// The window begins, before which so many blocks were executed.
+    Begin(u64),
+    /// Checkpoints that are complete.
+    Vertices(Vec<Vertex>),
+    /// Those at the end.
+    Last(Vec<Vertex>),
+}
+
 /// What the coding thread does.
 enum Work {
     /// An epoch is coded, before which so many blocks were executed.
@@ -50,6 +68,24 @@ enum Work {
 }
 
 /// Executes a node.
+#[inline(never)]
+fn execute(
+    machine: &mut Machine<'_>,
+    (node, length, stopped): (NodeId, u64, Option<StoppedBefore>),
+    tape: &mut Tape,
+    recorder: &mut Option<Recorder>,
+) -> Result<(), MachineError> {
+    match recorder {
+        None => step(machine, (node, length, stopped), tape),
+        Some(recorder) => {
+            let both = &mut (tape, &mut *recorder);
+            let done = step(machine, (node, length, stopped), both);
+            recorder.executed(machine);
+            done
+        }
+    }
+}
+
 #[inline(always)]
 fn step<O: Observer>(
     machine: &mut Machine<'_>,
@@ -59,6 +95,85 @@ fn step<O: Observer>(
     match stopped {
         None => machine.step(node, length, observer),
         Some(stopped) => machine.step_before(node, length, stopped, observer),
+    }
+}
+
+/// Builds from what it is told.
+struct Reader<'a> {
+    builder: Builder<'a>,
+    /// How many numbers an epoch collects.
+    most: usize,
+    work: SyncSender<Work>,
+    /// What was coded, and can be filled again.
+    empty: Receiver<Buffers>,
+    /// How many blocks were executed before the epoch.
+    before: u64,
+    /// The window has begun.
+    begun: bool,
+    /// An epoch was sent.
+    sent: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Until nothing more is told, or the coder fails. Tapes that were read are given back.
+    fn all(mut self, told: Receiver<Told>, read: &Sender<Vec<u64>>) -> Builder<'a> {
+        let mut last = Vec::new();
+        for told in told {
+            let going = match told {
+                Told::Tape(tape) => {
+                    let going = self.tape(&tape);
+                    // Who follows may have ended.
+                    let _ = read.send(tape);
+                    going
+                }
+                Told::Begin(before) => {
+                    self.builder.begin();
+                    (self.before, self.begun) = (before, true);
+                    true
+                }
+                Told::Vertices(vertices) => self.work.send(Work::Vertices(vertices)).is_ok(),
+                Told::Last(vertices) => {
+                    last = vertices;
+                    true
+                }
+            };
+            if !going {
+                return self.builder;
+            }
+        }
+        // What needs no numbers can be asked for, too.
+        if self.begun && (self.builder.size() > 0 || !self.sent) {
+            self.epoch();
+        }
+        if self.begun {
+            let _ = self.work.send(Work::Vertices(last));
+        }
+        self.builder
+    }
+
+    fn tape(&mut self, tape: &[u64]) -> bool {
+        let mut at = 0;
+        loop {
+            at = self.builder.read(tape, at, self.most);
+            if at >= tape.len() {
+                return true;
+            }
+            if !self.epoch() {
+                return false;
+            }
+        }
+    }
+
+    /// An epoch ends here.
+    fn epoch(&mut self) -> bool {
+        let empty = self.empty.try_recv().unwrap_or_default();
+        let buffers = self.builder.take(empty);
+        if !self.begun {
+            return true;
+        }
+        let before = std::mem::replace(&mut self.before, self.builder.time);
+        self.sent = true;
+        self.work.send(Work::Epoch(before, buffers)).is_ok()
     }
 }
 
@@ -139,18 +254,25 @@ where
         }
         let lengths = Vec::from_iter(nodes.values().map(|node| node.length()));
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
-        let mut builder = Builder::new(self.program, machine.codes(), memories, globals);
+        let codes = machine.codes();
+        let builder = Builder::new(self.program, codes, &lengths, memories, globals);
         let mut writer = Writer::new(builder.numbers());
         let (interval, mut record) = record.unzip();
         let mut recorder = interval.map(Recorder::new);
+        let first = *self.window.start();
         std::thread::scope(|scope| {
+            let (tell, told) = sync_channel::<Told>(TAPES);
+            let (give, tapes) = channel::<Vec<u64>>();
             // An epoch waits while another one is coded.
-            let (epochs, queue) = sync_channel::<Work>(1);
+            let (work, queue) = sync_channel::<Work>(1);
+            let (recycle, empty) = channel::<Buffers>();
             let coder = scope.spawn(move || {
                 for work in queue {
                     match work {
-                        Work::Epoch(before, buffers) => {
-                            let bytes = writer.encode(buffers);
+                        Work::Epoch(before, mut buffers) => {
+                            let bytes = writer.encode(&mut buffers);
+                            // At the end nobody waits for it.
+                            let _ = recycle.send(buffers.emptied());
                             write(before, bytes)?;
                         }
                         Work::Vertices(vertices) => {
@@ -162,9 +284,24 @@ where
                 }
                 Ok::<_, W>(writer.sizes)
             });
-            let first = *self.window.start();
-            let (mut before, mut begun, mut sent) = (0, first <= 1, false);
+            let reader = Reader {
+                builder,
+                most: self.epoch,
+                work,
+                empty,
+                before: 0,
+                begun: first <= 1,
+                sent: false,
+            };
+            let reader = scope.spawn(move || reader.all(told, &give));
+            let mut tape = Tape::default();
+            let mut begun = first <= 1;
             let mut cursor = self.path.cursor();
+            // Whether there is anybody who is told.
+            let hand_on = |tape: &mut Tape| {
+                let empty = tapes.try_recv().unwrap_or_default();
+                tell.send(Told::Tape(tape.take(empty))).is_ok()
+            };
             let followed = loop {
                 let visit = match cursor.next() {
                     Ok(Some(visit)) => visit,
@@ -183,58 +320,45 @@ where
                 if !begun && visit.last() >= first {
                     // What was completed before belongs to the windows before.
                     recorder.as_mut().map(Recorder::take);
-                    builder.begin();
-                    before = visit.start - 1;
                     begun = true;
+                    // Who builds ends before this one does only where the coder fails, which is told below.
+                    if !hand_on(&mut tape) || tell.send(Told::Begin(visit.start - 1)).is_err() {
+                        break Ok(());
+                    }
                 }
                 let last = visit.last() == self.path.length();
                 let stopped = self.stopped.filter(|_| last);
                 let node = (visit.node, length, stopped);
-                let stepped = match &mut recorder {
-                    None => step(&mut machine, node, &mut builder),
-                    Some(recorder) => {
-                        let both = &mut (&mut builder, &mut *recorder);
-                        let stepped = step(&mut machine, node, both);
-                        recorder.executed(&machine);
-                        stepped
-                    }
-                };
-                if let Err(error) = stepped {
+                if let Err(error) = execute(&mut machine, node, &mut tape, &mut recorder) {
+                    tape.forget();
                     break Err(error.into());
                 }
                 if let Some(recorder) = &mut recorder
                     && recorder.waiting() > WAITING
                 {
                     let vertices = recorder.take();
-                    if begun && epochs.send(Work::Vertices(vertices)).is_err() {
+                    if begun
+                        && (!hand_on(&mut tape) || tell.send(Told::Vertices(vertices)).is_err())
+                    {
                         break Ok(());
                     }
                 }
-                if builder.size() < self.epoch {
-                    continue;
-                }
-                if begun {
-                    if epochs.send(Work::Epoch(before, builder.take())).is_err() {
-                        // The coder has failed, which is told below.
+                if tape.len() >= TAPE {
+                    if !hand_on(&mut tape) {
                         break Ok(());
                     }
-                    before = machine.time();
-                    sent = true;
-                    progress(before);
-                } else {
-                    builder.take();
+                    progress(machine.time());
                 }
             };
-            // What needs no numbers can be asked for, too.
-            if begun && (builder.size() > 0 || !sent) {
-                let _ = epochs.send(Work::Epoch(before, builder.take()));
+            hand_on(&mut tape);
+            if let Some(recorder) = &mut recorder {
+                let _ = tell.send(Told::Last(recorder.take()));
             }
-            if let Some(recorder) = &mut recorder
-                && begun
-            {
-                let _ = epochs.send(Work::Vertices(recorder.take()));
-            }
-            drop(epochs);
+            drop(tell);
+            let builder = match reader.join() {
+                Ok(builder) => builder,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
             let sizes = match coder.join() {
                 Ok(sizes) => sizes,
                 Err(panic) => std::panic::resume_unwind(panic),

@@ -14,83 +14,27 @@ const WORD: usize = 4;
 
 /// Per byte of a memory, who wrote it last, and how much work it is to compute what was written.
 ///
-/// Where everything was written in aligned words, one entry per word is kept, else one per byte.
+/// Kept are entries of words, and where not all bytes of a word come from one write in order, of its bytes.
 #[derive(Default)]
 pub(super) struct Shadow {
-    pages: Vec<Option<Page>>,
+    pages: Vec<Option<Box<Page>>>,
 }
 
 struct Page {
-    defs: Box<[u64]>,
-    costs: Box<[u8]>,
-    /// One entry per byte.
-    fine: bool,
+    defs: [u64; PAGE / WORD],
+    costs: [u8; PAGE / WORD],
+    /// The bytes of words that are [`APART`].
+    bytes: Option<Box<Bytes>>,
 }
 
-impl Page {
-    fn new() -> Self {
-        Self {
-            defs: vec![0; PAGE / WORD].into(),
-            costs: vec![0; PAGE / WORD].into(),
-            fine: false,
-        }
-    }
-
-    /// From one entry per word to one per byte.
-    fn refine(&mut self) {
-        let defs = self.defs.iter();
-        self.defs = defs
-            .flat_map(|&def| (0..WORD as u64).map(move |i| Def(def).at(i).0))
-            .collect();
-        self.costs = self.costs.iter().flat_map(|&cost| [cost; WORD]).collect();
-        self.fine = true;
-    }
+struct Bytes {
+    defs: [u64; PAGE],
+    costs: [u8; PAGE],
 }
 
-impl Page {
-    /// See [`Shadow::single`]: the bytes from `within` on, with one entry per byte.
-    #[inline(never)]
-    fn single_fine(&self, within: usize, length: u64) -> Answer {
-        let places = within..within + length as usize;
-        let (defs, costs) = (&self.defs[places.clone()], &self.costs[places]);
-        let first = Def(defs[0]);
-        if !first.fits(length) {
-            return Answer::NONE;
-        }
-        let step = first.step();
-        let mut expected = first.0;
-        for &def in defs {
-            if def != expected {
-                return Answer::NONE;
-            }
-            expected = expected.wrapping_add(step);
-        }
-        let cost = costs.iter().max();
-        Answer::new(first, cost.copied().unwrap_or(0))
-    }
-
-    /// See [`Shadow::single`]: the bytes from `within` on, with one entry per word.
-    #[inline(never)]
-    fn single_coarse(&self, within: usize, length: u64) -> Answer {
-        let places = within / WORD..(within + length as usize).div_ceil(WORD);
-        let (defs, costs) = (&self.defs[places.clone()], &self.costs[places]);
-        let first = Def(defs[0]);
-        let offset = (within % WORD) as u64;
-        if !first.fits(offset + length) {
-            return Answer::NONE;
-        }
-        let step = first.step().wrapping_mul(WORD as u64);
-        let mut expected = first.0;
-        for &def in defs {
-            if def != expected {
-                return Answer::NONE;
-            }
-            expected = expected.wrapping_add(step);
-        }
-        let cost = costs.iter().max();
-        Answer::new(first.at(offset), cost.copied().unwrap_or(0))
-    }
-}
+/// In the place of a word's definition: its bytes are told apart. No word has that, because four bytes from the last one of a value on are
+/// not of that value.
+const APART: u64 = u64::MAX;
 
 /// Who wrote a byte, and what it costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,45 +62,119 @@ impl Answer {
     }
 }
 
+impl Page {
+    fn new() -> Box<Self> {
+        Box::new(Self {
+            defs: [0; PAGE / WORD],
+            costs: [0; PAGE / WORD],
+            bytes: None,
+        })
+    }
+
+    #[inline]
+    fn byte(&self, within: usize) -> Entry {
+        let word = within / WORD;
+        match (self.defs[word], &self.bytes) {
+            (APART, Some(bytes)) => Entry {
+                def: Def(bytes.defs[within]),
+                cost: bytes.costs[within],
+            },
+            (def, _) => Entry {
+                def: Def(def).at((within % WORD) as u64),
+                cost: self.costs[word],
+            },
+        }
+    }
+
+    /// Tells the bytes of a word apart.
+    #[inline]
+    fn apart(&mut self, word: usize) -> &mut Bytes {
+        let bytes = self.bytes.get_or_insert_with(|| {
+            Box::new(Bytes {
+                defs: [0; PAGE],
+                costs: [0; PAGE],
+            })
+        });
+        let def = std::mem::replace(&mut self.defs[word], APART);
+        if def != APART {
+            for i in 0..WORD {
+                bytes.defs[word * WORD + i] = Def(def).at(i as u64).0;
+                bytes.costs[word * WORD + i] = self.costs[word];
+            }
+        }
+        bytes
+    }
+
+    /// Some bytes were written, not beyond the page. `def` is the first one's.
+    fn write(&mut self, within: usize, length: usize, def: Def, cost: u8) {
+        let end = within + length;
+        let mut at = within;
+        while at < end {
+            let word = at / WORD;
+            let next = ((word + 1) * WORD).min(end);
+            if next - at == WORD {
+                self.defs[word] = def.at((at - within) as u64).0;
+                self.costs[word] = cost;
+            } else {
+                let bytes = self.apart(word);
+                for i in at..next {
+                    bytes.defs[i] = def.at((i - within) as u64).0;
+                    bytes.costs[i] = cost;
+                }
+            }
+            at = next;
+        }
+    }
+}
+
 impl Shadow {
+    #[inline(always)]
+    fn at(&self, address: u64) -> Option<&Page> {
+        match self.pages.get((address >> PAGE_BITS) as usize) {
+            Some(Some(page)) => Some(page),
+            _ => None,
+        }
+    }
+
     /// The entry of one byte.
     #[inline]
     pub(super) fn byte(&self, address: u64) -> Entry {
         let within = address as usize % PAGE;
-        match self.pages.get((address >> PAGE_BITS) as usize) {
-            Some(Some(page)) if page.fine => Entry {
-                def: Def(page.defs[within]),
-                cost: page.costs[within],
-            },
-            Some(Some(page)) => Entry {
-                def: Def(page.defs[within / WORD]).at(address % WORD as u64),
-                cost: page.costs[within / WORD],
-            },
-            _ => Entry::default(),
-        }
+        self.at(address)
+            .map_or(Entry::default(), |page| page.byte(within))
     }
 
     /// The entry of all bytes of a range, if they were written by one write and lie as it wrote them.
     #[inline(always)]
     pub(super) fn single(&self, address: u64, length: u64) -> Option<Entry> {
         let within = address as usize % PAGE;
-        let page = match self.pages.get((address >> PAGE_BITS) as usize) {
-            Some(Some(page)) if within + length as usize <= PAGE => page,
-            _ => return self.single_slowly(address, length).get(),
+        let (word, offset) = (within / WORD, within % WORD);
+        let Some(page) = self.at(address) else {
+            return self.single_slowly(address, length).get();
         };
-        if page.fine {
-            return page.single_fine(within, length).get();
-        }
-        let word = within / WORD;
-        let offset = within % WORD;
-        let first = Entry {
-            def: Def(page.defs[word]).at(offset as u64),
-            cost: page.costs[word],
-        };
+        let (first, cost) = (page.defs[word], page.costs[word]);
         if offset + length as usize <= WORD {
-            return Some(first);
+            if first != APART {
+                let def = Def(first).at(offset as u64);
+                return Some(Entry { def, cost });
+            }
+            if length == 1 {
+                return Some(page.byte(within));
+            }
+        } else if offset == 0
+            && length == 2 * WORD as u64
+            && let Some(&second) = page.defs.get(word + 1)
+            && let Some(&other) = page.costs.get(word + 1)
+            && first != APART
+        {
+            let def = Def(first);
+            let one = def.fits(length) && second == def.at(WORD as u64).0;
+            if one || second != APART {
+                let cost = cost.max(other);
+                return one.then_some(Entry { def, cost });
+            }
         }
-        page.single_coarse(within, length).get()
+        self.single_slowly(address, length).get()
     }
 
     #[inline(never)]
@@ -177,22 +195,31 @@ impl Shadow {
     }
 
     /// A range was written. With `stepping`, byte i of it is byte i of a value.
-    #[inline]
+    #[inline(always)]
     pub(super) fn write(&mut self, address: u64, length: u64, entry: Entry) {
-        // Most are a word.
+        // Most are one word, or two.
         let within = address as usize % PAGE;
-        if length == WORD as u64
-            && within.is_multiple_of(WORD)
+        let word = within / WORD;
+        if within.is_multiple_of(WORD)
             && let Some(Some(page)) = self.pages.get_mut((address >> PAGE_BITS) as usize)
-            && !page.fine
         {
-            page.defs[within / WORD] = entry.def.0;
-            page.costs[within / WORD] = entry.cost;
-            return;
+            if length == WORD as u64 {
+                page.defs[word] = entry.def.0;
+                page.costs[word] = entry.cost;
+                return;
+            }
+            if length == 2 * WORD as u64 && word + 1 < PAGE / WORD {
+                page.defs[word] = entry.def.0;
+                page.costs[word] = entry.cost;
+                page.defs[word + 1] = entry.def.at(WORD as u64).0;
+                page.costs[word + 1] = entry.cost;
+                return;
+            }
         }
         self.write_slowly(address, length, entry);
     }
 
+    #[inline(never)]
     fn write_slowly(&mut self, address: u64, length: u64, entry: Entry) {
         let mut done = 0;
         while done < length {
@@ -200,18 +227,7 @@ impl Shadow {
             let within = at as usize % PAGE;
             let count = (length - done).min((PAGE - within) as u64) as usize;
             let page = self.page((at >> PAGE_BITS) as usize);
-            let words = within.is_multiple_of(WORD) && count.is_multiple_of(WORD);
-            if !page.fine && !words {
-                page.refine();
-            }
-            let unit = if page.fine { 1 } else { WORD };
-            let places = within / unit..(within + count) / unit;
-            page.costs[places.clone()].fill(entry.cost);
-            let first = entry.def.at(done).0;
-            let step = entry.def.step().wrapping_mul(unit as u64);
-            for (i, def) in page.defs[places].iter_mut().enumerate() {
-                *def = first.wrapping_add(step.wrapping_mul(i as u64));
-            }
+            page.write(within, count, entry.def.at(done), entry.cost);
             done += count as u64;
         }
     }
@@ -220,6 +236,9 @@ impl Shadow {
     pub(super) fn keep(&mut self) {
         for page in self.pages.iter_mut().flatten() {
             page.costs.fill(KEPT as u8);
+            if let Some(bytes) = &mut page.bytes {
+                bytes.costs.fill(KEPT as u8);
+            }
         }
     }
 

@@ -35,11 +35,13 @@ impl Def {
     }
 
     /// A write of a value.
+    #[inline(always)]
     pub(super) fn value(site: u32, execution: u64) -> Self {
         Self(STEPPING | u64::from(site) << SITE_SHIFT | execution)
     }
 
     /// A write of something else.
+    #[inline(always)]
     pub(super) fn other(site: u32, execution: u64) -> Self {
         Self(u64::from(site) << SITE_SHIFT | execution)
     }
@@ -56,25 +58,41 @@ impl Def {
         (self.0 >> 63) << EXECUTION_BITS
     }
 
+    /// Whether it is a value that an instruction wrote.
+    #[inline(always)]
+    pub(super) fn is_value(self) -> bool {
+        self.0 & STEPPING != 0
+    }
+
+    /// Whether no instruction wrote it.
+    #[inline(always)]
+    pub(super) fn is_outside(self) -> bool {
+        self.site() <= HOST
+    }
+
     /// Whether this and so many bytes after it can be of one write.
     #[inline]
     pub(super) fn fits(self, length: u64) -> bool {
         self.0 & STEPPING == 0 || u64::from(self.offset()) + length <= 1 << OFFSET_BITS
     }
 
+    #[inline(always)]
     pub(super) fn site(self) -> u32 {
         ((self.0 & !STEPPING) >> SITE_SHIFT) as u32
     }
 
+    #[inline(always)]
     pub(super) fn offset(self) -> u8 {
         (self.0 >> EXECUTION_BITS) as u8 & ((1 << OFFSET_BITS) - 1)
     }
 
+    #[inline(always)]
     pub(super) fn execution(self) -> u64 {
         self.0 & MOST_EXECUTIONS
     }
 
     /// Without the execution.
+    #[inline(always)]
     pub(super) fn place(self) -> u32 {
         (self.0 >> EXECUTION_BITS) as u32
     }

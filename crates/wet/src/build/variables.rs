@@ -74,11 +74,11 @@ impl Activations {
         self.given.fill(KEPT);
     }
 
-    /// A node begins in the innermost one. The answer is which one of its nodes it is.
-    #[inline]
-    pub(super) fn node(&mut self, node: NodeId, execution: u64, variables: usize) -> u64 {
+    /// A node begins in the innermost one, which has so many variables. The answer is who wrote them.
+    #[inline(always)]
+    pub(super) fn node(&mut self, node: NodeId, execution: u64, variables: usize) -> Innermost<'_> {
         let Some(frame) = self.frames.last_mut() else {
-            return 0;
+            return Innermost::default();
         };
         frame.step += 1;
         frame.last = (node, execution);
@@ -101,14 +101,25 @@ impl Activations {
                 variable.cost = cost;
             }
         }
-        frame.step
+        self.innermost()
     }
 
-    /// Who wrote a variable of the innermost one.
-    #[inline]
-    pub(super) fn get(&self, variable: u32) -> Written {
-        let base = self.frames.last().map_or(0, |frame| frame.base);
-        self.variables[base + variable as usize]
+    /// The innermost one.
+    #[inline(always)]
+    pub(super) fn innermost(&mut self) -> Innermost<'_> {
+        let Some(frame) = self.frames.last() else {
+            return Innermost::default();
+        };
+        let (node, execution) = frame.last;
+        Innermost {
+            variables: &mut self.variables[frame.base..frame.base + frame.variables],
+            last: Written {
+                node,
+                execution,
+                step: frame.step,
+                cost: 0,
+            },
+        }
     }
 
     /// The last node of the innermost one, if there is one.
@@ -125,19 +136,27 @@ impl Activations {
         self.given.extend(costs);
     }
 
-    /// The last node of the innermost one wrote a variable, itself or with what its call gave.
-    #[inline]
+    /// The last node of the innermost one wrote a variable with what its call gave.
     pub(super) fn set(&mut self, variable: u32, cost: u32) {
-        if let Some(frame) = self.frames.last()
-            && (variable as usize) < frame.variables
-        {
-            let (node, execution) = frame.last;
-            self.variables[frame.base + variable as usize] = Written {
-                node,
-                execution,
-                step: frame.step,
-                cost: cost.min(KEPT),
-            };
+        self.innermost().set(variable, cost.min(KEPT));
+    }
+}
+
+/// The innermost activation.
+#[derive(Default)]
+pub(super) struct Innermost<'a> {
+    /// Who wrote its variables last.
+    pub variables: &'a mut [Written],
+    /// Its last node.
+    pub last: Written,
+}
+
+impl Innermost<'_> {
+    /// The last node wrote a variable.
+    #[inline(always)]
+    pub(super) fn set(&mut self, variable: u32, cost: u32) {
+        if let Some(written) = self.variables.get_mut(variable as usize) {
+            *written = Written { cost, ..self.last };
         }
     }
 }

@@ -7,7 +7,7 @@ use afterimage_testkit::modules::SplitMix64;
 
 use super::{Blocks, Epoch, Execution, Writer};
 use crate::build::{
-    Buffers, Column, Copies, Executions, Label, Numbers, Pattern, Run, SiteOf as Site,
+    Buffers, Column, Copies, Executions, Label, Labels, Numbers, Pattern, Run, SiteOf as Site,
 };
 use crate::def::Piece;
 
@@ -51,6 +51,27 @@ fn execution(random: &mut SplitMix64, steady: bool, count: u64) -> u64 {
     count.saturating_sub(age)
 }
 
+/// Appends a label to a column.
+fn push(column: &mut Column, buffers: &mut Buffers, label: Label) {
+    let last = column.chunks.len().checked_sub(1);
+    let full =
+        last.is_none_or(|last| column.end == column.chunks[last] + Labels::length(last) as u32);
+    if full {
+        let chunk = buffers.labels.chunk(column.chunks.len());
+        column.chunks.push(chunk.start);
+        column.end = chunk.start;
+    }
+    buffers.labels.set(column.end, label);
+    column.end += 1;
+}
+
+/// A column's labels.
+fn labels_of(column: &Column, buffers: &Buffers) -> Vec<Label> {
+    let chunks = buffers.labels.of(column);
+    let labels = chunks.flat_map(|chunk| chunk.iter().map(|&words| Label(words)));
+    labels.collect()
+}
+
 fn labels(random: &mut SplitMix64, column: &mut Column, buffers: &mut Buffers) {
     column.first = 1 + random.below(1000) as u64;
     let one = random.below(2) == 0;
@@ -69,7 +90,7 @@ fn labels(random: &mut SplitMix64, column: &mut Column, buffers: &mut Buffers) {
         let pattern = choices[random.below(choices.len())];
         let count = 5000 + column.first + i;
         let first = execution(random, steady, count);
-        column.labels.push(Label::new(pattern, first, count));
+        push(column, buffers, Label::new(pattern, first, count));
         let others = match buffers.patterns.get(pattern) {
             Pattern::One(_) => 0,
             Pattern::Parts(parts) => parts.len() - 1,
@@ -183,7 +204,7 @@ fn epochs_tell_what_was_collected() {
     let numbers = numbers();
     for seed in 0..12 {
         let plain = buffers(seed);
-        let bytes = Writer::new(Arc::clone(&numbers)).encode(buffers(seed));
+        let bytes = Writer::new(Arc::clone(&numbers)).encode(&mut buffers(seed));
         let epoch = Epoch::open(bytes).expect("an epoch");
         let blocks = Blocks::default();
         let mut told = vec![false; NODES * INPUTS as usize];
@@ -205,12 +226,13 @@ fn epochs_tell_what_was_collected() {
 fn same(epoch: &Epoch, blocks: &Blocks, numbers: &Numbers, plain: &Buffers, column: &Column) {
     let (node, input) = numbers.of_input(column.input);
     let view = epoch.input(node, input).expect("sound").expect("an input");
-    assert_eq!(view.labels.is_some(), !column.labels.is_empty());
+    let stored = labels_of(column, plain);
+    assert_eq!(view.labels.is_some(), !stored.is_empty());
     assert_eq!(view.far.is_some(), !column.far_at.is_empty());
     assert_eq!(view.cuts.is_some(), !column.cut_at.is_empty());
     if let Some(labels) = &view.labels {
         let mut places = vec![0; column.parts.len()];
-        for (execution, label) in (column.first..).zip(&column.labels) {
+        for (execution, label) in (column.first..).zip(&stored) {
             let found = labels
                 .at(execution, blocks)
                 .expect("sound")
@@ -235,7 +257,7 @@ fn same(epoch: &Epoch, blocks: &Blocks, numbers: &Numbers, plain: &Buffers, colu
                 places[i] += 1;
             }
         }
-        let last = column.first + column.labels.len() as u64;
+        let last = column.first + stored.len() as u64;
         for outside in [0, column.first - 1, last, u64::MAX] {
             assert!(labels.at(outside, blocks).expect("sound").is_none());
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use afterimage_ids::NodeId;
 use afterimage_streams::{encode, estimate};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::wire::put;
 use super::{ABSOLUTE, AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
-use crate::build::{Buffers, Column, Copies, Executions, Numbers, Pattern};
+use crate::build::{Buffers, Column, Copies, Executions, Label, Numbers, Pattern};
 use crate::def::Origin;
 
 /// How many bytes what takes, and how many numbers there were.
@@ -30,9 +30,14 @@ pub struct Sizes {
 /// Codes epochs, one after the other.
 pub(crate) struct Writer {
     numbers: Arc<Numbers>,
-    /// Streams of the node at hand, by their content: where they begin and end.
-    seen: FxHashMap<u64, Vec<(usize, usize, usize)>>,
+    /// Streams of the node at hand, by how many numbers they have and their hash: where they begin and end.
+    seen: FxHashMap<(usize, u64), (usize, usize)>,
+    /// How many numbers these have.
+    counts: FxHashSet<usize>,
     scratch: Vec<u8>,
+    /// The labels of the column at hand.
+    patterns: Vec<u32>,
+    first: Executions,
     pub sizes: Sizes,
 }
 
@@ -41,19 +46,23 @@ impl Writer {
         Self {
             numbers,
             seen: FxHashMap::default(),
+            counts: FxHashSet::default(),
             scratch: Vec::new(),
+            patterns: Vec::new(),
+            first: Executions::default(),
             sizes: Sizes::default(),
         }
     }
 
-    /// The coded form of what was collected.
-    pub(crate) fn encode(&mut self, mut buffers: Buffers) -> Vec<u8> {
+    /// The coded form of what was collected. Columns are sorted.
+    pub(crate) fn encode(&mut self, buffers: &mut Buffers) -> Vec<u8> {
         let numbers = Arc::clone(&self.numbers);
         enum What<'a> {
             Column(&'a Column),
             Copies(&'a Copies),
         }
         buffers.columns.sort_unstable_by_key(|column| column.input);
+        let buffers = &*buffers;
         let mut entries: Vec<(NodeId, u32, What<'_>)> = Vec::new();
         for column in &buffers.columns {
             let (node, input) = numbers.of_input(column.input);
@@ -73,26 +82,32 @@ impl Writer {
             let start = body.len();
             let step = node.as_u32() - last;
             if step > 0 {
-                self.seen.clear();
+                self.forget();
             }
             last = node.as_u32();
             match what {
-                What::Column(column) => self.column(column, &buffers, &mut body),
+                What::Column(column) => self.column(column, buffers, &mut body),
                 What::Copies(copies) => self.copies(copies, &mut body),
             }
             put(&mut directory, u64::from(step));
             put(&mut directory, u64::from(*slot));
             put(&mut directory, (body.len() - start) as u64);
         }
-        self.seen.clear();
+        self.forget();
         self.sizes.directory += directory.len() as u64;
         directory.append(&mut body);
         directory
     }
 
+    /// Streams of other nodes are not referred to.
+    fn forget(&mut self) {
+        self.seen.clear();
+        self.counts.clear();
+    }
+
     fn column(&mut self, column: &Column, buffers: &Buffers, out: &mut Vec<u8>) {
         let mut flags = 0;
-        flags |= if column.labels.is_empty() { 0 } else { LABELS };
+        flags |= if column.chunks.is_empty() { 0 } else { LABELS };
         flags |= if column.far_at.is_empty() { 0 } else { FAR };
         flags |= if column.cut_at.is_empty() { 0 } else { CUTS };
         flags |= if column.cut_high.is_empty() {
@@ -108,13 +123,13 @@ impl Writer {
             start = out.len();
         };
         if flags & LABELS != 0 {
-            self.labels(column, buffers, out);
-            account(&mut self.sizes.labels, out, column.labels.len());
+            let count = self.labels(column, buffers, out);
+            account(&mut self.sizes.labels, out, count);
         }
         if flags & FAR != 0 {
             put(out, column.far_at.len() as u64);
             self.stream(&column.far_at, out);
-            let (nodes, indices) = ranks(column.far_nodes.iter().copied());
+            let (nodes, indices) = ranks(&column.far_nodes);
             put(out, nodes.len() as u64);
             let mut last = 0;
             for &node in &nodes {
@@ -138,11 +153,21 @@ impl Writer {
         }
     }
 
-    fn labels(&mut self, column: &Column, buffers: &Buffers, out: &mut Vec<u8>) {
-        let labels = &column.labels;
-        put(out, labels.len() as u64);
+    /// The labels of a column. The answer is how many.
+    fn labels(&mut self, column: &Column, buffers: &Buffers, out: &mut Vec<u8>) -> usize {
+        let mut numbers = std::mem::take(&mut self.patterns);
+        let mut first = std::mem::take(&mut self.first);
+        numbers.clear();
+        first.clear();
+        for labels in buffers.labels.of(column) {
+            let labels = labels.iter().map(|&words| Label(words));
+            numbers.extend(labels.clone().map(Label::pattern));
+            first.absolute.extend(labels.clone().map(Label::execution));
+            first.ages.extend(labels.map(Label::age));
+        }
+        put(out, numbers.len() as u64);
         put(out, column.first);
-        let (patterns, indices) = ranks(labels.iter().map(|label| label.pattern()));
+        let (patterns, indices) = ranks(&numbers);
         put(out, patterns.len() as u64);
         for &pattern in &patterns {
             match buffers.patterns.get(pattern) {
@@ -162,15 +187,14 @@ impl Writer {
         if patterns.len() > 1 {
             self.stream(&indices, out);
         }
-        let first = Executions {
-            absolute: labels.iter().map(|label| label.execution()).collect(),
-            ages: labels.iter().map(|label| label.age()).collect(),
-        };
         self.executions(&first, out);
         for part in &column.parts {
             put(out, part.absolute.len() as u64);
             self.executions(part, out);
         }
+        let count = numbers.len();
+        (self.patterns, self.first) = (numbers, first);
+        count
     }
 
     fn origin(&self, place: u32, out: &mut Vec<u8>) {
@@ -190,13 +214,14 @@ impl Writer {
 
     fn executions(&mut self, executions: &Executions, out: &mut Vec<u8>) {
         let Executions { absolute, ages } = executions;
+        let mut hash = None;
         // What another stream of the node tells costs least.
-        if self.known(absolute).is_none() && estimate(ages) <= estimate(absolute) {
+        if self.known(absolute, &mut hash).is_none() && estimate(ages) <= estimate(absolute) {
             out.push(AGES);
             return self.stream(ages, out);
         }
         out.push(ABSOLUTE);
-        self.stream(absolute, out);
+        self.hashed(absolute, hash, out);
     }
 
     fn copies(&mut self, copies: &Copies, out: &mut Vec<u8>) {
@@ -208,7 +233,8 @@ impl Writer {
         let runs = &copies.runs;
         self.stream(&Vec::from_iter(runs.iter().map(|run| run.length)), out);
         self.stream(&Vec::from_iter(runs.iter().map(|run| run.count)), out);
-        let (places, indices) = ranks(runs.iter().map(|run| run.place));
+        let (places, mut indices) = ranks(&Vec::from_iter(runs.iter().map(|run| run.place)));
+        indices.resize(runs.len(), 0);
         put(out, places.len() as u64);
         for &place in &places {
             self.origin(place, out);
@@ -220,16 +246,24 @@ impl Writer {
         self.sizes.copies.1 += runs.len() as u64;
     }
 
-    fn known(&self, values: &[u64]) -> Option<(usize, usize)> {
-        let same = self.seen.get(&hash(values))?;
-        let same = same.iter().find(|(_, _, count)| *count == values.len());
-        same.map(|&(start, end, _)| (start, end))
+    /// Where an equal stream is. Its hash is computed if it is needed.
+    fn known(&self, values: &[u64], hash: &mut Option<u64>) -> Option<(usize, usize)> {
+        if !self.counts.contains(&values.len()) {
+            return None;
+        }
+        let hash = *hash.get_or_insert_with(|| hash_of(values));
+        self.seen.get(&(values.len(), hash)).copied()
     }
 
     /// Writes a stream of numbers, at least one.
     fn stream(&mut self, values: &[u64], out: &mut Vec<u8>) {
+        self.hashed(values, None, out);
+    }
+
+    /// As [`stream`](Self::stream), one of which the hash may be known.
+    fn hashed(&mut self, values: &[u64], mut hash: Option<u64>, out: &mut Vec<u8>) {
         let start = out.len();
-        if let Some((from, to)) = self.known(values) {
+        if let Some((from, to)) = self.known(values, &mut hash) {
             out.push(0);
             put(out, (start - from) as u64);
             put(out, (to - from) as u64);
@@ -242,19 +276,27 @@ impl Writer {
         out.extend_from_slice(&self.scratch);
         // A reference takes some bytes, too.
         if self.scratch.len() > 5 {
-            let known = (from, out.len(), values.len());
-            self.seen.entry(hash(values)).or_default().push(known);
+            let hash = hash.unwrap_or_else(|| hash_of(values));
+            let place = (from, out.len());
+            self.seen.entry((values.len(), hash)).or_insert(place);
+            self.counts.insert(values.len());
         }
     }
 }
 
-/// The different ones of many numbers, ascending, and for each number which of them it is. There are few, and often the same ones follow
-/// each other.
-fn ranks(numbers: impl ExactSizeIterator<Item = u32>) -> (Vec<u32>, Vec<u64>) {
+/// The different ones of many numbers, ascending, and for each number which of them it is, if they are not all the same. There are few, and
+/// often the same ones follow each other.
+fn ranks(numbers: &[u32]) -> (Vec<u32>, Vec<u64>) {
+    let Some(&only) = numbers.first() else {
+        return (Vec::new(), Vec::new());
+    };
+    if numbers.iter().all(|&number| number == only) {
+        return (vec![only], Vec::new());
+    }
     let mut ranks = Vec::with_capacity(numbers.len());
     let mut known: FxHashMap<u32, u64> = FxHashMap::default();
     let mut last = None;
-    for number in numbers {
+    for &number in numbers {
         // First in the order in which they come.
         let place = match last {
             Some((before, place)) if before == number => place,
@@ -272,16 +314,14 @@ fn ranks(numbers: impl ExactSizeIterator<Item = u32>) -> (Vec<u32>, Vec<u64>) {
     for (rank, &(_, place)) in (0..).zip(&ascending) {
         rank_of[place as usize] = rank;
     }
-    if ascending.len() > 1 {
-        for rank in &mut ranks {
-            *rank = rank_of[*rank as usize];
-        }
+    for rank in &mut ranks {
+        *rank = rank_of[*rank as usize];
     }
     let distinct = ascending.into_iter().map(|(number, _)| number);
     (distinct.collect(), ranks)
 }
 
-fn hash(values: &[u64]) -> u64 {
+fn hash_of(values: &[u64]) -> u64 {
     let mut hasher = FxHasher::default();
     values.hash(&mut hasher);
     hasher.finish()

@@ -1,0 +1,153 @@
+//! Where what is told of inputs is put, before it is coded.
+
+use std::collections::hash_map::Entry;
+
+use super::buffers::{Buffers, Column, Copies, Executions, Label};
+use super::sites::Def;
+
+/// The columns of the inputs of all nodes, of the epoch at hand.
+pub(super) struct Columns {
+    /// By input: where its next label goes.
+    labels: Vec<Room>,
+    /// By input: where its column is, plus 1.
+    of_input: Vec<u32>,
+    buffers: Buffers,
+}
+
+/// Room for labels, before `end`.
+#[derive(Clone, Copy, Default)]
+struct Room {
+    next: u32,
+    end: u32,
+}
+
+impl Columns {
+    /// Of so many inputs.
+    pub(super) fn new(inputs: usize) -> Self {
+        Self {
+            labels: vec![Room::default(); inputs],
+            of_input: vec![0; inputs],
+            buffers: Buffers::default(),
+        }
+    }
+
+    /// How many numbers wait to be written.
+    #[inline(always)]
+    pub(super) fn size(&self) -> usize {
+        self.buffers.size
+    }
+
+    /// Takes what waits to be written, and goes on in `empty`.
+    pub(super) fn take(&mut self, empty: Buffers) -> Buffers {
+        for column in &mut self.buffers.columns {
+            let input = column.input as usize;
+            self.of_input[input] = 0;
+            column.end = std::mem::take(&mut self.labels[input]).next;
+        }
+        std::mem::replace(&mut self.buffers, empty)
+    }
+
+    /// The column of an input, of whose node this is the execution at hand.
+    #[inline]
+    fn column(&mut self, input: u32, execution: u64) -> &mut Column {
+        let place = &mut self.of_input[input as usize];
+        let columns = &mut self.buffers.columns;
+        if *place == 0 {
+            columns.push(Column {
+                input,
+                first: execution,
+                ..Column::default()
+            });
+            *place = columns.len() as u32;
+        }
+        &mut columns[*place as usize - 1]
+    }
+
+    /// A read comes from one write.
+    #[inline(always)]
+    pub(super) fn label(&mut self, input: u32, execution: u64, label: Label) {
+        let mut room = self.labels[input as usize];
+        if room.next == room.end {
+            room = self.more(input, execution);
+        }
+        self.buffers.labels.set(room.next, label);
+        room.next += 1;
+        self.labels[input as usize] = room;
+        self.buffers.size += 1;
+    }
+
+    #[cold]
+    fn more(&mut self, input: u32, execution: u64) -> Room {
+        let chunk = self.column(input, execution).chunks.len();
+        let range = self.buffers.labels.chunk(chunk);
+        let column = self.column(input, execution);
+        column.chunks.push(range.start);
+        Room {
+            next: range.start,
+            end: range.end,
+        }
+    }
+
+    /// A read comes from several writes: how many bytes from which, and how often their nodes were executed so far.
+    pub(super) fn labels(&mut self, input: u32, execution: u64, parts: &[(u8, Def, u64)]) {
+        let places = parts.iter().map(|&(length, def, _)| (length, def.place()));
+        let pattern = self.buffers.patterns.number(&Vec::from_iter(places));
+        let Some((&(_, first, count), others)) = parts.split_first() else {
+            return;
+        };
+        let label = Label::new(pattern, first.execution(), count);
+        self.label(input, execution, label);
+        let column = self.column(input, execution);
+        if column.parts.len() < others.len() {
+            column.parts.resize(others.len(), Executions::default());
+        }
+        for (part, &(_, def, count)) in column.parts.iter_mut().zip(others) {
+            part.push(def.execution(), count);
+        }
+        self.buffers.size += others.len();
+    }
+
+    /// A variable's definition is far away: which execution of which node, of so many so far.
+    #[inline]
+    pub(super) fn far(&mut self, input: u32, execution: u64, (node, by, count): (u32, u64, u64)) {
+        let column = self.column(input, execution);
+        if column.far_nodes.last() != Some(&node) || column.far.absolute.last() != Some(&by) {
+            column.far_at.push(execution);
+            column.far_nodes.push(node);
+            column.far.push(by, count);
+            self.buffers.size += 1;
+        }
+    }
+
+    /// A value is kept, and if there is one its upper half.
+    #[inline]
+    pub(super) fn keep(&mut self, input: u32, execution: u64, low: u64, high: Option<u64>) {
+        let column = self.column(input, execution);
+        column.cut_at.push(execution);
+        column.cut.push(low);
+        column.cut_high.extend(high);
+        self.buffers.size += 1;
+    }
+
+    /// A site copies: what, `add` appends.
+    pub(super) fn copy(&mut self, site: u32, execution: u64, add: impl FnOnce(&mut Copies)) {
+        let copies = &mut self.buffers.copies;
+        let place = match self.buffers.of_site.entry(site) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(vacant) => {
+                copies.push(Copies {
+                    site,
+                    ..Copies::default()
+                });
+                *vacant.insert(copies.len() - 1)
+            }
+        };
+        let copies = &mut self.buffers.copies[place];
+        let before = copies.runs.len();
+        add(copies);
+        copies.at.push(execution);
+        let count = copies.runs.len() - before;
+        copies.counts.push(count as u64);
+        self.buffers.size += count + 1;
+    }
+}

@@ -1,0 +1,221 @@
+//! What the thread that follows a run tells the one that looks for who wrote what: words.
+//!
+//! An execution of a node is its number and then, as [`Known`](super::known::Known) knows it of each node, the values of the variables
+//! that it reads; in the order of its instructions the addresses that these access, and the values that they read. If the node's function has vectors, a value is two words.
+//! What happens between nodes follows, or stands before: calls, returns, what the host does.
+
+use afterimage_ids::{EntityRef, FuncId, NodeId};
+use afterimage_machine::{Caller, GlobalBits, NodeCode, Observer, Range};
+
+/// The kind of a word that begins something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// An execution of a node.
+    Node(NodeId),
+    /// One in which the run ends, and how many of its instructions were executed. It is the last.
+    Stopped(NodeId, usize),
+    Enter,
+    /// The host calls a function.
+    EnterFromHost(FuncId),
+    /// Results go to so many variables from one on.
+    Leave(u32, u32),
+    /// Nobody gets results.
+    Unwind,
+    HostReturned(u32, u32),
+    HostCall,
+    /// A memory; the address and the length follow.
+    HostWrite(u32),
+    Caught(u32, u32),
+    /// So many values follow, each of two words.
+    Returned(usize),
+}
+
+const KIND: u32 = 4;
+/// Where the second part begins.
+const SECOND: u32 = 36;
+
+const NODE: u64 = 0;
+const STOPPED: u64 = 1;
+const ENTER: u64 = 2;
+const ENTER_FROM_HOST: u64 = 3;
+const LEAVE: u64 = 4;
+const UNWIND: u64 = 5;
+const HOST_RETURNED: u64 = 6;
+const HOST_CALL: u64 = 7;
+const HOST_WRITE: u64 = 8;
+const CAUGHT: u64 = 9;
+const RETURNED: u64 = 10;
+
+impl Word {
+    /// What a word says that begins something.
+    #[inline(always)]
+    pub(super) fn of(word: u64) -> Self {
+        let first = (word >> KIND) as u32;
+        // Registers, instructions of a node and results are less than 2²⁸.
+        let second = (word >> SECOND) as u32;
+        match word & ((1 << KIND) - 1) {
+            NODE => Self::Node(NodeId::from_u32(first)),
+            STOPPED => Self::Stopped(NodeId::from_u32(first), second as usize),
+            ENTER => Self::Enter,
+            ENTER_FROM_HOST => Self::EnterFromHost(FuncId::from_u32(first)),
+            LEAVE => Self::Leave(first, second),
+            UNWIND => Self::Unwind,
+            HOST_RETURNED => Self::HostReturned(first, second),
+            HOST_CALL => Self::HostCall,
+            HOST_WRITE => Self::HostWrite(first),
+            CAUGHT => Self::Caught(first, second),
+            _ => Self::Returned(first as usize),
+        }
+    }
+}
+
+#[inline(always)]
+fn word(kind: u64, first: u32, second: u32) -> u64 {
+    kind | u64::from(first) << KIND | u64::from(second) << SECOND
+}
+
+/// Watches a machine, and writes down what it does.
+#[derive(Default)]
+pub(super) struct Tape {
+    words: Vec<u64>,
+    /// Where the last node begins.
+    last: usize,
+    /// Its function has vectors.
+    wide: bool,
+    /// An exception was caught since.
+    caught: bool,
+}
+
+impl Tape {
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Takes what was written, and goes on in `empty`.
+    pub(super) fn take(&mut self, mut empty: Vec<u64>) -> Vec<u64> {
+        empty.clear();
+        std::mem::replace(&mut self.words, empty)
+    }
+
+    /// Forgets the last node, which did not come to an end.
+    pub(super) fn forget(&mut self) {
+        self.words.truncate(self.last);
+    }
+
+    #[inline(always)]
+    fn value(&mut self, (low, high): GlobalBits) {
+        self.words.push(low);
+        if self.wide {
+            self.words.push(high);
+        }
+    }
+}
+
+impl Observer for Tape {
+    const REGISTERS: bool = false;
+
+    #[inline(always)]
+    fn node(&mut self, node: NodeId, code: &NodeCode) {
+        self.last = self.words.len();
+        self.wide = code.wide;
+        self.caught = false;
+        self.words.push(word(NODE, node.as_u32(), 0));
+    }
+
+    #[inline(always)]
+    fn variables(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        if code.wide {
+            for &variable in &code.inputs {
+                let variable = variable as usize;
+                self.words
+                    .extend_from_slice(&[low[variable], high[variable]]);
+            }
+        } else {
+            let values = code.inputs.iter().map(|&variable| low[variable as usize]);
+            self.words.extend(values);
+        }
+    }
+
+    #[inline(always)]
+    fn read(&mut self, _: usize, range: Range) {
+        self.words.push(range.address);
+    }
+
+    #[inline(always)]
+    fn loaded(&mut self, _: usize, value: GlobalBits) {
+        self.value(value);
+    }
+
+    #[inline(always)]
+    fn write(&mut self, _: usize, range: Range) {
+        self.words.push(range.address);
+    }
+
+    fn fill(&mut self, _: usize, range: Range) {
+        self.words.extend_from_slice(&[range.address, range.length]);
+    }
+
+    fn copy(&mut self, _: usize, from: Range, to: Range) {
+        let copied = [from.address, to.address, to.length];
+        self.words.extend_from_slice(&copied);
+    }
+
+    #[inline(always)]
+    fn gave(&mut self, _: usize, value: GlobalBits) {
+        self.value(value);
+    }
+
+    fn stopped(&mut self, _: &NodeCode, executed: usize, _: &[u64], _: &[u64]) {
+        if let Some(begun) = self.words.get_mut(self.last) {
+            *begun |= word(STOPPED, 0, executed as u32);
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, function: FuncId, by: Caller) {
+        self.words.push(match by {
+            Caller::Host => word(ENTER_FROM_HOST, function.index() as u32, 0),
+            Caller::Call | Caller::TailCall => ENTER,
+        });
+    }
+
+    #[inline(always)]
+    fn returned(&mut self, values: &[GlobalBits]) {
+        // Nothing of it is computed by an instruction.
+        if std::mem::take(&mut self.caught) {
+            self.words.push(word(RETURNED, values.len() as u32, 0));
+            let halves = values.iter().flat_map(|&(low, high)| [low, high]);
+            self.words.extend(halves);
+        }
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, results: Option<(u32, u32)>) {
+        self.words.push(match results {
+            Some((first, count)) => word(LEAVE, first, count),
+            None => UNWIND,
+        });
+    }
+
+    fn host_returned(&mut self, first: u32, count: u32) {
+        self.words.push(word(HOST_RETURNED, first, count));
+    }
+
+    fn host_call(&mut self) {
+        self.words.push(HOST_CALL);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        let written = [
+            word(HOST_WRITE, range.memory, 0),
+            range.address,
+            range.length,
+        ];
+        self.words.extend_from_slice(&written);
+    }
+
+    fn caught(&mut self, first: u32, count: u32) {
+        self.caught = true;
+        self.words.push(word(CAUGHT, first, count));
+    }
+}
