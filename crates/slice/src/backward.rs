@@ -99,6 +99,8 @@ pub struct Backward<'a> {
     registers: Vec<u64>,
     /// The instruction that is in the slice although nothing of it is wanted.
     forced: Option<usize>,
+    /// What the node at hand ends with is in the slice.
+    ended: bool,
     parts: Vec<Range>,
     marks: Marks,
 }
@@ -126,6 +128,7 @@ impl<'a> Backward<'a> {
             criterion: Some(criterion),
             registers: Vec::new(),
             forced: None,
+            ended: false,
             parts: Vec::new(),
             marks: Marks::new(nodes.len()),
         }
@@ -247,7 +250,7 @@ impl<'a> Backward<'a> {
                         values
                             .iter()
                             .for_each(|&value| self.want_register(value, &plan));
-                        self.marks.end(execution);
+                        self.mark_end(execution);
                     }
                     self.end(&plan, execution);
                     live = true;
@@ -401,6 +404,14 @@ impl<'a> Backward<'a> {
         }
         self.registers[..words].fill(0);
         self.forced = None;
+        self.ended = false;
+    }
+
+    /// What a node ends with is in the slice.
+    fn mark_end(&mut self, execution: Execution) {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.marks.end(execution);
+        }
     }
 
     #[inline]
@@ -542,7 +553,7 @@ impl<'a> Backward<'a> {
                     }
                 }
                 if of_end.threw {
-                    self.marks.end(execution);
+                    self.mark_end(execution);
                     live = true;
                 }
             }
@@ -551,7 +562,7 @@ impl<'a> Backward<'a> {
                     self.want_register(*exception, plan);
                 }
                 if of_end.threw {
-                    self.marks.end(execution);
+                    self.mark_end(execution);
                     live = true;
                 }
             }
@@ -567,7 +578,7 @@ impl<'a> Backward<'a> {
         index: Option<Register>,
         table: Option<u32>,
     ) {
-        self.marks.end(execution);
+        self.mark_end(execution);
         if self.follows.data {
             if let Some(index) = index {
                 self.want_register(index, plan);
@@ -655,7 +666,7 @@ impl<'a> Backward<'a> {
             End::Call { index, table, .. } if last => {
                 self.call_happened(plan, execution, *index, *table);
             }
-            End::Throw(_) | End::Rethrow(_) if last => self.marks.end(execution),
+            End::Throw(_) | End::Rethrow(_) if last => self.mark_end(execution),
             _ => {
                 let insts = plan.firsts[position]..plan.firsts[position + 1];
                 let branch = insts.last().map(|inst| inst as usize);

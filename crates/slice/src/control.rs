@@ -123,7 +123,8 @@ impl FunctionControl {
     }
 }
 
-fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
+/// Whether an exception chooses its handler in a vertex.
+pub(crate) fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
     let block = cfg.blocks.get(v);
     block.is_some_and(|block| matches!(block.kind, BlockKind::Dispatch(_)))
 }

@@ -67,7 +67,8 @@ const RULES: &[Rule] = &[
     with_engine(
         RECORD,
         &[
-            IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, NUMERIC, MACHINE, WET,
+            IDS, GRAPH, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, NUMERIC, MACHINE, WET,
+            SLICE,
         ],
     ),
     pure(

@@ -8,10 +8,13 @@ use afterimage_wpp::Segments;
 
 use crate::steps::{Follower, Run, StepsError};
 
+/// Most intervals between checkpoints that are followed at once.
+const MOST: u64 = 16;
+
 /// The dynamic slice from a criterion: the run is followed from checkpoint to checkpoint, the last stretch first, and each stretch gone over backward, until
-/// nothing is wanted any more.
+/// nothing is wanted any more. Stretches grow from one interval to sixteen: what is near is found soon, and what is far does not bring in memory so often.
 ///
-/// Time is linear in the blocks executed before the criterion, memory in the guest's and in one stretch; without checkpoints, the whole run is one stretch.
+/// Time is linear in the blocks executed before the criterion, memory in the guest's and in sixteen intervals; without checkpoints, the whole run is one stretch.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -25,24 +28,23 @@ where
     S::Error: Error + 'static,
 {
     let mut follower = Follower::new(run, log)?;
-    let mut slicer = Backward::new(run.program, run.path.nodes(), follows, criterion.clone());
-    let mut stretch = Stretch::default();
     let mut behind = criterion.start + 1;
+    let mut slicer = Backward::new(run.program, run.path.nodes(), follows, criterion);
+    let mut stretch = Stretch::default();
+    let mut intervals = 1;
     while behind > 1 && !slicer.is_done() {
         let before = match run.checkpoints {
             None => 0,
             Some(checkpoints) => {
-                let interval = checkpoints.interval_at(behind - 1)?;
-                let interval = interval.unwrap_or(checkpoints.intervals().saturating_sub(1));
-                follower.go_to(checkpoints, interval)?;
-                checkpoints.times(interval)?.0
+                let last = checkpoints.interval_at(behind - 1)?;
+                let last = last.unwrap_or(checkpoints.intervals().saturating_sub(1));
+                let first = (last + 1).saturating_sub(intervals);
+                follower.go_to(checkpoints, first)?;
+                checkpoints.times(first)?.0
             }
         };
         stretch.clear();
-        while let Some(visit) = follower.next()? {
-            if visit.start >= behind {
-                break;
-            }
+        while let Some(visit) = follower.next()?.filter(|visit| visit.start < behind) {
             stretch.at(visit.start);
             follower.execute(visit, &mut stretch)?;
             if visit.last() + 1 >= behind {
@@ -51,6 +53,7 @@ where
         }
         slicer.pass(&stretch, follower.machine.codes());
         behind = before + 1;
+        intervals = (2 * intervals).min(MOST);
     }
     Ok(slicer.finish())
 }

@@ -1,0 +1,42 @@
+//! Backward slices are what the definition says: everything that can be reached over dependences that were written down one by one.
+//!
+//! The guests are those of the test `machine`, which this one runs again.
+
+#[path = "../machine/cases.rs"]
+mod cases;
+#[path = "../machine/endings.rs"]
+mod endings;
+#[allow(dead_code, reason = "shared with the test `wet`, which uses all of it")]
+#[path = "../wet/epochs.rs"]
+mod epochs;
+#[path = "../machine/exported.rs"]
+mod exported;
+#[path = "../machine/generated.rs"]
+mod generated;
+#[allow(
+    dead_code,
+    reason = "shared with the test `exact`, which uses all of it"
+)]
+#[path = "../exact/harness.rs"]
+mod harness;
+#[allow(
+    dead_code,
+    reason = "shared with the test `exact`, which uses all of it"
+)]
+#[path = "../exact/play.rs"]
+mod play;
+#[allow(
+    dead_code,
+    reason = "shared with the test `exact`, which uses all of it"
+)]
+#[path = "../exact/random.rs"]
+mod random;
+#[allow(
+    dead_code,
+    reason = "shared with the test `exact`, which uses all of it"
+)]
+#[path = "../exact/words.rs"]
+mod words;
+
+mod follow;
+mod naive;

@@ -1,0 +1,615 @@
+//! A graph of all dependences of a run, made forward, one execution after the other, and what can be reached in it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use afterimage_graph::{ControlDependence, PostDominatorTree};
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
+use afterimage_machine::{
+    Caller, Code, Machine, NodeCode, NodeEnd, Observer, Operand, Range, Register,
+};
+use afterimage_program::{BlockKind, Callee, Program};
+use afterimage_slice::{Follows, Stretch};
+
+use crate::epochs::Stored;
+use crate::harness::Recording;
+
+/// A vertex of the graph; 0 is what depends on nothing.
+pub type Vertex = usize;
+
+/// Why a vertex depends on another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Data,
+    Address,
+    Control,
+    /// Belongs to it, whatever is followed.
+    Always,
+}
+
+/// A vertex.
+#[derive(Default)]
+struct Of {
+    /// What it counts as.
+    operator: Option<(FuncId, OpId)>,
+    on: Vec<(Why, Vertex)>,
+}
+
+/// An execution of a node.
+pub struct Executed {
+    pub node: NodeId,
+    pub start: u64,
+    /// Of each instruction that was executed.
+    pub insts: Vec<Vertex>,
+    /// Of each block: that it was executed.
+    pub blocks: Vec<Vertex>,
+    /// The call, return or throw at its end.
+    pub end: Option<Vertex>,
+    pub whole: bool,
+}
+
+/// A block that an activation executed, or a vertex in which an exception chose its handler.
+struct Passed {
+    block: BlockId,
+    /// That it was executed.
+    vertex: Vertex,
+    /// What ends it: a branch, a call, a throw.
+    decides: Option<Vertex>,
+    /// What was thrown, if this is what handles it.
+    thrown: Option<Vertex>,
+}
+
+struct Frame {
+    function: FuncId,
+    variables: Vec<Vertex>,
+    passed: Vec<Passed>,
+    /// The call that began it.
+    call: Option<Vertex>,
+    returns: bool,
+    results: usize,
+    handles: Option<Vertex>,
+}
+
+pub struct Naive<'a> {
+    program: &'a Program,
+    lengths: Vec<u64>,
+    blocks: Vec<Box<[BlockId]>>,
+    graph: Vec<Of>,
+    pub executed: Vec<Executed>,
+    /// What executions return.
+    pub returned: HashMap<usize, Vec<Vertex>>,
+    frames: Vec<Frame>,
+    memory: HashMap<(u32, u64), Vertex>,
+    globals: HashMap<u32, Vertex>,
+    tables: HashMap<u32, Vertex>,
+    sizes: HashMap<u32, Vertex>,
+    control: HashMap<FuncId, ControlDependence>,
+    /// Arguments, results or what an exception carries.
+    given: Vec<Vertex>,
+    /// The call that is about to begin.
+    call: Option<Vertex>,
+    /// What was thrown last.
+    thrown: Option<Vertex>,
+    /// Of the node at hand: reads and writes, by instruction.
+    reads: HashMap<usize, Vec<Range>>,
+    writes: HashMap<usize, Range>,
+    copies: HashMap<usize, (Range, Range)>,
+    /// The call of the host that goes on.
+    host: Option<Vertex>,
+    ends_with_call: bool,
+    pub stretch: Stretch,
+}
+
+impl<'a> Naive<'a> {
+    /// Follows a recording.
+    pub fn record(recording: &'a Recording, stored: &Stored) -> (Self, Machine<'a>) {
+        let log = recording.file.log().expect("a log");
+        let machine = Machine::new(&recording.program, &recording.bytes, log);
+        let mut machine = machine.expect("a machine");
+        let nodes = stored.path.nodes();
+        for (node, continuation) in nodes.values().zip(&stored.directory.continuations) {
+            let defined = machine.define(node.function, &node.blocks, continuation.next);
+            defined.expect("a node");
+        }
+        let mut naive = Self {
+            program: &recording.program,
+            lengths: nodes.values().map(|node| node.length()).collect(),
+            blocks: nodes.values().map(|node| node.blocks.clone()).collect(),
+            graph: vec![Of::default()],
+            executed: Vec::new(),
+            returned: HashMap::new(),
+            frames: Vec::new(),
+            memory: HashMap::new(),
+            globals: HashMap::new(),
+            tables: HashMap::new(),
+            sizes: HashMap::new(),
+            control: HashMap::new(),
+            given: Vec::new(),
+            call: None,
+            thrown: None,
+            reads: HashMap::new(),
+            writes: HashMap::new(),
+            copies: HashMap::new(),
+            host: None,
+            ends_with_call: false,
+            stretch: Stretch::default(),
+        };
+        let mut cursor = stored.path.cursor();
+        let mut stretch = Stretch::default();
+        while let Some(visit) = cursor.next().expect("a step") {
+            stretch.at(visit.start);
+            let both = &mut (&mut naive, &mut stretch);
+            let done = match stored.stopped {
+                Some(stopped) if visit.last() == stored.path.length() => {
+                    machine.step_before(visit.node, visit.length, stopped, both)
+                }
+                _ => machine.step(visit.node, visit.length, both),
+            };
+            done.unwrap_or_else(|error| panic!("{error}"));
+        }
+        naive.stretch = stretch;
+        (naive, machine)
+    }
+
+    /// What can be reached.
+    pub fn reach(&self, from: &[Vertex], follows: Follows) -> BTreeMap<(FuncId, OpId), u64> {
+        let mut seen = vec![false; self.graph.len()];
+        let mut work = from.to_vec();
+        let mut found: BTreeMap<_, u64> = BTreeMap::new();
+        while let Some(v) = work.pop() {
+            if std::mem::replace(&mut seen[v], true) {
+                continue;
+            }
+            let of = &self.graph[v];
+            if let Some(operator) = of.operator {
+                *found.entry(operator).or_default() += 1;
+            }
+            let followed = of.on.iter().filter(|(why, _)| match why {
+                Why::Data => follows.data,
+                Why::Address => follows.data && follows.addresses,
+                Why::Control => follows.control,
+                Why::Always => true,
+            });
+            work.extend(followed.map(|&(_, on)| on));
+        }
+        found
+    }
+
+    fn vertex(&mut self, operator: Option<(FuncId, OpId)>, on: Vec<(Why, Vertex)>) -> Vertex {
+        self.graph.push(Of { operator, on });
+        self.graph.len() - 1
+    }
+
+    fn frame(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("an activation")
+    }
+
+    fn value(&self, code: &NodeCode, register: Register) -> Vertex {
+        match code.source(register) {
+            Operand::Constant(_) => 0,
+            Operand::Result(inst) => self.executed.last().expect("a node").insts[inst],
+            Operand::Variable(variable) => {
+                let frame = self.frames.last().expect("an activation");
+                frame.variables.get(variable as usize).copied().unwrap_or(0)
+            }
+        }
+    }
+
+    fn set(&mut self, first: u32, values: &[Vertex]) {
+        let variables = &mut self.frame().variables;
+        for (i, &value) in (first as usize..).zip(values) {
+            if variables.len() <= i {
+                variables.resize(i + 1, 0);
+            }
+            variables[i] = value;
+        }
+    }
+
+    fn arrive(&mut self, first: u32, given: &[Vertex]) {
+        self.set(first, given);
+        let top = first as usize + given.len();
+        let frame = self.frame();
+        if frame.returns {
+            self.given = frame.variables[top - frame.results..top].to_vec();
+        }
+    }
+
+    /// The vertices between two blocks, over those that execute nothing.
+    fn way(&self, function: FuncId, from: BlockId, to: BlockId) -> Vec<BlockId> {
+        let cfg = &self.program.function(function).expect("a function").cfg;
+        let mut ways = vec![vec![from]];
+        while let Some(way) = ways.pop() {
+            let last = *way.last().expect("a vertex");
+            for next in cfg.graph.successors(last) {
+                if next == to {
+                    return way[1..].to_vec();
+                }
+                let dispatches = matches!(cfg.blocks[next].kind, BlockKind::Dispatch(_));
+                if dispatches && !way.contains(&next) {
+                    ways.push([&way[..], &[next]].concat());
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// An activation goes on to a block.
+    fn pass(&mut self, block: BlockId) -> Vertex {
+        let function = self.frame().function;
+        if let Some(last) = self.frame().passed.last() {
+            let from = last.block;
+            for between in self.way(function, from, block) {
+                self.passed(between, None);
+            }
+        }
+        let handles = self.frame().handles.take();
+        self.passed(block, handles)
+    }
+
+    fn passed(&mut self, block: BlockId, thrown: Option<Vertex>) -> Vertex {
+        let program = self.program;
+        let function = self.frame().function;
+        let cfg = &program.function(function).expect("a function").cfg;
+        let control = self.control.entry(function).or_insert_with(|| {
+            ControlDependence::compute(&cfg.graph, &PostDominatorTree::compute(&cfg.graph))
+        });
+        let edges = control.controllers(block);
+        let decides = |from: BlockId, to: BlockId| {
+            let mut edges = edges.iter();
+            edges.any(|&edge| cfg.graph.from(edge) == from && cfg.graph.to(edge) == to)
+        };
+        let is_dispatch = |v: BlockId| matches!(cfg.blocks[v].kind, BlockKind::Dispatch(_));
+        // All edges over which what this block handles may come.
+        let handled = |handler: BlockId| {
+            let mut dispatches =
+                Vec::from_iter(cfg.graph.predecessors(handler).filter(|&v| is_dispatch(v)));
+            let mut at = 0;
+            while at < dispatches.len() {
+                for v in cfg.graph.predecessors(dispatches[at]) {
+                    if is_dispatch(v) && !dispatches.contains(&v) {
+                        dispatches.push(v);
+                    }
+                }
+                at += 1;
+            }
+            edges.iter().any(|&edge| {
+                let (from, to) = (cfg.graph.from(edge), cfg.graph.to(edge));
+                dispatches.contains(&to) || (dispatches.contains(&from) && to == handler)
+            })
+        };
+        let frame = self.frames.last().expect("an activation");
+        let mut on = Vec::new();
+        let mut follower = block;
+        let mut follower_thrown = thrown;
+        let mut found = false;
+        for passed in frame.passed.iter().rev() {
+            if let Some(thrown) = follower_thrown
+                && handled(follower)
+            {
+                on.push((Why::Control, thrown));
+            }
+            if decides(passed.block, follower) {
+                on.push((Why::Control, passed.vertex));
+                on.extend(passed.decides.map(|v| (Why::Control, v)));
+                found = true;
+                break;
+            }
+            follower = passed.block;
+            follower_thrown = passed.thrown;
+        }
+        if !found {
+            on.extend(frame.call.map(|v| (Why::Control, v)));
+        }
+        let vertex = self.vertex(None, on);
+        self.frame().passed.push(Passed {
+            block,
+            vertex,
+            decides: None,
+            thrown,
+        });
+        vertex
+    }
+
+    /// The instructions of a node were executed, so many.
+    fn instructions(&mut self, code: &NodeCode, count: usize) {
+        let function = code.function;
+        let program = self.program;
+        let known = program.function(function).expect("a function");
+        let node = self.executed.last().expect("a node").node;
+        let blocks = self.blocks[node.index()].clone();
+        let mut inst = 0;
+        for &block in &blocks {
+            let executed = self.pass(block);
+            let last = self.executed.last_mut().expect("a node");
+            last.blocks.push(executed);
+            let mut branch = None;
+            while let Some(one) = code.insts.get(inst).filter(|_| inst < count)
+                && known.block_of(one.op) == Some(block)
+            {
+                let vertex = self.instruction(code, inst, executed);
+                if matches!(one.code, Code::Branch(_)) {
+                    branch = Some(vertex);
+                }
+                inst += 1;
+            }
+            self.frame().passed.last_mut().expect("a block").decides = branch;
+        }
+        assert!(
+            inst == count || count < code.insts.len(),
+            "an instruction in no block"
+        );
+    }
+
+    fn instruction(&mut self, code: &NodeCode, i: usize, executed: Vertex) -> Vertex {
+        let inst = &code.insts[i];
+        let third = match inst.code {
+            Code::Vector(_) => code.vector(i).map_or(0, |extra| extra.c),
+            _ => inst.c,
+        };
+        let operands = [inst.a, inst.b, third];
+        let tells_where = match inst.code {
+            Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_) => 1,
+            Code::MemoryFill | Code::MemoryInit => 1,
+            Code::MemoryCopy => 3,
+            _ => 0,
+        };
+        let mut on = vec![(Why::Control, executed)];
+        for (j, &register) in operands[..inst.code.operands()].iter().enumerate() {
+            let why = if j < tells_where {
+                Why::Address
+            } else {
+                Why::Data
+            };
+            on.push((why, self.value(code, register)));
+        }
+        for range in self.reads.remove(&i).unwrap_or_default() {
+            for address in range.address..range.address + range.length {
+                let written = self.memory.get(&(range.memory, address));
+                on.push((Why::Data, written.copied().unwrap_or(0)));
+            }
+        }
+        let memory = u32::from(inst.memory);
+        let number = inst.immediate as u32;
+        let on_what = |map: &HashMap<u32, Vertex>, number| {
+            (Why::Data, map.get(&number).copied().unwrap_or(0))
+        };
+        match inst.code {
+            Code::GlobalGet => on.push(on_what(&self.globals, number)),
+            Code::MemorySize | Code::MemoryGrow => on.push(on_what(&self.sizes, memory)),
+            Code::TableGet
+            | Code::TableSize
+            | Code::TableSet
+            | Code::TableFill
+            | Code::TableInit
+            | Code::TableGrow => on.push(on_what(&self.tables, number)),
+            Code::TableCopy => {
+                on.push(on_what(&self.tables, number));
+                on.push(on_what(&self.tables, (inst.immediate >> 32) as u32));
+            }
+            _ => {}
+        }
+        let vertex = self.vertex(Some((code.function, inst.op)), on);
+        self.executed.last_mut().expect("a node").insts.push(vertex);
+        match inst.code {
+            Code::GlobalSet => {
+                self.globals.insert(number, vertex);
+            }
+            Code::MemoryGrow => {
+                self.sizes.insert(memory, vertex);
+            }
+            Code::TableSet
+            | Code::TableFill
+            | Code::TableCopy
+            | Code::TableInit
+            | Code::TableGrow => {
+                self.tables.insert(number, vertex);
+            }
+            _ => {}
+        }
+        if let Some(range) = self.writes.remove(&i) {
+            for address in range.address..range.address + range.length {
+                self.memory.insert((range.memory, address), vertex);
+            }
+        }
+        if let Some((from, to)) = self.copies.remove(&i) {
+            let bytes = from.address..from.address + from.length;
+            let before = bytes.map(|address| self.memory.get(&(from.memory, address)).copied());
+            let before = Vec::from_iter(before.map(|before| before.unwrap_or(0)));
+            for (address, before) in (to.address..).zip(before) {
+                let byte = self.vertex(None, vec![(Why::Always, vertex), (Why::Data, before)]);
+                self.memory.insert((to.memory, address), byte);
+            }
+        }
+        vertex
+    }
+}
+
+impl Observer for Naive<'_> {
+    fn node(&mut self, node: NodeId, _: &NodeCode) {
+        let before = self.executed.last();
+        let start = before.map_or(1, |last| last.start + self.lengths[last.node.index()]);
+        self.executed.push(Executed {
+            node,
+            start,
+            insts: Vec::new(),
+            blocks: Vec::new(),
+            end: None,
+            whole: false,
+        });
+        self.ends_with_call = false;
+    }
+
+    fn read(&mut self, inst: usize, range: Range) {
+        self.reads.entry(inst).or_default().push(range);
+    }
+
+    fn write(&mut self, inst: usize, range: Range) {
+        self.writes.insert(inst, range);
+    }
+
+    fn copy(&mut self, inst: usize, from: Range, to: Range) {
+        self.copies.insert(inst, (from, to));
+    }
+
+    fn done(&mut self, code: &NodeCode, _: &[u64], _: &[u64]) {
+        self.instructions(code, code.insts.len());
+        let program = self.program;
+        let function = program.function(code.function).expect("a function");
+        let last = self.executed.last().expect("a node");
+        let block = *last.blocks.last().expect("a block");
+        let blocks = &self.blocks[last.node.index()];
+        let ops = &function.cfg.blocks[*blocks.last().expect("a block")].ops;
+        let operator = (
+            code.function,
+            OpId::from_u32(ops.end.as_u32().saturating_sub(1)),
+        );
+        let values = |naive: &Self, registers: &[Register]| {
+            Vec::from_iter(
+                registers
+                    .iter()
+                    .map(|&register| naive.value(code, register)),
+            )
+        };
+        let mut on = vec![(Why::Control, block)];
+        self.call = None;
+        let end = match &code.end {
+            NodeEnd::Call {
+                callee,
+                index,
+                arguments,
+                ..
+            }
+            | NodeEnd::TailCall {
+                callee,
+                index,
+                arguments,
+            } => {
+                self.given = values(self, arguments);
+                on.extend(index.map(|index| (Why::Data, self.value(code, index))));
+                if let Callee::Indirect { table, .. } = callee {
+                    let table = self.tables.get(table).copied().unwrap_or(0);
+                    on.push((Why::Data, table));
+                }
+                self.ends_with_call = true;
+                let call = self.vertex(Some(operator), on);
+                self.call = Some(call);
+                Some(call)
+            }
+            NodeEnd::Return(results) => {
+                self.given = values(self, results);
+                let at = self.executed.len() - 1;
+                self.returned.insert(at, self.given.clone());
+                Some(self.vertex(Some(operator), on))
+            }
+            NodeEnd::Throw {
+                values: carried, ..
+            } => {
+                self.given = values(self, carried);
+                Some(self.vertex(Some(operator), on))
+            }
+            NodeEnd::Rethrow { exception, .. } => {
+                let exception = self.value(code, *exception);
+                self.given = vec![exception; 64];
+                // The reference is what chooses.
+                on.push((Why::Always, exception));
+                Some(self.vertex(Some(operator), on))
+            }
+            NodeEnd::Next | NodeEnd::Trap => None,
+        };
+        self.thrown = match code.end {
+            NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. } => end,
+            _ => None,
+        };
+        let last = self.executed.last_mut().expect("a node");
+        last.end = end;
+        last.whole = true;
+        if !matches!(code.end, NodeEnd::Return(_))
+            && let Some(end) = end
+        {
+            self.frame().passed.last_mut().expect("a block").decides = Some(end);
+        }
+        let outputs = code.outputs.iter();
+        let outputs = Vec::from_iter(outputs.map(|&(to, from)| (to, self.value(code, from))));
+        for (to, value) in outputs {
+            self.set(to, &[value]);
+        }
+        let frame = self.frame();
+        frame.returns = code.next.is_none();
+        frame.results = program.types[function.ty].results.len();
+    }
+
+    fn stopped(&mut self, code: &NodeCode, executed: usize, _: &[u64], _: &[u64]) {
+        self.instructions(code, executed);
+    }
+
+    fn enter(&mut self, function: FuncId, by: Caller) {
+        let (variables, call) = match by {
+            Caller::Host => (Vec::new(), None),
+            _ => (std::mem::take(&mut self.given), self.call.take()),
+        };
+        self.frames.push(Frame {
+            function,
+            variables,
+            passed: Vec::new(),
+            call,
+            returns: false,
+            results: 0,
+            handles: None,
+        });
+    }
+
+    fn leave(&mut self, results: Option<(u32, u32)>) {
+        self.frames.pop().expect("an activation");
+        if let Some((first, count)) = results {
+            let given = std::mem::take(&mut self.given);
+            assert_eq!(given.len(), count as usize);
+            self.arrive(first, &given);
+        }
+    }
+
+    fn host_call(&mut self) {
+        let call = self.call.take();
+        self.host = std::mem::take(&mut self.ends_with_call).then(|| {
+            let arguments = std::mem::take(&mut self.given);
+            let on = arguments.into_iter().map(|argument| (Why::Data, argument));
+            let on = on.chain(call.map(|call| (Why::Always, call)));
+            let on = Vec::from_iter(on);
+            self.vertex(None, on)
+        });
+    }
+
+    fn host_read(&mut self, range: Range) {
+        for address in range.address..range.address + range.length {
+            let written = self.memory.get(&(range.memory, address)).copied();
+            if let Some(host) = self.host {
+                self.graph[host].on.push((Why::Data, written.unwrap_or(0)));
+            }
+        }
+    }
+
+    fn host_write(&mut self, range: Range) {
+        for address in range.address..range.address + range.length {
+            let host = self.host.unwrap_or(0);
+            self.memory.insert((range.memory, address), host);
+        }
+    }
+
+    fn host_returned(&mut self, first: u32, count: u32) {
+        let host = self.host.take().unwrap_or(0);
+        self.arrive(first, &vec![host; count as usize]);
+    }
+
+    fn caught(&mut self, first: u32, count: u32) {
+        let mut given = std::mem::take(&mut self.given);
+        given.truncate(count as usize);
+        // The reference stands for all that the exception carries.
+        let all = given.iter().map(|&value| (Why::Always, value)).collect();
+        let reference = self.vertex(None, all);
+        given.push(reference);
+        self.set(first, &given);
+        let thrown = self.thrown.take();
+        let frame = self.frame();
+        frame.handles = thrown;
+        let results = frame.results;
+        self.given = given[..results.min(given.len())].to_vec();
+    }
+}
