@@ -247,9 +247,11 @@ impl<'a> Backward<'a> {
                     self.of_end.all_thrown = true;
                     self.of_end.threw = true;
                     if let End::Return(values) = &plan.end {
+                        let values = values.iter().filter(|_| self.follows.data);
+                        let values = Vec::from_iter(values.copied());
                         values
-                            .iter()
-                            .for_each(|&value| self.want_register(value, &plan));
+                            .into_iter()
+                            .for_each(|value| self.want_register(value, &plan));
                         self.mark_end(execution);
                     }
                     self.end(&plan, execution);

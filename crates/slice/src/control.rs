@@ -66,6 +66,13 @@ impl FunctionControl {
             .is_some_and(|&conditional| conditional)
     }
 
+    /// Whether where control goes from a block may decide something.
+    pub fn forks(&self, cfg: &Cfg, block: BlockId) -> bool {
+        let after = self.post_dominators.immediate_post_dominator(block);
+        let mut next = cfg.graph.successors(block);
+        next.any(|next| Some(next) != after || is_dispatch(cfg, next))
+    }
+
     /// What going from one block to another one decides.
     pub fn decisions(&mut self, cfg: &Cfg, from: BlockId, to: BlockId) -> Decisions {
         if let Some(known) = self.known.get(&(from, to)) {
@@ -123,8 +130,7 @@ impl FunctionControl {
     }
 }
 
-/// Whether an exception chooses its handler in a vertex.
-pub(crate) fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
+fn is_dispatch(cfg: &Cfg, v: BlockId) -> bool {
     let block = cfg.blocks.get(v);
     block.is_some_and(|block| matches!(block.kind, BlockKind::Dispatch(_)))
 }

@@ -5,7 +5,7 @@ use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
 use afterimage_program::{Callee, Cfg};
 use afterimage_wpp::Node;
 
-use crate::control::{Decisions, FunctionControl, is_dispatch};
+use crate::control::{Decisions, FunctionControl};
 
 /// What an instruction does, as far as dependences go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub(crate) struct Plan {
     pub decisions: Box<[Decisions]>,
     /// What all of these decide, ascending.
     pub decided: Box<[BlockId]>,
-    /// The last block has several ways out, or an exception leaves it.
+    /// Where control goes from the last block decides something.
     pub forks: bool,
     /// The stores, by which of the accesses they are: counted from the last one.
     pub stores: Box<[(u32, u16)]>,
@@ -177,11 +177,6 @@ impl Plan {
     pub fn result(&self, inst: usize) -> usize {
         self.registers - self.insts.len() + inst
     }
-}
-
-fn forks(cfg: &Cfg, block: BlockId) -> bool {
-    let mut next = cfg.graph.successors(block);
-    next.any(|next| is_dispatch(cfg, next)) || cfg.graph.out_edges(block).len() > 1
 }
 
 fn end(code: &NodeCode) -> End {

@@ -75,8 +75,6 @@ pub struct Naive<'a> {
     blocks: Vec<Box<[BlockId]>>,
     graph: Vec<Of>,
     pub executed: Vec<Executed>,
-    /// What executions return.
-    pub returned: HashMap<usize, Vec<Vertex>>,
     frames: Vec<Frame>,
     memory: HashMap<(u32, u64), Vertex>,
     globals: HashMap<u32, Vertex>,
@@ -116,7 +114,6 @@ impl<'a> Naive<'a> {
             blocks: nodes.values().map(|node| node.blocks.clone()).collect(),
             graph: vec![Of::default()],
             executed: Vec::new(),
-            returned: HashMap::new(),
             frames: Vec::new(),
             memory: HashMap::new(),
             globals: HashMap::new(),
@@ -496,8 +493,7 @@ impl Observer for Naive<'_> {
             }
             NodeEnd::Return(results) => {
                 self.given = values(self, results);
-                let at = self.executed.len() - 1;
-                self.returned.insert(at, self.given.clone());
+                on.extend(self.given.iter().map(|&value| (Why::Data, value)));
                 Some(self.vertex(Some(operator), on))
             }
             NodeEnd::Throw {
