@@ -6,6 +6,7 @@ mod directory;
 mod error;
 mod layout;
 mod order;
+mod uses;
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +18,7 @@ pub(crate) use self::call_rules::{CallRule, CallRules, occurrences};
 pub(crate) use self::directory::Directory;
 pub use self::error::CheckError;
 pub(crate) use self::layout::{Body, FEW, Layout, Word};
+pub(crate) use self::uses::{Use, User, Uses};
 use crate::{Grammar, Kind, Node, Root, Rule, Segment, Symbol};
 
 /// A sound segment, and what it takes to find a position in it.
@@ -36,6 +38,8 @@ pub(crate) struct Measured {
     pub(crate) functions: Vec<Option<FuncId>>,
     /// The rules that stand for activations, once they were asked for.
     call_rules: OnceLock<CallRules>,
+    /// Where symbols stand, once that was asked for.
+    uses: OnceLock<Uses>,
 }
 
 impl Measured {
@@ -64,6 +68,7 @@ impl Measured {
             depths: root.depths,
             functions: root.functions,
             call_rules: OnceLock::new(),
+            uses: OnceLock::new(),
         })
     }
 }
@@ -74,9 +79,14 @@ impl Measured {
         self.call_rules.get_or_init(|| CallRules::new(self))
     }
 
+    /// Where symbols stand. Linear the first time.
+    pub(crate) fn uses(&self) -> &Uses {
+        self.uses.get_or_init(|| Uses::new(self))
+    }
+
     /// About how much memory it takes.
     pub(crate) fn bytes(&self) -> usize {
-        const RULE: usize = size_of::<Rule>() + 1;
+        const RULE: usize = size_of::<Rule>() + 1 + size_of::<u32>();
         const ITEM: usize = size_of::<Root>() + 4 + 8 + 4 + size_of::<Option<FuncId>>();
         const COUNT: usize = size_of::<(NodeId, u64)>();
         let segment = &self.segment;
@@ -84,7 +94,7 @@ impl Measured {
         let activations = kinds.filter(|kind| matches!(kind, Kind::Call(_)));
         self.layout.bytes()
             + activations.count() * CallRules::RULE
-            + segment.grammar.symbols.len() * size_of::<Symbol>()
+            + segment.grammar.symbols.len() * (size_of::<Symbol>() + Uses::SYMBOL)
             + segment.grammar.rules.len() * RULE
             + segment.root.len() * ITEM
             + (segment.node_counts.len() + segment.call_counts.len()) * COUNT

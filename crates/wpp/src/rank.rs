@@ -1,6 +1,7 @@
 //! Rank and select: which one it is, and where the k-th is.
 
 mod error;
+mod sparse;
 mod sums;
 mod tally;
 
@@ -39,7 +40,7 @@ enum Target {
 /// All executions of a block, or of some nodes, or all activations of a function, in the order of time.
 ///
 /// Nothing is stored for this. How many there are in each rule is counted, the children before the parents, once for each segment that is
-/// asked, in time linear in the segment's grammar; after that a question takes O(log n) for each rule on the way down to the
+/// asked: of nodes that stand in few rules only there, otherwise in time linear in the segment's grammar; after that a question takes O(log n) for each rule on the way down to the
 /// answer. Segments without any are not opened.
 pub struct Occurrences<'a, S> {
     path: &'a WholePath<S>,

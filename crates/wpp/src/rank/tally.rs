@@ -3,12 +3,59 @@
 use afterimage_ids::{NodeId, PrimaryMap, RuleId};
 
 use super::Target;
+use super::sparse::Sparse;
 use super::sums::Sums;
 use crate::measures::{Directory, Measured};
 use crate::{Kind, Root, Symbol};
 
 /// How many of what is looked for there are in the rules of a segment.
-pub(super) struct Tally {
+pub(super) enum Tally {
+    /// In those that have any: of most nodes, these are few.
+    Sparse(Sparse),
+    /// In all rules.
+    Dense(Dense),
+}
+
+impl Tally {
+    /// Counts; there must be `count` in all. Linear in the grammar at most.
+    pub(super) fn new(measured: &Measured, target: &Target, count: u64) -> Self {
+        let sparse = match target {
+            Target::Nodes(nodes) => Sparse::new(measured, nodes.keys().copied()),
+            Target::Calls(_) => None,
+        };
+        match sparse {
+            Some(sparse) => Self::Sparse(sparse),
+            None => Self::Dense(Dense::new(measured, target, count)),
+        }
+    }
+
+    /// About how much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Sparse(sparse) => sparse.bytes(),
+            Self::Dense(dense) => dense.bytes(),
+        }
+    }
+
+    /// How many there are up to the block that is executed after `offset` blocks of the segment, fewer than its length.
+    pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
+        match self {
+            Self::Sparse(sparse) => sparse.rank(measured, |node| target.position(node), offset),
+            Self::Dense(dense) => dense.rank(measured, target, offset),
+        }
+    }
+
+    /// After how many blocks of the segment the one is executed that follows so many others. There must be one.
+    pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
+        match self {
+            Self::Sparse(sparse) => sparse.select(measured, |node| target.position(node), others),
+            Self::Dense(dense) => dense.select(measured, target, others),
+        }
+    }
+}
+
+/// Counts of all rules.
+pub(super) struct Dense {
     /// In a rule's symbols up to each symbol, at the symbol's place, and 0 before them.
     ends: Sums,
     /// These sums of long rules.
@@ -17,12 +64,12 @@ pub(super) struct Tally {
     starts: Vec<u64>,
 }
 
-impl Tally {
+impl Dense {
     /// Counts; there must be `count` in all. Linear in the grammar.
     ///
     /// What can be reached from the root can be counted, since the segment's counts were verified; what cannot is never
     /// asked for, so it may saturate.
-    pub(super) fn new(measured: &Measured, target: &Target, count: u64) -> Self {
+    fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         let segment = &measured.segment;
         let mut ends = Sums::new(measured.layout.len(), count);
         let mut starts = Vec::with_capacity(segment.root.len() + 1);
@@ -64,13 +111,11 @@ impl Tally {
         }
     }
 
-    /// About how much memory it takes.
-    pub(super) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.ends.bytes() + self.directory.bytes() + size_of_val(&self.starts[..])
     }
 
-    /// How many there are up to the block that is executed after `offset` blocks of the segment, fewer than its length.
-    pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
+    fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
         let starts = &measured.root_starts;
         let item = starts.partition_point(|&start| start <= offset) - 1;
         let layout = &measured.layout;
@@ -94,8 +139,7 @@ impl Tally {
         rank + u64::from(position.is_some_and(|position| position <= within))
     }
 
-    /// After how many blocks of the segment the one is executed that follows so many others. There must be one.
-    pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
+    fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         let item = self.starts.partition_point(|&start| start <= others) - 1;
         let layout = &measured.layout;
         let mut offset = measured.root_starts[item];

@@ -1,0 +1,119 @@
+//! Where the symbols of a grammar stand.
+
+use afterimage_ids::{EntityRef, NodeId, RuleId};
+
+use super::Measured;
+use crate::{Root, Symbol};
+
+/// What a symbol stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum User {
+    Rule(RuleId),
+    Root,
+}
+
+/// Where a symbol stands: which of the symbols of a rule, or of the root's items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Use {
+    pub(crate) user: User,
+    pub(crate) at: u32,
+}
+
+/// The number of the root, which comes after all rules.
+const ROOT: u32 = u32::MAX;
+
+/// Where each symbol stands, in the order of the rules.
+pub(crate) struct Uses {
+    /// How many nodes there may be.
+    nodes: usize,
+    /// Where the uses of each symbol end: first the nodes, then the rules.
+    ends: Vec<u32>,
+    /// The rule, or the root, and the position there.
+    all: Vec<(u32, u32)>,
+}
+
+impl Uses {
+    /// What a symbol takes, in bytes.
+    pub(super) const SYMBOL: usize = size_of::<(u32, u32)>();
+
+    /// Linear.
+    pub(super) fn new(measured: &Measured) -> Self {
+        let segment = &measured.segment;
+        let counts = segment.node_counts.last();
+        let nodes = counts.map_or(0, |(node, _)| node.index() + 1);
+        let mut uses = Self {
+            nodes,
+            ends: vec![0; nodes + segment.grammar.rules.len()],
+            all: Vec::new(),
+        };
+        let each = |see: &mut dyn FnMut(Symbol, u32, u32)| {
+            for (rule, _) in segment.grammar.rules.iter() {
+                for (&symbol, at) in segment.grammar.symbols_of(rule).iter().zip(0..) {
+                    see(symbol, rule.as_u32(), at);
+                }
+            }
+            for (item, at) in segment.root.iter().zip(0..) {
+                if let Root::Run(symbol) = *item {
+                    see(symbol, ROOT, at);
+                }
+            }
+        };
+        each(&mut |symbol, _, _| {
+            if let Some(slot) = slot(nodes, symbol) {
+                uses.ends[slot] += 1;
+            }
+        });
+        // From counts to where each begins; filling makes these the ends.
+        let mut sum = 0;
+        for end in &mut uses.ends {
+            sum += std::mem::replace(end, sum);
+        }
+        uses.all = vec![(0, 0); sum as usize];
+        let (ends, all) = (&mut uses.ends, &mut uses.all);
+        each(&mut |symbol, user, at| {
+            if let Some(slot) = slot(nodes, symbol) {
+                all[ends[slot] as usize] = (user, at);
+                ends[slot] += 1;
+            }
+        });
+        uses
+    }
+
+    fn of(&self, slot: usize) -> impl Iterator<Item = Use> + '_ {
+        let end = self.ends.get(slot).copied().unwrap_or(0);
+        let start = slot.checked_sub(1).map_or(0, |before| {
+            let before = self.ends.get(before).copied();
+            before.unwrap_or(end)
+        });
+        let all = &self.all[start.min(end) as usize..end as usize];
+        all.iter().map(|&(user, at)| Use {
+            user: match user {
+                ROOT => User::Root,
+                rule => User::Rule(RuleId::from_u32(rule)),
+            },
+            at,
+        })
+    }
+
+    /// Where a node stands.
+    pub(crate) fn of_node(&self, node: NodeId) -> impl Iterator<Item = Use> + '_ {
+        let slot = node.index();
+        // What is beyond are rules.
+        let slot = if slot < self.nodes { slot } else { usize::MAX };
+        self.of(slot)
+    }
+
+    /// Where a rule stands.
+    pub(crate) fn of_rule(&self, rule: RuleId) -> impl Iterator<Item = Use> + '_ {
+        self.of(self.nodes + rule.index())
+    }
+}
+
+fn slot(nodes: usize, symbol: Symbol) -> Option<usize> {
+    let node = || symbol.as_node().map(|node| node.index());
+    match symbol.as_rule() {
+        Some(rule) => Some(nodes + rule.index()),
+        // A node that only rules have that are not reached was not counted.
+        None => node().filter(|&node| node < nodes),
+    }
+}
