@@ -1,11 +1,9 @@
 //! What is to be written of a stretch of the run, input by input, before it is coded.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
 use super::patterns::Patterns;
-use super::sites::{EXECUTION_BITS, MOST_EXECUTIONS};
+use super::sites::EXECUTION_BITS;
 
 /// Which execution of which node a label names, once absolutely and once by how many executions ago it was.
 #[derive(Clone, Debug, Default)]
@@ -30,41 +28,13 @@ impl Executions {
 }
 
 /// Who wrote the first byte of what is read at one execution: a pattern, and of its first part which execution that was.
-///
-/// Two words, because labels are what there is most of: the execution's number, and how many executions ago it was, with the pattern above.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Label(pub [u64; 2]);
-
-impl Label {
-    /// Bits of the pattern beside the execution.
-    const BESIDE: u32 = u64::BITS - EXECUTION_BITS;
-    /// Where the others begin.
-    const REST: u32 = u64::BITS - (u32::BITS - Self::BESIDE);
-
-    /// `count` is how often the execution's node was executed so far.
-    #[inline]
-    pub(crate) fn new(pattern: u32, execution: u64, count: u64) -> Self {
-        let age = count.wrapping_sub(execution) & ((1 << Self::REST) - 1);
-        Self([
-            u64::from(pattern) << EXECUTION_BITS | execution,
-            u64::from(pattern >> Self::BESIDE) << Self::REST | age,
-        ])
-    }
-
-    pub(crate) fn pattern(self) -> u32 {
-        let rest = (self.0[1] >> Self::REST) as u32;
-        rest << Self::BESIDE | (self.0[0] >> EXECUTION_BITS) as u32
-    }
-
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Label {
+    pub pattern: u32,
     /// The number of the execution.
-    pub(crate) fn execution(self) -> u64 {
-        self.0[0] & MOST_EXECUTIONS
-    }
-
+    pub execution: u64,
     /// How many executions of that node have begun since, it not included.
-    pub(crate) fn age(self) -> u64 {
-        self.0[1] & ((1 << Self::REST) - 1)
-    }
+    pub age: u64,
 }
 
 /// What is told of an input.
@@ -122,54 +92,139 @@ pub(crate) struct Copies {
     pub runs: Vec<Run>,
 }
 
-/// The labels of a stretch: of each column in chunks, one after the other, so that no column has to be moved when it grows.
+/// The labels of a stretch: of each column in chunks, so that no column has to be moved when it grows.
+///
+/// Most labels have the pattern of the one before, and are one word.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
-    room: Vec<[u64; 2]>,
+    words: Vec<u64>,
     used: usize,
+}
+
+/// Where a column's next label goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    next: u32,
+    end: u32,
+    /// Its last pattern.
+    pattern: u32,
+}
+
+impl Room {
+    /// Where the last chunk ends.
+    pub(crate) fn end(self) -> u32 {
+        self.next
+    }
 }
 
 impl Labels {
     /// Room that is taken at once: it costs nothing before it is used.
     const ROOM: usize = 1 << 20;
+    /// Marks a label: age and execution stand above.
+    const LABEL: u64 = 1;
+    /// Marks the execution of a label whose age is the next word.
+    const OLD: u64 = 2;
+    /// Bits of a label's age.
+    const AGE: u32 = u64::BITS - EXECUTION_BITS - 1;
 
-    /// How many labels the chunk of a column has that comes behind so many: few at first, because most columns are short.
-    pub(crate) fn length(before: usize) -> usize {
+    /// Appends a label to a column.
+    #[cfg(test)]
+    pub(crate) fn push(&mut self, label: Label, room: &mut Room, chunks: &mut Vec<u32>) {
+        if !self.fits(label, room) {
+            self.append(label, room, chunks);
+        }
+    }
+
+    /// Appends a label that is one word, if there is room.
+    #[inline(always)]
+    pub(crate) fn fits(&mut self, label: Label, room: &mut Room) -> bool {
+        let fits = label.age >> Self::AGE == 0 && label.pattern == room.pattern;
+        if fits && room.next != room.end {
+            let above = label.execution << Self::AGE | label.age;
+            self.words[room.next as usize] = above << 1 | Self::LABEL;
+            room.next += 1;
+            return true;
+        }
+        false
+    }
+
+    /// Appends any label.
+    #[inline(never)]
+    pub(crate) fn append(&mut self, label: Label, room: &mut Room, chunks: &mut Vec<u32>) {
+        if label.pattern != room.pattern || chunks.is_empty() {
+            self.word(u64::from(label.pattern) << 2, room, chunks);
+            room.pattern = label.pattern;
+        }
+        if label.age >> Self::AGE == 0 {
+            let above = label.execution << Self::AGE | label.age;
+            self.word(above << 1 | Self::LABEL, room, chunks);
+        } else {
+            self.word(label.execution << 2 | Self::OLD, room, chunks);
+            self.word(label.age, room, chunks);
+        }
+    }
+
+    fn word(&mut self, word: u64, room: &mut Room, chunks: &mut Vec<u32>) {
+        if room.next == room.end {
+            let start = self.used;
+            self.used += Self::length(chunks.len());
+            if self.used > self.words.len() {
+                let most = self.used.max(2 * self.words.len()).max(Self::ROOM);
+                if self.words.is_empty() {
+                    self.words = vec![0; most];
+                } else {
+                    self.words.resize(most, 0);
+                }
+            }
+            chunks.push(start as u32);
+            (room.next, room.end) = (start as u32, self.used as u32);
+        }
+        self.words[room.next as usize] = word;
+        room.next += 1;
+    }
+
+    /// How many words the chunk of a column has that comes behind so many: few at first, because most columns are short.
+    fn length(before: usize) -> usize {
         8 << (2 * before.min(3))
     }
 
-    /// Room for the chunk of a column that comes behind so many.
-    pub(crate) fn chunk(&mut self, before: usize) -> Range<u32> {
-        let start = self.used;
-        self.used += Self::length(before);
-        if self.used > self.room.len() {
-            let room = self.used.max(2 * self.room.len()).max(Self::ROOM);
-            if self.room.is_empty() {
-                self.room = vec![[0; 2]; room];
-            } else {
-                self.room.resize(room, [0; 2]);
-            }
-        }
-        start as u32..self.used as u32
-    }
-
-    #[inline(always)]
-    pub(crate) fn set(&mut self, place: u32, label: Label) {
-        self.room[place as usize] = label.0;
-    }
-
-    /// A column's labels, chunk by chunk.
-    pub(crate) fn of<'l>(&'l self, column: &'l Column) -> impl Iterator<Item = &'l [[u64; 2]]> {
+    /// Tells a column's labels, in order.
+    #[inline]
+    pub(crate) fn each(&self, column: &Column, mut tell: impl FnMut(Label)) {
         let last = column.chunks.len().wrapping_sub(1);
         let chunks = column.chunks.iter().enumerate();
-        chunks.map(move |(i, &start)| {
+        let words = chunks.flat_map(|(i, &start)| {
             let start = start as usize;
             let end = match i == last {
                 true => column.end as usize,
                 false => start + Self::length(i),
             };
-            &self.room[start..end]
-        })
+            &self.words[start..end]
+        });
+        let mut pattern = 0;
+        // Whose age follows.
+        let mut old = None;
+        for &word in words {
+            if let Some(execution) = old.take() {
+                let age = word;
+                tell(Label {
+                    pattern,
+                    execution,
+                    age,
+                });
+            } else if word & Self::LABEL != 0 {
+                let above = word >> 1;
+                tell(Label {
+                    pattern,
+                    execution: above >> Self::AGE,
+                    age: above & ((1 << Self::AGE) - 1),
+                });
+            } else if word & Self::OLD != 0 {
+                old = Some(word >> 2);
+            } else {
+                pattern = (word >> 2) as u32;
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use super::buffers::{Buffers, Column, Copies, Executions, Label};
+use super::buffers::{Buffers, Column, Copies, Executions, Label, Room};
 use super::sites::Def;
 
 /// The columns of the inputs of all nodes, of the epoch at hand.
@@ -12,13 +12,6 @@ pub(super) struct Columns {
     /// By input: where its column is, plus 1.
     of_input: Vec<u32>,
     buffers: Buffers,
-}
-
-/// Room for labels, before `end`.
-#[derive(Clone, Copy, Default)]
-struct Room {
-    next: u32,
-    end: u32,
 }
 
 impl Columns {
@@ -42,7 +35,7 @@ impl Columns {
         for column in &mut self.buffers.columns {
             let input = column.input as usize;
             self.of_input[input] = 0;
-            column.end = std::mem::take(&mut self.labels[input]).next;
+            column.end = std::mem::take(&mut self.labels[input]).end();
         }
         std::mem::replace(&mut self.buffers, empty)
     }
@@ -63,29 +56,22 @@ impl Columns {
         &mut columns[*place as usize - 1]
     }
 
-    /// A read comes from one write.
+    /// A read comes from one write, or several, as its pattern says.
     #[inline(always)]
     pub(super) fn label(&mut self, input: u32, execution: u64, label: Label) {
-        let mut room = self.labels[input as usize];
-        if room.next == room.end {
-            room = self.more(input, execution);
+        let room = &mut self.labels[input as usize];
+        if !self.buffers.labels.fits(label, room) {
+            self.append(input, execution, label);
         }
-        self.buffers.labels.set(room.next, label);
-        room.next += 1;
-        self.labels[input as usize] = room;
         self.buffers.size += 1;
     }
 
-    #[cold]
-    fn more(&mut self, input: u32, execution: u64) -> Room {
-        let chunk = self.column(input, execution).chunks.len();
-        let range = self.buffers.labels.chunk(chunk);
-        let column = self.column(input, execution);
-        column.chunks.push(range.start);
-        Room {
-            next: range.start,
-            end: range.end,
-        }
+    #[inline(never)]
+    fn append(&mut self, input: u32, execution: u64, label: Label) {
+        let mut chunks = std::mem::take(&mut self.column(input, execution).chunks);
+        let room = &mut self.labels[input as usize];
+        self.buffers.labels.append(label, room, &mut chunks);
+        self.column(input, execution).chunks = chunks;
     }
 
     /// A read comes from several writes: how many bytes from which, and how often their nodes were executed so far.
@@ -95,7 +81,11 @@ impl Columns {
         let Some((&(_, first, count), others)) = parts.split_first() else {
             return;
         };
-        let label = Label::new(pattern, first.execution(), count);
+        let label = Label {
+            pattern,
+            execution: first.execution(),
+            age: count.wrapping_sub(first.execution()),
+        };
         self.label(input, execution, label);
         let column = self.column(input, execution);
         if column.parts.len() < others.len() {

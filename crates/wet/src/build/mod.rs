@@ -31,7 +31,7 @@ use sites::{Def, HOST, MOST_EXECUTIONS, MOST_SITES, Site};
 use tape::Word;
 use variables::Activations;
 #[cfg(test)]
-pub(crate) use {buffers::Labels, buffers::Run, sites::Site as SiteOf};
+pub(crate) use {buffers::Room, buffers::Run, sites::Site as SiteOf};
 
 /// How many steps back within its activation the definition of a variable is looked for.
 pub(crate) const NEAR: u64 = 64;
@@ -408,7 +408,12 @@ impl<'a> Builder<'a> {
     /// A read comes from one write.
     #[inline(always)]
     fn label(&mut self, input: u32, def: Def) {
-        let label = Label::new(def.place(), def.execution(), self.executions(def));
+        let execution = def.execution();
+        let label = Label {
+            pattern: def.place(),
+            execution,
+            age: self.executions(def).wrapping_sub(execution),
+        };
         self.columns.label(input, self.current.count, label);
     }
 

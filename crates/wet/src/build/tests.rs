@@ -6,7 +6,7 @@ use afterimage_machine::Range;
 use afterimage_testkit::modules::SplitMix64;
 
 use super::KEPT;
-use super::buffers::Label;
+use super::buffers::{Column, Label, Labels, Room};
 use super::patterns::{Pattern, Patterns};
 use super::shadow::{Entry, Shadow};
 use super::sites::{Def, HOST};
@@ -166,15 +166,33 @@ fn definitions_hold_what_they_are_made_of() {
 }
 
 #[test]
-fn labels_hold_what_they_are_made_of() {
+fn labels_are_what_was_appended() {
     let random = &mut SplitMix64(8);
-    for _ in 0..10_000 {
-        let pattern = random.next() as u32;
-        let count = random.next() & super::sites::MOST_EXECUTIONS;
-        let execution = random.next() % (count + 1);
-        let label = Label::new(pattern, execution, count);
-        let parts = (label.pattern(), label.execution(), label.age());
-        assert_eq!(parts, (pattern, execution, count - execution));
+    for most in [1, 7, 8, 9, 5000] {
+        // As many columns as are filled at the same time, in the same room.
+        let mut labels = Labels::default();
+        let mut columns = vec![(Room::default(), Column::default(), Vec::new()); 3];
+        for _ in 0..most {
+            let (room, column, expected) = &mut columns[random.below(3)];
+            let before = expected.last().copied();
+            let pattern = match before {
+                Some(Label { pattern, .. }) if random.below(4) > 0 => pattern,
+                _ => random.next() as u32 >> random.below(32),
+            };
+            let label = Label {
+                pattern,
+                execution: random.next() & super::sites::MOST_EXECUTIONS,
+                age: random.next() >> random.below(64),
+            };
+            labels.push(label, room, &mut column.chunks);
+            expected.push(label);
+        }
+        for (room, mut column, expected) in columns {
+            column.end = room.end();
+            let mut found = Vec::new();
+            labels.each(&column, |label| found.push(label));
+            assert_eq!(found, expected);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use afterimage_testkit::modules::SplitMix64;
 
 use super::{Blocks, Epoch, Execution, Writer};
 use crate::build::{
-    Buffers, Column, Copies, Executions, Label, Labels, Numbers, Pattern, Run, SiteOf as Site,
+    Buffers, Column, Copies, Executions, Label, Numbers, Pattern, Room, Run, SiteOf as Site,
 };
 use crate::def::Piece;
 
@@ -51,25 +51,11 @@ fn execution(random: &mut SplitMix64, steady: bool, count: u64) -> u64 {
     count.saturating_sub(age)
 }
 
-/// Appends a label to a column.
-fn push(column: &mut Column, buffers: &mut Buffers, label: Label) {
-    let last = column.chunks.len().checked_sub(1);
-    let full =
-        last.is_none_or(|last| column.end == column.chunks[last] + Labels::length(last) as u32);
-    if full {
-        let chunk = buffers.labels.chunk(column.chunks.len());
-        column.chunks.push(chunk.start);
-        column.end = chunk.start;
-    }
-    buffers.labels.set(column.end, label);
-    column.end += 1;
-}
-
 /// A column's labels.
 fn labels_of(column: &Column, buffers: &Buffers) -> Vec<Label> {
-    let chunks = buffers.labels.of(column);
-    let labels = chunks.flat_map(|chunk| chunk.iter().map(|&words| Label(words)));
-    labels.collect()
+    let mut labels = Vec::new();
+    buffers.labels.each(column, |label| labels.push(label));
+    labels
 }
 
 fn labels(random: &mut SplitMix64, column: &mut Column, buffers: &mut Buffers) {
@@ -86,11 +72,18 @@ fn labels(random: &mut SplitMix64, column: &mut Column, buffers: &mut Buffers) {
     });
     let choices = Vec::from_iter(choices);
     let steady = random.below(2) == 0;
+    let mut room = Room::default();
     for i in 0..few_or_many(random) {
         let pattern = choices[random.below(choices.len())];
         let count = 5000 + column.first + i;
         let first = execution(random, steady, count);
-        push(column, buffers, Label::new(pattern, first, count));
+        let label = Label {
+            pattern,
+            execution: first,
+            age: count - first,
+        };
+        let chunks = &mut column.chunks;
+        buffers.labels.push(label, &mut room, chunks);
         let others = match buffers.patterns.get(pattern) {
             Pattern::One(_) => 0,
             Pattern::Parts(parts) => parts.len() - 1,
@@ -102,6 +95,7 @@ fn labels(random: &mut SplitMix64, column: &mut Column, buffers: &mut Buffers) {
             part.push(execution(random, steady, count), count);
         }
     }
+    column.end = room.end();
 }
 
 fn ascending(random: &mut SplitMix64) -> Vec<u64> {
@@ -238,7 +232,7 @@ fn same(epoch: &Epoch, blocks: &Blocks, numbers: &Numbers, plain: &Buffers, colu
                 .expect("sound")
                 .expect("a label");
             let one;
-            let parts = match plain.patterns.get(label.pattern()) {
+            let parts = match plain.patterns.get(label.pattern) {
                 Pattern::Parts(parts) => parts,
                 Pattern::One(place) => {
                     one = [(0, place)];
@@ -250,7 +244,7 @@ fn same(epoch: &Epoch, blocks: &Blocks, numbers: &Numbers, plain: &Buffers, colu
                 let origin = numbers.origin(place);
                 assert_eq!(piece, Piece { length, origin });
                 let Some(i) = i.checked_sub(1) else {
-                    assert!(is(execution, (label.execution(), label.age())));
+                    assert!(is(execution, (label.execution, label.age)));
                     continue;
                 };
                 assert!(is(execution, at(&column.parts[i], places[i])));

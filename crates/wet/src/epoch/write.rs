@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::wire::put;
 use super::{ABSOLUTE, AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
-use crate::build::{Buffers, Column, Copies, Executions, Label, Numbers, Pattern};
+use crate::build::{Buffers, Column, Copies, Executions, Numbers, Pattern};
 use crate::def::Origin;
 
 /// How many bytes what takes, and how many numbers there were.
@@ -159,12 +159,11 @@ impl Writer {
         let mut first = std::mem::take(&mut self.first);
         numbers.clear();
         first.clear();
-        for labels in buffers.labels.of(column) {
-            let labels = labels.iter().map(|&words| Label(words));
-            numbers.extend(labels.clone().map(Label::pattern));
-            first.absolute.extend(labels.clone().map(Label::execution));
-            first.ages.extend(labels.map(Label::age));
-        }
+        buffers.labels.each(column, |label| {
+            numbers.push(label.pattern);
+            first.absolute.push(label.execution);
+            first.ages.push(label.age);
+        });
         put(out, numbers.len() as u64);
         put(out, column.first);
         let (patterns, indices) = ranks(&numbers);
