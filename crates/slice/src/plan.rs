@@ -155,7 +155,7 @@ impl Plan {
             forks: node
                 .blocks
                 .last()
-                .is_some_and(|&last| cfg.graph.out_edges(last).len() > 1),
+                .is_some_and(|&last| control.forks(cfg, last)),
             blocks: node.blocks.clone(),
             decisions: decisions.into(),
             decided: decided.into(),

@@ -596,9 +596,9 @@ impl Observer for Naive<'_> {
 
     fn caught(&mut self, first: u32, count: u32) {
         let mut given = std::mem::take(&mut self.given);
-        given.truncate(count as usize);
         // The reference stands for all that the exception carries.
         let all = given.iter().map(|&value| (Why::Always, value)).collect();
+        given.truncate(count as usize);
         let reference = self.vertex(None, all);
         given.push(reference);
         self.set(first, &given);
