@@ -73,7 +73,7 @@ impl Variables<'_> {
 
     fn space_name(&self, space: EntryId) -> Result<String, DebugError> {
         let name = self.debug.name(space)?;
-        Ok(name.unwrap_or_else(|| "<anonymous>".into()))
+        Ok(name.unwrap_or_else(|| "(anonymous namespace)".into()))
     }
 
     /// A global variable in the form in which it is located.

@@ -46,6 +46,7 @@ mod render;
 mod scalar;
 mod scopes;
 mod sections;
+mod sequence;
 mod types;
 mod variable;
 

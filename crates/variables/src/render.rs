@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use crate::object::Object;
 use crate::place::Machine;
+use crate::sequence::Sequence;
 use crate::types::{Member, Record, Type, TypeKind, TypeRef};
 use crate::{PathError, Variables};
 
@@ -25,8 +26,33 @@ impl Variables<'_> {
             machine,
             left: Cell::new(limits.parts),
         };
-        renderer.object(None, object, limits.depth, limits.pointers)
+        let room = Room {
+            depth: limits.depth,
+            pointers: limits.pointers,
+            borrows: true,
+        };
+        renderer.object(None, object, room)
     }
+}
+
+/// How far a part may still go.
+#[derive(Clone, Copy)]
+struct Room {
+    depth: u8,
+    pointers: u8,
+    /// A reference of Rust is followed.
+    borrows: bool,
+}
+
+impl Room {
+    fn inside(self) -> Option<Self> {
+        let depth = self.depth.checked_sub(1)?;
+        Some(Self { depth, ..self })
+    }
+}
+
+fn is_borrow(name: &str) -> bool {
+    name.starts_with('&')
 }
 
 struct Renderer<'r, 'a> {
@@ -39,7 +65,7 @@ struct Renderer<'r, 'a> {
 
 impl Renderer<'_, '_> {
     /// Recursion is bounded by `depth`, which every step inwards makes smaller.
-    fn object(&self, name: Option<String>, object: &Object, depth: u8, pointers: u8) -> Rendered {
+    fn object(&self, name: Option<String>, object: &Object, room: Room) -> Rendered {
         self.left.set(self.left.get().saturating_sub(1));
         let type_name = self.variables.type_name(object.type_ref);
         let mut rendered = Rendered {
@@ -50,44 +76,49 @@ impl Renderer<'_, '_> {
             children: Vec::new(),
             omitted: 0,
         };
-        if let Err(why) = self.fill(&mut rendered, object, depth, pointers) {
+        if let Err(why) = self.fill(&mut rendered, object, room) {
             rendered.shape = Shape::Missing(Box::new(why));
         }
         rendered
     }
 
-    fn fill(
-        &self,
-        into: &mut Rendered,
-        object: &Object,
-        depth: u8,
-        pointers: u8,
-    ) -> Result<(), PathError> {
+    fn fill(&self, into: &mut Rendered, object: &Object, room: Room) -> Result<(), PathError> {
         let plain = self.variables.plain(object.type_ref)?;
         let described = self.variables.describe(plain)?;
         match &described.kind {
-            TypeKind::Record(record) => return self.record(into, object, record, depth, pointers),
-            TypeKind::Array { .. } => return self.array(into, object, plain, depth, pointers),
-            TypeKind::Pointer { to, reference } => {
+            TypeKind::Record(record) => return self.record(into, object, record, room),
+            TypeKind::Array { .. } => return self.array(into, object, plain, room),
+            TypeKind::Pointer { to, reference, .. } => {
                 into.shape = Shape::Pointer;
                 let address =
                     self.variables
                         .bits(object, described.bytes.unwrap_or(4), self.machine)?;
                 into.text = self.pointer(address, *to)?;
                 let levels = if *reference {
-                    Some(pointers)
+                    Some(room.pointers)
                 } else {
-                    pointers.checked_sub(1)
+                    room.pointers.checked_sub(1)
                 };
+                // A reference of Rust is a pointer by name. What it refers to may refer on, round in a circle.
+                let borrowed = room.borrows && described.name.as_deref().is_some_and(is_borrow);
+                let levels = levels.or(borrowed.then_some(0));
                 let sized = self.variables.size(*to)?.is_some();
-                if let (Some(levels), Some(depth), true, true) =
-                    (levels, depth.checked_sub(1), address != 0, sized)
+                if let (Some(pointers), Some(depth), true, true) =
+                    (levels, room.depth.checked_sub(1), address != 0, sized)
                     && self.left.get() > 0
                 {
                     let pointee = self.variables.pointee(object, 0, self.machine)?;
+                    let room = Room {
+                        depth,
+                        pointers,
+                        borrows: room.borrows && !borrowed,
+                    };
                     into.children
-                        .push(self.object(Some("*".into()), &pointee, depth, levels));
+                        .push(self.object(Some("*".into()), &pointee, room));
                 }
+            }
+            TypeKind::Unspecified if described.name.as_deref() == Some("decltype(nullptr)") => {
+                into.text = "nullptr".to_owned();
             }
             kind => {
                 let bytes = self.variables.sized(plain)?;
@@ -117,12 +148,14 @@ impl Renderer<'_, '_> {
         into: &mut Rendered,
         object: &Object,
         record: &Record,
-        depth: u8,
-        pointers: u8,
+        room: Room,
     ) -> Result<(), PathError> {
         if record.declaration {
             let type_name = into.type_name.clone();
             return Err(PathError::Incomplete { type_name });
+        }
+        if let Some(sequence) = self.variables.sequence(object, self.machine) {
+            return self.sequence(into, &sequence, room);
         }
         into.shape = Shape::Record;
         let mut members: Vec<&Member> = record.members.iter().collect();
@@ -140,7 +173,7 @@ impl Renderer<'_, '_> {
         if let Some(why) = missing {
             return Err(why);
         }
-        let Some(depth) = depth.checked_sub(1) else {
+        let Some(room) = room.inside() else {
             into.omitted = members.len() as u64;
             return Ok(());
         };
@@ -149,19 +182,30 @@ impl Renderer<'_, '_> {
                 into.omitted = (members.len() - i) as u64;
                 break;
             }
-            let child = self.child(object, member, depth, pointers)?;
+            let child = self.child(object, member, room)?;
             into.children.push(child);
         }
-        self.slice_text(into, object, record)
+        Ok(())
     }
 
-    fn child(
+    /// Elements, or the text that they are.
+    fn sequence(
         &self,
-        object: &Object,
-        member: &Member,
-        depth: u8,
-        pointers: u8,
-    ) -> Result<Rendered, PathError> {
+        into: &mut Rendered,
+        sequence: &Sequence,
+        room: Room,
+    ) -> Result<(), PathError> {
+        if sequence.text {
+            let most = self.limits.string.max(1);
+            into.text = string::counted(sequence.address, sequence.count, most, self.machine);
+            return Ok(());
+        }
+        self.elements(into, sequence.count, room, |index| {
+            self.variables.nth(sequence, index)
+        })
+    }
+
+    fn child(&self, object: &Object, member: &Member, room: Room) -> Result<Rendered, PathError> {
         let name = match &member.name {
             None if member.base => {
                 Some(format!("<{}>", self.variables.type_name(member.type_ref)?))
@@ -169,7 +213,7 @@ impl Renderer<'_, '_> {
             name => name.clone(),
         };
         Ok(match self.variables.member(object, member, self.machine) {
-            Ok(part) => self.object(name, &part, depth, pointers),
+            Ok(part) => self.object(name, &part, room),
             Err(why) => Rendered {
                 name,
                 type_name: self.variables.type_name(member.type_ref)?,
@@ -181,48 +225,12 @@ impl Renderer<'_, '_> {
         })
     }
 
-    /// Rust's `&str` is a pointer to bytes and a length in DWARF; the pointer is shown with the string.
-    fn slice_text(
-        &self,
-        into: &mut Rendered,
-        object: &Object,
-        record: &Record,
-    ) -> Result<(), PathError> {
-        if into.type_name != "&str" || self.limits.string == 0 {
-            return Ok(());
-        }
-        let field = |name: &str| -> Result<Option<u64>, PathError> {
-            let Some(member) = record
-                .members
-                .iter()
-                .find(|member| member.name.as_deref() == Some(name))
-            else {
-                return Ok(None);
-            };
-            let part = self.variables.member(object, member, self.machine)?;
-            let bytes = self.variables.sized(member.type_ref)?;
-            Ok(u64::try_from(self.variables.bits(&part, bytes, self.machine)?).ok())
-        };
-        // Where a half is optimised out there is no string, and the children say so.
-        if let (Ok(Some(address)), Ok(Some(length))) = (field("data_ptr"), field("length"))
-            && let Some(pointer) = into
-                .children
-                .iter_mut()
-                .find(|child| child.name.as_deref() == Some("data_ptr"))
-        {
-            let found = string::counted(address, length, self.limits.string, self.machine);
-            pointer.text.extend([" ".to_string(), found]);
-        }
-        Ok(())
-    }
-
     fn array(
         &self,
         into: &mut Rendered,
         object: &Object,
         plain: TypeRef,
-        depth: u8,
-        pointers: u8,
+        room: Room,
     ) -> Result<(), PathError> {
         let described = self.variables.describe(plain)?;
         let Some((of, count)) = self.variables.elements(plain, &described) else {
@@ -247,17 +255,31 @@ impl Renderer<'_, '_> {
             }
             return Ok(());
         }
-        let depth = depth.checked_sub(1);
-        let shown = depth.map_or(0, |_| count.min(self.limits.elements));
+        self.elements(into, count, room, |index| {
+            self.variables.element(object, of, index)
+        })
+    }
+
+    /// The first of so many elements.
+    fn elements(
+        &self,
+        into: &mut Rendered,
+        count: u64,
+        room: Room,
+        element: impl Fn(u64) -> Result<Object, PathError>,
+    ) -> Result<(), PathError> {
+        into.shape = Shape::Sequence;
         into.omitted = count;
-        for index in 0..shown {
+        let Some(room) = room.inside() else {
+            return Ok(());
+        };
+        for index in 0..count.min(self.limits.elements) {
             if self.left.get() == 0 {
                 break;
             }
-            let part = self.variables.element(object, of, index)?;
             let name = Some(format!("[{index}]"));
             into.children
-                .push(self.object(name, &part, depth.unwrap_or(0), pointers));
+                .push(self.object(name, &element(index)?, room));
             into.omitted -= 1;
         }
         Ok(())

@@ -72,6 +72,8 @@ pub enum TypeKind {
         to: TypeRef,
         /// Whether it is a C++ reference, which stands for what it refers to.
         reference: bool,
+        /// Whether it is one to what is about to go, `T &&`.
+        rvalue: bool,
     },
     /// An array. What it is made of is the type with its first dimension taken away.
     Array {
@@ -157,6 +159,8 @@ pub struct Record {
     pub members: Vec<Member>,
     /// The alternatives of a Rust enumeration.
     pub variants: Vec<VariantPart>,
+    /// The types that it was made with, by the names of the parameters that they stand for.
+    pub arguments: Vec<(String, TypeRef)>,
 }
 
 /// A member of a record.

@@ -135,6 +135,8 @@ fn damaged_debug_information_never_panics() {
 #[test]
 fn damaged_guests_of_compilers_never_panic() {
     for guest in guests::compiled() {
+        // Which one it was is seen if one of them fails.
+        eprintln!("{} -O{}", guest.source, guest.level);
         damage(&guest.module, 0..12, Duration::from_millis(300), 0);
     }
 }

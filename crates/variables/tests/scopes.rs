@@ -223,7 +223,7 @@ fn globals_have_namespaces() {
     let expected = [
         "count",
         "geo::scale",
-        "geo::<anonymous>::hidden",
+        "geo::(anonymous namespace)::hidden",
         "geo::Other::count",
         "state",
         "state",

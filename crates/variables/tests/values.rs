@@ -508,7 +508,7 @@ fn rust_enumerations_with_tags_and_niches() {
     moment.write(0x448, &[1, 2]);
     moment.write(0x500, "héy\n".as_bytes());
     let show = |path: &str| opened.show(path, &moment);
-    assert_eq!(show("circle"), "Circle { __0 = 3 }");
+    assert_eq!(show("circle"), "Circle(3)");
     assert_eq!(show("circle.Circle.0"), "3");
     assert_eq!(show("rect"), "Rect { w = 4, h = 5 }");
     assert_eq!(
@@ -519,12 +519,9 @@ fn rust_enumerations_with_tags_and_niches() {
     assert_eq!(show("empty"), "Empty");
     assert_eq!(show("odd"), "<the discriminant chooses no variant>");
     assert_eq!(show("none"), "None");
-    assert_eq!(show("some"), "Some { __0 = 0x400 }");
-    assert_eq!(
-        [show("yes"), show("nothing")],
-        ["Some { __0 = true }", "None"]
-    );
-    assert_eq!(show("s"), "{ data_ptr = 0x500 \"héy\\n\", length = 5 }");
+    assert_eq!(show("some"), "Some(0x400)");
+    assert_eq!([show("yes"), show("nothing")], ["Some(true)", "None"]);
+    assert_eq!(show("s"), "\"héy\\n\"");
     assert_eq!(show("half"), "{ data_ptr = <optimised out>, length = 4 }");
     let object = opened.resolve("some", 10, &moment).unwrap();
     let tree = opened
@@ -552,7 +549,10 @@ fn numbers_are_told_from_what_consists_of_parts() {
     );
     // An address, not the string that is there: that may become another one.
     let text = number("text", &moment).unwrap();
-    assert_eq!((text.text.as_str(), text.rank), ("0x404", Rank::Unsigned(0x404)));
+    assert_eq!(
+        (text.text.as_str(), text.rank),
+        ("0x404", Rank::Unsigned(0x404))
+    );
     // A reference is what it refers to.
     let why = |path: &str| number(path, &moment).unwrap_err().to_string();
     let node = "node is no single number; name a part of it: .key, .name, .next";
@@ -562,4 +562,68 @@ fn numbers_are_told_from_what_consists_of_parts() {
         why("table"),
         "node[4] is no single number; name a part of it: [0]"
     );
+}
+
+#[test]
+fn vectors_of_rust_are_their_elements() {
+    let mut guest = Guest::new(4);
+    let (usize_, byte) = (
+        guest.base("usize", gimli::DW_ATE_unsigned, 4),
+        guest.base("u8", gimli::DW_ATE_unsigned, 1),
+    );
+    let short = guest.base("i16", gimli::DW_ATE_signed, 2);
+    let bytes = guest.pointer(byte);
+    let unique = guest.record("Unique<u8>", 4, &[("pointer", bytes, 0)]);
+    let limit = guest.record("Cap", 4, &[("__0", usize_, 0)]);
+    let raw = guest.record("RawVec<i16>", 8, &[("cap", limit, 0), ("ptr", unique, 4)]);
+    let vector = guest.record("Vec<i16>", 12, &[("buf", raw, 0), ("len", usize_, 8)]);
+    let members = [("buf", raw, 0), ("len", usize_, 8), ("head", usize_, 12)];
+    let ring = guest.record("VecDeque<i16>", 16, &members);
+    for made in [vector, ring] {
+        guest.typed(made, gimli::DW_TAG_template_type_parameter, "T", short);
+    }
+    let text = guest.record("Vec<u8>", 12, &[("buf", raw, 0), ("len", usize_, 8)]);
+    guest.typed(text, gimli::DW_TAG_template_type_parameter, "T", byte);
+    let text = guest.record("String", 12, &[("vec", text, 0)]);
+    let other = guest.record("Vec<i16>", 4, &[("len", usize_, 0)]);
+    let f = guest.function();
+    for (name, of) in [("v", vector), ("r", ring), ("s", text), ("other", other)] {
+        guest.located(f, name, of, |e| e.op_addr(Address::Constant(0x400)));
+    }
+    let opened = Opened::new(guest);
+    let mut moment = Moment::new();
+    for (value, place) in [4u32, 0x500, 3, 2].into_iter().zip((0x400..).step_by(4)) {
+        moment.word(place, value);
+    }
+    moment.write(0x500, &[b'a', 0, b'b', 0, 0xff, 0xff, b'd', 0]);
+    let show = |path: &str, moment: &Moment| opened.show(path, moment);
+    assert_eq!(show("v", &moment), "{ 97, 98, -1 }");
+    assert_eq!(show("v[2]", &moment), "-1");
+    assert_eq!(show("v.len", &moment), "3");
+    // It begins at the third element, and the last one is in front of that.
+    assert_eq!(show("r", &moment), "{ -1, 100, 97 }");
+    assert_eq!(show("r[2]", &moment), "97");
+    assert_eq!(show("s", &moment), r#""a\0b""#);
+    assert_eq!(show("other", &moment), "{ len = 4 }");
+    let few = Limits {
+        elements: 2,
+        string: 1,
+        ..Limits::default()
+    };
+    assert_eq!(opened.show_with("v", &few, &moment), "{ 97, 98, … 1 more }");
+    assert_eq!(opened.show_with("s", &few, &moment), "\"a\"…");
+    // A ring that is longer than its buffer, or begins behind it, is none.
+    moment.word(0x408, 5);
+    assert!(show("r", &moment).starts_with("{ buf = { "));
+    moment.word(0x408, 3);
+    moment.word(0x40c, 4);
+    assert!(show("r", &moment).starts_with("{ buf = { "));
+    // What is not in memory is not read.
+    moment.word(0x404, u32::MAX - 1);
+    assert!(
+        show("v", &moment).contains("memory"),
+        "{}",
+        show("v", &moment)
+    );
+    assert_eq!(show("s", &moment), "<outside the memory>");
 }

@@ -109,6 +109,15 @@ impl Variables<'_> {
         if let TypeKind::Pointer { .. } = described.kind {
             return self.pointee(&object, index, machine);
         }
+        if let Some(sequence) = self.sequence(&object, machine) {
+            return match u64::try_from(index) {
+                Ok(position) if position < sequence.count => self.nth(&sequence, position),
+                _ => Err(PathError::OutsideArray {
+                    index,
+                    count: sequence.count,
+                }),
+            };
+        }
         let Some((of, count)) = self.elements(plain, &described) else {
             let type_name = self.type_name(object.type_ref)?;
             return Err(PathError::NotIndexable { type_name });

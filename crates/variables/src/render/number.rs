@@ -16,6 +16,8 @@ pub(super) fn text(
         None => 8 * bytes.min(16) as u32,
     };
     match kind {
+        // What takes no bytes has one value only: Rust's `()`.
+        TypeKind::Base(_) if bytes == 0 => name.unwrap_or("{}").to_owned(),
         TypeKind::Base(encoding) => base(*encoding, name, bits, width),
         TypeKind::Enumeration {
             enumerators,

@@ -168,7 +168,10 @@ mod tests {
     #[test]
     fn what_cannot_be_seen_is_escaped_as_in_c() {
         assert_eq!(quoted(b"a'\"\\\n\x01\x7f\0"), r#""a'\"\\\n\x01\x7f\0""#);
-        assert_eq!(quoted("é\u{301}\u{e0001}\u{200b}😀".as_bytes()), r#""é\u0301\U000e0001\u200b😀""#);
+        assert_eq!(
+            quoted("é\u{301}\u{e0001}\u{200b}😀".as_bytes()),
+            r#""é\u0301\U000e0001\u200b😀""#
+        );
         assert_eq!(quoted(b"\xff\xc3"), r#""\xff\xc3""#);
         let all = ['\'', '"', '\x04', '\x1b', '\x07', 'é'];
         let all = Vec::from_iter(all.map(quoted_character));
@@ -177,7 +180,13 @@ mod tests {
 
     #[test]
     fn bytes_are_not_text() {
-        let text = |bytes: &[u8], more| Characters { bytes: bytes.to_vec(), more }.text();
+        let text = |bytes: &[u8], more| {
+            Characters {
+                bytes: bytes.to_vec(),
+                more,
+            }
+            .text()
+        };
         assert_eq!(text(b"ab\n\0\0", false).as_deref(), Some(r#""ab\n""#));
         assert_eq!(text(b"\0\0", false).as_deref(), Some(r#""""#));
         assert_eq!(text(b"ab", true).as_deref(), Some(r#""ab"…"#));

@@ -65,6 +65,21 @@ pub enum Shape {
     Missing(Box<PathError>),
 }
 
+impl Rendered {
+    /// Whether its members have numbers: rustc calls those of a tuple `__0`, `__1` and so on.
+    fn is_tuple(&self) -> bool {
+        let mut children = self.children.iter().enumerate();
+        let numbered = |(i, child): (usize, &Self)| {
+            let number = child
+                .name
+                .as_deref()
+                .and_then(|name| name.strip_prefix("__"));
+            number.is_some_and(|number| number.parse() == Ok(i))
+        };
+        self.shape == Shape::Record && !self.children.is_empty() && children.all(numbered)
+    }
+}
+
 impl fmt::Display for Rendered {
     /// One line, as C would write it. Recursion is bounded by the depth that was rendered.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,10 +92,20 @@ impl fmt::Display for Rendered {
                 let empty = chosen.shape == Shape::Record
                     && chosen.children.is_empty()
                     && chosen.omitted == 0;
-                if empty {
-                    Ok(())
-                } else {
-                    write!(f, " {chosen}")
+                match empty {
+                    true => Ok(()),
+                    false if chosen.is_tuple() => write!(f, "{chosen}"),
+                    false => write!(f, " {chosen}"),
+                }
+            }
+            (_, children) if self.is_tuple() => {
+                f.write_str("(")?;
+                for (i, child) in children.iter().enumerate() {
+                    write!(f, "{}{child}", if i > 0 { ", " } else { "" })?;
+                }
+                match self.omitted {
+                    0 => f.write_str(")"),
+                    more => write!(f, ", … {more} more)"),
                 }
             }
             (_, children) => {

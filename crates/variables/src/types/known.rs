@@ -36,6 +36,7 @@ impl Types {
             let kind = TypeKind::Pointer {
                 to,
                 reference: false,
+                rvalue: false,
             };
             return Ok(Arc::new(Type {
                 name: None,

@@ -49,8 +49,16 @@ impl Types {
                     at = *of;
                 }
                 // rustc names its references, boxes and raw pointers.
-                TypeKind::Pointer { to, reference } if described.name.is_none() => {
-                    let sign = if *reference { '&' } else { '*' };
+                TypeKind::Pointer {
+                    to,
+                    reference,
+                    rvalue,
+                } if described.name.is_none() => {
+                    let sign = match (reference, rvalue) {
+                        (_, true) => "&&",
+                        (true, _) => "&",
+                        _ => "*",
+                    };
                     declarator = format!("{sign}{}", declarator.trim_end());
                     at = *to;
                 }

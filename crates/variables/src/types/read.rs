@@ -45,6 +45,7 @@ impl<'a> Reader<'_, 'a> {
                 TypeKind::Pointer {
                     to: of,
                     reference: false,
+                    rvalue: false,
                 }
             }
             gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
@@ -52,6 +53,7 @@ impl<'a> Reader<'_, 'a> {
                 TypeKind::Pointer {
                     to: of,
                     reference: true,
+                    rvalue: entry.tag == gimli::DW_TAG_rvalue_reference_type,
                 }
             }
             gimli::DW_TAG_ptr_to_member_type => {

@@ -25,6 +25,7 @@ impl<'a> Reader<'_, 'a> {
             declaration: entry.flag(gimli::DW_AT_declaration),
             members: Vec::new(),
             variants: Vec::new(),
+            arguments: Vec::new(),
         };
         // Which member the discriminant of the open variant part is, and how deep that part is.
         let mut discriminant = None;
@@ -33,6 +34,11 @@ impl<'a> Reader<'_, 'a> {
                 (0, _) => Next::Into,
                 (1, gimli::DW_TAG_member | gimli::DW_TAG_inheritance) => {
                     record.members.extend(self.member(&entry)?);
+                    Next::Over
+                }
+                (1, gimli::DW_TAG_template_type_parameter) => {
+                    let name = self.name(&entry)?.unwrap_or_default();
+                    record.arguments.push((name, self.target(&entry)));
                     Next::Over
                 }
                 (1, gimli::DW_TAG_variant_part) => {

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-#[allow(dead_code, reason = "some tests do not ask which guest it is")]
 /// A compiled guest.
 pub struct Compiled {
     /// The file of its source.

@@ -1,6 +1,13 @@
 // A guest whose variables are asked about by tests/compilers.rs.
 use std::hint::black_box;
 
+#[repr(i8)]
+#[derive(Clone, Copy)]
+pub enum Level {
+    Low = -3,
+    High = 7,
+}
+
 pub enum Shape {
     Circle(u32),
     Rect { w: u32, h: u32 },
@@ -19,6 +26,10 @@ mod state {
     pub static SHAPE: super::Shape = super::Shape::Rect { w: 6, h: 7 };
     pub static MAYBE: Option<bool> = Some(true);
     pub static PAIR: (u8, char) = (1, 'x');
+    pub static WORDS: &[&str] = &["one", "two\n\"\u{1}"];
+    pub static NESTED: Option<Option<super::Level>> = Some(Some(super::Level::Low));
+    pub static EMPTY: Vec<u16> = Vec::new();
+    pub static NOTHING: () = ();
 }
 
 #[inline(never)]
@@ -33,5 +44,6 @@ pub extern "C" fn area(shape: &Shape, factor: u32) -> u32 {
 
 fn main() {
     black_box((&state::TABLE, &state::PERSON, &state::MAYBE, &state::PAIR));
+    black_box((&state::WORDS, &state::NESTED, &state::EMPTY, &state::NOTHING, Level::High));
     std::process::exit(area(black_box(&state::SHAPE), 2) as i32 & 1);
 }

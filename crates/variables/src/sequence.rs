@@ -1,0 +1,175 @@
+//! Vectors, strings and slices of Rust, whose elements are behind a pointer: structures like any other for DWARF, known by their names and members.
+
+use crate::object::Object;
+use crate::place::{Machine, Piece, Place};
+use crate::types::{Member, Record, TypeKind, TypeRef};
+use crate::{PathError, Variables};
+
+/// Elements in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sequence {
+    /// Where the first one would be without a `head`.
+    pub address: u64,
+    /// How many there are.
+    pub count: u64,
+    /// They are UTF-8.
+    pub text: bool,
+    element: TypeRef,
+    /// At which element a ring of so many begins.
+    ring: Option<(u64, u64)>,
+}
+
+/// A pointer is so many structures deep at most.
+const DEEPEST: usize = 8;
+
+impl Variables<'_> {
+    /// The elements of an object that is a vector, a string, or a slice of Rust; `None` if it is none, or a part of it has no value.
+    pub(crate) fn sequence(&self, object: &Object, machine: &dyn Machine) -> Option<Sequence> {
+        let described = self.describe(self.plain(object.type_ref).ok()?).ok()?;
+        let TypeKind::Record(record) = &described.kind else {
+            return None;
+        };
+        let name = described.name.as_deref()?;
+        let name = name.strip_prefix("alloc::boxed::").unwrap_or(name);
+        let asked = Asked {
+            variables: self,
+            machine,
+        };
+        let slice = |text| {
+            let data = record.members.iter().find(|m| is(m, "data_ptr"))?;
+            let (address, to) = asked.pointer(asked.part(object, data)?)?;
+            let count = asked.number(object, record, "length")?;
+            Some(Sequence {
+                address,
+                count,
+                text,
+                element: to,
+                ring: None,
+            })
+        };
+        match name {
+            "&str" | "&mut str" => slice(true),
+            _ if name.starts_with("Box<str") => slice(true),
+            "String" => {
+                let [vector] = &record.members[..] else {
+                    return None;
+                };
+                let bytes = asked.part(object, vector).filter(|_| is(vector, "vec"))?;
+                let bytes = asked.vector(&bytes)?;
+                Some(Sequence {
+                    text: true,
+                    ..bytes
+                })
+            }
+            _ if ["&[", "&mut [", "Box<["]
+                .iter()
+                .any(|begin| name.starts_with(begin)) =>
+            {
+                slice(false)
+            }
+            _ if name.starts_with("Vec<") || name.starts_with("VecDeque<") => asked.vector(object),
+            _ => None,
+        }
+    }
+
+    /// An element of a sequence.
+    pub(crate) fn nth(&self, sequence: &Sequence, index: u64) -> Result<Object, PathError> {
+        let bytes = self.sized(sequence.element)?;
+        let index = match sequence.ring {
+            // The head and an index are below the length of the ring.
+            Some((head, length)) if index >= length - head => index - (length - head),
+            Some((head, _)) => head + index,
+            None => index,
+        };
+        let place = Place::Memory(sequence.address.wrapping_add(index.wrapping_mul(bytes)));
+        let piece = Piece {
+            place,
+            offset: 0,
+            bytes,
+        };
+        Ok(Object {
+            type_ref: sequence.element,
+            pieces: vec![piece],
+            bits: None,
+        })
+    }
+}
+
+struct Asked<'r, 'a> {
+    variables: &'r Variables<'a>,
+    machine: &'r dyn Machine,
+}
+
+fn is(member: &Member, name: &str) -> bool {
+    member.name.as_deref() == Some(name)
+}
+
+impl Asked<'_, '_> {
+    fn part(&self, object: &Object, member: &Member) -> Option<Object> {
+        self.variables.member(object, member, self.machine).ok()
+    }
+
+    /// A member that is a number, or a structure around one.
+    fn number(&self, object: &Object, record: &Record, name: &str) -> Option<u64> {
+        let member = record.members.iter().find(|member| is(member, name))?;
+        let mut part = self.part(object, member)?;
+        for _ in 0..DEEPEST {
+            let Some(record) = self.variables.record(part.type_ref).ok()? else {
+                let bytes = self.variables.sized(part.type_ref).ok()?;
+                let bits = self.variables.bits(&part, bytes, self.machine).ok()?;
+                return u64::try_from(bits).ok();
+            };
+            let [inner] = &record.members[..] else {
+                return None;
+            };
+            part = self.part(&part, inner)?;
+        }
+        None
+    }
+
+    /// What a pointer holds, and what it points to.
+    fn pointer(&self, object: Object) -> Option<(u64, TypeRef)> {
+        let plain = self.variables.plain(object.type_ref).ok()?;
+        let described = self.variables.describe(plain).ok()?;
+        let TypeKind::Pointer { to, .. } = described.kind else {
+            return None;
+        };
+        let bytes = described.bytes.unwrap_or(4);
+        let bits = self.variables.bits(&object, bytes, self.machine).ok()?;
+        Some((u64::try_from(bits).ok()?, to))
+    }
+
+    /// A vector: its element is a type that it was made with, as the pointer in its buffer may be one to bytes.
+    fn vector(&self, object: &Object) -> Option<Sequence> {
+        let record = self.variables.record(object.type_ref).ok()??;
+        let (_, element) = *record.arguments.iter().find(|(name, _)| name == "T")?;
+        let count = self.number(object, &record, "len")?;
+        let buffer = record.members.iter().find(|member| is(member, "buf"))?;
+        let mut part = self.part(object, buffer)?;
+        let mut capacity = None;
+        for _ in 0..DEEPEST {
+            let Some(record) = self.variables.record(part.type_ref).ok()? else {
+                break;
+            };
+            capacity = capacity.or(self.number(&part, &record, "cap"));
+            let inwards =
+                |member: &&Member| ["inner", "ptr", "pointer"].iter().any(|n| is(member, n));
+            part = self.part(&part, record.members.iter().find(inwards)?)?;
+        }
+        let (address, _) = self.pointer(part)?;
+        let ring = match record.members.iter().any(|member| is(member, "head")) {
+            true => Some((self.number(object, &record, "head")?, capacity?)),
+            false => None,
+        };
+        if ring.is_some_and(|(head, length)| count > length || (head >= length && count > 0)) {
+            return None;
+        }
+        Some(Sequence {
+            address,
+            count,
+            text: false,
+            element,
+            ring,
+        })
+    }
+}
