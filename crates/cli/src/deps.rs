@@ -10,13 +10,13 @@ use std::io::Write;
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, value_text};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_query::location::Occurrence;
+use afterimage_query::location::{Occurrence, split_occurrence};
 use afterimage_query::operator_texts;
 use afterimage_query::paths::Places;
 use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_query::values::{
-    Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance,
-    Kind, Origin, RecordedValues, Statement, Types, ValuesError, of_statement,
+    Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance, Kind,
+    Origin, RecordedValues, Statement, Types, ValuesError, of_statement,
 };
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -235,9 +235,22 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
                     }
                     writeln!(out, "{}", section.head)?;
                     match &section.found {
+                        found if found.is_empty() => writeln!(out, "  {}", nothing(arguments))?,
                         Found::Backward(told) => scene.tree(out, &texts, told, 1)?,
                         Found::Forward(users) => scene.users_tree(out, &texts, users, 1)?,
                     }
+                }
+                if sections.is_empty() {
+                    let number = match which {
+                        Occurrence::Kth(number) => format!("execution {}", grouped(number)),
+                        Occurrence::Last => "the last execution".to_owned(),
+                    };
+                    let at = split_occurrence(&arguments.at).map_or("", |split| split.0);
+                    let (nothing, at) = (nothing(arguments), harmless(at));
+                    writeln!(
+                        out,
+                        "{at}: {nothing}: {number} of each statement decides and calls nothing"
+                    )?;
                 }
             }
             Format::Json => {
@@ -257,6 +270,17 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// What is said where nothing was found.
+fn nothing(arguments: &Arguments) -> &'static str {
+    match (arguments.forward, arguments.data, arguments.control) {
+        (true, _, true) => "nothing depends on it by control",
+        (true, true, _) => "nothing uses what it made",
+        (true, ..) => "nothing in the program depends on it",
+        (false, true, _) => "it depends on no data: it has no operands and reads nothing",
+        (false, ..) => "it depends on nothing",
+    }
 }
 
 /// Whether it is about a part of the run of which no values are kept.

@@ -150,9 +150,14 @@ impl<'a> Scene<'_, 'a> {
     /// The report: by the trace alone if that is enough, otherwise by following the run to the moment.
     fn told(&self, traced: &Traced) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
-        let report = self.report(&recorded)?;
-        if recorded.is_enough() {
+        if let Some(report) = self.report(&recorded, &|| recorded.is_enough())? {
             return Ok(report);
+        }
+        // What the trace does not have of one that waits for a call is nowhere else.
+        if let Some(error) = recorded.failure()
+            && self.stack.len() > 1
+        {
+            return Err(error.into());
         }
         let halt = Halt {
             start: self.innermost.instance.time,
@@ -161,24 +166,29 @@ impl<'a> Scene<'_, 'a> {
         let mut found = None;
         follow(traced, |run, log| {
             Ok(follow_to(run, log, &[halt], |_, first_result, paused| {
-                let recorded = Recorded::new(self.values);
                 let contents = Followed {
                     paused,
                     first_result,
                     instance: self.innermost.instance,
                     recorded: &recorded,
                 };
-                let report = self.report(&contents);
+                let report = self.report(&contents, &|| true);
                 found = Some(match recorded.failure() {
                     Some(error) => Err(error.into()),
                     None => report,
                 });
             })?)
         })?;
-        found.context("the run ended before this moment")?
+        let found = found.context("the run ended before this moment")?;
+        found?.context("the run ended before this moment")
     }
 
-    fn report(&self, contents: &dyn Contents) -> Result<StateReport> {
+    /// `None` as soon as it is seen that what is known is not enough.
+    fn report(
+        &self,
+        contents: &dyn Contents,
+        is_enough: &dyn Fn() -> bool,
+    ) -> Result<Option<StateReport>> {
         let arguments = self.arguments;
         let mut report = StateReport {
             time: self.innermost.time,
@@ -188,15 +198,18 @@ impl<'a> Scene<'_, 'a> {
             open: self.open,
             globals: None,
         };
+        if arguments.globals {
+            report.globals = Some(self.globals(contents)?);
+        }
         for (number, call) in self.stack.iter().enumerate() {
+            if !is_enough() {
+                return Ok(None);
+            }
             if arguments.frame.is_none_or(|frame| frame == number) {
                 report.frames.push(self.frame(number, call, contents)?);
             }
         }
-        if arguments.globals {
-            report.globals = Some(self.globals(contents)?);
-        }
-        Ok(report)
+        Ok(is_enough().then_some(report))
     }
 
     fn frame(&self, number: usize, call: &Call, contents: &dyn Contents) -> Result<Frame> {

@@ -221,7 +221,8 @@ fn arguments(n: i32, all: &mut Vec<Result<String, String>>) {
 
 #[test]
 fn arguments_in_locals_have_the_values_that_the_program_passes() {
-    for level in ["-O1", "-O2"] {
+    // Unoptimised they are in the frame, which the prologue sets up.
+    for level in ["-O0", "-O1", "-O2"] {
         let sandbox = Sandbox::new();
         if !clang(&sandbox, level) {
             return;
@@ -232,4 +233,195 @@ fn arguments_in_locals_have_the_values_that_the_program_passes() {
         // The host's own argument is the first one.
         assert_eq!(values(&sandbox, "tree", "n"), expected, "{level}");
     }
+}
+
+/// The innermost frame at a moment.
+fn innermost(sandbox: &Sandbox, moment: &str) -> Value {
+    let state = json(
+        sandbox,
+        &format!("state app.aft --at {moment} --depth 1 --format json"),
+    );
+    state["frames"][0].clone()
+}
+
+/// What a variable of a frame holds.
+fn held(frame: &Value, name: &str) -> Option<String> {
+    let variables = frame["variables"].as_array().unwrap();
+    let found = variables.iter().find(|v| v["name"] == name).unwrap();
+    found["value"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn a_moment_is_that_of_the_line_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    if !clang(&sandbox, "-O0") {
+        return;
+    }
+    sandbox.ok("record --invoke mix -o app.aft mix.wasm 40");
+    let mut total = 0i32;
+    for i in 1..=40 {
+        // Lines 4 and 5 are in one block, and line 6 is where a branch leads.
+        for line in [4, 5] {
+            let frame = innermost(&sandbox, &format!("mix.c:{line}#{i}"));
+            assert_eq!(frame["line"], format!("mix.c:{line}"));
+            assert_eq!(held(&frame, "i"), Some(i.to_string()));
+            assert_eq!(held(&frame, "total"), Some(total.to_string()), "{line}#{i}");
+            total = match line {
+                4 => total.wrapping_mul(5).wrapping_add(i),
+                _ if total % 3 == 0 => total ^ (i << 4),
+                _ => total,
+            };
+        }
+    }
+    let last = innermost(&sandbox, "mix.c:8#last");
+    assert_eq!(last["line"], "mix.c:8");
+    assert_eq!(held(&last, "total"), Some(total.to_string()));
+    // What values --var says of the same moments is the same.
+    let all = values(&sandbox, "mix.c:5", "total");
+    assert_eq!(
+        held(&innermost(&sandbox, "mix.c:5#7"), "total"),
+        all[6].clone().ok()
+    );
+}
+
+#[test]
+fn a_function_is_shown_behind_its_prologue() {
+    let sandbox = Sandbox::new();
+    if !clang(&sandbox, "-O0") {
+        return;
+    }
+    sandbox.ok("record --invoke tree -o app.aft mix.wasm 9");
+    let mut expected = Vec::new();
+    arguments(9, &mut expected);
+    for call in [1, 2, 50, expected.len()] {
+        let frame = innermost(&sandbox, &format!("tree#{call}"));
+        let n = expected[call - 1].clone().ok();
+        assert_eq!(held(&frame, "n"), n);
+        assert_eq!(frame["line"], "mix.c:11");
+        // The first operator of all: there is no frame yet.
+        let entry = innermost(&sandbox, &format!("tree+0#{call}"));
+        assert_eq!(held(&entry, "n"), None);
+        assert!(entry["offset"].as_u64() < frame["offset"].as_u64());
+        assert_eq!(entry["entered"], frame["entered"]);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_said_in_a_sentence() {
+    let sandbox = Sandbox::new();
+    if !clang(&sandbox, "-O0") {
+        return;
+    }
+    sandbox.ok("record --invoke mix -o app.aft mix.wasm 40");
+    let said = sandbox
+        .ok("deps app.aft --at mix.c:4 --forward --control")
+        .stdout;
+    assert_eq!(
+        said,
+        "mix.c:4: nothing depends on it by control: execution 1 of each statement decides and calls nothing\n"
+    );
+    let trace = sandbox
+        .ok("trace app.aft --level statement --from mix.c:4#2 --limit 1")
+        .stdout;
+    let place = trace.split_whitespace().find(|word| word.starts_with('@'));
+    // What a line of the trace is of can be asked for with the place that is in it.
+    let said = sandbox
+        .ok(&format!(
+            "deps app.aft --at {} --forward --control",
+            place.unwrap()
+        ))
+        .stdout;
+    assert!(
+        said.ends_with("\n  nothing depends on it by control\n"),
+        "{said}"
+    );
+}
+
+const TYPES: &str = r#"use std::collections::VecDeque;
+
+pub enum Shape {
+    Circle(u32),
+    Rect { w: u32, h: u32 },
+    Named(String, Option<Box<u8>>),
+    Nothing,
+}
+
+#[repr(i8)]
+#[derive(Clone, Copy)]
+pub enum Level {
+    Low = -3,
+    High = 7,
+}
+
+pub struct Pair(u64, i16);
+
+#[inline(never)]
+fn look(
+    text: &str, owned: String, numbers: Vec<i32>, slice: &[u16], shapes: Vec<Shape>, some: Option<u8>, none: Option<&str>,
+    nested: Option<Option<bool>>, failed: Result<u32, String>, tuple: (u8, char, bool), unit: (), pair: &Pair, ring: VecDeque<u16>,
+    level: Level, words: Vec<Vec<String>>, wide: i128, boxed: Box<[u8]>,
+) -> usize {
+    text.len() // here
+        + owned.len() + numbers.len() + slice.len() + shapes.len() + usize::from(some.is_some()) + usize::from(none.is_some())
+        + usize::from(nested.is_some()) + usize::from(failed.is_ok()) + usize::from(tuple.2) + pair.1 as usize
+        + ring.len() + level as usize + words.len() + wide as usize + boxed.len() + size_of_val(&unit)
+}
+
+fn main() {
+    let mut ring = VecDeque::with_capacity(4);
+    ring.push_back(2);
+    ring.push_back(3);
+    ring.push_front(1);
+    let shapes = vec![
+        Shape::Circle(3),
+        Shape::Rect { w: 6, h: 7 },
+        Shape::Named("héllo".to_string(), None),
+        Shape::Nothing,
+    ];
+    let words = vec![vec!["x".to_string(), "y".to_string()], vec![]];
+    let sum = look(
+        "tab\t\u{1}", "owned".to_string(), vec![1, -2, 3], &[7, 8], shapes, Some(200), None, Some(None), Err("bad".to_string()), (7, 'é', true), (),
+        &Pair(1 << 40, -5), ring, Level::Low, words, -(1 << 100), vec![1, 2].into_boxed_slice(),
+    );
+    std::process::exit((sum == 1 && Level::High as u8 == 1) as i32);
+}
+"#;
+
+#[test]
+fn types_of_rust_look_like_what_they_are() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", TYPES);
+    sandbox.ok("record -o app.aft app.wasm");
+    let line = TYPES.lines().position(|line| line.ends_with("// here"));
+    let frame = innermost(&sandbox, &format!("app.rs:{}", line.unwrap() + 1));
+    for (name, value) in [
+        ("text", r#""tab\t\x01""#),
+        ("owned", r#""owned""#),
+        ("numbers", "{ 1, -2, 3 }"),
+        ("slice", "{ 7, 8 }"),
+        (
+            "shapes",
+            r#"{ Circle(3), Rect { w = 6, h = 7 }, Named("héllo", None), Nothing }"#,
+        ),
+        ("some", "Some(200)"),
+        ("none", "None"),
+        ("nested", "Some(None)"),
+        ("failed", r#"Err("bad")"#),
+        ("tuple", "(7, 'é', true)"),
+        ("unit", "()"),
+        ("ring", "{ 1, 2, 3 }"),
+        ("level", "Low"),
+        ("words", r#"{ { "x", "y" }, {} }"#),
+        ("wide", "-1267650600228229401496703205376"),
+        ("boxed", "{ 1, 2 }"),
+    ] {
+        assert_eq!(held(&frame, name).as_deref(), Some(value), "{name}");
+    }
+    let pair = held(&frame, "pair").unwrap();
+    assert!(pair.ends_with(" -> (1099511627776, -5)"), "{pair}");
+    let of = |path: &str| values(&sandbox, "look", path).remove(0);
+    assert_eq!(of("numbers[1]"), Ok("-2".to_owned()));
+    assert_eq!(of("ring[2]"), Ok("3".to_owned()));
+    assert_eq!(of("words[0][1]"), Ok("\"y\"".to_owned()));
+    assert_eq!(of("shapes[1].Rect.h"), Ok("7".to_owned()));
 }

@@ -56,10 +56,7 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
             let own = variables
                 .iter()
                 .filter(|v| v.parameter && v.inlined.is_none());
-            let one = |v: &Shown| match &v.value {
-                Ok(value) => format!("{}={value}", clean(&v.name)),
-                Err(_) => format!("{}=?", clean(&v.name)),
-            };
+            let one = |v: &Shown| format!("{}={}", named(&v.name), v.brief);
             Vec::from_iter(own.map(one)).join(", ")
         }
         Err(_) => {
@@ -75,7 +72,7 @@ fn frame_text(out: &mut dyn Write, frame: &Frame) -> Result<(), PresentError> {
         out,
         "#{} {}({}){place}  @{}  t={}",
         frame.number,
-        clean(&frame.name),
+        clean(without_parameters(&frame.name)),
         clean(&arguments),
         frame.offset,
         grouped(frame.time)
@@ -110,7 +107,7 @@ fn shown_text<'s>(
         writeln!(
             out,
             "    {:<width$} = {value}  ({}){}{shadowed}",
-            clean(&variable.name),
+            named(&variable.name),
             clean(&variable.type_name),
             inlined.unwrap_or_default()
         )?;
@@ -142,6 +139,40 @@ fn value_of(local: &Local) -> String {
         Some(bits) => value_text(local.ty, bits),
         None => "?".to_owned(),
     }
+}
+
+/// A variable's name; parameters may have none.
+fn named(name: &str) -> String {
+    match name {
+        "" => "_".to_owned(),
+        name => clean(name),
+    }
+}
+
+/// A function's name without the types of its parameters, which C++ has in it: what they hold follows.
+fn without_parameters(name: &str) -> &str {
+    let (mut open, mut at) = (0u32, 0);
+    while let Some(rest) = name.get(at..).filter(|rest| !rest.is_empty()) {
+        let taken = [
+            "operator()",
+            "operator<",
+            "operator>",
+            "(anonymous namespace)",
+            "->",
+        ];
+        if let Some(whole) = taken.iter().find(|whole| rest.starts_with(**whole)) {
+            at += whole.len();
+            continue;
+        }
+        match rest.as_bytes()[0] {
+            b'<' => open += 1,
+            b'>' => open = open.saturating_sub(1),
+            b'(' if open == 0 && at > 0 => return &name[..at],
+            _ => {}
+        }
+        at += rest.chars().next().map_or(1, char::len_utf8);
+    }
+    name
 }
 
 /// Without control characters: names and strings are the program's.
@@ -232,4 +263,35 @@ fn local_json(local: &Local) -> Value {
         json["text"] = json!(value_of(local));
     }
     json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_parameters;
+
+    #[test]
+    fn parameters_are_no_part_of_a_name() {
+        for (name, short) in [
+            ("main", "main"),
+            ("look(Rect const&, int (*)(int))", "look"),
+            (
+                "Box<int (*)(int)>::get(int) const",
+                "Box<int (*)(int)>::get",
+            ),
+            (
+                "(anonymous namespace)::f(int) (.specialized.1)",
+                "(anonymous namespace)::f",
+            ),
+            ("a::operator()(int) const", "a::operator()"),
+            ("a::operator<(a const&)", "a::operator<"),
+            ("a::operator->() const", "a::operator->"),
+            (
+                "<fn(u32) as a::B>::c::{closure#0}",
+                "<fn(u32) as a::B>::c::{closure#0}",
+            ),
+            ("(odd", "(odd"),
+        ] {
+            assert_eq!(without_parameters(name), short);
+        }
+    }
 }

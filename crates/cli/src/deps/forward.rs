@@ -87,9 +87,6 @@ impl<'a> Scene<'a> {
         for unknown in &users.unknown {
             writeln!(out, "{:indent$}? {unknown}", "")?;
         }
-        if depth == 1 && users.is_empty() {
-            writeln!(out, "{:indent$}nothing in the program depends on it", "")?;
-        }
         Ok(())
     }
 
@@ -113,14 +110,7 @@ impl<'a> Scene<'a> {
         let instance = execution.instance;
         if !arguments.control {
             let mut seen = HashSet::from([(instance, op)]);
-            users = self.used(
-                host,
-                instance,
-                statement,
-                &wanted,
-                wanted.depth,
-                &mut seen,
-            )?;
+            users = self.used(host, instance, statement, &wanted, wanted.depth, &mut seen)?;
         }
         if !arguments.data {
             let mut blocks = controllers.controlled(host.values(), instance, op)?;

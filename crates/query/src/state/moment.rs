@@ -1,8 +1,9 @@
 //! A moment of a run, as the debug information asks about it.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Inside;
 use afterimage_program::Program;
 use afterimage_variables::{Machine, Word};
@@ -32,6 +33,8 @@ pub struct Recorded<'m, 'a> {
     values: &'m RecordedValues<'a>,
     asked: Cell<bool>,
     failed: RefCell<Option<StateError>>,
+    /// What it told, by node execution, operator and variable: it takes a search to find.
+    known: RefCell<HashMap<(Instance, OpId, u32), Bits>>,
 }
 
 impl<'m, 'a> Recorded<'m, 'a> {
@@ -41,6 +44,7 @@ impl<'m, 'a> Recorded<'m, 'a> {
             values,
             asked: Cell::new(false),
             failed: RefCell::default(),
+            known: RefCell::default(),
         }
     }
 
@@ -57,8 +61,15 @@ impl<'m, 'a> Recorded<'m, 'a> {
 
 impl Contents for Recorded<'_, '_> {
     fn variable(&self, activation: &Activation<'_>, variable: u32) -> Option<Bits> {
+        let key = (activation.instance, activation.op, variable);
+        if let Some(&bits) = self.known.borrow().get(&key) {
+            return Some(bits);
+        }
         match activation.recorded(self.values, variable) {
-            Ok(bits) => Some(bits),
+            Ok(bits) => {
+                self.known.borrow_mut().insert(key, bits);
+                Some(bits)
+            }
             Err(error) => {
                 self.failed.replace(Some(error));
                 None

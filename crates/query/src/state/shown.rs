@@ -1,7 +1,9 @@
 //! Variables with what they hold.
 
 use afterimage_program::Program;
-use afterimage_variables::{DebugError, Limits, Shape, Variable, VariableKind, Variables};
+use afterimage_variables::{
+    DebugError, Limits, Rendered, Shape, Variable, VariableKind, Variables,
+};
 use wasmparser::ValType;
 
 use super::{Activation, Contents, Moment};
@@ -24,7 +26,13 @@ pub struct Shown {
     pub line: Option<u32>,
     /// What it holds, as C would write it; or why that cannot be told.
     pub value: Result<String, String>,
+    /// What it holds in a few words, for a list of arguments: `…` for what has many parts, `?` if that cannot be told.
+    pub brief: String,
 }
+
+/// Most characters of a brief value, and of a pointer with what is there.
+const BRIEF: usize = 32;
+const BRIEF_POINTER: usize = 64;
 
 /// The variables in scope at a moment, innermost scope first.
 ///
@@ -76,15 +84,13 @@ fn shown_of(
         _ => Some(moment.activation.offset),
     };
     let located = known.locate(variable, at, moment);
-    let value = match located {
-        Ok(object) => match known.render(&object, limits, moment) {
-            rendered if matches!(rendered.shape, Shape::Missing(_)) => match rendered.shape {
-                Shape::Missing(why) => Err(why.to_string()),
-                _ => Ok(rendered.text),
-            },
-            rendered => Ok(rendered.to_string()),
+    let rendered = located.map(|object| known.render(&object, limits, moment));
+    let (value, brief) = match rendered {
+        Err(why) => (Err(why.to_string()), "?".to_owned()),
+        Ok(rendered) => match &rendered.shape {
+            Shape::Missing(why) => (Err(why.to_string()), "?".to_owned()),
+            _ => (Ok(rendered.to_string()), brief(&rendered)),
         },
-        Err(why) => Err(why.to_string()),
     };
     let type_name = known.type_name(variable.type_ref);
     Shown {
@@ -95,6 +101,23 @@ fn shown_of(
         shadowed: variable.shadowed,
         line: variable.line,
         value,
+        brief,
+    }
+}
+
+fn brief(rendered: &Rendered) -> String {
+    let (whole, most) = match rendered.shape {
+        Shape::Pointer => (rendered.text.clone(), BRIEF_POINTER),
+        _ => (rendered.to_string(), BRIEF),
+    };
+    match whole.chars().count() <= most {
+        true => whole,
+        // The address of a long string.
+        false if rendered.shape == Shape::Pointer => {
+            let address = whole.split_whitespace().next();
+            address.unwrap_or("…").to_owned()
+        }
+        false => "…".to_owned(),
     }
 }
 
