@@ -560,7 +560,8 @@ impl<'a> Backward<'a> {
                 }
             }
             End::Rethrow(exception) => {
-                if of_end.all_thrown || of_end.threw || !of_end.thrown.is_empty() {
+                let wanted = of_end.all_thrown || of_end.threw || !of_end.thrown.is_empty();
+                if wanted && self.follows.data {
                     self.want_register(*exception, plan);
                 }
                 if of_end.threw {

@@ -505,8 +505,7 @@ impl Observer for Naive<'_> {
             NodeEnd::Rethrow { exception, .. } => {
                 let exception = self.value(code, *exception);
                 self.given = vec![exception; 64];
-                // The reference is what chooses.
-                on.push((Why::Always, exception));
+                on.push((Why::Data, exception));
                 Some(self.vertex(Some(operator), on))
             }
             NodeEnd::Next | NodeEnd::Trap => None,
@@ -597,7 +596,7 @@ impl Observer for Naive<'_> {
     fn caught(&mut self, first: u32, count: u32) {
         let mut given = std::mem::take(&mut self.given);
         // The reference stands for all that the exception carries.
-        let all = given.iter().map(|&value| (Why::Always, value)).collect();
+        let all = given.iter().map(|&value| (Why::Data, value)).collect();
         given.truncate(count as usize);
         let reference = self.vertex(None, all);
         given.push(reference);
