@@ -17,9 +17,9 @@ use crate::paths::subject::Subject;
 /// What building took.
 #[derive(Debug, Serialize)]
 pub(crate) struct Built {
-    /// Time that passed, on two threads.
+    /// Time that passed, on three threads.
     pub seconds: f64,
-    /// Processor time of both.
+    /// Processor time of all.
     pub processor_seconds: f64,
     /// How many bytes it added to the file.
     pub growth: u64,
@@ -125,7 +125,7 @@ fn processor_seconds() -> f64 {
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "Building: millions of executed statements a second, by the time that passes (two threads: one follows, one codes) by the processor time of both, and the time that passes as a ratio to the plain program's for as many of its blocks",
+        "Building: millions of executed statements a second, by the time that passes (three threads: one follows, one finds out who wrote what, one codes) by the processor time of all, and the time that passes as a ratio to the plain program's for as many of its blocks",
         rows,
         name,
         &[
