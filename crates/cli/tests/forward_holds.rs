@@ -189,9 +189,10 @@ fn what_the_host_reads() {
         sandbox.write("input", Vec::from_iter((0..200).map(|i| i as u8)));
         for words in ["record", "record --invoke run"] {
             let argument = if words.ends_with("run") { " 7" } else { "" };
-            sandbox.shell(&format!(
+            let recorded = sandbox.shell(&format!(
                 "$AFTERIMAGE {words} --force -o run.aft a.wasm{argument} < input > output"
             ));
+            assert_eq!(recorded.code, Some(0), "{recorded:?}\n{text}");
             sandbox.ok("build --lens full run.aft");
             parts += compare_host(&sandbox, &text);
             compare(&sandbox).expect("a short run");
@@ -215,7 +216,9 @@ fn compare_host(sandbox: &Sandbox, text: &str) -> usize {
             let found = found.iter().map(|part| {
                 let wrote = match part.origin {
                     Origin::Initial => None,
-                    Origin::Operator { instance, op } => Some((recorded.time(instance, op), Some(op))),
+                    Origin::Operator { instance, op } => {
+                        Some((recorded.time(instance, op), Some(op)))
+                    }
                     Origin::Host { call } => Some(recorded.when(call)),
                     other => panic!("{other:?}"),
                 };

@@ -72,20 +72,31 @@ pub(super) fn place(range: Range) -> String {
     };
     match length {
         1 => format!("{of} 0x{address:x}"),
-        _ => format!("{of} 0x{address:x}..0x{:x}", address.wrapping_add(length - 1)),
+        _ => format!(
+            "{of} 0x{address:x}..0x{:x}",
+            address.wrapping_add(length - 1)
+        ),
     }
 }
 
 /// Bytes as text where they are, otherwise as hexadecimal digits.
 fn shown(held: &[u8], length: u64) -> String {
-    let more = if length > held.len() as u64 { "…" } else { "" };
+    let more = if length > held.len() as u64 {
+        "…"
+    } else {
+        ""
+    };
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
     if held.iter().all(is_text) {
         let text = held.escape_ascii();
         return format!("\"{text}\"{more}");
     }
     let few = &held[..held.len().min(SHOWN as usize / 2)];
-    let more = if length > few.len() as u64 { " …" } else { "" };
+    let more = if length > few.len() as u64 {
+        " …"
+    } else {
+        ""
+    };
     let digits = few.iter().map(|byte| format!("{byte:02x}"));
     format!("{}{more}", Vec::from_iter(digits).join(" "))
 }

@@ -81,8 +81,12 @@ fn operation(random: &mut SplitMix64, hidden: bool) -> String {
         4 => format!("(memory.fill {to} (local.get $i) (i32.const {length}))"),
         5 => format!("(memory.init $late {to} (i32.const 2) (i32.const {length}))"),
         6 => format!("(drop (call $random {to} (i32.const {length})))"),
-        7 => format!("(drop (call $rename (i32.const 9) {to} (i32.const {length}) (i32.const 9) {from} (i32.const 3)))"),
-        8 => format!("(drop (call $clock (i32.const 1) (i64.const 1) {to}))"),
+        7 => format!(
+            "(drop (call $rename (i32.const 9) {to} (i32.const {length}) (i32.const 9) {from} (i32.const 3)))"
+        ),
+        8 => format!(
+            "(drop (call $clock (i32.const 1) (i64.const 1) (i32.and {to} (i32.const 248))))"
+        ),
         9 => vectors(random, "(call $read (i32.const 0)"),
         10 => vectors(random, "(call $write (i32.const 1)"),
         11 => vectors(random, "(call $tail (i32.const 1)"),
@@ -93,21 +97,33 @@ fn operation(random: &mut SplitMix64, hidden: bool) -> String {
     }
 }
 
-/// A call with vectors, which lie among the bytes that they tell of: written before it, or only in part.
+/// A call with two vectors, which are written in several ways and may be among the bytes that they tell of. The host wants them aligned.
 fn vectors(random: &mut SplitMix64, call: &str) -> String {
-    let at = 200 + random.below(40);
+    let at = 512 + 4 * random.below(3);
     let mut text = String::new();
-    for vector in 0..2 {
-        if random.below(4) > 0 {
-            let at = at + 8 * vector;
-            let (start, length) = (address(random), random.below(9));
-            write!(
+    for vector in [at, at + 8] {
+        let start = match random.below(5) {
+            0 => format!("(i32.const {})", 508 + random.below(9)),
+            _ => address(random),
+        };
+        let length = random.below(9);
+        let written = match random.below(3) {
+            0 => write!(
                 text,
-                "(i32.store (i32.const {at}) {start}) (i32.store offset=4 (i32.const {at}) (i32.const {length}))"
-            )
-            .expect("a string");
-        }
+                "(i64.store (i32.const {vector}) (i64.or (i64.extend_i32_u {start}) (i64.const {})))",
+                (length as u64) << 32
+            ),
+            1 if vector > at => write!(
+                text,
+                "(memory.copy (i32.const {vector}) (i32.const {at}) (i32.const 8))"
+            ),
+            _ => write!(
+                text,
+                "(i32.store offset=4 (i32.const {vector}) (i32.const {length})) (i32.store (i32.const {vector}) {start})"
+            ),
+        };
+        written.expect("a string");
     }
-    let result = 200 + random.below(50);
+    let result = [500 + 4 * random.below(9), 4 * random.below(60)][random.below(2)];
     format!("{text} (drop {call} (i32.const {at}) (i32.const 2) (i32.const {result})))")
 }

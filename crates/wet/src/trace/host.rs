@@ -371,7 +371,10 @@ mod tests {
             a.address + a.length < b.address
         }));
         // Nothing is added where few are enough.
-        assert_eq!(cover(vec![range(9, 2), range(4, 3)]), [range(4, 3), range(9, 2)]);
+        assert_eq!(
+            cover(vec![range(9, 2), range(4, 3)]),
+            [range(4, 3), range(9, 2)]
+        );
         assert_eq!(cover(vec![range(6, 3), range(4, 3)]), [range(4, 5)]);
     }
 }

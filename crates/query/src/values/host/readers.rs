@@ -128,9 +128,9 @@ impl<'h, 'v, 'a> HostReaders<'h, 'v, 'a> {
         if pieces.is_empty() {
             return Ok(false);
         }
-        let call = self.host.next_reading(self.at.call, |range| {
-            !touched(pieces, range).is_empty()
-        })?;
+        let call = self
+            .host
+            .next_reading(self.at.call, |range| !touched(pieces, range).is_empty())?;
         let Some((call, logged)) = call else {
             self.at.pieces.clear();
             return Ok(false);
@@ -316,8 +316,9 @@ fn touched(pieces: &[Piece], range: Range) -> std::ops::Range<usize> {
     let first = pieces.partition_point(|piece| {
         place(piece.range, end(piece.range)) <= place(range, range.address)
     });
-    let behind = pieces
-        .partition_point(|piece| place(piece.range, piece.range.address) < place(range, end(range)));
+    let behind = pieces.partition_point(|piece| {
+        place(piece.range, piece.range.address) < place(range, end(range))
+    });
     first..behind.max(first)
 }
 

@@ -26,15 +26,16 @@ impl<'a> CallTimes<'a> {
             let function = run.program.function(node.function);
             let last = node.blocks.last();
             let block = function.zip(last).and_then(|(f, &b)| f.cfg.blocks.get(b));
-            match block.map(|block| block.end) {
-                Some(BlockEnd::Call(callee) | BlockEnd::TailCall(callee)) => match callee {
-                    Callee::Direct(callee) if run.program.function(callee).is_none() => {
-                        direct.push((id, node.length() - 1));
-                    }
-                    Callee::Direct(_) => {}
-                    Callee::Indirect { .. } => indirect = true,
-                },
-                _ => {}
+            let end = block.map(|block| block.end);
+            let Some(BlockEnd::Call(callee) | BlockEnd::TailCall(callee)) = end else {
+                continue;
+            };
+            match callee {
+                Callee::Direct(callee) if run.program.function(callee).is_none() => {
+                    direct.push((id, node.length() - 1));
+                }
+                Callee::Direct(_) => {}
+                Callee::Indirect { .. } => indirect = true,
             }
         }
         let is_direct = |node: NodeId| direct.iter().any(|&(id, _)| id == node);
@@ -47,7 +48,8 @@ impl<'a> CallTimes<'a> {
         let all = match last {
             _ if calls == before => true,
             Some(last) if calls == before + 1 => {
-                !indirect || matches!(of.values.at(last.start)?, Some(at) if of.values.host_call(at).is_ok_and(|call| call.is_some()))
+                !indirect
+                    || matches!(of.values.at(last.start)?, Some(at) if of.values.host_call(at).is_ok_and(|call| call.is_some()))
             }
             _ => false,
         };

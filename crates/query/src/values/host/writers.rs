@@ -120,9 +120,7 @@ impl<'a> Writers<'a> {
                 continue;
             }
             let address = range.address + position as u64;
-            if let Some((interval, at)) =
-                checkpoints.last_write(range.memory, address, first)?
-            {
+            if let Some((interval, at)) = checkpoints.last_write(range.memory, address, first)? {
                 let of = earlier.entry(interval).or_default();
                 of.entry(at).or_default().push(position);
             }
@@ -202,8 +200,7 @@ impl<'a> Writers<'a> {
                 });
                 held = bytes.flatten().collect();
             };
-            let stepped =
-                machine.step_pausing(next.node, length, stopped, &mut (), &pauses, show);
+            let stepped = machine.step_pausing(next.node, length, stopped, &mut (), &pauses, show);
             stepped.map_err(StepsError::from)?;
             if held.len() == ranges.len() {
                 return Ok(held);
