@@ -1,14 +1,18 @@
 //! Asks epochs of a whole execution trace, sound or not, everything that can be asked about a small run. They may refuse; nothing
 //! may panic, take memory out of proportion, or go on for ever.
 
+#[path = "values/epochs.rs"]
+mod epochs;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
 use afterimage_program::Program;
 use afterimage_trace::{Event, RawValue, TraceFile, TraceWriter};
-use afterimage_wet::{Epoch, Epochs, HostCalls, Index, Run, WholeTrace};
+use afterimage_wet::{Epoch, Index, LeftOut, Run, WholeTrace};
 use afterimage_wpp::{Builder, Continuation, InMemory, Limits, Node, Shape, WholePath};
+use epochs::InEpochs;
 
 /// How often the guest's loop is executed.
 const TRIPS: u64 = 70;
@@ -90,6 +94,7 @@ impl Guest {
             path: &self.path,
             continuations: &self.continuations,
             window: 1..=u64::MAX,
+            left_out: &LeftOut::NOTHING,
             stopped: None,
             epoch,
         };
@@ -104,11 +109,9 @@ impl Guest {
 
     /// Asks everything. The answer is how many questions were answered, and how many were refused.
     pub fn ask(&self, epochs: &[(u64, Vec<u8>)]) -> (u32, u32) {
-        let mut all = Given {
-            before: Vec::new(),
+        let mut all = InEpochs {
             end: self.path.length(),
-            epochs: Vec::new(),
-            host: HostCalls::default(),
+            ..InEpochs::default()
         };
         for (before, bytes) in epochs {
             let _ = Index::decode(bytes);
@@ -171,31 +174,4 @@ fn log() -> TraceFile {
     drop(writer);
     let bytes = std::fs::read(&at).expect("a file");
     TraceFile::from_bytes(bytes).expect("a sound file")
-}
-
-struct Given {
-    before: Vec<u64>,
-    end: u64,
-    epochs: Vec<Epoch>,
-    host: HostCalls,
-}
-
-impl Epochs for Given {
-    type Error = Infallible;
-
-    fn before(&self) -> &[u64] {
-        &self.before
-    }
-
-    fn end(&self) -> u64 {
-        self.end
-    }
-
-    fn load(&self, position: usize) -> Result<&Epoch, Infallible> {
-        Ok(&self.epochs[position])
-    }
-
-    fn host(&self) -> Result<&HostCalls, Infallible> {
-        Ok(&self.host)
-    }
 }

@@ -2,18 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use afterimage_query::paths::{FileSegments, RecordedPath, recorded_path};
+use afterimage_query::paths::{FileSegments, Positions, RecordedPath, recorded_path};
 use afterimage_query::steps::stopped_before;
 use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
-use afterimage_trace::{Kind, TraceFile, TraceWriter};
+use afterimage_trace::{Kind, TraceFile, TraceWriter, writer};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
-use afterimage_wet::{EpochWriter, FileEpochs, Index, Run};
+use afterimage_wet::{EpochWriter, FileEpochs, Index, LeftOut, Run};
 use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
-use crate::filters::FilterArguments;
+use crate::filters::{Beyond, FilterArguments, KeptValues};
 use crate::input::{self, Loaded};
+use crate::lens::{gaps, stops_of};
 use crate::output::say;
 use crate::progress::Bar;
 
@@ -26,6 +27,8 @@ Examples:
   afterimage build --lens paths app.aft
   afterimage build --lens full app.aft
   afterimage build --lens full --window 1_000_000..2_000_000 app.aft
+  afterimage build --lens full --start 'parse#3' --stop 'parse#4' app.aft
+  afterimage build --lens full --include parse --include lex app.aft
   afterimage build --lens paths --exclude memcpy app.aft
   afterimage build --lens paths --start 'parse#3' --stop 'parse#4' app.aft
   afterimage build --lens paths --start app.c:42#1000 app.aft")]
@@ -77,20 +80,63 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 fn full(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<Exit> {
     let at = &arguments.file;
-    let window = arguments.filters.only_window()?;
-    let path = path(at, file, loaded)?;
+    let path = whole_path(at, file, loaded)?;
     let file = input::recording(at)?;
-    let length = path.length();
-    let (first, last) = window.unwrap_or((1, length));
+    let kept = kept_values(
+        at,
+        &file,
+        loaded,
+        &path,
+        &arguments.filters,
+        Beyond::Refused,
+    )?;
     let there = match arguments.again {
         true => None,
         false => epochs_of(at, &file, &path)?,
     };
-    let anew = there.is_none();
-    if there.is_none_or(|epochs| !epochs.covers(first, last.min(length))) {
-        add_values(at, &file, loaded, &path, (first, last, anew))?;
+    let Some(there) = there else {
+        add_values(at, &file, loaded, &path, &kept, true)?;
+        return Ok(Exit::Success);
+    };
+    let left_out = Vec::from_iter(there.windows().map(|index| &index.left_out));
+    let is_enough = left_out.iter().all(|there| there.is_within(&kept.left_out));
+    if is_enough && there.covers(kept.first, kept.last) {
+        return Ok(Exit::Success);
     }
+    if left_out.iter().any(|there| **there != kept.left_out) {
+        let lacks = |left_out: &LeftOut| match left_out.is_nothing() {
+            true => "of all functions".to_owned(),
+            false => format!("without {}", left_out.words),
+        };
+        bail!(
+            "{}: the recording has values {} already, and these would be {}; all windows have the same functions: build the values anew with --again",
+            at.display(),
+            left_out.first().map_or(String::new(), |there| lacks(there)),
+            lacks(&kept.left_out)
+        );
+    }
+    add_values(at, &file, loaded, &path, &kept, false)?;
     Ok(Exit::Success)
+}
+
+/// What the filters keep of a run's values.
+fn kept_values(
+    at: &Path,
+    file: &TraceFile,
+    loaded: &Loaded,
+    path: &RecordedPath,
+    filters: &FilterArguments,
+    beyond: Beyond,
+) -> Result<KeptValues> {
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let stops = stops_of(file, loaded)?;
+    let Loaded { program, bytes, .. } = loaded;
+    let positions = Positions::new(path, program, bytes, &names, &source, &stops);
+    let kept = filters.values(loaded, path.length(), beyond, |text| {
+        Ok(positions.time(text)?)
+    });
+    kept.with_context(|| at.display().to_string())
 }
 
 /// The values of a recording, built if they are not there yet.
@@ -100,42 +146,73 @@ pub(crate) fn values(
     loaded: &Loaded,
     path: &RecordedPath,
 ) -> Result<FileEpochs> {
+    whole(at, path)?;
     if let Some(found) = epochs_of(at, file, path)? {
         return Ok(found);
     }
-    add_values(at, file, loaded, path, (1, path.length(), true))?;
+    add_values(at, file, loaded, path, &KeptValues::all(path.length()), true)?;
     let found = epochs_of(at, &input::recording(at)?, path)?;
     found.with_context(|| format!("{}: the values that were built are not there", at.display()))
 }
 
-/// Adds the values of a run whose path is there.
-pub(crate) fn follow(at: &Path, loaded: &Loaded) -> Result<()> {
+/// Adds what the filters keep of the values of a run that has ended just now. If that is nothing, it is said.
+pub(crate) fn follow(at: &Path, loaded: &Loaded, filters: &FilterArguments) -> Result<()> {
     let file = input::recording(at)?;
-    let path = path(at, &file, loaded)?;
-    let window = (1, path.length(), true);
-    add_values(at, &input::recording(at)?, loaded, &path, window)
+    let path = whole_path(at, &file, loaded)?;
+    let file = input::recording(at)?;
+    match kept_values(at, &file, loaded, &path, filters, Beyond::Cut) {
+        Ok(kept) => add_values(at, &file, loaded, &path, &kept, true),
+        Err(why) => {
+            say(format_args!(
+                "{why:#}; no values were added. The path is there: add values with afterimage build --lens full {}",
+                at.display()
+            ));
+            Ok(())
+        }
+    }
+}
+
+/// The path of a recording, built if it is not there yet, for what needs all of it.
+pub(crate) fn whole_path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<RecordedPath> {
+    let found = match path_of(at, file, loaded)? {
+        Some(path) => path,
+        None => path(at, file, loaded)?,
+    };
+    whole(at, &found)?;
+    Ok(found)
+}
+
+/// Refuses a path of which something was left out.
+pub(crate) fn whole(at: &Path, path: &RecordedPath) -> Result<()> {
+    if let Some(left_out) = gaps(path) {
+        bail!(
+            "{0}: the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {0}",
+            at.display()
+        );
+    }
+    Ok(())
 }
 
 fn epochs_of(at: &Path, file: &TraceFile, path: &RecordedPath) -> Result<Option<FileEpochs>> {
     recorded_epochs(file, path).with_context(|| at.display().to_string())
 }
 
-/// Adds the values of a window: from which block to which one, and whether what was added before is not to be used any more.
+/// Adds values; `anew` if what was added before is not to be used any more.
 fn add_values(
     at: &Path,
     file: &TraceFile,
     loaded: &Loaded,
     path: &RecordedPath,
-    (first, last, anew): (u64, u64, bool),
+    kept: &KeptValues,
+    anew: bool,
 ) -> Result<()> {
     let name = || at.display().to_string();
     let length = path.length();
-    if first > length {
-        bail!(
-            "{}: --window {first}..{last} begins after the run, whose last block is t={length}",
-            at.display()
-        );
-    }
+    let KeptValues {
+        first,
+        last,
+        ref left_out,
+    } = *kept;
     let out = TraceWriter::append(at).with_context(|| {
         format!(
             "{}: the values cannot be added to the recording",
@@ -151,6 +228,7 @@ fn add_values(
         path,
         continuations: &path.segments().directory().continuations,
         window: first..=last,
+        left_out,
         stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
         epoch: Run::<FileSegments>::EPOCH,
     };
@@ -182,11 +260,25 @@ fn add_values(
     let stored = stored
         .last(Kind::VALUES)
         .map_or(0, |values| values.stored());
+    let part = match (first, last) {
+        (1, last) if last.min(index.length) >= length => String::new(),
+        _ => format!(" from t={first} to t={}", index.length),
+    };
+    let without = match left_out.is_nothing() {
+        true => String::new(),
+        false => format!(", without {}", left_out.words),
+    };
     say(format_args!(
-        "values of {} executed statements in {stored} bytes ({:.4} a statement)",
+        "values of {} executed statements{part} in {stored} bytes ({:.4} a statement){without}",
         index.statements,
         stored as f64 / (index.statements.max(1)) as f64
     ));
+    if index.length < last.min(length) {
+        say(format_args!(
+            "the recording was cut off: its log ends at t={}, its path at t={length}; there are values up to t={0}",
+            index.length
+        ));
+    }
     Ok(())
 }
 
@@ -244,6 +336,14 @@ fn add_path(
 ) -> Result<()> {
     let name = || at.display().to_string();
     let end = file.end().with_context(name)?;
+    if end.is_none()
+        && let Ok(Some(writer)) = writer(at)
+    {
+        bail!(
+            "{}: the program is still being recorded, by another process{writer}; ask again when it has ended",
+            at.display()
+        );
+    }
     if end.is_none() && file.last_begun(Kind::PATH_WORDS).is_none() {
         bail!(
             "{}: the recording was cut off before its end was written, so its path cannot be followed; record the program again (with --lens paths, a recording keeps its path up to the last full megabyte of it)",

@@ -3,23 +3,54 @@
 use std::collections::BTreeSet;
 
 use afterimage_ids::FuncId;
-use afterimage_program::SourceMap;
+use afterimage_present::grouped;
+use afterimage_program::{Names, SourceMap};
 use afterimage_query::Resolver;
 use afterimage_query::location::{Form, Occurrence, Place, form, number, split_occurrence};
 use afterimage_query::paths::line_arrivals;
+use afterimage_query::values::LeftOut;
 use afterimage_record::{Filter, Mark, MarkedCode, PathFilter};
 use anyhow::{Context, Result, bail};
 
 use crate::input::Loaded;
 
-/// What of a path is kept.
+/// What values are kept of.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptValues {
+    /// The first block.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    pub left_out: LeftOut,
+}
+
+impl KeptValues {
+    /// All of a run with so many blocks.
+    pub(crate) fn all(length: u64) -> Self {
+        Self {
+            first: 1,
+            last: length,
+            left_out: LeftOut::default(),
+        }
+    }
+}
+
+/// What is done with a window that ends after the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beyond {
+    Refused,
+    /// The run was not known when the window was chosen.
+    Cut,
+}
+
+/// What of a path, or of values, is kept.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Leaving parts of the path out (times stay what they are)")]
+#[command(next_help_heading = "Leaving parts of the path, or of the values, out (times stay what they are)")]
 pub(crate) struct FilterArguments {
-    /// Keep the blocks of this function only; may be repeated
+    /// Keep this function only; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     include: Vec<String>,
-    /// Leave the blocks of this function out; may be repeated
+    /// Leave this function out; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     exclude: Vec<String>,
     /// Keep what is executed between two times, both included
@@ -47,18 +78,76 @@ impl FilterArguments {
         given.next().map(|option| option.0)
     }
 
-    /// The times of a window, if that is all that was given.
-    pub(crate) fn only_window(&self) -> Result<Option<(u64, u64)>> {
-        let others = Self {
-            window: None,
-            ..self.clone()
+    /// Of which part of a run values are kept, which has so many blocks; `beyond` tells whether the window may end after the run.
+    pub(crate) fn values(
+        &self,
+        loaded: &Loaded,
+        length: u64,
+        beyond: Beyond,
+        time: impl Fn(&str) -> Result<u64>,
+    ) -> Result<KeptValues> {
+        let (mut first, mut last) = match self.window.as_deref() {
+            None => (1, length.max(1)),
+            Some(text) => window(text)?,
         };
-        if let Some(option) = others.given() {
+        let run = || format!("the run has {0} blocks, from t=1 to t={0}", grouped(length));
+        let given = self.window.as_deref().unwrap_or_default();
+        if first > length && self.window.is_some() {
+            bail!("--window {given} is after the end: {}", run());
+        }
+        if last > length && self.window.is_some() {
+            match beyond {
+                Beyond::Refused => bail!("--window {given} goes beyond the end: {}", run()),
+                Beyond::Cut => last = length,
+            }
+        }
+        let mark = |text: &Option<String>, option: &str| {
+            let time = text.as_deref().map(&time).transpose();
+            time.with_context(|| format!("{option} {}", text.as_deref().unwrap_or_default()))
+        };
+        let (start, stop) = (mark(&self.start, "--start")?, mark(&self.stop, "--stop")?);
+        first = first.max(start.unwrap_or(first));
+        last = last.min(stop.unwrap_or(last));
+        if first > last && length > 0 {
             bail!(
-                "{option} is for --lens paths; of values a window can be kept, with --window T1..T2"
+                "nothing is left between t={}, where it would begin, and t={}, where it would end",
+                grouped(first),
+                grouped(last)
             );
         }
-        self.window.as_deref().map(window).transpose()
+        Ok(KeptValues {
+            first,
+            last,
+            left_out: self.functions(loaded)?,
+        })
+    }
+
+    /// The functions of which no values are kept.
+    fn functions(&self, loaded: &Loaded) -> Result<LeftOut> {
+        if self.include.is_empty() && self.exclude.is_empty() {
+            return Ok(LeftOut::default());
+        }
+        let source = loaded.source_map();
+        let names = loaded.names(&source);
+        let include = functions(&names, &self.include, "--include")?;
+        let exclude = functions(&names, &self.exclude, "--exclude")?;
+        let all = loaded.program.functions.iter().map(|function| function.id);
+        let is_left_out = |function: &FuncId| {
+            exclude.contains(function) || !include.is_empty() && !include.contains(function)
+        };
+        let left_out: BTreeSet<FuncId> = all.clone().filter(is_left_out).collect();
+        if left_out.len() == all.len() {
+            bail!("this leaves all functions out");
+        }
+        let words = Self {
+            include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            ..Self::default()
+        };
+        Ok(LeftOut::new(
+            left_out.into_iter().collect(),
+            words.words(),
+        ))
     }
 
     /// The filter.
@@ -69,22 +158,14 @@ impl FilterArguments {
         let source = loaded.source_map();
         let names = loaded.names(&source);
         let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
-        let functions = |list: &[String], option: &str| -> Result<Vec<FuncId>> {
-            list.iter()
-                .map(|name| {
-                    let function = names.find(name);
-                    function.with_context(|| format!("{option} {name}"))
-                })
-                .collect()
-        };
         let mark = |text: &Option<String>, option: &str| -> Result<Option<Mark>> {
             let Some(text) = text else { return Ok(None) };
             let mark = mark(loaded, &source, &resolver, text);
             mark.map(Some).with_context(|| format!("{option} {text}"))
         };
         let keep = Filter {
-            include: functions(&self.include, "--include")?,
-            exclude: functions(&self.exclude, "--exclude")?,
+            include: functions(&names, &self.include, "--include")?,
+            exclude: functions(&names, &self.exclude, "--exclude")?,
             window: self.window.as_deref().map(window).transpose()?,
             start: mark(&self.start, "--start")?,
             stop: mark(&self.stop, "--stop")?,
@@ -115,6 +196,16 @@ impl FilterArguments {
         }
         words.join("; ")
     }
+}
+
+/// Functions by name.
+fn functions(names: &Names, list: &[String], option: &str) -> Result<Vec<FuncId>> {
+    list.iter()
+        .map(|name| {
+            let function = names.find(name);
+            function.with_context(|| format!("{option} {name}"))
+        })
+        .collect()
 }
 
 /// `T1..T2`.

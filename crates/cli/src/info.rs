@@ -1,25 +1,30 @@
 //! `afterimage info`
 
+mod sizes;
+
 use std::io::Write;
 use std::path::PathBuf;
 
 use afterimage_present::grouped;
 use afterimage_query::paths::recorded_path;
 use afterimage_query::steps::recorded_checkpoints;
-use afterimage_query::values::recorded_epochs;
-use afterimage_trace::{Frame, Kind, TraceFile};
-use anyhow::{Context, Result};
+use afterimage_query::paths::RecordedPath;
+use afterimage_query::values::{recorded_epochs, recorded_values};
+use afterimage_trace::{Frame, Kind, TraceFile, writer};
+use afterimage_wet::FileEpochs;
+use anyhow::{Context, Error, Result, bail};
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
 use crate::output::{harmless, write};
 use crate::record::{bytes, counted};
+use sizes::{SectionRow, Streams};
 
 /// Show what a recording holds: what was run, how it ended, what has been made of it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Also show how many bytes each part takes
+    /// Also show which bytes tell what: by kind of stream, before and after coding, against the papers' original form; and by section of the file
     #[arg(long)]
     sizes: bool,
     /// The format of the report
@@ -51,8 +56,10 @@ struct Document {
     recorded_unix: u64,
     engine: String,
     tool_version: String,
-    /// In words; `null` if the recording was cut off.
+    /// In words; `null` if the recording was cut off, or goes on.
     ending: Option<String>,
+    /// The program still runs.
+    running: bool,
     frames: Vec<FrameRow>,
     frames_total: usize,
     clock: Option<u64>,
@@ -70,6 +77,10 @@ struct Document {
     length: u64,
     ignored_bytes: u64,
     sections: Vec<SectionRow>,
+    /// Which bytes tell what of the values; only if it is asked for.
+    streams: Option<Streams>,
+    /// What could not be read.
+    problems: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -88,8 +99,10 @@ struct ValuesRow {
     first: u64,
     /// The last one.
     last: u64,
-    /// Executed statements.
+    /// Executed statements, without those of functions that were left out.
     statements: u64,
+    /// What was left out as the user wished; empty for nothing.
+    left_out: String,
     epochs: u64,
     /// With their index, as they are in the file.
     stored_bytes: u64,
@@ -136,20 +149,13 @@ struct PathRow {
     left_out: String,
 }
 
-#[derive(Serialize)]
-struct SectionRow {
-    kind: String,
-    name: Option<String>,
-    stored_bytes: u64,
-    raw_bytes: u64,
-    chunks: u64,
-}
-
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let file = input::recording(&arguments.file)?;
     let loaded = input::recorded_program(&arguments.file, &file)?;
-    let document =
-        document(&file, &loaded).with_context(|| arguments.file.display().to_string())?;
+    let name = || arguments.file.display().to_string();
+    let mut document = document(&file, &loaded, arguments.sizes).with_context(name)?;
+    // Without its end it was cut off, or is not over.
+    document.running = document.ending.is_none() && matches!(writer(&arguments.file), Ok(Some(_)));
     write(None, false, |out| match arguments.format {
         Format::Json => {
             serde_json::to_writer(&mut *out, &document)?;
@@ -158,10 +164,22 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         }
         Format::Text => text(out, &document, arguments.sizes),
     })?;
+    // All that can be said was said.
+    if !document.problems.is_empty() {
+        bail!("{}: {}", name(), document.problems.join("; "));
+    }
     Ok(Exit::Success)
 }
 
-fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
+/// What is there, or else nothing and why it cannot be read.
+fn read<T>(found: Result<Option<T>>, problems: &mut Vec<String>) -> Option<T> {
+    found.unwrap_or_else(|error: Error| {
+        problems.push(format!("{error:#}"));
+        None
+    })
+}
+
+fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> {
     let meta = file.meta()?;
     let end = file.end()?;
     let source = loaded.source_map();
@@ -180,23 +198,26 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
             times: same.len(),
         })
         .collect::<Vec<_>>();
-    let sections = file
-        .sections()?
-        .iter()
-        .map(|s| SectionRow {
-            kind: s.kind.to_string(),
-            name: s.name.clone(),
-            stored_bytes: s.stored,
-            raw_bytes: s.raw,
-            chunks: s.chunks,
-        })
-        .collect();
-    let path = path(file, loaded)?;
-    let counts = file.counts()?.map(|_| "counts");
+    let mut problems = Vec::new();
+    let whole = read(
+        recorded_path(file, &loaded.program).map_err(Error::from),
+        &mut problems,
+    );
+    let path = whole.as_ref().map(|whole| path(file, whole));
+    let epochs = read(epochs(file, whole.as_ref()), &mut problems);
+    let sections = SectionRow::all(file, epochs.as_ref())?;
+    let counts = read(file.counts().map_err(Error::from), &mut problems).map(|_| "counts");
     let lenses = counts.into_iter().chain(path.as_ref().map(|_| "paths"));
-    let values = values(file, loaded)?;
-    let lenses = lenses.chain((!values.is_empty()).then_some("full"));
-    let checkpoints = checkpoints(file, loaded, &values)?;
+    let values = epochs.as_ref().map(|epochs| values(file, epochs));
+    let values = values.transpose()?.unwrap_or_default();
+    let lenses = Vec::from_iter(lenses.chain((!values.is_empty()).then_some("full")));
+    let checkpoints = read(checkpoints(file, whole.as_ref(), &values), &mut problems);
+    let streams = match (&whole, &epochs) {
+        (Some(whole), Some(epochs)) if sized => {
+            read(streams(file, loaded, whole, epochs).map(Some), &mut problems)
+        }
+        _ => None,
+    };
     Ok(Document {
         schema: "afterimage/info/1",
         program: meta.program_name,
@@ -213,12 +234,13 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
         engine: meta.engine,
         tool_version: meta.tool_version,
         ending: end.as_ref().map(|e| e.ending.to_string()),
+        running: false,
         frames: rows,
         frames_total: frames.len(),
         clock: end.as_ref().and_then(|e| e.clock),
         events: end.as_ref().map(|e| e.events),
         host_calls: end.as_ref().map(|e| e.host_call_counts.iter().sum()),
-        lenses: lenses.collect(),
+        lenses,
         path_words: file.last_begun(Kind::PATH_WORDS).is_some(),
         path,
         values,
@@ -226,19 +248,18 @@ fn document(file: &TraceFile, loaded: &Loaded) -> Result<Document> {
         length: file.length(),
         ignored_bytes: file.ignored_bytes(),
         sections,
+        streams,
+        problems,
     })
 }
 
-fn path(file: &TraceFile, loaded: &Loaded) -> Result<Option<PathRow>> {
-    let Some(path) = recorded_path(file, &loaded.program)? else {
-        return Ok(None);
-    };
+fn path(file: &TraceFile, path: &RecordedPath) -> PathRow {
     let directory = path.segments().directory();
     let index = file.last(Kind::PATH_INDEX);
     let stored = path.segments().stored() + index.map_or(0, |index| index.stored());
     let blocks = path.length();
     let each = |bits: f64| (blocks > 0).then(|| bits / blocks as f64);
-    Ok(Some(PathRow {
+    PathRow {
         blocks,
         segments: directory.summaries.len() as u64,
         nodes: directory.nodes.len() as u64,
@@ -247,18 +268,35 @@ fn path(file: &TraceFile, loaded: &Loaded) -> Result<Option<PathRow>> {
         recorded_bits: directory.bits,
         recorded_bits_per_block: each(directory.bits as f64),
         left_out: directory.left_out.clone(),
-    }))
+    }
 }
 
-fn values(file: &TraceFile, loaded: &Loaded) -> Result<Vec<ValuesRow>> {
-    let Some(path) = recorded_path(file, &loaded.program)? else {
-        return Ok(Vec::new());
-    };
-    let Some(epochs) = recorded_epochs(file, &path)? else {
-        return Ok(Vec::new());
-    };
+/// Those of a path of which nothing was left out: others have none.
+fn epochs(file: &TraceFile, path: Option<&RecordedPath>) -> Result<Option<FileEpochs>> {
+    match path {
+        Some(path) if path.segments().directory().left_out.is_empty() => {
+            Ok(recorded_epochs(file, path)?)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn streams(
+    file: &TraceFile,
+    loaded: &Loaded,
+    path: &RecordedPath,
+    epochs: &FileEpochs,
+) -> Result<Streams> {
+    let values = recorded_values(&loaded.program, &loaded.bytes, path, epochs)?;
+    Streams::of(file, path, epochs, &values)
+}
+
+fn values(file: &TraceFile, epochs: &FileEpochs) -> Result<Vec<ValuesRow>> {
+    let sections = file.sections()?;
+    let stored = |position: usize| sections.get(position).map_or(0, |found| found.stored);
     let mut rows = Vec::new();
-    for (index, stored_bytes) in epochs.windows().zip(epochs.stored()) {
+    for (index, (own, of_index)) in epochs.windows().zip(epochs.sections()) {
+        let stored_bytes = stored(own) + stored(of_index);
         let sizes = index.sizes;
         let part = |what, (bytes, numbers)| PartRow {
             what,
@@ -269,6 +307,7 @@ fn values(file: &TraceFile, loaded: &Loaded) -> Result<Vec<ValuesRow>> {
             first: index.first,
             last: index.length,
             statements: index.statements,
+            left_out: index.left_out.words.clone(),
             epochs: index.epochs.len() as u64,
             stored_bytes,
             bytes_per_statement: (index.statements > 0)
@@ -288,13 +327,13 @@ fn values(file: &TraceFile, loaded: &Loaded) -> Result<Vec<ValuesRow>> {
 
 fn checkpoints(
     file: &TraceFile,
-    loaded: &Loaded,
+    path: Option<&RecordedPath>,
     values: &[ValuesRow],
 ) -> Result<Option<CheckpointsRow>> {
-    let Some(path) = recorded_path(file, &loaded.program)? else {
+    let Some(path) = path else {
         return Ok(None);
     };
-    let Some(found) = recorded_checkpoints(file, &path)? else {
+    let Some(found) = recorded_checkpoints(file, path)? else {
         return Ok(None);
     };
     let sections = file.sections()?.into_iter();
@@ -309,7 +348,7 @@ fn checkpoints(
     }))
 }
 
-fn values_text(out: &mut dyn Write, values: &ValuesRow, sizes: bool) -> Result<()> {
+fn values_text(out: &mut dyn Write, values: &ValuesRow) -> Result<()> {
     let each = values.bytes_per_statement;
     let each = each.map_or(String::new(), |each| {
         format!(", {} bytes each", significant(each))
@@ -323,18 +362,8 @@ fn values_text(out: &mut dyn Write, values: &ValuesRow, sizes: bool) -> Result<(
         counted(values.epochs, "epoch"),
         bytes(values.stored_bytes),
     )?;
-    if sizes {
-        for part in &values.parts {
-            let bits = match part.numbers {
-                0 => String::new(),
-                numbers => format!(
-                    "; {} numbers, {} bits each",
-                    grouped(numbers),
-                    significant(8.0 * part.bytes as f64 / numbers as f64)
-                ),
-            };
-            writeln!(out, "          {}: {}{bits}", part.what, bytes(part.bytes))?;
-        }
+    if !values.left_out.is_empty() {
+        writeln!(out, "          without {}", harmless(&values.left_out))?;
     }
     Ok(())
 }
@@ -361,7 +390,7 @@ fn path_text(out: &mut dyn Write, path: &PathRow) -> Result<()> {
     Ok(())
 }
 
-fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
+fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
     let words = |first: &String| {
         std::iter::once(first)
             .chain(&d.args)
@@ -381,6 +410,14 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
     writeln!(out, "recorded  {}", date(d.recorded_unix))?;
     match &d.ending {
         Some(ending) => writeln!(out, "ending    {}", harmless(ending))?,
+        None if d.running => writeln!(
+            out,
+            "ending    none yet: the program is still being recorded; {}",
+            match d.path_words {
+                true => "its path can be followed up to now: afterimage trace",
+                false => "ask again when it has ended",
+            }
+        )?,
         None => writeln!(
             out,
             "ending    unknown: the recording was cut off; {}",
@@ -439,9 +476,9 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
         path_text(out, path)?;
     }
     for values in &d.values {
-        values_text(out, values, sizes)?;
+        values_text(out, values)?;
     }
-    if let Some(checkpoints) = d.checkpoints.as_ref().filter(|_| sizes) {
+    if let Some(checkpoints) = d.checkpoints.as_ref().filter(|_| sized) {
         let each = checkpoints.bytes_per_statement;
         let each = each.map_or(String::new(), |each| {
             format!(", {} bytes for each statement", significant(each))
@@ -462,27 +499,11 @@ fn text(out: &mut dyn Write, d: &Document, sizes: bool) -> Result<()> {
             bytes(d.ignored_bytes)
         )?;
     }
-    if sizes {
-        writeln!(out)?;
-        let names = d.sections.iter().map(|s| match &s.name {
-            None => harmless(&s.kind),
-            Some(name) => harmless(&format!("{} {name}", s.kind)),
-        });
-        let names: Vec<String> = names.collect();
-        let widths = names.iter().map(|name| name.chars().count());
-        let width = widths.max().unwrap_or(0).max(12);
-        writeln!(
-            out,
-            "{:<width$} {:>14} {:>14} {:>8}",
-            "section", "stored", "unpacked", "chunks"
-        )?;
-        for (s, name) in d.sections.iter().zip(&names) {
-            writeln!(
-                out,
-                "{name:<width$} {:>14} {:>14} {:>8}",
-                s.stored_bytes, s.raw_bytes, s.chunks
-            )?;
+    if sized {
+        if let Some(streams) = &d.streams {
+            streams.text(out)?;
         }
+        sizes::sections(out, &d.sections, d.length, d.ignored_bytes)?;
     }
     writeln!(out)?;
     writeln!(

@@ -11,19 +11,22 @@ use afterimage_query::paths::{
 use afterimage_query::values::{RecordedValues, recorded_values};
 use afterimage_query::{Stop, stops};
 use afterimage_record::LivePath;
-use afterimage_trace::{Kind, TraceFile};
+use afterimage_trace::{Kind, TraceFile, Writer, writer};
 use afterimage_wet::FileEpochs;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::Which;
 use crate::build;
 use crate::input::{self, Loaded};
+use crate::output::say;
 
 /// A recording with its path.
 pub(crate) struct Traced {
     pub file: TraceFile,
     pub loaded: Loaded,
     pub path: RecordedPath,
+    /// Only of a stretch of the path is there more than how many blocks it has.
+    pub is_stretch: bool,
     /// Where the run ended.
     pub stops: Vec<Stop>,
 }
@@ -33,21 +36,83 @@ pub(crate) fn traced(at: &Path) -> Result<Traced> {
     let name = || at.display().to_string();
     let file = input::recording(at)?;
     let loaded = input::recorded_program(at, &file)?;
-    let path = build::path(at, &file, &loaded)?;
+    let path = match recorder(at, &file) {
+        Some(recorder) => so_far(at, &file, &loaded, recorder)?,
+        None => build::path(at, &file, &loaded)?,
+    };
     let stops = stops_of(&file, &loaded).with_context(name)?;
     Ok(Traced {
         file,
         loaded,
         path,
+        is_stretch: false,
         stops,
     })
 }
 
+/// As [`traced`], for what needs all of the path.
+pub(crate) fn traced_whole(at: &Path) -> Result<Traced> {
+    let name = || at.display().to_string();
+    let file = input::recording(at)?;
+    let loaded = input::recorded_program(at, &file)?;
+    let path = match recorder(at, &file) {
+        Some(recorder) => so_far(at, &file, &loaded, recorder)?,
+        None => build::whole_path(at, &file, &loaded)?,
+    };
+    let stops = stops_of(&file, &loaded).with_context(name)?;
+    Ok(Traced {
+        file,
+        loaded,
+        path,
+        is_stretch: false,
+        stops,
+    })
+}
+
+/// Who records a file at this moment, if it is being recorded. Whoever adds something to a recording that was cut off commits that first.
+fn recorder(at: &Path, file: &TraceFile) -> Option<Writer> {
+    match (file.state(), writer(at)) {
+        (None, Ok(writer)) => writer,
+        _ => None,
+    }
+}
+
+/// The path of a run that goes on, as far as it is written: compacted in memory, for the file is not ours.
+fn so_far(
+    at: &Path,
+    file: &TraceFile,
+    loaded: &Loaded,
+    recorder: Writer,
+) -> Result<RecordedPath> {
+    let name = || at.display().to_string();
+    let live = LivePath::open(file, &loaded.bytes, &loaded.program).with_context(name)?;
+    let Some(live) = live.filter(|live| live.length() > 0) else {
+        bail!(
+            "{}: it is still being recorded by another process{recorder}, and nothing of its path is there yet: with `record --lens paths` it comes by the megabyte; ask again later, or when the program has ended",
+            at.display()
+        );
+    };
+    say(format_args!(
+        "{} is still being recorded by another process{recorder}: what follows is about the run up to t={}",
+        at.display(),
+        live.length()
+    ));
+    let all = live.stretch(1, live.length()).with_context(name)?;
+    path_in_memory(file, all.directory, all.segments).with_context(name)
+}
+
+/// What a filter left out of a path, in words. `None` if nothing lacks but what came after its end.
+pub(crate) fn gaps(path: &RecordedPath) -> Option<&str> {
+    let gaps = path.nodes().values().any(|node| node.left_out > 0);
+    gaps.then_some(path.segments().directory().left_out.as_str())
+}
+
 /// Opens a recording whose path is not built, but was written while the program ran, and reads a stretch of that: `wanted` is told how many blocks
-/// the run has, and says from which to which it is to be, or that all of the path is needed. `None` then, and if the path is built.
+/// the run has, and how many one of its paths may have, and says from which to which it is to be, or that all of the path is needed. `None`
+/// then, and if the path is built.
 pub(crate) fn unbuilt(
     at: &Path,
-    wanted: impl FnOnce(u64) -> Result<Option<(u64, u64)>>,
+    wanted: impl FnOnce(u64, u64) -> Result<Option<(u64, u64)>>,
 ) -> Result<Option<Traced>> {
     let name = || at.display().to_string();
     let file = input::recording(at)?;
@@ -57,7 +122,9 @@ pub(crate) fn unbuilt(
     let loaded = input::recorded_program(at, &file)?;
     let live = LivePath::open(&file, &loaded.bytes, &loaded.program).with_context(name)?;
     let Some(live) = live else { return Ok(None) };
-    let Some((first, last)) = wanted(live.length()).with_context(name)? else {
+    let longest = loaded.program.functions.iter().map(|f| f.cfg.blocks.len());
+    let longest = longest.max().unwrap_or(0) as u64;
+    let Some((first, last)) = wanted(live.length(), longest).with_context(name)? else {
         return Ok(None);
     };
     let stretch = live.stretch(first, last).with_context(name)?;
@@ -67,11 +134,12 @@ pub(crate) fn unbuilt(
         file,
         loaded,
         path,
+        is_stretch: true,
         stops,
     }))
 }
 
-fn stops_of(file: &TraceFile, loaded: &Loaded) -> Result<Vec<Stop>> {
+pub(crate) fn stops_of(file: &TraceFile, loaded: &Loaded) -> Result<Vec<Stop>> {
     let Some(end) = file.end()? else {
         return Ok(Vec::new());
     };
@@ -82,6 +150,11 @@ fn stops_of(file: &TraceFile, loaded: &Loaded) -> Result<Vec<Stop>> {
 impl Traced {
     /// Its values, built if they are not there yet.
     pub(crate) fn epochs(&self, at: &Path) -> Result<FileEpochs> {
+        if let Some(recorder) = recorder(at, &self.file) {
+            bail!(
+                "it is still being recorded by another process{recorder}, and this needs values, which are added when the program has ended; what is executed and what is in memory is told by `afterimage trace` and `afterimage memory`"
+            );
+        }
         build::values(at, &input::recording(at)?, &self.loaded, &self.path)
     }
 

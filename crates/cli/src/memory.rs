@@ -1,7 +1,10 @@
 //! `afterimage memory`
 
+mod variable;
+
 use afterimage_present::{
-    PresentError, StepScene, Stretch, grouped, memory_json, memory_text, steps_json, steps_text,
+    MemoryPlace, PresentError, StepScene, Stretch, grouped, memory_json, memory_text, steps_json,
+    steps_text,
 };
 use afterimage_query::paths::Window;
 use afterimage_query::steps::{
@@ -11,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::lens::{Traced, traced};
+use crate::lens::{Traced, traced_whole};
 use crate::output::write;
 use crate::steps::follow;
 
@@ -19,24 +22,33 @@ use crate::steps::follow;
 ///
 /// What the host read and wrote is there, too. If values were added to the recording (afterimage build --lens full), only those parts of the run are
 /// followed in which the bytes are written and read; otherwise all of it up to there, which takes the longer the later the time is.
+///
+/// With --var the bytes are those of a variable of the source, as the debug information (-g) has it: a global one, or, with --at, one of the
+/// function that is executed then, for as long as that call lasts. Values are built first, if the recording has none, to know where its stack is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   afterimage memory app.aft --address 0x1040
   afterimage memory app.aft --address 0x1040..0x107f --at 'parse#3'
-  afterimage memory app.aft --address 0x1040..0x1043 --all")]
+  afterimage memory app.aft --address 0x1040..0x1043 --all
+  afterimage memory app.aft --var 'pool[3].next'
+  afterimage memory app.aft --var total --at app.c:17#2
+  afterimage memory app.aft --var total --at app.c:17#2 --all")]
 pub(crate) struct Arguments {
     /// The bytes: A for the 8 bytes from there on, or A..B, both included
-    #[arg(long, value_name = "A[..B]", value_parser = addresses)]
-    address: (u64, u64),
+    #[arg(long, value_name = "A[..B]", value_parser = addresses, required_unless_present = "var", conflicts_with = "var")]
+    address: Option<(u64, u64)>,
+    /// The bytes of this variable of the source, or of an expression: total, p->next, table[3]
+    #[arg(long, value_name = "NAME", conflicts_with = "memory")]
+    var: Option<String>,
     /// Which memory, by index
     #[arg(long, value_name = "N", default_value_t = 0)]
     memory: u32,
     /// When: what the bytes held when this block began, as positions of `afterimage trace` [default: at the end of the run]
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     at: Option<String>,
-    /// Every read and write of the bytes in order instead
-    #[arg(long, conflicts_with = "at")]
+    /// Every read and write of the bytes in order instead; of a variable with --at, those of the call that it lives in
+    #[arg(long)]
     all: bool,
     /// With --all: at most N entries [default: 100 for text on standard output]
     #[arg(long, value_name = "N", value_parser = entries, requires = "all")]
@@ -90,13 +102,16 @@ fn addresses(text: &str) -> Result<(u64, u64), String> {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let traced = traced(&arguments.report.file)?;
+    let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
 
 fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let loaded = &traced.loaded;
+    if arguments.all && arguments.at.is_some() && arguments.var.is_none() {
+        bail!("--all shows the whole run, so leave --at out");
+    }
     let memories = loaded.program.memories;
     if arguments.memory >= memories {
         bail!(
@@ -113,11 +128,21 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             At::Before(time.with_context(|| format!("--at {text}"))?)
         }
     };
-    let (address, length) = arguments.address;
-    let range = Range {
-        memory: arguments.memory,
-        address,
-        length,
+    let (range, variable) = match (&arguments.var, arguments.address) {
+        (Some(expression), _) => {
+            let found = variable::find(&arguments.report.file, traced, &names, expression, at)?;
+            (found.range, Some(found))
+        }
+        (None, Some((address, length))) => {
+            let memory = arguments.memory;
+            let range = Range {
+                memory,
+                address,
+                length,
+            };
+            (range, None)
+        }
+        (None, None) => bail!("name bytes with --address, or a variable with --var"),
     };
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let scene = StepScene {
@@ -127,15 +152,23 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         memories,
         style: arguments.report.style(),
     };
+    let mut place = MemoryPlace {
+        memory: range.memory,
+        address: range.address,
+        at,
+        variable: variable.as_ref().map(|found| found.variable.clone()),
+    };
     if arguments.all {
-        return accesses(arguments, traced, &scene, range);
+        return accesses(arguments, traced, &scene, range, &place);
     }
     let answer = follow(traced, |run, log| Ok(memory_at(run, log, range, at)?))?;
-    let place = (arguments.memory, address);
+    if let (Some(shown), Some(found)) = (&mut place.variable, &variable) {
+        shown.value = Some(found.value(&answer.bytes));
+    }
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
-            Format::Text => memory_text(out, &scene, place, at, &answer)?,
-            Format::Json => memory_json(out, &scene, place, at, &answer)?,
+            Format::Text => memory_text(out, &scene, &place, &answer)?,
+            Format::Json => memory_json(out, &scene, &place, &answer)?,
         }
         Ok(())
     })
@@ -147,15 +180,15 @@ fn accesses(
     traced: &Traced,
     scene: &StepScene<'_>,
     range: Range,
+    place: &MemoryPlace,
 ) -> Result<()> {
     let length = traced.path.length();
-    let (level, window) = (
-        Level::Memory,
-        Window {
-            first: 1,
-            last: length,
-        },
-    );
+    let call = place.variable.as_ref().and_then(|v| v.call.as_ref());
+    let whole = Window {
+        first: 1,
+        last: length,
+    };
+    let (level, window) = (Level::Memory, call.map_or(whole, |call| call.window));
     let wanted = Wanted {
         level,
         window,
@@ -174,6 +207,9 @@ fn accesses(
         write(out, false, |out| {
             match arguments.format {
                 Format::Text => {
+                    if let Some(variable) = &place.variable {
+                        variable.head(out)?;
+                    }
                     if steps_text(out, scene, &mut next, length, limit)?.is_some() {
                         writeln!(out, "… and more: see them with --limit N, or -o FILE")?;
                     }

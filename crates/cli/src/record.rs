@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use afterimage_placement::{Mode, PlanOptions};
-use afterimage_record::{Cache, Interrupt, RecordError, RecordOptions, Recorded, record};
+use afterimage_record::{
+    Cache, Interrupt, PathFilter, RecordError, RecordOptions, Recorded, record,
+};
 use afterimage_trace::{TraceError, TraceWriter};
 use anyhow::{Result, anyhow, bail};
 use clap::Args as _;
@@ -31,6 +33,7 @@ Examples:
   afterimage record app.wasm input.txt
   afterimage record --dir data::/data --env LANG=C app.wasm --verbose
   afterimage record --invoke fib math.wat 30
+  afterimage record --lens full --window 1_000_000..2_000_000 app.wasm
 
 Exit codes:
   The guest's own; 134 if it trapped or left an exception uncaught,
@@ -106,11 +109,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let args = args.collect::<Result<Vec<_>>>()?;
     let loaded = input::program(program)?;
     let filter = arguments.filters.filter(&loaded)?;
-    if let (Some(option), false) = (
-        arguments.filters.given(),
-        arguments.lens == Some(Lens::Paths),
-    ) {
-        bail!("{option} says what to keep of the path, which is made with --lens paths");
+    if let (Some(option), None | Some(Lens::Counts)) =
+        (arguments.filters.given(), arguments.lens)
+    {
+        bail!(
+            "{option} says what to keep of the path or of the values, which are made with --lens paths and --lens full"
+        );
     }
     let path = match &arguments.output {
         Some(path) => path.clone(),
@@ -170,9 +174,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     if matches!(lens, Live::Paths) {
         drop(out);
-        build::compact(&path, &loaded, &filter)?;
-        if arguments.lens == Some(Lens::Full) {
-            build::follow(&path, &loaded)?;
+        match arguments.lens {
+            // Values need all of the path, whatever is kept of them.
+            Some(Lens::Full) => {
+                build::compact(&path, &loaded, &PathFilter::default())?;
+                build::follow(&path, &loaded, &arguments.filters)?;
+            }
+            _ => build::compact(&path, &loaded, &filter)?,
         }
     }
     Ok(Exit::of_guest(&recorded.end))

@@ -5,7 +5,7 @@ use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_trace::LogReader;
 use anyhow::{Result, bail};
 
-use crate::lens::Traced;
+use crate::lens::{Traced, gaps};
 use crate::progress::Bar;
 
 /// Lets a question follow the run, and shows how far it has come.
@@ -14,10 +14,9 @@ pub(crate) fn follow<T>(
     question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
 ) -> Result<T> {
     let directory = traced.path.segments().directory();
-    if !directory.left_out.is_empty() {
+    if let Some(left_out) = gaps(&traced.path) {
         bail!(
-            "the path lacks {}, so the run cannot be followed; build the whole path with `afterimage build --lens paths --again`",
-            directory.left_out
+            "the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again"
         );
     }
     let loaded = &traced.loaded;

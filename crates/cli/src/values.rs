@@ -9,15 +9,16 @@ use std::io::Write;
 use afterimage_present::{grouped, type_text, value_text};
 use afterimage_query::location::{Occurrence, number};
 use afterimage_query::paths::Places;
-use afterimage_query::values::{Execution, Executions, RecordedValues, TypedValue, Types};
+use afterimage_query::state::Rank;
+use afterimage_query::values::{Execution, Executions, RecordedValues, TypedValue, Types, ValuesError};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::lens::{Traced, traced};
+use crate::lens::{Traced, traced_whole};
 use crate::output::{harmless, write};
-use crate::places::{Site, executions, line_of, statements};
+use crate::places::{Site, executions, line_of, statements, times};
 use crate::progress::Bar;
 
 /// Show the values that statements produced, or a variable of the source had, execution by execution
@@ -39,6 +40,7 @@ Examples:
   afterimage values app.aft --at @0x1f3 --instances t=123456
   afterimage values app.aft --at @0x1f3 --histogram
   afterimage values app.aft --at parser.c:42 --var depth
+  afterimage values app.aft --at parser.c:42 --var depth --histogram
   afterimage values app.aft --at list.c:16 --var 'n->next->key' --instances last
   afterimage values app.aft --loads
   afterimage values app.aft --loads --each --format bin -o loads.bin")]
@@ -53,9 +55,9 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "loads")]
     each: bool,
     /// The value of this variable of the source, or expression: total, p->next->key, *p
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["stats", "histogram"])]
+    #[arg(long, value_name = "NAME")]
     var: Option<String>,
-    /// Which executions of each statement: A..B, last, or t=T for the first at block T or later [default: the first 10]
+    /// Which executions of each statement: A..B, K, last, or t=T for those at block T and later [default: all]
     #[arg(long, value_name = "WHICH")]
     instances: Option<String>,
     /// Sum up the values instead: how many, different ones, smallest, largest
@@ -64,7 +66,7 @@ pub(crate) struct Arguments {
     /// Count how often each value occurred instead, the most frequent first
     #[arg(long)]
     histogram: bool,
-    /// The most rows for each statement [default: 10], or lines with --loads [default: 100 for text on standard output]
+    /// The most rows for each statement, if it is not A..B [default: 10], or lines with --loads [default: 100 for text on standard output]
     #[arg(long, value_name = "N", value_parser = entries)]
     limit: Option<u64>,
     /// The format
@@ -102,7 +104,7 @@ enum Which {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let traced = traced(&arguments.report.file)?;
+    let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }
@@ -142,34 +144,45 @@ fn wanted(arguments: &Arguments, named: Option<Occurrence>) -> Result<Which> {
     })
 }
 
-/// The first and the last of `count` executions that are asked for. `by` tells how many there were at a time and before.
+/// The first and the last of `count` executions that are asked for; the last is before the first if there are none and none is named. `by` tells how
+/// many there were at a time and before. Of those that are not named one by one a list has as many as it may have lines; a summary has all.
 fn range(
+    arguments: &Arguments,
     which: Which,
     count: u64,
-    limit: u64,
-    what: &str,
+    (what, happened): (&str, &str),
     by: impl Fn(u64) -> Result<u64>,
 ) -> Result<(u64, u64)> {
+    let rows = match arguments.stats || arguments.histogram {
+        true => u64::MAX,
+        false => arguments.rows(),
+    };
     Ok(match which {
-        Which::First => (1, count.min(limit)),
+        Which::First => (1, count.min(rows)),
+        _ if count == 0 => bail!("{what} was never {happened}"),
         Which::Range(first, _) if first > count => bail!(
-            "{what} was executed {} times: there is no execution {first}",
-            grouped(count)
+            "{what} was {happened} {}: there is no execution {}",
+            times(count),
+            grouped(first)
         ),
         Which::Range(first, last) => (first, last.min(count)),
-        Which::One(occurrence) => {
-            let one = crate::places::number(occurrence, count, what)?;
-            (one, one)
-        }
+        Which::One(Occurrence::Last) => (count, count),
+        Which::One(Occurrence::Kth(number)) if !(1..=count).contains(&number) => bail!(
+            "{what} was {happened} {}: there is no execution {}",
+            times(count),
+            grouped(number)
+        ),
+        Which::One(Occurrence::Kth(number)) => (number, number),
         Which::From(time) => {
             let before = by(time.saturating_sub(1))?;
             if before >= count {
                 bail!(
-                    "{what} is not executed at t={time} or later; its last execution is number {}",
+                    "{what} was not {happened} at t={} or later; the last time is number {}",
+                    grouped(time),
                     grouped(count)
                 );
             }
-            (before + 1, before.saturating_add(limit).min(count))
+            (before + 1, before.saturating_add(rows).min(count))
         }
     })
 }
@@ -194,9 +207,33 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let values = traced.values(&epochs)?;
     let places = Places::new(&loaded.program, &loaded.bytes, &source);
     let mut reports = Vec::new();
+    let mut refused = None;
     for site in &found.sites {
         let (all, count) = executions(traced, &values, site)?;
-        let rows = rows(arguments, &values, &types, site, &all, count, which)?;
+        let what = format!("the statement at @{}", site.offset);
+        let by = |time| Ok(all.by(time)?);
+        let rows = match range(arguments, which, count, (&what, "executed"), by) {
+            Ok(range) => {
+                let rows = rows(arguments, &values, &types, site, &all, (count, range));
+                match rows {
+                    Err(error) if !is_left_out(&error) => return Err(error),
+                    rows => rows,
+                }
+            }
+            Err(why) => Err(why),
+        };
+        let rows = match rows {
+            Ok(rows) => rows,
+            // Others of the line may have been executed, and kept.
+            Err(why) => {
+                let rows = Rows {
+                    refused: Some(why.to_string()),
+                    ..Rows::default()
+                };
+                refused.get_or_insert(why);
+                rows
+            }
+        };
         reports.push(Report {
             site,
             line: line_of(&places, &source, site.offset),
@@ -205,9 +242,15 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             rows,
         });
     }
+    if let Some(why) = refused
+        && reports.iter().all(|report| report.rows.refused.is_some())
+    {
+        return Err(why);
+    }
     // Of many statements those that give nothing only take room.
     if reports.len() > 1 {
-        reports.retain(|report| report.rows.gives || report.count == 0);
+        let gives = |report: &Report<'_>| report.rows.gives || report.rows.refused.is_some();
+        reports.retain(|report| gives(report) || report.count == 0);
     }
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
@@ -227,6 +270,12 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     })
 }
 
+/// Whether it is about a part of the run, or a function, of which no values are kept.
+fn is_left_out(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<ValuesError>();
+    matches!(error, Some(ValuesError::Outside { .. }))
+}
+
 /// A statement and what is shown of it.
 struct Report<'a> {
     site: &'a Site,
@@ -240,6 +289,8 @@ struct Report<'a> {
 struct Rows {
     /// The statement gives values.
     gives: bool,
+    /// Why there is none of the executions that are asked for.
+    refused: Option<String>,
     /// Executions and their values.
     shown: Vec<(Execution, Vec<TypedValue>)>,
     /// How many executions there are besides.
@@ -256,23 +307,13 @@ fn rows<'a>(
     types: &Types<'_>,
     site: &Site,
     all: &Executions<'a>,
-    count: u64,
-    which: Which,
+    (count, (first, last)): (u64, (u64, u64)),
 ) -> Result<Rows> {
     let mut rows = Rows::default();
     if count == 0 {
         return Ok(rows);
     }
     let summed = arguments.stats || arguments.histogram;
-    let (first, last) = match which {
-        Which::First if summed => (1, count),
-        _ => {
-            let what = format!("the statement at @{}", site.offset);
-            range(which, count, arguments.rows(), &what, |time| {
-                Ok(all.by(time)?)
-            })?
-        }
-    };
     rows.stats = arguments.stats;
     let bar = Bar::start("computing values", Some(last - first + 1));
     let progress = bar.progress();
@@ -320,13 +361,16 @@ fn text(out: &mut dyn Write, reports: &[Report<'_>]) -> Result<()> {
         };
         writeln!(
             out,
-            "@{} {}{place}  in {}: executed {} times",
+            "@{} {}{place}  in {}: executed {}",
             report.site.offset,
             harmless(&report.site.text),
             harmless(&report.function),
-            grouped(report.count)
+            times(report.count)
         )?;
         let rows = &report.rows;
+        if let Some(why) = &rows.refused {
+            writeln!(out, "{:>12}  {}", "…", harmless(why))?;
+        }
         if let Some(counted) = &rows.counted {
             summary(out, counted, rows)?;
             continue;
@@ -359,8 +403,8 @@ fn text(out: &mut dyn Write, reports: &[Report<'_>]) -> Result<()> {
 fn summary(out: &mut dyn Write, counted: &[(TypedValue, u64)], rows: &Rows) -> Result<()> {
     let show = |value: &TypedValue| value_text(value.ty, value.bits);
     if !rows.stats {
-        for (value, times) in counted {
-            writeln!(out, "{:>12} times  {}", grouped(*times), show(value))?;
+        for (value, often) in counted {
+            writeln!(out, "{:>12}  {}", times(*often), show(value))?;
         }
         if rows.more > 0 {
             writeln!(
@@ -372,38 +416,45 @@ fn summary(out: &mut dyn Write, counted: &[(TypedValue, u64)], rows: &Rows) -> R
         }
         return Ok(());
     }
-    let order = |value: &TypedValue| signed(value);
-    let (smallest, largest) = (
-        counted
-            .iter()
-            .min_by(|a, b| order(&a.0).total_cmp(&order(&b.0))),
-        counted
-            .iter()
-            .max_by(|a, b| order(&a.0).total_cmp(&order(&b.0))),
-    );
+    let order = |a: &&(TypedValue, u64), b: &&(TypedValue, u64)| rank(&a.0).order(&rank(&b.0));
+    let smallest = counted.iter().min_by(order);
+    let largest = counted.iter().max_by(order);
     let most = counted.iter().max_by_key(|(_, times)| *times);
-    if let (Some(smallest), Some(largest), Some(most)) = (smallest, largest, most) {
-        writeln!(
-            out,
-            "    {} different values, from {} to {}; most often {} ({} times)",
-            grouped(counted.len() as u64),
-            show(&smallest.0),
-            show(&largest.0),
-            show(&most.0),
-            grouped(most.1)
-        )?;
+    let (Some(smallest), Some(largest), Some(most)) = (smallest, largest, most) else {
+        return Ok(());
+    };
+    if let [(only, often)] = counted {
+        writeln!(out, "    always {} ({})", show(only), times(*often))?;
+        return Ok(());
     }
+    writeln!(
+        out,
+        "    {} different values, from {} to {}; {}",
+        grouped(counted.len() as u64),
+        show(&smallest.0),
+        show(&largest.0),
+        most_often(&show(&most.0), most.1)
+    )?;
     Ok(())
 }
 
-/// For comparing values of one type. Whole numbers of 64 bits that differ in their last bits only compare as equal: both are then shown right.
-fn signed(value: &TypedValue) -> f64 {
-    let low = value.bits.0;
+/// Which of several values occurred most often.
+fn most_often(value: &str, often: u64) -> String {
+    match often {
+        1 => "each once".to_owned(),
+        often => format!("most often {value} ({})", times(often)),
+    }
+}
+
+/// Where a value stands among others of its type.
+fn rank(value: &TypedValue) -> Rank {
+    let (low, high) = value.bits;
     match type_text(value.ty) {
-        "i32" => f64::from(low as u32 as i32),
-        "f32" => f64::from(f32::from_bits(low as u32)),
-        "f64" => f64::from_bits(low),
-        _ => low as i64 as f64,
+        "i32" => Rank::Signed((low as u32 as i32).into()),
+        "i64" => Rank::Signed((low as i64).into()),
+        "f32" => Rank::Float(f32::from_bits(low as u32).into()),
+        "f64" => Rank::Float(f64::from_bits(low)),
+        _ => Rank::Unsigned(u128::from(low) | u128::from(high) << 64),
     }
 }
 
@@ -447,6 +498,9 @@ impl Report<'_> {
                 report["instances"] = shown.collect();
                 report["more"] = json!(self.rows.more);
             }
+        }
+        if let Some(why) = &self.rows.refused {
+            report["refused"] = json!(why);
         }
         report
     }

@@ -51,7 +51,7 @@ pub use lcov::lcov;
 pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
 };
-pub use memory::{memory_json, memory_text};
+pub use memory::{MemoryPlace, MemoryVariable, VariableCall, memory_json, memory_text};
 pub use number::grouped;
 pub use paths::{
     PathNames, PathsJson, TraceForm, Whole, found_text, hot_text, paths_json, trace_counts_text,

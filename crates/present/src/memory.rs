@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use afterimage_query::paths::Window;
 use afterimage_query::steps::{At, MemoryAnswer, Step};
 use serde_json::{Value as Json, json};
 
@@ -13,23 +14,97 @@ use crate::table::Paint;
 /// Bytes on a line of a dump.
 const LINE: usize = 16;
 
-/// Writes what bytes held, from `address` of a memory on, and who wrote and reads them.
+/// Which bytes are asked about, and when.
+#[derive(Clone, Debug)]
+pub struct MemoryPlace {
+    /// Of which memory.
+    pub memory: u32,
+    /// From where on.
+    pub address: u64,
+    /// When.
+    pub at: At,
+    /// The variable of the source that is there.
+    pub variable: Option<MemoryVariable>,
+}
+
+/// A variable of the source that is in memory.
+#[derive(Clone, Debug)]
+pub struct MemoryVariable {
+    /// The expression for it.
+    pub name: String,
+    /// Its type.
+    pub type_name: String,
+    /// What it holds, as C would write it; or why that cannot be told. Nothing where there is no moment.
+    pub value: Option<Result<String, String>>,
+    /// The call that it lives in; nothing if it lives as long as the run.
+    pub call: Option<VariableCall>,
+}
+
+/// The call that a variable lives in. Before and after it the bytes belong to others.
+#[derive(Clone, Debug)]
+pub struct VariableCall {
+    /// Of which function.
+    pub function: String,
+    /// Its first block and its last one.
+    pub window: Window,
+}
+
+impl MemoryVariable {
+    /// Writes what it is, where, and what it holds.
+    ///
+    /// # Errors
+    /// If `out` fails.
+    pub fn head(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        let harmless = crate::table::plain;
+        write!(out, "{} ({})", harmless(&self.name), harmless(&self.type_name))?;
+        match &self.value {
+            None => {}
+            Some(Ok(value)) => write!(out, " = {}", harmless(value))?,
+            Some(Err(why)) => write!(out, ": {}", harmless(why))?,
+        }
+        if let Some(VariableCall { function, window }) = &self.call {
+            let (first, last) = (grouped(window.first), grouped(window.last));
+            write!(out, ", of the call of {} from t={first} to t={last}", harmless(function))?;
+        }
+        writeln!(out)
+    }
+
+    fn json(&self) -> Json {
+        let mut json = json!({ "name": self.name, "type": self.type_name });
+        match &self.value {
+            None => {}
+            Some(Ok(value)) => json["value"] = json!(value),
+            Some(Err(why)) => json["unavailable"] = json!(why),
+        }
+        if let Some(VariableCall { function, window }) = &self.call {
+            json["function"] = json!(function);
+            json["first"] = json!(window.first);
+            json["last"] = json!(window.last);
+        }
+        json
+    }
+}
+
+/// Writes what bytes held, and who wrote and reads them.
 ///
 /// # Errors
 /// If `out` fails or the module is not that of the program.
 pub fn memory_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    (memory, address): (u32, u64),
-    at: At,
+    place: &MemoryPlace,
     answer: &MemoryAnswer,
 ) -> Result<(), PresentError> {
-    let when = match at {
+    let when = match place.at {
         At::Before(time) => format!("when t={} begins", grouped(time)),
         At::End => "at the end of the run".to_owned(),
     };
+    if let Some(variable) = &place.variable {
+        variable.head(out)?;
+    }
     let head = format!(
-        "memory {memory} {when}: {} in all",
+        "memory {} {when}: {} in all",
+        place.memory,
         counted(answer.size, "byte")
     );
     writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
@@ -37,18 +112,36 @@ pub fn memory_text(
         let hex = bytes.iter().map(|byte| format!(" {byte:02x}"));
         let hex: String = hex.collect();
         let columns = 3 * LINE;
-        let at = address + line * LINE as u64;
+        let at = place.address + line * LINE as u64;
         writeln!(out, "{at:#010x} {hex:columns$}  {}", text_of(bytes))?;
     }
-    for (name, value) in readings(&answer.bytes) {
+    // Of a variable it is known what its bytes are.
+    let readings = match place.variable {
+        None => readings(&answer.bytes),
+        Some(_) => Vec::new(),
+    };
+    for (name, value) in readings {
         writeln!(out, "  as {name}: {value}")?;
     }
-    let step = |step: Option<&Step>, never: &str| match step {
-        None => Ok(never.to_owned()),
-        Some(step) => {
-            let text = step_text(scene, step, 0)?;
-            Ok::<_, PresentError>(format!("t={}  {text}", grouped(step.time)))
-        }
+    let call = place.variable.as_ref().and_then(|v| v.call.as_ref());
+    let step = |step: Option<&Step>, never: &str| {
+        let Some(step) = step else {
+            return Ok(match call {
+                None => never.to_owned(),
+                Some(_) => "never".to_owned(),
+            });
+        };
+        let text = step_text(scene, step, 0)?;
+        let text = format!("t={}  {text}", grouped(step.time));
+        Ok::<_, PresentError>(match call.map(|call| call.window) {
+            Some(window) if step.time < window.first => {
+                format!("not yet in this call; before it {text}")
+            }
+            Some(window) if step.time > window.last => {
+                format!("no more in this call; after it {text}")
+            }
+            _ => text,
+        })
     };
     for part in &answer.parts {
         let (first, length) = (part.range.address, part.range.length);
@@ -74,8 +167,7 @@ pub fn memory_text(
 pub fn memory_json(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    (memory, address): (u32, u64),
-    at: At,
+    place: &MemoryPlace,
     answer: &MemoryAnswer,
 ) -> Result<(), PresentError> {
     let step = |step: Option<&Step>| -> Result<Json, PresentError> {
@@ -92,18 +184,21 @@ pub fn memory_json(
         }));
     }
     let hex = answer.bytes.iter().map(|byte| format!("{byte:02x}"));
-    let report = json!({
+    let mut report = json!({
         "schema": "afterimage/memory/1",
-        "memory": memory,
-        "address": address,
+        "memory": place.memory,
+        "address": place.address,
         "size": answer.size,
-        "at": match at {
+        "at": match place.at {
             At::Before(time) => Some(time),
             At::End => None,
         },
         "contents": hex.collect::<String>(),
         "parts": parts,
     });
+    if let Some(variable) = &place.variable {
+        report["variable"] = variable.json();
+    }
     writeln!(out, "{report}")?;
     Ok(())
 }

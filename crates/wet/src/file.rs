@@ -8,7 +8,7 @@ use afterimage_trace::{
 };
 
 use crate::epoch::{Epoch, EpochError};
-use crate::index::Index;
+use crate::index::{Index, LeftOut};
 use crate::trace::{Epochs, HostCalls, Lent, Span};
 
 /// Most bytes of an epoch in one chunk.
@@ -105,6 +105,8 @@ struct Window {
     index: Index,
     /// Which section of the file it is.
     section: usize,
+    /// Which section its index is.
+    of_index: usize,
     /// The position of its first epoch among all.
     first: usize,
     /// The first chunk of each epoch.
@@ -149,7 +151,7 @@ impl FileEpochs {
             let anew = index.anew;
             let values = (0..at).rev().find(|at| complete(Kind::VALUES, at));
             let values = values.ok_or(EpochFileError::Index)?;
-            epochs.add(index, values, sections[values].chunks())?;
+            epochs.add(index, (values, at), sections[values].chunks())?;
             if anew {
                 break;
             }
@@ -157,7 +159,12 @@ impl FileEpochs {
         Ok((!epochs.windows.is_empty()).then_some(epochs))
     }
 
-    fn add(&mut self, index: Index, section: usize, chunks: usize) -> Result<(), EpochFileError> {
+    fn add(
+        &mut self,
+        index: Index,
+        (section, of_index): (usize, usize),
+        chunks: usize,
+    ) -> Result<(), EpochFileError> {
         let first = self.before.len();
         let mut firsts = Vec::with_capacity(index.epochs.len());
         let mut next = 0u32;
@@ -174,6 +181,7 @@ impl FileEpochs {
         self.windows.push(Window {
             index,
             section,
+            of_index,
             first,
             chunks: firsts,
         });
@@ -185,12 +193,10 @@ impl FileEpochs {
         self.windows.iter().map(|window| &window.index)
     }
 
-    /// How many bytes the epochs of each window have in the file.
-    pub fn stored(&self) -> impl Iterator<Item = u64> {
-        self.windows.iter().map(|window| {
-            let section = self.file.section(window.section);
-            section.map_or(0, |section| section.stored())
-        })
+    /// Which sections of the file the epochs and the index of each window are, by their positions.
+    pub fn sections(&self) -> impl Iterator<Item = (usize, usize)> {
+        let windows = self.windows.iter();
+        windows.map(|window| (window.section, window.of_index))
     }
 
     /// Whether values of all these blocks are kept.
@@ -291,6 +297,15 @@ impl Epochs for FileEpochs {
             last,
             ends: last == end,
         })
+    }
+
+    fn left_out(&self, time: u64) -> Option<&LeftOut> {
+        if self.windows().all(|index| index.left_out.is_nothing()) {
+            return None;
+        }
+        let (_, window) = self.window_of(self.find(time)?)?;
+        let left_out = &window.index.left_out;
+        (!left_out.is_nothing()).then_some(left_out)
     }
 
     fn next_known(&self, time: u64) -> Option<u64> {

@@ -1,10 +1,49 @@
 //! What is known of a whole execution trace at once.
 
-use afterimage_ids::PrimaryMap;
+use afterimage_ids::{FuncId, PrimaryMap};
 use afterimage_wpp::{Continuation, Node};
 
 use crate::epoch::Sizes;
 use crate::epoch::wire::{put, take};
+
+/// Functions of which nothing is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Ascending.
+    functions: Vec<FuncId>,
+    /// What the user wished, in words.
+    pub words: String,
+}
+
+impl LeftOut {
+    /// Nothing.
+    pub const NOTHING: Self = Self {
+        functions: Vec::new(),
+        words: String::new(),
+    };
+
+    /// These functions.
+    pub fn new(mut functions: Vec<FuncId>, words: String) -> Self {
+        functions.sort_unstable();
+        functions.dedup();
+        Self { functions, words }
+    }
+
+    /// Whether it is nothing.
+    pub fn is_nothing(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// Whether a function is left out. O(log n).
+    pub fn has(&self, function: FuncId) -> bool {
+        self.functions.binary_search(&function).is_ok()
+    }
+
+    /// Whether all functions that are left out here are left out there, too.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.functions.iter().all(|&function| other.has(function))
+    }
+}
 
 /// What a whole execution trace holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +56,10 @@ pub struct Index {
     pub first: u64,
     /// How many blocks were executed until its end.
     pub length: u64,
-    /// How many instructions were executed in it.
+    /// How many instructions were executed in it, without those of functions that were left out.
     pub statements: u64,
+    /// The functions that were left out.
+    pub left_out: LeftOut,
     /// What takes how much.
     pub sizes: Sizes,
     /// Per epoch: how many blocks were executed before it, and how many chunks it has.
@@ -35,7 +76,11 @@ impl Index {
             copies,
             directory,
         } = self.sizes;
-        let mut out = vec![VERSION];
+        let version = match self.left_out.is_nothing() {
+            true => VERSION,
+            false => FILTERED,
+        };
+        let mut out = vec![version];
         let numbers = [
             u64::from(self.nodes),
             u64::from(self.anew),
@@ -58,13 +103,23 @@ impl Index {
             put(&mut out, u64::from(chunks));
             last = before;
         }
+        if version == FILTERED {
+            put(&mut out, self.left_out.functions.len() as u64);
+            let mut next = 0;
+            for function in &self.left_out.functions {
+                put(&mut out, u64::from(function.as_u32() - next));
+                next = function.as_u32() + 1;
+            }
+            put(&mut out, self.left_out.words.len() as u64);
+            out.extend_from_slice(self.left_out.words.as_bytes());
+        }
         out
     }
 
     /// What bytes say. `None` if they are not those of an index.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (&version, mut input) = bytes.split_first()?;
-        if version != VERSION {
+        if version != VERSION && version != FILTERED {
             return None;
         }
         let input = &mut input;
@@ -95,7 +150,12 @@ impl Index {
             last = last.checked_add(take(input)?)?;
             epochs.push((last, u32::try_from(take(input)?).ok()?));
         }
+        let left_out = match version {
+            FILTERED => left_out(input)?,
+            _ => LeftOut::default(),
+        };
         input.is_empty().then_some(Self {
+            left_out,
             nodes,
             anew,
             first,
@@ -107,8 +167,31 @@ impl Index {
     }
 }
 
+/// The functions that were left out.
+fn left_out(input: &mut &[u8]) -> Option<LeftOut> {
+    let count = take(input)?;
+    // A function takes a byte at least.
+    if count > input.len() as u64 {
+        return None;
+    }
+    let mut functions = Vec::with_capacity(count as usize);
+    let mut next = 0u64;
+    for _ in 0..count {
+        let function = u32::try_from(next.checked_add(take(input)?)?).ok()?;
+        functions.push(FuncId::from_u32(function));
+        next = u64::from(function) + 1;
+    }
+    let length = usize::try_from(take(input)?).ok()?;
+    let (words, rest) = input.split_at_checked(length)?;
+    *input = rest;
+    let words = String::from_utf8(words.to_vec()).ok()?;
+    (count > 0).then_some(LeftOut { functions, words })
+}
+
 /// The form of an index.
 const VERSION: u8 = 1;
+/// The form of one with functions that were left out, which are told at its end.
+const FILTERED: u8 = 2;
 
 /// A number that tells the nodes of one path from those of others.
 pub fn fingerprint(nodes: &PrimaryMap<afterimage_ids::NodeId, Node>, on: &[Continuation]) -> u32 {

@@ -13,7 +13,7 @@ pub use build::run::{BuildError, Run};
 pub use def::{Origin, Piece};
 pub use epoch::{Content, Epoch, EpochError, Part, Role, Sizes, Told};
 pub use file::{EpochFileError, EpochWriter, FileEpochs};
-pub use index::{Index, fingerprint};
+pub use index::{Index, LeftOut, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};
 pub use trace::{
     Bits, Compiled, Definition, Epochs, Held, Holders, HoldersMark, HostCall, HostCalls, Instance, Lent,

@@ -6,7 +6,7 @@ use afterimage_query::paths::FileSegments;
 use afterimage_record::measure::{Setting, compile};
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
-use afterimage_wet::{EpochWriter, Index, Run};
+use afterimage_wet::{EpochWriter, Index, LeftOut, Run};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -49,6 +49,7 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
         path: &path,
         continuations: &path.segments().directory().continuations,
         window: 1..=last,
+        left_out: &LeftOut::NOTHING,
         // The corpus ends by itself.
         stopped: None,
         epoch: Run::<FileSegments>::EPOCH,

@@ -6,7 +6,7 @@ use std::process::Command;
 use afterimage_program::Program;
 use afterimage_query::paths::{FileSegments, recorded_path};
 use afterimage_trace::TraceFile;
-use afterimage_wet::Run;
+use afterimage_wet::{LeftOut, Run};
 use afterimage_wet::checkpoint::INTERVAL;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -78,6 +78,7 @@ pub(crate) fn run(arguments: &MemoryOptions) -> Result<()> {
         path: &path,
         continuations: &path.segments().directory().continuations,
         window: 1..=arguments.last,
+        left_out: &LeftOut::NOTHING,
         stopped: None,
         epoch: Run::<FileSegments>::EPOCH,
     };

@@ -1,12 +1,14 @@
 //! `afterimage values --var`: a variable of the source, each time that the run was at a place.
 
+mod summary;
+
 use std::io::Write;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::grouped;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::Resolver;
-use afterimage_query::location::{Form, Occurrence, Place, form, split_occurrence};
+use afterimage_query::location::{Form, Place, form, split_occurrence};
 use afterimage_query::state::{
     Bodies, Evaluated, Occasions, Path, PathError, Variables, Watch, WatchError, follow_to,
 };
@@ -20,13 +22,34 @@ use crate::output::{harmless, write};
 use crate::places::{Site, executions, times};
 use crate::steps::follow;
 
-/// What is said of the variable.
-struct Report<'a> {
+/// What is asked about.
+struct Asked<'a> {
     name: &'a str,
     at: &'a str,
     /// What happened so often: arrived at, executed, called.
     happened: &'static str,
     count: u64,
+}
+
+impl Asked<'_> {
+    /// `total (int) at app.c:17: arrived at 5 times`
+    fn head(&self, out: &mut dyn Write, kind: Option<&str>) -> Result<()> {
+        let kind = kind.map_or(String::new(), |kind| format!(" ({})", harmless(kind)));
+        writeln!(
+            out,
+            "{}{kind} at {}: {} {}",
+            harmless(self.name),
+            harmless(self.at),
+            self.happened,
+            times(self.count)
+        )?;
+        Ok(())
+    }
+}
+
+/// What is said of the variable.
+struct Report<'a> {
+    asked: Asked<'a>,
     rows: Vec<Evaluated>,
     more: u64,
 }
@@ -64,40 +87,59 @@ pub(super) fn answer<'a>(
     let values = traced.values(&epochs)?;
     let (occasions, happened) = occasions(traced, &values, names, source, resolved.place)?;
     let count = occasions.count();
-    let mut report = Report {
+    let summed = arguments.stats || arguments.histogram;
+    let (first, last) = range(arguments, which, count, (at, happened), |time| {
+        Ok(occasions.by(time)?)
+    })?;
+    let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+    let called = |function: FuncId| names.function(function).to_owned();
+    let program = &loaded.program;
+    let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
+    let asked = Asked {
         name,
         at,
         happened,
         count,
-        rows: Vec::new(),
-        more: 0,
     };
-    if count > 0
-        || matches!(
-            which,
-            super::Which::One(Occurrence::Kth(_) | Occurrence::Last)
-        )
-    {
-        let (first, last) = range(which, count, arguments.rows(), at, |time| {
-            Ok(occasions.by(time)?)
-        })?;
-        let mut wanted = Vec::new();
-        for number in first..=last {
-            wanted.extend(occasions.get(&values, number)?);
-        }
-        let bodies = Bodies::new(&loaded.program, &loaded.bytes);
-        let called = |function: FuncId| names.function(function).to_owned();
-        let program = &loaded.program;
-        let watch = Watch::new(program, &bodies, &values, &variables, &called, path);
-        let rows = watch.at(&wanted, |halts, show| {
-            follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?))
+    if summed {
+        let moments = summary::Moments {
+            traced,
+            values: &values,
+            occasions: &occasions,
+            first,
+            last,
+        };
+        let summary = summary::Summary::of(&moments, &watch, &asked)?;
+        return write(arguments.report.output.as_deref(), false, |out| {
+            match arguments.format {
+                Format::Text => summary.text(out, &asked, arguments)?,
+                Format::Json | Format::Bin => {
+                    writeln!(out, "{}", summary.json(&asked, arguments.rows()))?;
+                }
+            }
+            Ok(())
         });
-        report.rows = rows.map_err(|error| match error {
-            WatchError::State(error) => error.into(),
-            WatchError::Follow(error) => error,
-        })?;
-        report.more = count - report.rows.len() as u64;
     }
+    let mut wanted = Vec::new();
+    for number in first..=last {
+        wanted.extend(occasions.get(&values, number)?);
+    }
+    let rows = watch.at(&wanted, |halts, show| {
+        follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?))
+    });
+    let rows = rows.map_err(|error| match error {
+        WatchError::State(error) => error.into(),
+        WatchError::Follow(error) => error,
+    })?;
+    let reasons = rows.iter().map(|row| row.value.as_ref().err());
+    if let Some(why) = never(reasons) {
+        bail!("--var {name}: {why}");
+    }
+    let report = Report {
+        more: count - rows.len() as u64,
+        asked,
+        rows,
+    };
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
             Format::Text => text(out, &report, names)?,
@@ -105,6 +147,21 @@ pub(super) fn answer<'a>(
         }
         Ok(())
     })
+}
+
+/// Why an expression can never have a value, if that is the same wherever there is none and it has one nowhere.
+fn never<'e>(mut reasons: impl Iterator<Item = Option<&'e PathError>>) -> Option<&'e PathError> {
+    let first = reasons.next()??;
+    let of_types = matches!(
+        first,
+        PathError::NoMember { .. }
+            | PathError::NotPointer { .. }
+            | PathError::NotIndexable { .. }
+            | PathError::OutsideArray { .. }
+            | PathError::Incomplete { .. }
+            | PathError::Aggregate { .. }
+    );
+    (of_types && reasons.all(|why| why == Some(first))).then_some(first)
 }
 
 /// Most variables that are named where another one was asked for.
@@ -183,7 +240,8 @@ fn occasions<'v, 's: 'v>(
     Ok(match place {
         Place::Function(function) => {
             let calls = traced.path.activations(function)?;
-            (Occasions::Calls(calls), "called")
+            let prologue = traced.positions(names, source).prologue(function)?;
+            (Occasions::Calls(calls, prologue), "called")
         }
         Place::Operator(function, op) => {
             let site = Site {
@@ -207,33 +265,33 @@ fn occasions<'v, 's: 'v>(
 fn text(out: &mut dyn Write, report: &Report<'_>, names: &Names) -> Result<()> {
     let types = report.rows.iter().filter_map(|row| row.value.as_ref().ok());
     let kind = types.map(|(kind, _)| kind.as_str()).next();
-    let kind = kind.map_or(String::new(), |kind| format!(" ({})", harmless(kind)));
-    writeln!(
-        out,
-        "{}{kind} at {}: {} {}",
-        harmless(report.name),
-        harmless(report.at),
-        report.happened,
-        times(report.count)
-    )?;
+    report.asked.head(out, kind)?;
     let mut functions = report.rows.iter().map(|row| row.function);
     let first = functions.next();
     let several = functions.any(|function| Some(function) != first);
-    for row in &report.rows {
+    // What there is no value for so often in a row, and for the same reason, is said once.
+    let same = |a: &Evaluated, b: &Evaluated| match (&a.value, &b.value) {
+        (Err(a_why), Err(b_why)) => a_why == b_why && a.function == b.function,
+        _ => false,
+    };
+    for rows in report.rows.chunk_by(same) {
+        let row = &rows[0];
         let value = match &row.value {
-            Ok((_, value)) => harmless(value).to_string(),
+            Ok((_, value)) => harmless(value),
             Err(why) => format!("<{}>", harmless(&why.to_string())),
         };
         let function = match several {
             true => format!("  in {}", harmless(names.function(row.function))),
             false => String::new(),
         };
-        writeln!(
-            out,
-            "{:>12}  t={:<14} {value}{function}",
-            format!("#{}", grouped(row.number)),
-            grouped(row.time)
-        )?;
+        let (number, time) = match rows {
+            [.., last] if rows.len() > 1 => (
+                format!("#{}..{}", grouped(row.number), grouped(last.number)),
+                format!("{}..{}", grouped(row.time), grouped(last.time)),
+            ),
+            _ => (format!("#{}", grouped(row.number)), grouped(row.time)),
+        };
+        writeln!(out, "{number:>12}  t={time:<14} {value}{function}")?;
     }
     if report.more > 0 {
         writeln!(
@@ -264,9 +322,9 @@ fn document(report: &Report<'_>, names: &Names) -> Value {
     });
     json!({
         "schema": "afterimage/variable/1",
-        "variable": report.name,
-        "at": report.at,
-        "count": report.count,
+        "variable": report.asked.name,
+        "at": report.asked.at,
+        "count": report.asked.count,
         "instances": Vec::from_iter(rows),
         "more": report.more,
     })

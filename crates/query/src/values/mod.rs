@@ -32,6 +32,7 @@ mod controlled;
 mod dependences;
 mod executions;
 mod host;
+mod original;
 mod results;
 mod statement;
 mod uses;
@@ -39,6 +40,7 @@ mod verify;
 
 use afterimage_program::Program;
 use afterimage_trace::TraceFile;
+pub use afterimage_wet::LeftOut;
 use afterimage_wet::{EpochFileError, FileEpochs, TraceError, WholeTrace, fingerprint};
 
 pub use afterimage_wet::{Bits, Definition, Instance};
@@ -48,6 +50,7 @@ use dependences::role_of_read;
 pub use dependences::{Dependence, Origin, dependences, of_statement};
 pub use executions::{Execution, Executions};
 pub use host::{HostPart, HostReads, HostReadsError};
+pub use original::Original;
 pub use results::{TypedValue, Types};
 pub use statement::{Kind, Operand, Statement};
 pub use uses::{Use, Uses, definition};

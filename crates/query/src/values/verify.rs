@@ -97,6 +97,7 @@ fn follow(
         path,
         continuations: &path.segments().directory().continuations,
         window: index.first..=index.length,
+        left_out: &index.left_out,
         stopped: end.and_then(|end| stopped_before(program, module, &end)),
         epoch: Run::<FileSegments>::EPOCH,
     };

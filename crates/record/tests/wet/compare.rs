@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use afterimage_machine::{Code, NodeCode, Operand};
 use afterimage_numeric::Kind;
-use afterimage_wet::{Reading, Source, TraceError, WholeTrace, Writer};
+use afterimage_wet::{LeftOut, Reading, Source, TraceError, WholeTrace, Writer};
 use afterimage_wpp::InMemory;
 
 use crate::epochs::InEpochs;
@@ -15,13 +15,19 @@ pub type Trace<'a> = WholeTrace<'a, InMemory, InEpochs>;
 type Failure = TraceError<Infallible, Infallible>;
 
 /// Compares all that was written down of a part of the run. Where that is a part only, questions that lead out of it may be refused,
-/// values may not.
-pub fn compare(trace: &Trace<'_>, naive: &Naive<'_>, window: &RangeInclusive<u64>) {
+/// values may not; but those of functions that are left out may.
+pub fn compare(
+    trace: &Trace<'_>,
+    naive: &Naive<'_>,
+    window: &RangeInclusive<u64>,
+    left_out: &LeftOut,
+) {
     let whole = *window.start() <= 1 && *window.end() >= trace.path().length();
     let asked = Asked {
         trace,
         executed: &naive.executed,
         whole,
+        left_out,
     };
     for (at, executed) in naive.executed.iter().enumerate() {
         let inside = executed.instance.time <= *window.end() && executed.last >= *window.start();
@@ -37,6 +43,7 @@ struct Asked<'a, 't> {
     trace: &'a Trace<'t>,
     executed: &'a [Executed],
     whole: bool,
+    left_out: &'a LeftOut,
 }
 
 impl Asked<'_, '_> {
@@ -44,7 +51,10 @@ impl Asked<'_, '_> {
     fn answer<T>(&self, answer: Result<T, Failure>, what: impl FnOnce() -> String) -> Option<T> {
         match answer {
             Ok(answer) => Some(answer),
-            Err(TraceError::Outside { .. }) if !self.whole => None,
+            Err(TraceError::Outside { without: None, .. }) if !self.whole => None,
+            Err(TraceError::Outside {
+                without: Some(_), ..
+            }) if !self.left_out.is_nothing() => None,
             Err(error) => panic!("{}: {error}", what()),
         }
     }
@@ -67,6 +77,10 @@ impl Asked<'_, '_> {
             };
             if !happened(details, code, register) {
                 assert!(value.is_err(), "{} has no value", told());
+                continue;
+            }
+            if self.left_out.has(code.function) && matches!(value, Err(TraceError::Outside { .. }))
+            {
                 continue;
             }
             let i = register as usize;

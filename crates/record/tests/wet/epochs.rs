@@ -1,5 +1,8 @@
 //! Whole execution traces in memory.
 
+#[path = "../../../../fuzz/bodies/values/epochs.rs"]
+mod given;
+
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
 
@@ -7,8 +10,10 @@ use afterimage_machine::{StoppedBefore, stopped_before};
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
 use afterimage_trace::Kind;
 use afterimage_trace::TraceWriter;
-use afterimage_wet::{Epoch, Epochs, HostCalls, Run};
+use afterimage_wet::{Epoch, HostCalls, LeftOut, Run};
 use afterimage_wpp::{Directory, DirectoryLimits, InMemory, WholePath};
+
+pub use given::InEpochs;
 
 use crate::harness::{Recording, open, progress, read_path};
 
@@ -57,14 +62,6 @@ impl Stored {
     }
 }
 
-/// The epochs of a trace, or of several one after the other.
-pub struct InEpochs {
-    before: Vec<u64>,
-    end: u64,
-    epochs: Vec<Epoch>,
-    host: HostCalls,
-}
-
 impl InEpochs {
     /// Builds windows, with about so many numbers in an epoch.
     pub fn build(
@@ -73,12 +70,24 @@ impl InEpochs {
         windows: &[RangeInclusive<u64>],
         epoch: usize,
     ) -> Self {
+        Self::without(recording, stored, windows, epoch, LeftOut::NOTHING)
+    }
+
+    /// Builds windows without some functions.
+    pub fn without(
+        recording: &Recording,
+        stored: &Stored,
+        windows: &[RangeInclusive<u64>],
+        epoch: usize,
+        left_out: LeftOut,
+    ) -> Self {
         let log = || recording.file.log().expect("a log");
         let mut all = Self {
             before: Vec::new(),
             end: 0,
             epochs: Vec::new(),
             host: HostCalls::read(log()).expect("a sound log"),
+            left_out,
         };
         for window in windows {
             let run = Run {
@@ -87,6 +96,7 @@ impl InEpochs {
                 path: &stored.path,
                 continuations: &stored.directory.continuations,
                 window: window.clone(),
+                left_out: &all.left_out,
                 stopped: stored.stopped,
                 epoch,
             };
@@ -109,25 +119,5 @@ impl InEpochs {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.epochs.len()
-    }
-}
-
-impl Epochs for InEpochs {
-    type Error = Infallible;
-
-    fn before(&self) -> &[u64] {
-        &self.before
-    }
-
-    fn end(&self) -> u64 {
-        self.end
-    }
-
-    fn load(&self, position: usize) -> Result<&Epoch, Infallible> {
-        Ok(&self.epochs[position])
-    }
-
-    fn host(&self) -> Result<&HostCalls, Infallible> {
-        Ok(&self.host)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::slice::from_ref;
 
 use afterimage_testkit::modules::SplitMix64;
-use afterimage_wet::{Run, WholeTrace};
+use afterimage_wet::{LeftOut, Run, WholeTrace};
 use afterimage_wpp::InMemory;
 
 use crate::compare::compare;
@@ -41,8 +41,8 @@ pub fn agree(recording: &Recording) {
             epochs,
         );
         let trace = trace.expect("a trace");
-        compare(&trace, &naive, &window);
-        if nodes <= FEW {
+        compare(&trace, &naive, &window, &epochs.left_out);
+        if nodes <= FEW && epochs.left_out.is_nothing() {
             forward::compare(&trace, &naive, &window);
         }
     };
@@ -62,7 +62,23 @@ pub fn agree(recording: &Recording) {
     for window in &windows {
         check(&epochs(from_ref(window), 1 + nodes / 20), window.clone());
     }
-    check(&epochs(&windows, 1 + nodes / 20), whole);
+    check(&epochs(&windows, 1 + nodes / 20), whole.clone());
+    // One half of the functions, and the other.
+    for odd in [0, 1] {
+        let functions = recording
+            .program
+            .functions
+            .iter()
+            .map(|function| function.id);
+        let half = functions.filter(|id| id.as_u32() % 2 == odd);
+        let half = LeftOut::new(half.collect(), "one half".to_owned());
+        for window in [&whole, &windows[1]] {
+            let window = from_ref(window);
+            let size = 1 + nodes / 20;
+            let without = InEpochs::without(recording, &stored, window, size, half.clone());
+            check(&without, window[0].clone());
+        }
+    }
 }
 
 /// Which executions of a run are compared: all, or those at its ends and some in between.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use afterimage_ids::{NodeId, PrimaryMap};
+use afterimage_ids::{FuncId, NodeId, PrimaryMap};
 use afterimage_machine::{Code, Inst, NodeCode, NodeEnd};
 use afterimage_program::Program;
 
@@ -11,6 +11,7 @@ use super::sites::{Numbers, Site};
 use crate::model::{Event, NodeModel, ReadFrom, WriteTo, read_from, write_to};
 
 /// What is known of all nodes.
+#[derive(Clone)]
 pub(super) struct Known {
     nodes: PrimaryMap<NodeId, Node>,
     variables: Vec<u32>,
@@ -219,6 +220,17 @@ impl Known {
             next += count + Event::COUNT;
         }
         (known, Numbers { sites, inputs })
+    }
+
+    /// Leaves the nodes of functions out.
+    pub(super) fn leave_out(
+        &mut self,
+        codes: &PrimaryMap<NodeId, NodeCode>,
+        is_left_out: impl Fn(FuncId) -> bool,
+    ) {
+        for (node, code) in self.nodes.values_mut().zip(codes.values()) {
+            node.left_out = is_left_out(code.function);
+        }
     }
 
     /// How many nodes there are.

@@ -15,7 +15,7 @@ mod variables;
 
 use std::sync::Arc;
 
-use afterimage_ids::{EntityRef, NodeId, PrimaryMap};
+use afterimage_ids::{EntityRef, FuncId, NodeId, PrimaryMap};
 use afterimage_machine::{NodeCode, Range};
 use afterimage_program::Program;
 
@@ -114,6 +114,15 @@ impl<'a> Builder<'a> {
             statements: 0,
             time: 0,
         }
+    }
+
+    /// Tells nothing of what functions read and compute: what others take from them is kept.
+    pub(crate) fn leave_out(
+        &mut self,
+        codes: &PrimaryMap<NodeId, NodeCode>,
+        is_left_out: impl Fn(FuncId) -> bool,
+    ) {
+        Arc::make_mut(&mut self.known).leave_out(codes, is_left_out);
     }
 
     /// What was written before this moment is not to be asked for: the window begins.

@@ -13,7 +13,7 @@ use super::tape::Tape;
 use super::{Buffers, Builder};
 use crate::checkpoint::{Recorder, Vertex};
 use crate::epoch::Writer;
-use crate::index::{Index, fingerprint};
+use crate::index::{Index, LeftOut, fingerprint};
 
 /// Why a whole execution trace cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -79,9 +79,9 @@ fn execute(
         None => step(machine, (node, length, stopped), tape),
         Some(recorder) => {
             let both = &mut (tape, &mut *recorder);
-            let done = step(machine, (node, length, stopped), both);
+            step(machine, (node, length, stopped), both)?;
             recorder.executed(machine);
-            done
+            Ok(())
         }
     }
 }
@@ -190,6 +190,8 @@ pub struct Run<'a, S: Segments> {
     /// Which blocks are traced: the first one, and the last one. A node of which any block is wanted is traced whole. What is computed from
     /// values of before is kept, so that the window can be read without what is outside of it.
     pub window: RangeInclusive<u64>,
+    /// The functions that are left out: what they read and compute is not stored. What other functions take from them is kept.
+    pub left_out: &'a LeftOut,
     /// Where the run was stopped from outside, if it was ([`stopped_before`](afterimage_machine::stopped_before)).
     pub stopped: Option<StoppedBefore>,
     /// How many numbers an epoch collects, about: usually [`EPOCH`](Self::EPOCH).
@@ -207,6 +209,8 @@ where
 {
     /// Follows the run and gives its epochs to `write`, in order: how many blocks were executed before each, and its coded form. `progress` is told
     /// now and then how many blocks were executed.
+    ///
+    /// Of a recording that was cut off, whose log ends before its path, the window ends where the log does: see [`Index::length`].
     ///
     /// Time is linear in the instructions executed, memory in the memory of the guest and the code of its nodes.
     ///
@@ -255,7 +259,10 @@ where
         let lengths = Vec::from_iter(nodes.values().map(|node| node.length()));
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
         let codes = machine.codes();
-        let builder = Builder::new(self.program, codes, &lengths, memories, globals);
+        let mut builder = Builder::new(self.program, codes, &lengths, memories, globals);
+        if !self.left_out.is_nothing() {
+            builder.leave_out(codes, |function| self.left_out.has(function));
+        }
         let mut writer = Writer::new(builder.numbers());
         let (interval, mut record) = record.unzip();
         let mut recorder = interval.map(Recorder::new);
@@ -329,9 +336,19 @@ where
                 let last = visit.last() == self.path.length();
                 let stopped = self.stopped.filter(|_| last);
                 let node = (visit.node, length, stopped);
-                if let Err(error) = execute(&mut machine, node, &mut tape, &mut recorder) {
-                    tape.forget();
-                    break Err(error.into());
+                match execute(&mut machine, node, &mut tape, &mut recorder) {
+                    Ok(()) => {}
+                    // Nothing of the node was executed; what was before is exact.
+                    Err(MachineError::LogEnds { time }) if begun && time >= first => {
+                        if let Some(recorder) = &mut recorder {
+                            recorder.end(&machine);
+                        }
+                        break Ok(());
+                    }
+                    Err(error) => {
+                        tape.forget();
+                        break Err(error.into());
+                    }
                 }
                 if let Some(recorder) = &mut recorder
                     && recorder.waiting() > WAITING
@@ -374,6 +391,7 @@ where
                 epochs: Vec::new(),
                 length: machine.time(),
                 statements: builder.statements,
+                left_out: self.left_out.clone(),
                 sizes: sizes.map_err(BuildError::Write)?,
             })
         })

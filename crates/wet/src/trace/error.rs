@@ -38,8 +38,8 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     /// A copy from memory to memory has too many parts to tell.
     #[error("what was copied comes from more than 16,777,216 writes")]
     TooManyParts,
-    /// Nothing is stored of this time.
-    #[error("values were kept from t={first} to t={last} only, and this needs one of t={time}")]
+    /// Nothing is stored of this time, or of the function that is executed then.
+    #[error("{}", outside(*time, (*first, *last), without.as_deref()))]
     Outside {
         /// The block.
         time: u64,
@@ -47,5 +47,18 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
         first: u64,
         /// The last one.
         last: u64,
+        /// If it is the function: what was left out, in words.
+        without: Option<String>,
     },
+}
+
+fn outside(time: u64, (first, last): (u64, u64), without: Option<&str>) -> String {
+    match without {
+        None => format!(
+            "values were kept from t={first} to t={last} only, and this needs one of t={time}"
+        ),
+        Some(without) => format!(
+            "values were kept without {without}, from t={first} to t={last}, and this needs one of a function that was left out, of t={time}; to have them, build the values anew: afterimage build --lens full --again"
+        ),
+    }
 }

@@ -98,6 +98,7 @@ where
                 Ok(Some((low, wide.map_or(0, |&(_, high)| high))))
             }
             Operand::Variable(variable) => {
+                self.told(instance)?;
                 if let Some(input) = compiled.model.of_variable(variable)
                     && let Some(kept) = self.kept(instance, input)?
                 {
@@ -220,6 +221,7 @@ where
         from: ReadFrom,
         known: &mut Known,
     ) -> Result<Option<Bits>, Failure<S, E>> {
+        self.told(instance)?;
         let input = compiled.model.of_read(position);
         if let Some(kept) = self.kept(instance, input)? {
             return Ok(Some(kept));

@@ -25,6 +25,7 @@ pub use host::{HostCall, HostCalls};
 pub use source::{Reading, Source, Writer};
 
 use crate::epoch::{Blocks, ColumnView, CopyView, Epoch, Execution, Mentions};
+use crate::index::LeftOut;
 use crate::model::NodeModel;
 
 /// Where the epochs of a whole execution trace are.
@@ -42,6 +43,12 @@ pub trait Epochs {
     fn find(&self, time: u64) -> Option<usize> {
         let after = self.before().partition_point(|&before| before < time);
         (after > 0 && time <= self.end()).then(|| after - 1)
+    }
+
+    /// Of which functions nothing is stored where a node begins with block T; `None` for none.
+    fn left_out(&self, time: u64) -> Option<&LeftOut> {
+        let _ = time;
+        None
     }
 
     /// The one that tells of nodes that begin with block T, and how far it does from there on; `None` if none does.
@@ -315,15 +322,37 @@ where
         self.epochs.host().map_err(TraceError::Epoch)
     }
 
+    /// Of which functions nothing is stored around block T; `None` for none.
+    pub fn left_out(&self, time: u64) -> Option<&'a LeftOut> {
+        self.epochs.left_out(time)
+    }
+
+    fn outside(&self, time: u64, without: Option<String>) -> Failure<S, E> {
+        let before = self.epochs.before().iter().min();
+        TraceError::Outside {
+            time,
+            first: before.map_or(0, |before| before + 1),
+            last: self.epochs.end(),
+            without,
+        }
+    }
+
+    /// Refuses an execution of a function that was left out.
+    fn told(&self, instance: Instance) -> Result<(), Failure<S, E>> {
+        let Some(left_out) = self.epochs.left_out(instance.time) else {
+            return Ok(());
+        };
+        let node = self.path.nodes().get(instance.node);
+        match node.is_some_and(|node| left_out.has(node.function)) {
+            true => Err(self.outside(instance.time, Some(left_out.words.clone()))),
+            false => Ok(()),
+        }
+    }
+
     /// The epoch in which a node that begins with block T is told of.
     fn epoch(&self, time: u64) -> Result<(usize, &'a Epoch), Failure<S, E>> {
         let Some(position) = self.epochs.find(time) else {
-            let before = self.epochs.before().iter().min();
-            return Err(TraceError::Outside {
-                time,
-                first: before.map_or(0, |before| before + 1),
-                last: self.epochs.end(),
-            });
+            return Err(self.outside(time, None));
         };
         let epoch = self.epochs.load(position).map_err(TraceError::Epoch)?;
         Ok((position, epoch))
@@ -335,6 +364,7 @@ where
         instance: Instance,
         write: usize,
     ) -> Result<Option<Rc<CopyView<'a>>>, Failure<S, E>> {
+        self.told(instance)?;
         let (position, epoch) = self.epoch(instance.time)?;
         let key = (position, instance.node, write);
         if let Some(known) = self.copies.borrow().get(&key) {

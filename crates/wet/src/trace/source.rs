@@ -147,6 +147,7 @@ where
             return Ok(Vec::new());
         }
         self.executed(instance, inst)?;
+        self.told(instance)?;
         let input = compiled.model.of_read(inst);
         let column = self.column(instance, input)?;
         let labels = column.as_deref().and_then(|column| column.labels.as_ref());

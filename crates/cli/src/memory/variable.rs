@@ -1,0 +1,345 @@
+//! Where in memory a variable of the source is.
+
+use std::path::Path as FilePath;
+
+use afterimage_ids::FuncId;
+use afterimage_present::{MemoryVariable, VariableCall, grouped};
+use afterimage_program::{Function, Names};
+use afterimage_query::paths::Window;
+use afterimage_query::state::{
+    Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape, Unavailable,
+    VariableKind, Variables, Watch, WatchError, Watched, Word, follow_to,
+};
+use afterimage_query::steps::{At, LARGEST_RANGE, Range};
+use afterimage_query::values::RecordedValues;
+use anyhow::{Result, anyhow, bail};
+
+use crate::lens::Traced;
+use crate::steps::follow;
+
+/// A variable that is in memory.
+pub(super) struct Found<'a> {
+    pub range: Range,
+    pub variable: MemoryVariable,
+    variables: Variables<'a>,
+    object: Object,
+}
+
+impl Found<'_> {
+    /// What the variable holds if its bytes are these.
+    pub(super) fn value(&self, bytes: &[u8]) -> Result<String, String> {
+        let held = Held {
+            address: self.range.address,
+            bytes,
+        };
+        // What it points to is not among the bytes.
+        let limits = Limits {
+            string: 0,
+            ..Limits::default()
+        };
+        let rendered = self.variables.render(&self.object, &limits, &held);
+        match rendered.shape {
+            Shape::Missing(why) => Err(why.to_string()),
+            _ => Ok(rendered.to_string()),
+        }
+    }
+}
+
+/// Bytes of memory, of which alone something is known.
+struct Held<'b> {
+    address: u64,
+    bytes: &'b [u8],
+}
+
+impl Machine for Held<'_> {
+    fn local(&self, _: u32) -> Option<Word> {
+        None
+    }
+
+    fn global(&self, _: u32) -> Option<Word> {
+        None
+    }
+
+    fn stack(&self, _: u32) -> Option<Word> {
+        None
+    }
+
+    fn memory(&self, address: u64, into: &mut [u8]) -> bool {
+        let first = address.checked_sub(self.address);
+        let first = first.and_then(|first| usize::try_from(first).ok());
+        let held = first.and_then(|first| self.bytes.get(first..)?.get(..into.len()));
+        held.map(|held| into.copy_from_slice(held)).is_some()
+    }
+}
+
+/// What is known of it at a moment.
+struct Seen {
+    object: Object,
+    type_name: String,
+    /// It lives as long as the call.
+    local: bool,
+}
+
+/// Finds a variable, or a part of it or of what it points to.
+pub(super) fn find<'a>(
+    at_file: &FilePath,
+    traced: &'a Traced,
+    names: &Names,
+    expression: &str,
+    at: At,
+) -> Result<Found<'a>> {
+    let path: Path = expression.parse().map_err(|error: PathError| {
+        anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
+    })?;
+    let known = Variables::open(&traced.loaded.bytes)?;
+    let At::Before(time) = at else {
+        return global(traced, names, known, expression, &path);
+    };
+    // What watches is borrowed for as long as the values are open.
+    let variables = Variables::open(&traced.loaded.bytes)?;
+    let epochs = traced.epochs(at_file)?;
+    let values = traced.values(&epochs)?;
+    let (function, seen) = seen(traced, &values, names, &variables, &path, time)?;
+    let remedy = || {
+        format!(
+            "see what it holds with: afterimage values {} --at {} --var '{expression}'",
+            at_file.display(),
+            names.function(function)
+        )
+    };
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(why @ PathError::Unavailable(Unavailable::OptimisedOut | Unavailable::NotHere { .. })) => {
+            bail!("{expression}: {why}, so it is not in memory at t={}; {}", grouped(time), remedy())
+        }
+        Err(why) => bail!("{expression} at t={}: {why}", grouped(time)),
+    };
+    let range = in_memory(expression, &seen.object).map_err(|error| match error {
+        NotInMemory::Elsewhere(place) => anyhow!(
+            "{expression} is {place} of {} at t={}, not in memory; {}",
+            names.function(function),
+            grouped(time),
+            remedy()
+        ),
+        NotInMemory::Size(why) => anyhow!(why),
+    })?;
+    let call = match seen.local {
+        false => None,
+        true => Some(VariableCall {
+            function: names.function(function).to_owned(),
+            window: call(traced, time)?,
+        }),
+    };
+    Ok(Found {
+        range,
+        variable: MemoryVariable {
+            name: expression.to_owned(),
+            type_name: seen.type_name,
+            value: None,
+            call,
+        },
+        variables: known,
+        object: seen.object,
+    })
+}
+
+/// A variable at a moment in the function that is executed then, before the block; if the function has not made its place by then, before the
+/// block's last operator.
+fn seen<'a>(
+    traced: &'a Traced,
+    values: &RecordedValues<'a>,
+    names: &Names,
+    variables: &Variables<'a>,
+    path: &Path,
+    time: u64,
+) -> Result<(FuncId, Result<Seen, PathError>)> {
+    let loaded = &traced.loaded;
+    let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+    let called = |function: FuncId| names.function(function).to_owned();
+    let program = &loaded.program;
+    let watch = Watch::new(program, &bodies, values, variables, &called, path.clone());
+    let later = Activation::at_call(values, &bodies, time)?;
+    let mut found = None;
+    for op in [None, Some(later.op)] {
+        let number = 1;
+        let occasion = Occasion { number, time, op };
+        let rows = watch.each(
+            &[occasion],
+            |halts, show| follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?)),
+            |watched| look(watched, path),
+        );
+        let rows = rows.map_err(|error| match error {
+            WatchError::State(error) => error.into(),
+            WatchError::Follow(error) => error,
+        })?;
+        let Some(row) = rows.into_iter().next() else {
+            break;
+        };
+        let is_early = matches!(
+            row.value,
+            Err(PathError::Unavailable(
+                Unavailable::NoFrame | Unavailable::NotHere { .. }
+            ) | PathError::NotInScope { .. })
+        );
+        // If it is not there either, the first answer tells more.
+        if found.is_none() || row.value.is_ok() {
+            found = Some((row.function, row.value));
+        }
+        if !is_early {
+            break;
+        }
+    }
+    found.ok_or_else(|| anyhow!("the run ended before t={time}"))
+}
+
+fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
+    let Watched {
+        variables,
+        moment,
+        scopes,
+        object,
+    } = watched;
+    let at = moment.activation.offset;
+    let variable = variables.find(&path.variable, Some((scopes, at)))?;
+    // What has an address without a moment lives as long as the run.
+    let is_static = variables.locate(&variable, Some(at), &Nothing).is_ok();
+    let whole = variables.locate(&variable, Some(at), *moment)?;
+    let inside = object.memory().all(|part| {
+        let mut all = whole.memory();
+        all.any(|all| all.start <= part.start && part.end <= all.end)
+    });
+    Ok(Seen {
+        type_name: variables.type_name(object.type_ref)?,
+        object: object.clone(),
+        local: !is_static && inside,
+    })
+}
+
+/// A global variable, which is where it is at any moment.
+fn global<'a>(
+    traced: &Traced,
+    names: &Names,
+    variables: Variables<'a>,
+    expression: &str,
+    path: &Path,
+) -> Result<Found<'a>> {
+    let object = match variables.resolve(path, None, &Nothing) {
+        Ok(object) => object,
+        Err(error @ PathError::NoVariable { .. }) => {
+            let functions = with_local(traced, names, &variables, &path.variable);
+            match functions.as_slice() {
+                [] => bail!("{error}"),
+                [first, ..] => bail!(
+                    "{} is a variable of {}: say in which call, such as --at '{first}#1'",
+                    path.variable,
+                    functions.join(", ")
+                ),
+            }
+        }
+        Err(PathError::Unavailable(Unavailable::Unknown(_) | Unavailable::OutsideMemory { .. })) => {
+            bail!("where {expression} is depends on what memory holds: say when, with --at")
+        }
+        Err(error) => bail!("{expression}: {error}"),
+    };
+    let range = in_memory(expression, &object).map_err(|error| match error {
+        NotInMemory::Elsewhere(place) => anyhow!(
+            "{expression} is {place}, not in memory; see what it holds with: afterimage values --at PLACE --var '{expression}'"
+        ),
+        NotInMemory::Size(why) => anyhow!(why),
+    })?;
+    Ok(Found {
+        range,
+        variable: MemoryVariable {
+            name: expression.to_owned(),
+            type_name: variables.type_name(object.type_ref)?,
+            value: None,
+            call: None,
+        },
+        variables,
+        object,
+    })
+}
+
+/// Most functions that are named where a variable is one of theirs.
+const MOST_NAMED: usize = 8;
+
+/// The first functions that have a variable of this name.
+fn with_local(
+    traced: &Traced,
+    names: &Names,
+    variables: &Variables<'_>,
+    name: &str,
+) -> Vec<String> {
+    let has_it = |function: &&Function| {
+        let Ok(scopes) = variables.function(function.id) else {
+            return false;
+        };
+        let place = Some((&scopes, function.body.start));
+        match variables.find(name, place) {
+            Ok(found) => found.kind != VariableKind::Global,
+            Err(error) => matches!(error, PathError::NotInScope { .. }),
+        }
+    };
+    let functions = traced.loaded.program.functions.iter().filter(has_it);
+    let functions = functions.map(|function| names.function(function.id).to_owned());
+    functions.take(MOST_NAMED).collect()
+}
+
+/// Why there are no bytes to look at.
+enum NotInMemory {
+    /// It is somewhere else.
+    Elsewhere(String),
+    /// None, or too many.
+    Size(String),
+}
+
+/// The bytes of an object.
+fn in_memory(expression: &str, object: &Object) -> Result<Range, NotInMemory> {
+    let mut ranges = object.memory();
+    let (Some(range), None, 1) = (ranges.next(), ranges.next(), object.pieces.len()) else {
+        let mut places = Vec::new();
+        for piece in &object.pieces {
+            let place = match &piece.place {
+                Place::OptimisedOut => "optimised out".to_owned(),
+                place => place.to_string(),
+            };
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        let places = match places.is_empty() {
+            true => "nowhere".to_owned(),
+            false => places.join(" and "),
+        };
+        return Err(NotInMemory::Elsewhere(places));
+    };
+    let length = range.end - range.start;
+    if length == 0 {
+        return Err(NotInMemory::Size(format!("{expression} has no bytes")));
+    }
+    if length > LARGEST_RANGE {
+        return Err(NotInMemory::Size(format!(
+            "{expression} has {} bytes, and {} is the most at once: name a part of it",
+            grouped(length),
+            grouped(LARGEST_RANGE)
+        )));
+    }
+    Ok(Range {
+        memory: 0,
+        address: range.start,
+        length,
+    })
+}
+
+/// From when to when the call lasts that executes a block.
+fn call(traced: &Traced, time: u64) -> Result<Window> {
+    let mut cursor = traced.path.cursor();
+    cursor.seek(time)?;
+    let stack = cursor.stack()?;
+    let first = stack.last().map_or(time, |innermost| innermost.entered);
+    let last = cursor.activation_end()?;
+    Ok(Window {
+        first,
+        last: last.unwrap_or(traced.path.length()),
+    })
+}

@@ -1,0 +1,127 @@
+//! How many bytes the papers' original form of a run takes.
+
+use afterimage_ids::{NodeId, SecondaryMap};
+use afterimage_machine::{NodeCode, Operand};
+use afterimage_wet::{ReadFrom, read_from};
+use afterimage_wpp::Segments;
+
+use super::{Kind, RecordedValues, Statement, ValuesError};
+
+/// What the original form of a whole execution trace consists of (Zhang and Gupta 2005, section 2): what it counts before anything is
+/// inferred or compressed. `docs/VALUES.md` says how statements, values and dependences are counted here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Original {
+    /// Executed statements, each with a time, and with a control dependence.
+    pub statements: u64,
+    /// Values that they gave.
+    pub values: u64,
+    /// Data dependences: operands that are no constants, and reads of memory and globals. A read counts once, also where several writers made its
+    /// parts, and a memory copy's reads are not counted: there are so many at least.
+    pub data: u64,
+    /// Executed blocks, each of which could have one control dependence instead.
+    pub blocks: u64,
+    /// Executed nodes of the path: times that are left if a node's statements share one.
+    pub nodes: u64,
+}
+
+impl Original {
+    /// Bytes of a time, and of a value.
+    pub const WORD: u64 = 4;
+    /// Bytes of a dependence.
+    pub const LABEL: u64 = 8;
+
+    /// Of a whole run: every node's code, as often as it was executed. Linear in the code of the path's nodes, and in the nodes of its segments.
+    ///
+    /// # Errors
+    /// If the path cannot be read, or is of another program.
+    pub fn of(values: &RecordedValues<'_>) -> Result<Self, ValuesError> {
+        let path = values.path();
+        let mut counts: SecondaryMap<NodeId, u64> = SecondaryMap::new();
+        for summary in path.segments().summaries() {
+            for &(node, count) in &summary.node_counts {
+                counts[node] = counts[node].saturating_add(count);
+            }
+        }
+        let mut all = Self::default();
+        for (node, known) in path.nodes().iter() {
+            let count = counts[node];
+            if count == 0 {
+                continue;
+            }
+            let compiled = values.compiled(node)?;
+            let once = Self {
+                blocks: known.length(),
+                nodes: 1,
+                ..Self::of_instructions(&compiled.code, 0)
+            };
+            all.add(once, count);
+        }
+        // The run may have ended inside of its last node.
+        if let Some(last) = values.at(path.length())?
+            && let Some(executed) = values.stopped(last)?
+        {
+            let compiled = values.compiled(last.node)?;
+            let missed = Self::of_instructions(&compiled.code, executed as usize);
+            all.statements = all.statements.saturating_sub(missed.statements);
+            all.values = all.values.saturating_sub(missed.values);
+            all.data = all.data.saturating_sub(missed.data);
+        }
+        Ok(all)
+    }
+
+    /// Of a node's instructions from one on, executed once.
+    fn of_instructions(code: &NodeCode, from: usize) -> Self {
+        let mut once = Self::default();
+        for (position, inst) in code.insts.iter().enumerate().skip(from) {
+            once.statements += 1;
+            once.values += u64::from(inst.code.gives());
+            let statement = Statement {
+                kind: Kind::Inst(position),
+                block: 0,
+            };
+            let operands = statement.operands(code).into_iter();
+            let depends = |register| !matches!(code.source(register), Operand::Constant(_));
+            once.data += operands.filter(|operand| depends(operand.register)).count() as u64;
+            let reads = matches!(
+                read_from(inst.code),
+                Some(ReadFrom::Memory | ReadFrom::Global)
+            );
+            once.data += u64::from(reads);
+        }
+        once
+    }
+
+    fn add(&mut self, once: Self, times: u64) {
+        let add = |sum: &mut u64, one: u64| *sum = sum.saturating_add(one.saturating_mul(times));
+        add(&mut self.statements, once.statements);
+        add(&mut self.values, once.values);
+        add(&mut self.data, once.data);
+        add(&mut self.blocks, once.blocks);
+        add(&mut self.nodes, once.nodes);
+    }
+
+    /// Bytes of all times.
+    pub fn of_times(&self) -> u64 {
+        self.statements.saturating_mul(Self::WORD)
+    }
+
+    /// Bytes of all values.
+    pub fn of_values(&self) -> u64 {
+        self.values.saturating_mul(Self::WORD)
+    }
+
+    /// Bytes of all dependences, of which those on control are one per statement, or one per block.
+    pub fn of_dependences(&self, by_block: bool) -> u64 {
+        let control = match by_block {
+            true => self.blocks,
+            false => self.statements,
+        };
+        self.data.saturating_add(control).saturating_mul(Self::LABEL)
+    }
+
+    /// Bytes of everything.
+    pub fn bytes(&self, by_block: bool) -> u64 {
+        let rest = self.of_times().saturating_add(self.of_values());
+        rest.saturating_add(self.of_dependences(by_block))
+    }
+}
