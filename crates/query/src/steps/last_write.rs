@@ -1,10 +1,11 @@
 //! Who wrote a byte last.
 
-use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_ids::{BlockId, EntityRef, FuncId, OpId};
 use afterimage_machine::{Code, NodeEnd, Observer, Range};
 use afterimage_trace::LogReader;
-use afterimage_wet::checkpoint::FileCheckpoints;
-use afterimage_wet::{EpochFileError, FileEpochs, TraceError, WholeTrace, WriteTo};
+use afterimage_wet::checkpoint::CheckpointError;
+use afterimage_wet::checkpoint::{FileCheckpoints, Place, Site};
+use afterimage_wet::{EpochFileError, FileEpochs, TraceError, WholeTrace, WriteTo, write_to};
 use afterimage_wpp::{Cursor, Segments, Visit};
 
 use super::step::overlap;
@@ -37,9 +38,9 @@ pub enum LastWriteError<E: std::error::Error + 'static> {
 
 /// Finds who wrote bytes last, by the index of checkpoints.
 ///
-/// The index tells the execution of the node, unless a later one in the same interval wrote the byte, too. Where it wrote is told by following the interval up to there, or,
-/// if values are given, by the whole execution trace: this takes less where the same nodes are asked about again, and more where their executions have to be counted first.
-/// Time does not depend on the length of the run.
+/// The index tells the execution of the node, unless a later one in the same interval wrote the byte, too: then the path is gone back along, past the executions of those nodes that
+/// wrote the word at all in the interval. Many of them always write to the same address. Where others wrote is told by the whole execution trace, if values are given; where that does not
+/// tell, or it would take long, by following the interval. Time does not depend on the length of the run.
 pub struct LastWrites<'a, S: Segments> {
     run: Run<'a, S>,
     checkpoints: &'a FileCheckpoints,
@@ -48,6 +49,20 @@ pub struct LastWrites<'a, S: Segments> {
     steps: Steps<'a, S>,
     /// The host may call imports that are exported: then it writes at other times, too.
     host_calls_itself: bool,
+    /// Which nodes are looked for.
+    marked: Vec<bool>,
+}
+
+/// Most executions whose addresses are computed for one answer.
+const MOST: u32 = 32;
+
+/// What going back along the path has found.
+enum Search {
+    Found(LastWrite),
+    /// The byte was not written.
+    Nothing,
+    /// It does not tell.
+    Unknown,
 }
 
 impl<'a, S: Segments> LastWrites<'a, S>
@@ -78,6 +93,7 @@ where
             steps: Steps::before(run, log, wanted)?,
             cursor: run.path.cursor(),
             host_calls_itself: run.program.exports.iter().any(imported),
+            marked: vec![false; run.path.nodes().len()],
             run,
             checkpoints,
             values,
@@ -121,8 +137,13 @@ where
                 if visit.last() < time {
                     return self.tell(here, byte, visit).map(Some);
                 }
-                if let Some(found) = self.follow(here, byte, time)? {
-                    return Ok(Some(found));
+                let found = match self.search(here, byte, time)? {
+                    Search::Found(found) => Some(found),
+                    Search::Nothing => None,
+                    Search::Unknown => self.follow(here, byte, time)?,
+                };
+                if found.is_some() {
+                    return Ok(found);
                 }
             }
         }
@@ -139,7 +160,7 @@ where
     /// The execution of a node that begins with a block.
     fn visit(&mut self, start: u64) -> Result<Visit, StepsError<S::Error>> {
         let visit = self.cursor.seek(start)?;
-        let damaged = afterimage_wet::checkpoint::CheckpointError::Damaged("when it was written");
+        let damaged = CheckpointError::Damaged("when it was written");
         Ok(visit.filter(|visit| visit.start == start).ok_or(damaged)?)
     }
 
@@ -154,11 +175,14 @@ where
         if let Some(found) = by_host {
             return Ok(found);
         }
+        if let Some(found) = self.by_site(interval, byte, visit)? {
+            return Ok(found);
+        }
         if let Some(found) = self.by_values(byte, visit)? {
             return Ok(found);
         }
         let found = self.follow(interval, byte, visit.last() + 1)?;
-        let damaged = afterimage_wet::checkpoint::CheckpointError::Damaged("a write that is none");
+        let damaged = CheckpointError::Damaged("a write that is none");
         found.ok_or_else(|| StepsError::from(damaged).into())
     }
 
@@ -182,6 +206,166 @@ where
             };
             written(self.run, visit, None, range)
         }))
+    }
+
+    /// By the only site of the node that wrote the word in the interval. `None` if there are more, or it wrote here and there.
+    fn by_site(
+        &mut self,
+        interval: u64,
+        byte: Range,
+        visit: Visit,
+    ) -> Result<Option<LastWrite>, StepsError<S::Error>> {
+        // The last node may not have come to its end.
+        if self.host_calls_itself || visit.last() == self.run.path.length() {
+            return Ok(None);
+        }
+        let sites = self
+            .checkpoints
+            .sites(byte.memory, byte.address, interval)?;
+        let mut own = sites.iter().rev().filter(|site| site.node == visit.node);
+        let (Some(last), others) = (own.next(), own.count()) else {
+            return Ok(None);
+        };
+        let Some(write) = self.write(last)? else {
+            return Ok(None);
+        };
+        // It wrote the byte, or another one of the node did.
+        let address = match last.place {
+            Place::Always(address) => address,
+            Place::Aligned if others == 0 => byte.address - byte.address % write.length,
+            _ => return Ok(None),
+        };
+        let range = Range {
+            address,
+            length: write.length,
+            ..byte
+        };
+        let found = overlap(range, byte).then_some(write.op);
+        Ok(found.and_then(|op| written(self.run, visit, Some(op), range)))
+    }
+
+    /// The operator of a site, and how many bytes it writes. `None` if these are not always as many, or it is the host.
+    fn write(&mut self, site: &Site) -> Result<Option<SiteWrite>, StepsError<S::Error>> {
+        let damaged = || CheckpointError::Damaged("a site that does not write");
+        let Some(write) = site.write else {
+            return Ok(None);
+        };
+        self.steps.follower.compile(site.node)?;
+        let code = &self.steps.follower.machine.codes()[site.node];
+        let mut writes = code.insts.iter().filter_map(|inst| {
+            let to = write_to(inst.code)?;
+            Some((inst, to))
+        });
+        let (inst, to) = writes.nth(write as usize).ok_or_else(damaged)?;
+        Ok(match to {
+            WriteTo::Memory(length) => Some(SiteWrite {
+                op: inst.op,
+                base: inst.a,
+                offset: inst.immediate,
+                length: length.into(),
+            }),
+            _ => None,
+        })
+    }
+
+    /// Goes back along the path from a time to the beginning of its interval, which wrote the byte at that time or later.
+    fn search(
+        &mut self,
+        interval: u64,
+        byte: Range,
+        time: u64,
+    ) -> Result<Search, LastWriteError<S::Error>> {
+        if self.host_calls_itself || time > self.run.path.length() {
+            return Ok(Search::Unknown);
+        }
+        let sites = self.checkpoints.sites(byte.memory, byte.address, interval);
+        let sites = sites.map_err(StepsError::from)?;
+        if sites.is_empty() {
+            return Ok(Search::Unknown);
+        }
+        let mut candidates = Vec::with_capacity(sites.len());
+        for site in sites {
+            let write = self.write(&site)?;
+            candidates.push((site, write));
+        }
+        let mark = |marked: &mut Vec<bool>, to| {
+            for (site, _) in &candidates {
+                if let Some(mark) = marked.get_mut(site.node.index()) {
+                    *mark = to;
+                }
+            }
+        };
+        mark(&mut self.marked, true);
+        let found = self.go_back(interval, byte, time, &candidates);
+        mark(&mut self.marked, false);
+        found
+    }
+
+    fn go_back(
+        &mut self,
+        interval: u64,
+        byte: Range,
+        time: u64,
+        candidates: &[(Site, Option<SiteWrite>)],
+    ) -> Result<Search, LastWriteError<S::Error>> {
+        let (before, _) = self.checkpoints.times(interval).map_err(StepsError::from)?;
+        let mut computed = 0;
+        let mut at = self.cursor.seek(time).map_err(StepsError::from)?;
+        while let Some(visit) = at.filter(|visit| visit.start > before) {
+            if visit.start < time && self.marked[visit.node.index()] {
+                let own = candidates.iter().rev();
+                for (site, write) in own.filter(|(site, _)| site.node == visit.node) {
+                    let Some(write) = write else {
+                        return Ok(Search::Unknown);
+                    };
+                    let address = match site.place {
+                        Place::Always(address) => address,
+                        _ if computed == MOST => return Ok(Search::Unknown),
+                        _ => match self.address(visit, write)? {
+                            Some(address) => address,
+                            None => return Ok(Search::Unknown),
+                        },
+                    };
+                    computed += u32::from(!matches!(site.place, Place::Always(_)));
+                    let range = Range {
+                        address,
+                        length: write.length,
+                        ..byte
+                    };
+                    if !overlap(range, byte) {
+                        continue;
+                    }
+                    let found = written(self.run, visit, Some(write.op), range);
+                    if let Some(found) = found.filter(|found| found.time < time) {
+                        return Ok(Search::Found(found));
+                    }
+                }
+            }
+            at = self.cursor.previous().map_err(StepsError::from)?;
+        }
+        Ok(Search::Nothing)
+    }
+
+    /// Where an execution of a node wrote, by the whole execution trace. `None` if it does not tell.
+    fn address(
+        &self,
+        visit: Visit,
+        write: &SiteWrite,
+    ) -> Result<Option<u64>, LastWriteError<S::Error>> {
+        let Some(values) = self.values else {
+            return Ok(None);
+        };
+        let value = || {
+            let Some(instance) = values.at(visit.start)? else {
+                return Ok(None);
+            };
+            let (base, _) = values.value(instance, write.base)?;
+            Ok(Some(base.wrapping_add(write.offset)))
+        };
+        match value() {
+            Err(TraceError::Outside { .. }) => Ok(None),
+            found => found.map_err(LastWriteError::Values),
+        }
     }
 
     /// By the whole execution trace. `None` if it does not tell.
@@ -321,6 +505,16 @@ where
             })
         }))
     }
+}
+
+/// What a site does that always writes as many bytes.
+#[derive(Clone, Copy)]
+struct SiteWrite {
+    op: OpId,
+    /// The register with the address, and what is added to it.
+    base: u32,
+    offset: u64,
+    length: u64,
 }
 
 /// What an operator of a node's execution wrote, or, without one, the host that the node called.

@@ -9,24 +9,24 @@ use afterimage_trace::{
     HostWrite, Kind, LogReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
 };
 
-use super::group::{Group, Sets};
+use super::group::{Group, Parts, Sets};
 use super::recorder::Vertex;
 use super::tree::Tree;
-use super::{CHILDREN, LINE};
+use super::{CHILDREN, WORD};
 use crate::epoch::wire::{put, take};
 
 /// Most bytes of a vertex in one chunk.
 const PART: usize = 8 << 20;
-/// Bytes of lines in one chunk.
-const LINES: usize = 256 << 10;
+/// Bytes of words in one chunk.
+const WORDS: usize = 64 << 10;
 /// Most bytes that a vertex may have.
 const LARGEST: u64 = 1 << 30;
 /// Most levels.
 const LEVELS: u32 = 16;
 /// The form of the index.
-const VERSION: u8 = 1;
-/// How many groups, sets of vertices, chunks of lines, and what the host wrote in how many intervals, stay in memory.
-const KEPT: [usize; 4] = [64, 256, 64, 4];
+const VERSION: u8 = 2;
+/// How many groups, sets of vertices, units, chunks of words, and what the host wrote in how many intervals, stay in memory.
+const KEPT: [usize; 5] = [64, 256, 64, 256, 4];
 /// Of an interval in which the host wrote more bytes, they do not stay in memory.
 const MOST_HOST: usize = 16 << 20;
 
@@ -52,14 +52,16 @@ struct Entry {
     after: u64,
     /// Its first chunk.
     chunk: u32,
-    /// How many chunks it has; those of its lines follow.
+    /// How many chunks it has; those of its units follow.
     chunks: u32,
-    /// How many of lines.
-    lines: u32,
+    /// How many the units have; those of its words follow.
+    units: u32,
+    /// How many of words.
+    words: u32,
 }
 
 impl Entry {
-    fn numbers(&self) -> [u64; 8] {
+    fn numbers(&self) -> [u64; 9] {
         [
             self.level.into(),
             self.number,
@@ -68,7 +70,8 @@ impl Entry {
             self.before,
             self.after - self.before,
             self.chunks.into(),
-            self.lines.into(),
+            self.units.into(),
+            self.words.into(),
         ]
     }
 }
@@ -107,7 +110,11 @@ impl CheckpointWriter {
             Ok::<u32, FileError>(count)
         };
         let chunks = put(&vertex.bytes, PART)?;
-        let lines = put(&vertex.lines, LINES)?;
+        let mut units = 0;
+        for unit in &vertex.units {
+            units += put(unit, PART)?;
+        }
+        let words = put(&vertex.words, WORDS)?;
         self.entries.push(Entry {
             level: vertex.level,
             number: vertex.number,
@@ -117,9 +124,10 @@ impl CheckpointWriter {
             after: vertex.after,
             chunk: self.chunk,
             chunks,
-            lines,
+            units,
+            words,
         });
-        self.chunk += chunks + lines;
+        self.chunk += chunks + units + words;
         Ok(())
     }
 
@@ -154,7 +162,7 @@ fn index(bytes: &[u8]) -> Option<((u32, u64), Vec<Entry>)> {
     let nodes = u32::try_from(take(input)?).ok()?;
     let interval = take(input)?;
     let count = take(input)?;
-    if count > input.len() as u64 / 8 {
+    if count > input.len() as u64 / 9 {
         return None;
     }
     let mut entries = Vec::with_capacity(count as usize);
@@ -166,7 +174,8 @@ fn index(bytes: &[u8]) -> Option<((u32, u64), Vec<Entry>)> {
         let children = small(take(input)?).filter(|&n| (1..=CHILDREN as u32).contains(&n))?;
         let before = take(input)?;
         let after = before.checked_add(take(input)?)?;
-        let (chunks, lines) = (small(take(input)?)?, small(take(input)?)?);
+        let mut count = || small(take(input)?);
+        let (chunks, units, words) = (count()?, count()?, count()?);
         entries.push(Entry {
             level,
             number,
@@ -176,9 +185,11 @@ fn index(bytes: &[u8]) -> Option<((u32, u64), Vec<Entry>)> {
             after,
             chunk,
             chunks,
-            lines,
+            units,
+            words,
         });
-        chunk = chunk.checked_add(chunks)?.checked_add(lines)?;
+        let all = chunks.checked_add(units)?.checked_add(words)?;
+        chunk = chunk.checked_add(all)?;
     }
     input.is_empty().then_some(((nodes, interval), entries))
 }
@@ -198,7 +209,8 @@ pub struct FileCheckpoints {
     sets: Cache<(usize, u64), Vec<Rc<Sets>>>,
     /// Of vertices without a parent.
     united: Cache<(usize, u64), Sets>,
-    lines: Cache<(u64, u32), Vec<u8>>,
+    units: Cache<(u64, usize), Vec<u8>>,
+    words: Cache<(u64, u32), Vec<u8>>,
     pub(super) host_writes: Cache<u64, Vec<HostWrite>>,
 }
 
@@ -207,7 +219,7 @@ type Cache<K, V> = RefCell<HashMap<K, Rc<V>>>;
 
 impl FileCheckpoints {
     /// The checkpoints of a file; `None` if there are none from the beginning of the run on. `nodes` is the
-    /// [`fingerprint`](crate::fingerprint) of its path: those of other paths are left out.
+    /// [`fingerprint`](crate::fingerprint) of its path: those of other paths, and of older forms, are left out.
     ///
     /// # Errors
     /// If an index is damaged.
@@ -223,11 +235,21 @@ impl FileCheckpoints {
             let chunks = section.chunks();
             section.go(chunks - 1);
             section.advance()?;
+            if section
+                .bytes()
+                .first()
+                .is_some_and(|&version| version < VERSION)
+            {
+                continue;
+            }
             let damaged = CheckpointError::Damaged("their index");
             let ((of, interval), entries) = index(section.bytes()).ok_or(damaged)?;
             let last = entries.last();
             let used = last.map_or(0, |e| {
-                u64::from(e.chunk) + u64::from(e.chunks) + u64::from(e.lines)
+                [e.chunk, e.chunks, e.units, e.words]
+                    .map(u64::from)
+                    .iter()
+                    .sum()
             });
             if used + 1 != chunks as u64 {
                 return Err(CheckpointError::Damaged("their index"));
@@ -258,7 +280,8 @@ impl FileCheckpoints {
             groups: RefCell::default(),
             sets: RefCell::default(),
             united: RefCell::default(),
-            lines: RefCell::default(),
+            units: RefCell::default(),
+            words: RefCell::default(),
             host_writes: RefCell::default(),
         }))
     }
@@ -334,6 +357,19 @@ impl FileCheckpoints {
         Ok((self.group(number)?, (interval - first) as usize))
     }
 
+    /// What is known of an interval's words, with its group and its position there.
+    pub(super) fn parts(
+        &self,
+        interval: u64,
+    ) -> Result<(Rc<Group>, usize, Rc<Parts>), CheckpointError> {
+        let (group, within) = self.group_of(interval)?;
+        let of = &group.intervals[within];
+        let number = self.parent(1, interval).unwrap_or(0);
+        let parts = of.parts(|| self.unit(number, &group, of.unit))?;
+        let parts = parts.ok_or(CheckpointError::Damaged("what an interval wrote"))?;
+        Ok((Rc::clone(&group), within, parts))
+    }
+
     fn group(&self, number: u64) -> Result<Rc<Group>, CheckpointError> {
         if let Some(known) = self.groups.borrow().get(&number) {
             return Ok(Rc::clone(known));
@@ -353,10 +389,47 @@ impl FileCheckpoints {
 
     /// The bytes of a vertex.
     fn bytes(&self, entry: &Entry, section: usize) -> Result<Vec<u8>, CheckpointError> {
+        self.chunks(entry.chunk..entry.chunk + entry.chunks, section)
+    }
+
+    /// The bytes of a unit of a group.
+    fn unit(
+        &self,
+        number: u64,
+        group: &Group,
+        unit: usize,
+    ) -> Result<Rc<Vec<u8>>, CheckpointError> {
+        let key = (number, unit);
+        if let Some(known) = self.units.borrow().get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let damaged = || CheckpointError::Damaged("a group of intervals");
+        let (entry, section) = self.levels[0][number as usize];
+        let chunks = |unit: &usize| unit.div_ceil(PART);
+        let first = group.units[..unit].iter().map(chunks).sum::<usize>();
+        let end = first + chunks(&group.units[unit]);
+        if end > entry.units as usize {
+            return Err(damaged());
+        }
+        let first = (entry.chunk + entry.chunks) as usize + first;
+        let end = (entry.chunk + entry.chunks) as usize + end;
+        let bytes = Rc::new(self.chunks(first as u32..end as u32, section)?);
+        if bytes.len() != group.units[unit] {
+            return Err(damaged());
+        }
+        keep(&self.units, KEPT[2], key, &bytes);
+        Ok(bytes)
+    }
+
+    fn chunks(
+        &self,
+        chunks: std::ops::Range<u32>,
+        section: usize,
+    ) -> Result<Vec<u8>, CheckpointError> {
         let damaged = || CheckpointError::Damaged("a vertex of their tree");
         let mut section = self.file.section(section).ok_or_else(damaged)?;
         let mut bytes = Vec::new();
-        for chunk in entry.chunk..entry.chunk + entry.chunks {
+        for chunk in chunks {
             section.go(chunk as usize);
             if !section.advance()? || bytes.len() as u64 > LARGEST {
                 return Err(damaged());
@@ -366,40 +439,27 @@ impl FileCheckpoints {
         Ok(bytes)
     }
 
-    /// A line as it was at an interval's end, which is one of those that it wrote, by its position among these.
-    pub(super) fn line(
-        &self,
-        interval: u64,
-        position: u64,
-    ) -> Result<[u8; LINE as usize], CheckpointError> {
-        let damaged = || CheckpointError::Damaged("the bytes of a line");
+    /// The bytes of a word that a group keeps, by an interval of it and by its position among all that it keeps.
+    pub(super) fn word(&self, interval: u64, position: u64) -> Result<[u8; 4], CheckpointError> {
+        let damaged = || CheckpointError::Damaged("the bytes of a word");
         let number = self.parent(1, interval).ok_or_else(damaged)?;
         let (entry, section) = self.levels[0][number as usize];
-        let group = self.group(number)?;
-        let within = &group.intervals[(interval - entry.first) as usize];
-        let line = within.first_line.checked_add(position);
-        let at = line
-            .and_then(|line| line.checked_mul(LINE))
-            .ok_or_else(damaged)?;
-        let chunk = u32::try_from(at / LINES as u64).ok();
+        let at = position.checked_mul(WORD).ok_or_else(damaged)?;
+        let chunk = u32::try_from(at / WORDS as u64).ok();
         let chunk = chunk
-            .filter(|&chunk| chunk < entry.lines)
+            .filter(|&chunk| chunk < entry.words)
             .ok_or_else(damaged)?;
-        let known = self.lines.borrow().get(&(number, chunk)).cloned();
+        let known = self.words.borrow().get(&(number, chunk)).cloned();
         let bytes = match known {
             Some(known) => known,
             None => {
-                let mut section = self.file.section(section).ok_or_else(damaged)?;
-                section.go((entry.chunk + entry.chunks + chunk) as usize);
-                if !section.advance()? {
-                    return Err(damaged());
-                }
-                let bytes = Rc::new(section.bytes().to_vec());
-                keep(&self.lines, KEPT[2], (number, chunk), &bytes);
+                let first = entry.chunk + entry.chunks + entry.units + chunk;
+                let bytes = Rc::new(self.chunks(first..first + 1, section)?);
+                keep(&self.words, KEPT[3], (number, chunk), &bytes);
                 bytes
             }
         };
-        let rest = bytes.get(at as usize % LINES..).ok_or_else(damaged)?;
+        let rest = bytes.get(at as usize % WORDS..).ok_or_else(damaged)?;
         rest.first_chunk().copied().ok_or_else(damaged)
     }
 
@@ -407,7 +467,7 @@ impl FileCheckpoints {
     pub(super) fn keep_host_writes(&self, interval: u64, all: &Rc<Vec<HostWrite>>) {
         let bytes: usize = all.iter().map(|write| write.bytes.len() + 64).sum();
         if bytes <= MOST_HOST {
-            keep(&self.host_writes, KEPT[3], interval, all);
+            keep(&self.host_writes, KEPT[4], interval, all);
         }
     }
 
@@ -421,19 +481,13 @@ impl FileCheckpoints {
         else {
             return Ok(None);
         };
-        let mut lines = Vec::new();
-        let mut reader = self.file.section(section);
-        for chunk in 0..entry.lines {
-            let reader = reader
-                .as_mut()
-                .ok_or(CheckpointError::Damaged("a section"))?;
-            reader.go((entry.chunk + entry.chunks + chunk) as usize);
-            reader.advance()?;
-            lines.extend_from_slice(reader.bytes());
-        }
         let same = (entry.first, entry.children, entry.before, entry.after)
             == (vertex.first, vertex.children, vertex.before, vertex.after);
-        let same = same && lines == vertex.lines;
+        let units = entry.chunk + entry.chunks..entry.chunk + entry.chunks + entry.units;
+        let words = units.end..units.end + entry.words;
+        let same = same
+            && self.chunks(words, section)? == vertex.words
+            && self.chunks(units, section)? == vertex.units.concat();
         Ok(Some(same && self.bytes(&entry, section)? == vertex.bytes))
     }
 }
@@ -516,9 +570,7 @@ impl Tree for FileCheckpoints {
 
     fn sets(&self, level: usize, number: u64) -> Result<Rc<Sets>, CheckpointError> {
         if level == 0 {
-            let (group, within) = self.group_of(number)?;
-            let parts = group.parts(within);
-            let parts = parts.ok_or(CheckpointError::Damaged("what an interval wrote"))?;
+            let (_, _, parts) = self.parts(number)?;
             return Ok(Rc::clone(&parts.sets));
         }
         let Some(parent) = self.parent(level + 1, number) else {

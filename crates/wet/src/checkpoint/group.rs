@@ -7,9 +7,13 @@ use std::rc::Rc;
 use afterimage_streams::Stream;
 
 use super::set::Set;
+use super::sites::{Lists, Site};
 use super::touched::{Line, bits};
 use super::{Key, LINE, WORD};
 use crate::epoch::wire::{put, take};
+
+/// A unit ends with the interval after which it has so many bytes.
+const UNIT: usize = 1 << 20;
 
 /// An interval, as it is recorded.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub(super) struct Recorded {
     pub lines: Vec<Line>,
     /// When words were written last, less the time at the interval's beginning.
     pub times: Vec<u64>,
+    /// Which sites wrote each word.
+    pub lists: Vec<u32>,
 }
 
 impl Recorded {
@@ -32,6 +38,12 @@ impl Recorded {
             read.push(line.key, line.read);
         }
         Sets { written, read }
+    }
+
+    /// How many words are kept: those that the host did not write last.
+    fn kept(&self) -> u64 {
+        let kept = self.lines.iter().map(Line::kept);
+        kept.map(|mask| u64::from(mask.count_ones())).sum()
     }
 }
 
@@ -61,38 +73,49 @@ impl Sets {
     }
 }
 
-/// The bytes of a group: for each interval its end, how many lines were written, and how long its parts are; then all checkpoints; then, for each interval, its
-/// sets, the words that the host wrote, those of mixed times, and a stream of times.
-pub(super) fn encode(before: u64, intervals: &[Recorded]) -> Vec<u8> {
+/// The bytes of a group, and those of its units. The first are: for each interval its end, how many words were written, and how many of them not by the host last, and how long its parts are; the table of sites and lists; all
+/// checkpoints. A unit has for some intervals their sets, the words that the host wrote, those of mixed times, the times, and the lists.
+pub(super) fn encode(before: u64, intervals: &[Recorded], lists: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
     let mut out = Vec::new();
     put(&mut out, intervals.len() as u64);
-    let mut bodies = Vec::new();
+    put(&mut out, lists.len() as u64);
+    let mut units: Vec<Vec<u8>> = Vec::new();
     let mut last = before;
     for interval in intervals {
-        let mut sets = Vec::new();
-        interval.sets().encode(&mut sets);
+        if units.last().is_none_or(|unit| unit.len() >= UNIT) {
+            units.push(Vec::new());
+        }
+        let Some(unit) = units.last_mut() else {
+            break;
+        };
+        let start = unit.len();
+        interval.sets().encode(unit);
         let written = || interval.lines.iter().filter(|line| line.written != 0);
-        sparse(&mut sets, written().map(|line| line.by_host));
-        sparse(&mut sets, written().map(|line| line.mixed));
-        let mut times = Vec::new();
-        afterimage_streams::encode(&interval.times, &mut times);
+        sparse(unit, written().map(|line| line.by_host));
+        sparse(unit, written().map(|line| line.mixed));
+        let sets = unit.len();
+        afterimage_streams::encode(&interval.times, unit);
+        let times = unit.len();
+        let sites = Vec::from_iter(interval.lists.iter().map(|&list| u64::from(list)));
+        afterimage_streams::encode(&sites, unit);
         let numbers = [
             interval.after - last,
-            written().count() as u64,
-            interval.state.len() as u64,
-            sets.len() as u64,
+            sites.len() as u64,
+            interval.kept(),
             interval.times.len() as u64,
-            times.len() as u64,
+            interval.state.len() as u64,
+            (sets - start) as u64,
+            (times - sets) as u64,
+            (unit.len() - times) as u64,
         ];
         numbers.iter().for_each(|&number| put(&mut out, number));
-        bodies.extend([sets, times]);
         last = interval.after;
     }
+    out.extend_from_slice(lists);
     for interval in intervals {
         out.extend_from_slice(&interval.state);
     }
-    bodies.iter().for_each(|body| out.extend_from_slice(body));
-    out
+    (out, units)
 }
 
 /// Appends those of a list of masks that are not 0, with their positions.
@@ -121,11 +144,15 @@ fn dense(input: &mut &[u8], length: usize) -> Option<Vec<u16>> {
     Some(masks)
 }
 
-/// A group that was read.
+/// A group that was read, but for its units.
 #[derive(Debug)]
 pub(super) struct Group {
     bytes: Vec<u8>,
     pub intervals: Vec<Interval>,
+    lists: Range<usize>,
+    decoded: OnceCell<Option<Lists>>,
+    /// How many bytes each unit has.
+    pub units: Vec<usize>,
 }
 
 /// An interval of a group.
@@ -135,11 +162,19 @@ pub(super) struct Interval {
     pub before: u64,
     /// Blocks executed at its end.
     pub after: u64,
-    /// How many lines the group's intervals before wrote.
-    pub first_line: u64,
+    /// How many words of the group's intervals before are kept.
+    pub first_kept: u64,
     state: Range<usize>,
+    /// Which unit it is in.
+    pub unit: usize,
     sets: Range<usize>,
     times: Range<usize>,
+    lists: Range<usize>,
+    /// How many words it wrote.
+    words: u64,
+    /// How many of these are kept.
+    kept: u64,
+    /// How many times are told.
     count: u64,
     parts: OnceCell<Option<Rc<Parts>>>,
 }
@@ -151,8 +186,21 @@ pub(super) struct Parts {
     /// By written line.
     pub by_host: Vec<u16>,
     mixed: Vec<u16>,
-    /// By written line, how many times there are of lines before.
-    first_time: Vec<u64>,
+    /// By written line.
+    first: Vec<Before>,
+    times: Vec<u8>,
+    lists: Vec<u8>,
+    words: u64,
+    count: u64,
+}
+
+/// What there is of lines before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    times: u64,
+    words: u64,
+    /// Words that are kept.
+    kept: u64,
 }
 
 impl Group {
@@ -163,45 +211,51 @@ impl Group {
         if count > super::CHILDREN as u64 {
             return None;
         }
+        let lists = take(&mut input)?;
         let mut headers = Vec::new();
         for _ in 0..count {
-            let mut number = || take(&mut input);
-            headers.push([
-                number()?,
-                number()?,
-                number()?,
-                number()?,
-                number()?,
-                number()?,
-            ]);
+            let mut header = [0; 8];
+            for number in &mut header {
+                *number = take(&mut input)?;
+            }
+            headers.push(header);
         }
         let mut at = bytes.len() - input.len();
-        let mut part = |length: u64| {
-            let end = at.checked_add(usize::try_from(length).ok()?)?;
-            let range = at..end;
-            at = end;
-            (end <= bytes.len()).then_some(range)
-        };
-        let states = headers.iter().map(|&[_, _, state, ..]| part(state));
-        let states = states.collect::<Option<Vec<_>>>()?;
+        let lists = part(&mut at, lists)?;
         let mut intervals = Vec::new();
-        let (mut last, mut first_line) = (before, 0u64);
-        for ([blocks, lines, _, sets, count, times], state) in headers.into_iter().zip(states) {
+        let mut units: Vec<usize> = Vec::new();
+        let (mut last, mut first_kept) = (before, 0u64);
+        for [blocks, words, kept, count, state, sets, times, lists] in headers {
+            if units.last().is_none_or(|&length| length >= UNIT) {
+                units.push(0);
+            }
+            let unit = units.len() - 1;
+            let within = &mut units[unit];
             let after = last.checked_add(blocks)?;
             intervals.push(Interval {
                 before: last,
                 after,
-                first_line,
-                state,
-                sets: part(sets)?,
-                times: part(times)?,
+                first_kept,
+                state: part(&mut at, state)?,
+                unit,
+                sets: part(within, sets)?,
+                times: part(within, times)?,
+                lists: part(within, lists)?,
+                words,
+                kept,
                 count,
                 parts: OnceCell::new(),
             });
             last = after;
-            first_line = first_line.checked_add(lines)?;
+            first_kept = first_kept.checked_add(kept)?;
         }
-        (at == bytes.len()).then_some(Self { bytes, intervals })
+        (at == bytes.len()).then_some(Self {
+            bytes,
+            intervals,
+            lists,
+            decoded: OnceCell::new(),
+            units,
+        })
     }
 
     /// The checkpoint at an interval's end; empty if there is none.
@@ -209,54 +263,109 @@ impl Group {
         Some(&self.bytes[self.intervals.get(interval)?.state.clone()])
     }
 
-    /// What is known of an interval's words. `None` if it is damaged.
-    pub fn parts(&self, interval: usize) -> Option<Rc<Parts>> {
-        let interval = self.intervals.get(interval)?;
-        let parts = interval.parts.get_or_init(|| {
-            let mut input = &self.bytes[interval.sets.clone()];
-            let sets = Sets::decode(&mut input)?;
-            let lines = sets.written.keys.len();
-            let by_host = dense(&mut input, lines)?;
-            let mixed = dense(&mut input, lines)?;
-            let mut first_time = Vec::with_capacity(lines);
-            let mut times = 0;
-            for (&mask, &mixed) in sets.written.masks.iter().zip(&mixed) {
-                first_time.push(times);
-                times += times_of(mask, mixed);
-            }
-            let fits = input.is_empty() && times == interval.count;
-            fits.then(|| {
-                Rc::new(Parts {
-                    sets: Rc::new(sets),
-                    by_host,
-                    mixed,
-                    first_time,
-                })
-            })
-        });
-        parts.clone()
+    /// The sites of a list. `None` if that is damaged.
+    pub fn sites(&self, list: u64) -> Option<Vec<Site>> {
+        let decode = || Lists::decode(&self.bytes[self.lists.clone()]);
+        let lists = self.decoded.get_or_init(decode).as_ref()?;
+        lists.get(list)
+    }
+}
+
+/// The next part of so many bytes.
+fn part(at: &mut usize, length: u64) -> Option<Range<usize>> {
+    let end = at.checked_add(usize::try_from(length).ok()?)?;
+    let range = *at..end;
+    *at = end;
+    Some(range)
+}
+
+impl Interval {
+    /// What is known of its words. `unit` loads the bytes of its unit, if that was not done yet. `None` if they are damaged.
+    pub fn parts<E>(
+        &self,
+        unit: impl FnOnce() -> Result<Rc<Vec<u8>>, E>,
+    ) -> Result<Option<Rc<Parts>>, E> {
+        if let Some(known) = self.parts.get() {
+            return Ok(known.clone());
+        }
+        let unit = unit()?;
+        let parts = self.parts.get_or_init(|| self.decode(&unit));
+        Ok(parts.clone())
     }
 
-    /// When a byte of a line was written last in an interval, less the time at its beginning: 0 if it was not. `None` if that is damaged.
-    pub fn written(&self, interval: usize, key: Key, address: u64) -> Option<u64> {
-        let parts = self.parts(interval)?;
-        let Ok(line) = parts.sets.written.keys.binary_search(&key) else {
-            return Some(0);
-        };
-        let (mask, mixed) = (parts.sets.written.masks[line], parts.mixed[line]);
-        let word = (address % LINE / WORD) as usize;
-        if mask >> word & 1 == 0 {
-            return Some(0);
+    fn decode(&self, unit: &[u8]) -> Option<Rc<Parts>> {
+        let mut input = unit.get(self.sets.clone())?;
+        let sets = Sets::decode(&mut input)?;
+        let lines = sets.written.keys.len();
+        let by_host = dense(&mut input, lines)?;
+        let mixed = dense(&mut input, lines)?;
+        let mut first = Vec::with_capacity(lines);
+        let mut before = Before::default();
+        for ((&mask, &mixed), &by_host) in sets.written.masks.iter().zip(&mixed).zip(&by_host) {
+            first.push(before);
+            before.times += times_of(mask, mixed);
+            before.words += u64::from(mask.count_ones());
+            before.kept += u64::from((mask & !by_host).count_ones());
         }
-        let before = (1u32 << word) - 1;
-        let before = times_of(mask & before as u16, mixed & before as u16);
-        let within = match mixed >> word & 1 {
-            1 => address % WORD,
-            _ => 0,
+        let Before { times, words, kept } = before;
+        if !input.is_empty() || (times, words, kept) != (self.count, self.words, self.kept) {
+            return None;
+        }
+        Some(Rc::new(Parts {
+            sets: Rc::new(sets),
+            by_host,
+            mixed,
+            first,
+            times: unit.get(self.times.clone())?.to_vec(),
+            lists: unit.get(self.lists.clone())?.to_vec(),
+            words,
+            count: times,
+        }))
+    }
+}
+
+impl Parts {
+    /// A written word: its line, by position, its place in the mask, and the words of the line before it. `None` if it was not written.
+    fn word(&self, key: Key, address: u64) -> Option<(usize, u16, u16)> {
+        let line = self.sets.written.keys.binary_search(&key).ok()?;
+        let word = 1u16 << (address % LINE / WORD);
+        let mask = self.sets.written.masks[line];
+        (mask & word != 0).then_some((line, word, mask & (word - 1)))
+    }
+
+    /// When a byte of a line was written last, less the time at the interval's beginning: 0 if it was not. `None` if that is damaged.
+    pub fn written(&self, key: Key, address: u64) -> Option<u64> {
+        let Some((line, word, before)) = self.word(key, address) else {
+            return Some(0);
         };
-        let interval = &self.intervals[interval];
-        let stream = Stream::open(&self.bytes[interval.times.clone()], interval.count).ok()?;
-        let at = parts.first_time[line] + before + within;
+        let mixed = self.mixed[line];
+        let within = match mixed & word {
+            0 => 0,
+            _ => address % WORD,
+        };
+        let stream = Stream::open(&self.times, self.count).ok()?;
+        let at = self.first[line].times + times_of(before, mixed & before) + within;
+        stream.cursor().get(at).ok()
+    }
+
+    /// Those of some words of a line that are kept, one after the other, and how many of the interval are kept before each.
+    pub fn kept(&self, key: Key, mask: u16) -> impl Iterator<Item = (u16, u64)> {
+        let line = self.sets.written.keys.binary_search(&key).ok();
+        let kept = line.map_or(0, |line| {
+            self.sets.written.masks[line] & !self.by_host[line]
+        });
+        let first = line.map_or(0, |line| self.first[line].kept);
+        bits(kept & mask).map(move |word| {
+            let word = 1u16 << word;
+            (word, first + u64::from((kept & (word - 1)).count_ones()))
+        })
+    }
+
+    /// Which sites wrote the word of a byte that was written: a list of the group. `None` if that is damaged.
+    pub fn list(&self, key: Key, address: u64) -> Option<u64> {
+        let (line, _, before) = self.word(key, address)?;
+        let stream = Stream::open(&self.lists, self.words).ok()?;
+        let at = self.first[line].words + u64::from(before.count_ones());
         stream.cursor().get(at).ok()
     }
 }

@@ -8,28 +8,29 @@ use afterimage_machine::{Checkpoint, Machine, MachineError, Memory, State};
 use afterimage_trace::{Event, HostWrite};
 
 use super::group::bytes_of;
-use super::tree::{What, first_from, last_before, newest};
-use super::{CheckpointError, FileCheckpoints, Key, LINE, lines, place_of};
+use super::sites::Site;
+use super::tree::{What, Words, first_from, last_before, newest};
+use super::{CheckpointError, FileCheckpoints, Key, LINE, WORD, lines, place_of};
 
-/// Lines that are brought in at once.
+/// Lines of which words are brought in at once.
 const AT_ONCE: usize = 1 << 16;
 
-/// Takes a machine to checkpoints of a run, and gives its memories the lines that it needs from there on: those that the interval at hand reads or
-/// writes. Lines that nobody needs are zeros.
+/// Takes a machine to checkpoints of a run, and gives its memories the words that it needs from there on: those that the interval at hand reads or
+/// writes. Words that nobody needs are zeros.
 #[derive(Debug)]
 pub struct Image<'c> {
     checkpoints: &'c FileCheckpoints,
     /// Memories before the run.
     first: Vec<Vec<u8>>,
-    /// The lines that are there, by memory; a bit for each.
-    there: Vec<Vec<u64>>,
+    /// The words that are there, by memory and line.
+    there: Vec<Vec<u16>>,
     /// The interval in which the machine is.
     interval: u64,
     /// How many blocks are executed at its end.
     after: u64,
-    /// There is no need for lines any more: all are there.
+    /// There is no need for words any more: all are there.
     whole: bool,
-    /// Lines that are not there and were looked at, as they are throughout the interval.
+    /// Lines of which something is not there and was looked at: that part of them, as it is throughout the interval.
     seen: RefCell<HashMap<Key, Vec<u8>>>,
 }
 
@@ -79,8 +80,8 @@ impl<'c> Image<'c> {
     ) -> Result<(), RestoreError> {
         machine.restore(checkpoint, |_| ())?;
         let memories = machine.state.memories.iter();
-        let words = |memory: &Memory| (memory.bytes.len() as u64 / LINE).div_ceil(64) as usize;
-        self.there = memories.map(|memory| vec![0; words(memory)]).collect();
+        let lines = |memory: &Memory| memory.bytes.len() / LINE as usize;
+        self.there = memories.map(|memory| vec![0; lines(memory)]).collect();
         self.whole = false;
         self.interval = interval;
         self.enter(&mut machine.state)?;
@@ -105,16 +106,13 @@ impl<'c> Image<'c> {
 
     /// Brings in what the interval at hand needs.
     fn enter(&mut self, state: &mut State) -> Result<(), CheckpointError> {
-        let (group, within) = self.checkpoints.group_of(self.interval)?;
-        let damaged = CheckpointError::Damaged("what an interval wrote");
-        let sets = &group.parts(within).ok_or(damaged)?.sets;
+        let (group, within, parts) = self.checkpoints.parts(self.interval)?;
         self.seen.get_mut().clear();
-        let mut keys = Vec::from_iter(sets.written.keys.iter().chain(&sets.read.keys).copied());
-        // Two runs: this merges them.
-        keys.sort();
-        keys.dedup();
+        // Of a word that is written in part the rest is needed, too.
+        let mut all = parts.sets.written.clone();
+        all.add(&parts.sets.read);
         self.after = group.intervals[within].after;
-        self.load(keys, state)
+        self.load(all.keys.into_iter().zip(all.masks).collect(), state)
     }
 
     /// Brings in some bytes of a memory, as far as it has them, so that they can be looked at.
@@ -134,11 +132,9 @@ impl<'c> Image<'c> {
         let size = known.bytes.len() as u64;
         let first = address.min(size);
         let end = address.saturating_add(length).min(size);
-        let mut keys = lines(memory, first, end - first)
-            .map(|(key, _)| key)
-            .peekable();
-        while keys.peek().is_some() {
-            self.load(keys.by_ref().take(AT_ONCE).collect(), state)?;
+        let mut words = lines(memory, first, end - first).peekable();
+        while words.peek().is_some() {
+            self.load(words.by_ref().take(AT_ONCE).collect(), state)?;
         }
         Ok(())
     }
@@ -178,18 +174,20 @@ impl<'c> Image<'c> {
             return Ok(true);
         }
         let keys = lines(memory, address, into.len() as u64).map(|(key, _)| key);
-        let missing = Vec::from_iter(keys.filter(|&key| self.lacks(key)));
+        let missing = keys.map(|key| (key, self.lacks(key)));
+        let missing = Vec::from_iter(missing.filter(|&(_, mask)| mask != 0));
         let mut seen = self.seen.borrow_mut();
-        let new = missing.iter().copied().filter(|key| !seen.contains_key(key));
-        let new = Vec::from_iter(new);
-        seen.extend(new.iter().map(|&key| (key, vec![0; LINE as usize])));
-        self.fetch(&new, &mut *seen)?;
-        for key in missing {
+        let is_new = |(key, _): &Words| !seen.contains_key(key);
+        let new = Vec::from_iter(missing.iter().copied().filter(is_new));
+        seen.extend(new.iter().map(|&(key, _)| (key, vec![0; LINE as usize])));
+        self.fetch(new, &mut *seen)?;
+        for (key, mask) in missing {
             let (_, start) = place_of(key);
             let line = seen.get(&key).map_or(&[][..], Vec::as_slice);
-            for (byte, at) in line.iter().zip(start..) {
-                let at = at.checked_sub(address).map(|at| at as usize);
-                if let Some(place) = at.and_then(|at| into.get_mut(at)) {
+            for at in bytes_of(mask).flatten() {
+                let place = (start + at as u64).checked_sub(address);
+                let place = place.and_then(|place| into.get_mut(place as usize));
+                if let (Some(place), Some(byte)) = (place, line.get(at)) {
                     *place = *byte;
                 }
             }
@@ -197,84 +195,85 @@ impl<'c> Image<'c> {
         Ok(true)
     }
 
-    /// Brings in those of some lines, which ascend, that are missing.
-    fn load(&mut self, mut keys: Vec<Key>, state: &mut State) -> Result<(), CheckpointError> {
-        keys.retain(|&key| self.add(key));
-        self.fetch(&keys, state)
+    /// Brings in those of some words, which ascend, that are missing.
+    fn load(&mut self, mut words: Vec<Words>, state: &mut State) -> Result<(), CheckpointError> {
+        words.retain_mut(|(key, mask)| {
+            *mask = self.add((*key, *mask));
+            *mask != 0
+        });
+        self.fetch(words, state)
     }
 
-    /// Brings lines, which ascend, to somewhere as they are at the interval's beginning: nothing has written them since.
-    fn fetch(&self, keys: &[Key], into: &mut impl Lines) -> Result<(), CheckpointError> {
-        let found = newest(self.checkpoints, keys, self.interval)?;
-        let mut written = Vec::new();
-        for (&key, interval) in keys.iter().zip(found) {
-            match interval {
-                Some(interval) => written.push((interval, key)),
-                None => self.load_first(key, into),
+    /// Brings words, which ascend, to somewhere as they are at the interval's beginning: nothing has written them since.
+    fn fetch(&self, words: Vec<Words>, into: &mut impl Lines) -> Result<(), CheckpointError> {
+        let mut found = newest(self.checkpoints, &words, self.interval)?;
+        found.sort_unstable();
+        for of_one in found.chunk_by(|a, b| a.0 == b.0) {
+            let words = of_one.iter().map(|&(_, words)| words);
+            match of_one[0].0 {
+                Some(interval) => self.load_written(interval, words, into)?,
+                None => words.for_each(|words| self.load_first(words, into)),
             }
-        }
-        written.sort_unstable();
-        for of_one in written.chunk_by(|a, b| a.0 == b.0) {
-            self.load_written(of_one[0].0, of_one, into)?;
         }
         Ok(())
     }
 
-    /// Whether a line is in a memory, and is not there.
-    fn lacks(&self, key: Key) -> bool {
+    /// Which words of a line that a memory has are not there.
+    fn lacks(&self, key: Key) -> u16 {
         let (memory, address) = place_of(key);
-        let line = address / LINE;
-        let words = self.there.get(memory as usize);
-        let word = words.and_then(|words| words.get(line as usize / 64));
-        word.is_some_and(|word| word & (1 << (line % 64)) == 0)
+        let lines = self.there.get(memory as usize);
+        let there = lines.and_then(|lines| lines.get((address / LINE) as usize));
+        there.map_or(0, |there| !there)
     }
 
-    /// Marks a line as there. Whether it is in a memory and was not.
-    fn add(&mut self, key: Key) -> bool {
+    /// Marks words as there. Which of them are in a memory and were not.
+    fn add(&mut self, (key, mask): Words) -> u16 {
         let (memory, address) = place_of(key);
-        let line = address / LINE;
-        let words = self.there.get_mut(memory as usize);
-        let Some(word) = words.and_then(|words| words.get_mut(line as usize / 64)) else {
-            return false;
+        let lines = self.there.get_mut(memory as usize);
+        let Some(there) = lines.and_then(|lines| lines.get_mut((address / LINE) as usize)) else {
+            return 0;
         };
-        let bit = 1 << (line % 64);
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
+        let new = mask & !*there;
+        *there |= mask;
+        new
     }
 
-    /// Brings in a line that nobody has written.
-    fn load_first(&self, key: Key, into: &mut impl Lines) {
+    /// Brings in words that nobody has written.
+    fn load_first(&self, (key, mask): Words, into: &mut impl Lines) {
         let (memory, address) = place_of(key);
         let first = self.first.get(memory as usize);
         let first = first.and_then(|first| first.get(address as usize..));
-        let place = into.line(key);
-        if let (Some(first), Some(place)) = (first, place) {
-            let count = first.len().min(place.len());
-            place[..count].copy_from_slice(&first[..count]);
+        if let (Some(first), Some(place)) = (first, into.line(key)) {
+            for word in bytes_of(mask) {
+                if let Some(first) = first.get(word.clone()) {
+                    place[word].copy_from_slice(first);
+                }
+            }
         }
     }
 
-    /// Brings in lines as an interval left them.
+    /// Brings in words as an interval left them.
     fn load_written(
         &self,
         interval: u64,
-        keys: &[(u64, Key)],
+        words: impl Iterator<Item = Words>,
         into: &mut impl Lines,
     ) -> Result<(), CheckpointError> {
-        let damaged = || CheckpointError::Damaged("what an interval wrote");
-        let (group, within) = self.checkpoints.group_of(interval)?;
-        let parts = group.parts(within).ok_or_else(damaged)?;
+        let (group, within, parts) = self.checkpoints.parts(interval)?;
+        let first = group.intervals[within].first_kept;
         let mut by_host = HashMap::new();
-        for &(_, key) in keys {
-            let position = parts.sets.written.keys.binary_search(&key);
-            let position = position.map_err(|_| damaged())?;
-            let line = self.checkpoints.line(interval, position as u64)?;
-            if let Some(place) = into.line(key) {
-                place.copy_from_slice(&line[..place.len()]);
+        for (key, mask) in words {
+            let mut others = mask;
+            for (word, position) in parts.kept(key, mask) {
+                others &= !word;
+                let found = self.checkpoints.word(interval, first + position)?;
+                if let Some(place) = into.line(key) {
+                    let start = word.trailing_zeros() as usize * WORD as usize;
+                    place[start..start + WORD as usize].copy_from_slice(&found);
+                }
             }
-            if parts.by_host[position] != 0 {
-                by_host.insert(key, parts.by_host[position]);
+            if others != 0 {
+                by_host.insert(key, others);
             }
         }
         if by_host.is_empty() {
@@ -357,9 +356,7 @@ impl FileCheckpoints {
         address: u64,
         interval: u64,
     ) -> Result<Option<(u64, u64)>, CheckpointError> {
-        let damaged = CheckpointError::Damaged("what an interval wrote");
-        let (group, within) = self.group_of(interval)?;
-        let parts = group.parts(within).ok_or(damaged)?;
+        let (_, _, parts) = self.parts(interval)?;
         let key = super::key_of(memory, address);
         let Ok(line) = parts.sets.written.keys.binary_search(&key) else {
             return Ok(None);
@@ -413,14 +410,30 @@ impl FileCheckpoints {
         interval: u64,
     ) -> Result<Option<u64>, CheckpointError> {
         let damaged = || CheckpointError::Damaged("when something was written");
-        let (group, within) = self.group_of(interval)?;
+        let (group, within, parts) = self.parts(interval)?;
         let key = super::key_of(memory, address);
-        let after = group.written(within, key, address).ok_or_else(damaged)?;
+        let after = parts.written(key, address).ok_or_else(damaged)?;
         if after == 0 {
             return Ok(None);
         }
         let time = group.intervals[within].before.checked_add(after);
         time.map(Some).ok_or_else(damaged)
+    }
+
+    /// The sites that wrote the word of a byte in an interval, by node and then in the order of execution; none if there are too many to be told.
+    ///
+    /// # Errors
+    /// If the checkpoints are damaged, or the word was not written.
+    pub fn sites(
+        &self,
+        memory: u32,
+        address: u64,
+        interval: u64,
+    ) -> Result<Vec<Site>, CheckpointError> {
+        let damaged = || CheckpointError::Damaged("who wrote something");
+        let (group, _, parts) = self.parts(interval)?;
+        let list = parts.list(super::key_of(memory, address), address);
+        group.sites(list.ok_or_else(damaged)?).ok_or_else(damaged)
     }
 
     /// The first interval from one on that reads (or else writes) a byte's word. It may read other bytes of it only.

@@ -2,12 +2,12 @@
 //! the run from its beginning.
 //!
 //! A run is cut into *intervals* of about [`INTERVAL`] instructions. At the end of each stand a checkpoint of the machine and the bytes of
-//! all *lines*, of [`LINE`] bytes each, that were written in the interval. So the bytes of a line at a checkpoint are those of the newest
-//! interval before it that wrote the line. Of each interval it is known which *words*, of [`WORD`] bytes, were read and written, and when each
-//! was written last. Intervals are the leaves of a tree whose inner vertices know what any of the intervals below read and wrote: who
+//! all *words*, of [`WORD`] bytes each, that were written in the interval. So the bytes of a word at a checkpoint are those of the newest
+//! interval before it that wrote the word. Of each interval it is known which words were read and written, and of each one when
+//! it was written last, and which *sites*, things in nodes that write memory, wrote it at all. Intervals are the leaves of a tree whose inner vertices know what any of the intervals below read and wrote: who
 //! looks for the interval nearest to a moment that wrote a word looks at a few sets for each level.
 //!
-//! What the host wrote is in the log already, so these words are zeros here. All of it follows from the run alone: parts of a run give the same bytes
+//! What the host wrote is in the log already, so these words are left out. All of it follows from the run alone: parts of a run give the same bytes
 //! as the whole of it.
 
 mod file;
@@ -15,6 +15,7 @@ mod group;
 mod image;
 mod recorder;
 mod set;
+mod sites;
 #[cfg(test)]
 mod tests;
 mod touched;
@@ -24,6 +25,7 @@ pub use file::{CheckpointError, CheckpointWriter, FileCheckpoints};
 pub use image::{Image, RestoreError};
 pub(crate) use recorder::Recorder;
 pub use recorder::Vertex;
+pub use sites::{Place, Site};
 
 /// About how many instructions an interval has.
 pub const INTERVAL: u64 = 1 << 19;

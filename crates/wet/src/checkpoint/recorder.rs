@@ -5,10 +5,11 @@ use afterimage_machine::{Machine, NodeCode, Observer, Range};
 use afterimage_ids::NodeId;
 
 use super::group::{self, Recorded, Sets, bytes_of};
+use super::sites::Writers;
 use super::touched::{Line, Touched};
-use super::{CHILDREN, LINE, place_of};
+use super::{CHILDREN, place_of};
 
-/// A group ends when it has so many bytes of lines.
+/// A group ends when it has so many bytes of words.
 const LARGEST: usize = 64 << 20;
 /// An interval ends when it has so many blocks.
 const LONGEST: u64 = 1 << 30;
@@ -28,10 +29,12 @@ pub struct Vertex {
     pub(super) before: u64,
     /// Blocks executed at its end.
     pub(super) after: u64,
-    /// What is known of its children.
+    /// What is known of its children at once.
     pub(super) bytes: Vec<u8>,
-    /// The bytes of the lines that intervals wrote, one after the other.
-    pub(super) lines: Vec<u8>,
+    /// What is known of each, for those of a group.
+    pub(super) units: Vec<Vec<u8>>,
+    /// The bytes of the words that intervals wrote, one after the other.
+    pub(super) words: Vec<u8>,
 }
 
 impl Vertex {
@@ -54,6 +57,7 @@ struct Open {
 /// Collects what happens in intervals, and makes vertices of them.
 pub(crate) struct Recorder {
     touched: Touched,
+    writers: Writers,
     /// How many instructions an interval has.
     interval: u64,
     /// Instructions, and nodes, of the interval so far.
@@ -63,7 +67,7 @@ pub(crate) struct Recorder {
     /// The vertices that are being made, from the level above the intervals on.
     open: Vec<Open>,
     group: Vec<Recorded>,
-    lines: Vec<u8>,
+    words: Vec<u8>,
     done: Vec<Vertex>,
     /// How many bytes these have.
     waiting: usize,
@@ -76,13 +80,14 @@ impl Recorder {
         touched.now = 1;
         Self {
             touched,
+            writers: Writers::new(),
             interval,
             steps: 0,
             before: 0,
             now: 0,
             open: Vec::new(),
             group: Vec::new(),
-            lines: Vec::new(),
+            words: Vec::new(),
             done: Vec::new(),
             waiting: 0,
         }
@@ -104,7 +109,7 @@ impl Recorder {
         if self.steps > 0 {
             self.cut(machine);
         }
-        self.close_group();
+        self.close_group(machine);
         let mut level = 0;
         while level < self.open.len() {
             self.close(level);
@@ -125,16 +130,18 @@ impl Recorder {
     }
 
     fn complete(&mut self, vertex: Vertex) {
-        self.waiting += vertex.bytes.len() + vertex.lines.len();
+        let units: usize = vertex.units.iter().map(Vec::len).sum();
+        self.waiting += vertex.bytes.len() + units + vertex.words.len();
         self.done.push(vertex);
     }
 
     /// The interval ends here.
     fn cut(&mut self, machine: &Machine<'_>) {
         let lines = self.touched.lines();
-        let mut times = Vec::new();
+        let (mut times, mut lists) = (Vec::new(), Vec::new());
         for line in lines.iter().filter(|line| line.written != 0) {
             self.touched.times(line, &mut times);
+            self.touched.lists(line, &mut lists);
             self.keep(machine, line);
         }
         self.touched.clear();
@@ -144,33 +151,33 @@ impl Recorder {
             state: state.map_or(Vec::new(), |state| state.encode()),
             lines,
             times,
+            lists,
         });
         self.steps = 0;
         self.before = machine.time();
-        if self.group.len() == CHILDREN || self.lines.len() >= LARGEST {
-            self.close_group();
+        if self.group.len() == CHILDREN || self.words.len() >= LARGEST {
+            self.close_group(machine);
         }
     }
 
-    /// Keeps the bytes of a line, zeros for what the host wrote.
+    /// Keeps the bytes of a line's words, unless the host wrote them.
     fn keep(&mut self, machine: &Machine<'_>, line: &Line) {
         let (memory, address) = place_of(line.key);
-        let mut bytes = [0; LINE as usize];
         let memory = &machine.state.memories[memory as usize].bytes;
-        if let Some(held) = memory.get(address as usize..(address + LINE) as usize) {
-            bytes.copy_from_slice(held);
+        for range in bytes_of(line.kept()) {
+            let word = address as usize + range.start..address as usize + range.end;
+            self.words.extend_from_slice(&memory[word]);
         }
-        for range in bytes_of(line.by_host) {
-            bytes[range].fill(0);
-        }
-        self.lines.extend_from_slice(&bytes);
     }
 
-    fn close_group(&mut self) {
+    fn close_group(&mut self, machine: &Machine<'_>) {
         if self.group.is_empty() {
             return;
         }
-        let intervals = std::mem::take(&mut self.group);
+        let mut intervals = std::mem::take(&mut self.group);
+        let mut lists = Vec::new();
+        let used = intervals.iter_mut().map(|interval| &mut interval.lists[..]);
+        self.writers.close(used, machine.codes(), &mut lists);
         if self.open.is_empty() {
             self.open.push(Open::default());
         }
@@ -181,6 +188,7 @@ impl Recorder {
         let open = &mut self.open[0];
         let (before, after) = (open.before, intervals[intervals.len() - 1].after);
         let children = intervals.len() as u32;
+        let (bytes, units) = group::encode(before, &intervals, &lists);
         let vertex = Vertex {
             level: 1,
             number: open.number,
@@ -188,8 +196,9 @@ impl Recorder {
             children,
             before,
             after,
-            bytes: group::encode(before, &intervals),
-            lines: std::mem::take(&mut self.lines),
+            bytes,
+            units,
+            words: std::mem::take(&mut self.words),
         };
         open.number += 1;
         open.first += u64::from(children);
@@ -235,7 +244,8 @@ impl Recorder {
             before,
             after,
             bytes,
-            lines: Vec::new(),
+            units: Vec::new(),
+            words: Vec::new(),
         };
         open.number += 1;
         open.first += children.len() as u64;
@@ -248,7 +258,8 @@ impl Observer for Recorder {
     const REGISTERS: bool = false;
 
     #[inline]
-    fn node(&mut self, _: NodeId, code: &NodeCode) {
+    fn node(&mut self, node: NodeId, code: &NodeCode) {
+        self.writers.node(node, code);
         self.steps += code.insts.len() as u64 + 1;
     }
 
@@ -258,13 +269,14 @@ impl Observer for Recorder {
     }
 
     #[inline]
-    fn write(&mut self, _: usize, range: Range) {
-        self.touched.write(range, false);
+    fn write(&mut self, inst: usize, range: Range) {
+        let site = self.writers.write(Some(inst), range);
+        self.touched.write(range, (site, false), &mut self.writers);
     }
 
-    fn copy(&mut self, _: usize, from: Range, to: Range) {
+    fn copy(&mut self, inst: usize, from: Range, to: Range) {
         self.touched.read(from);
-        self.touched.write(to, false);
+        self.write(inst, to);
     }
 
     fn host_read(&mut self, range: Range) {
@@ -272,6 +284,7 @@ impl Observer for Recorder {
     }
 
     fn host_write(&mut self, range: Range) {
-        self.touched.write(range, true);
+        let site = self.writers.write(None, range);
+        self.touched.write(range, (site, true), &mut self.writers);
     }
 }

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-use afterimage_machine::Range as Bytes;
+use afterimage_ids::{NodeId, PrimaryMap};
+use afterimage_machine::{Body, Code, NodeCode, Range as Bytes, compile};
+use afterimage_program::Program;
 use afterimage_testkit::modules::SplitMix64;
 
-use super::group::{Group, Recorded, Sets, encode};
+use super::group::{Group, Parts, Recorded, Sets, encode};
 use super::set::Set;
+use super::sites::{Place, Site, Writers};
 use super::touched::{Line, Touched, bits};
 use super::tree::{Tree, What, first_from, last_before, newest};
 use super::{CHILDREN, CheckpointError, LINE, WORD, key_of, lines, place_of, words};
@@ -73,8 +76,11 @@ type Naive = BTreeMap<(u32, u64), (u32, bool)>;
 #[test]
 fn groups_tell_of_every_byte() {
     let mut random = SplitMix64(3);
+    let codes = codes();
     for _ in 0..60 {
         let mut touched = Touched::default();
+        let mut writers = Writers::new();
+        let mut known = Known::default();
         let mut intervals = Vec::new();
         let mut expected = Vec::new();
         for number in 0..1 + random.below(4) as u64 {
@@ -88,6 +94,12 @@ fn groups_tell_of_every_byte() {
                     (address, length) = (address & !3, length & !3);
                 }
                 let memory = random.below(2) as u32;
+                let node = NodeId::from_u32(random.below(codes.len()) as u32);
+                let all = (0..codes[node].insts.len()).filter(|&inst| writes(&codes[node], inst));
+                let insts = Vec::from_iter(all);
+                let write = random.below(insts.len());
+                let inst = insts[write];
+                writers.node(node, &codes[node]);
                 let range = Bytes {
                     memory,
                     address,
@@ -98,17 +110,32 @@ fn groups_tell_of_every_byte() {
                         touched.read(range);
                         read.extend((address..address + length).map(|at| (memory, at / WORD)));
                     }
-                    kind => {
-                        let host = kind == 1;
-                        touched.write(range, host);
-                        note(&mut written, range, now, host);
+                    1 => {
+                        let site = writers.write(None, range);
+                        touched.write(range, (site, true), &mut writers);
+                        note(&mut written, range, now, true);
+                        known.note((number, node, None), range);
+                    }
+                    _ => {
+                        let mut range = range;
+                        if let Code::Store(bytes) = codes[node].insts[inst].code {
+                            range.length = bytes.into();
+                            if write == 1 {
+                                range.address = 4100;
+                            }
+                        }
+                        let site = writers.write(Some(inst), range);
+                        touched.write(range, (site, false), &mut writers);
+                        note(&mut written, range, now, false);
+                        known.note((number, node, Some(write as u32)), range);
                     }
                 }
             }
             let lines = touched.lines();
-            let mut times = Vec::new();
+            let (mut times, mut lists) = (Vec::new(), Vec::new());
             for line in lines.iter().filter(|line| line.written != 0) {
                 touched.times(line, &mut times);
+                touched.lists(line, &mut lists);
             }
             touched.clear();
             intervals.push(Recorded {
@@ -116,27 +143,37 @@ fn groups_tell_of_every_byte() {
                 state: vec![number as u8; number as usize],
                 lines,
                 times,
+                lists,
             });
             expected.push((written, read));
         }
-        let bytes = encode(7, &intervals);
+        let mut lists = Vec::new();
+        let used = intervals.iter_mut().map(|interval| &mut interval.lists[..]);
+        writers.close(used, &codes, &mut lists);
+        let (bytes, units) = encode(7, &intervals, &lists);
         let group = Group::decode(bytes.clone(), 7).expect("a group");
+        assert!(units.iter().map(Vec::len).eq(group.units.iter().copied()));
+        let parts_of = |at: usize| parts(&group, at, &units).expect("sound parts");
         assert_eq!(group.intervals.len(), intervals.len());
-        let mut first_line = 0;
+        let mut first_word = 0;
         for (at, (written, read)) in expected.iter().enumerate() {
             assert_eq!(group.intervals[at].after, 100 * (at as u64 + 1));
-            assert_eq!(group.intervals[at].first_line, first_line);
+            assert_eq!(group.intervals[at].first_kept, first_word);
             assert_eq!(group.state(at), Some(&intervals[at].state[..]));
-            let parts = group.parts(at).expect("sound parts");
+            let parts = parts_of(at);
             assert_eq!(*parts.sets, intervals[at].sets());
-            first_line += parts.sets.written.keys.len() as u64;
+            let of_interval = first_word;
             for memory in 0..2 {
                 for address in 3990..4500 {
                     let key = key_of(memory, address);
                     let time = written.get(&(memory, address)).map_or(0, |found| found.0);
-                    let found = group.written(at, key, address);
+                    let found = parts.written(key, address);
                     assert_eq!(found, Some(time.into()), "{memory} {address}");
                     let bit = words(address, address);
+                    let sites = parts.list(key, address).map(|list| group.sites(list));
+                    let sites = sites.map(|sites| sites.expect("a list"));
+                    let expected = known.sites(at as u64, memory, address);
+                    assert_eq!(sites.unwrap_or_default(), expected, "{memory} {address}");
                     let is_read = parts.sets.read.get(key) & bit != 0;
                     assert_eq!(is_read, read.contains(&(memory, address / WORD)));
                     let line = parts.sets.written.keys.binary_search(&key);
@@ -145,11 +182,90 @@ fn groups_tell_of_every_byte() {
                     let mut word = (first..first + WORD).map(|at| written.get(&(memory, at)));
                     let whole = word.all(|found| found.is_some_and(|found| found.1));
                     assert!(!by_host || whole, "the guest wrote it");
+                    if address % WORD == 0 && parts.sets.written.get(key) & bit != 0 && !by_host {
+                        assert_eq!(
+                            parts.kept(key, bit).next(),
+                            Some((bit, first_word - of_interval))
+                        );
+                        first_word += 1;
+                    }
                 }
             }
         }
-        damage(&bytes, &mut random);
+        damage((&bytes, &units), &mut random);
     }
+}
+
+/// Nodes with stores of different lengths, the last one always at one address; and with what writes any number of bytes.
+fn codes() -> PrimaryMap<NodeId, NodeCode> {
+    let module = wat::parse_str(
+        "(module (memory 1) (func (param i32)
+            (i32.store8 (local.get 0) (i32.const 1))
+            (drop (select (i32.load (local.get 0)) (i32.const 2) (local.get 0)))
+            (i64.store (local.get 0) (i64.const 1))
+            (memory.fill (local.get 0) (i32.const 1) (i32.const 3))))",
+    );
+    let module = module.expect("a module");
+    let program = Program::parse(&module).expect("a program");
+    let function = &program.functions[0];
+    let body = Body::read(&program, &module, function).expect("a body");
+    let blocks = Vec::from_iter(function.cfg.blocks.keys().take(1));
+    let code = compile(&program, &body, &blocks, None).expect("code");
+    (0..3).map(|_| code.clone()).collect()
+}
+
+fn writes(code: &NodeCode, inst: usize) -> bool {
+    matches!(code.insts[inst].code, Code::Store(_) | Code::MemoryFill)
+}
+
+/// What each site wrote: by interval, node and write.
+#[derive(Default)]
+struct Known(BTreeMap<(u64, NodeId, Option<u32>), Vec<Bytes>>);
+
+impl Known {
+    fn note(&mut self, site: (u64, NodeId, Option<u32>), range: Bytes) {
+        self.0.entry(site).or_default().push(range);
+    }
+
+    /// The sites that wrote a byte's word in an interval.
+    fn sites(&self, interval: u64, memory: u32, address: u64) -> Vec<Site> {
+        let word = address / WORD;
+        let has = |range: &Bytes| {
+            let last = range.address + range.length.max(1) - 1;
+            range.memory == memory
+                && range.length > 0
+                && (range.address / WORD..=last / WORD).contains(&word)
+        };
+        let own = self.0.iter().filter(|(site, _)| site.0 == interval);
+        let own = own.filter(|(_, ranges)| ranges.iter().any(has));
+        let mut sites = Vec::from_iter(own.map(|(&(_, node, write), _)| {
+            let all = self
+                .0
+                .iter()
+                .filter(|(site, _)| (site.1, site.2) == (node, write));
+            let all = Vec::from_iter(all.flat_map(|(_, ranges)| ranges));
+            let many = write.is_none() || all.iter().any(|range| !matches!(range.length, 1 | 8));
+            let place = match () {
+                () if many || write == Some(2) => Place::Anywhere,
+                () if all.iter().all(|range| range.address == all[0].address) => {
+                    Place::Always(all[0].address)
+                }
+                () if all.iter().all(|range| range.address % range.length == 0) => Place::Aligned,
+                () => Place::Anywhere,
+            };
+            Site { node, write, place }
+        }));
+        sites.sort_by_key(|site| (site.node, site.write.unwrap_or(u32::MAX)));
+        sites
+    }
+}
+
+/// What is known of an interval's words.
+fn parts(group: &Group, at: usize, units: &[Vec<u8>]) -> Option<Rc<Parts>> {
+    let interval = &group.intervals[at];
+    let unit = units.get(interval.unit).cloned().unwrap_or_default();
+    let parts = interval.parts(|| Ok::<_, ()>(Rc::new(unit)));
+    parts.expect("it cannot fail")
 }
 
 fn note(written: &mut Naive, range: Bytes, now: u32, host: bool) {
@@ -159,24 +275,33 @@ fn note(written: &mut Naive, range: Bytes, now: u32, host: bool) {
 }
 
 /// Bytes that are no group are refused, or are another group: nothing else happens.
-fn damage(bytes: &[u8], random: &mut SplitMix64) {
+fn damage((bytes, units): (&[u8], &[Vec<u8>]), random: &mut SplitMix64) {
     for _ in 0..40 {
-        let mut bytes = bytes.to_vec();
+        let (mut bytes, mut units) = (bytes.to_vec(), units.to_vec());
+        let changed = match units.last_mut() {
+            Some(unit) if random.below(2) == 0 => unit,
+            _ => &mut bytes,
+        };
         match random.below(3) {
-            0 => bytes.truncate(random.below(bytes.len())),
-            1 => bytes.push(random.below(256) as u8),
+            0 => changed.truncate(random.below(changed.len())),
+            1 => changed.push(random.below(256) as u8),
             _ => {
-                let at = random.below(bytes.len());
-                bytes[at] = random.below(256) as u8;
+                let at = random.below(changed.len());
+                changed[at] = random.below(256) as u8;
             }
         }
         let Some(group) = Group::decode(bytes, 7) else {
             continue;
         };
         for at in 0..group.intervals.len() {
-            let _ = (group.state(at), group.parts(at));
+            let _ = group.state(at);
+            let Some(parts) = parts(&group, at, &units) else {
+                continue;
+            };
             for address in (3990..4500).step_by(3) {
-                let _ = group.written(at, key_of(0, address), address);
+                let key = key_of(0, address);
+                let _ = parts.written(key, address);
+                let _ = parts.list(key, address).map(|list| group.sites(list));
             }
         }
     }
@@ -273,16 +398,25 @@ fn the_nearest_interval_is_found() {
             let after = (at..count).find(|&at| has(what, at, key, mask));
             let found = first_from(&tree, what, (key, mask), at as u64).expect("sound");
             assert_eq!(found, after.map(|at| at as u64));
-            let mut keys = Vec::from_iter((0..20).map(|_| random.below(70) as u64));
-            keys.sort_unstable();
-            keys.dedup();
-            let found = newest(&tree, &keys, at as u64).expect("sound");
-            let line = |&key: &u64| {
-                let mut before = (0..at).rev();
-                before.find(|&at| has(What::Written, at, key, !0))
-            };
-            let expected = keys.iter().map(|key| line(key).map(|at| at as u64));
-            assert!(expected.eq(found));
+            let wanted: BTreeMap<u64, u16> = (0..20)
+                .map(|_| (random.below(70) as u64, 1 + random.below(0xffff) as u16))
+                .collect();
+            let found = newest(&tree, &Vec::from_iter(wanted.clone()), at as u64);
+            let mut each = BTreeMap::new();
+            for (interval, (key, mask)) in found.expect("sound") {
+                for word in bits(mask) {
+                    assert_eq!(each.insert((key, word), interval), None, "found twice");
+                }
+            }
+            let mut expected = BTreeMap::new();
+            for (key, mask) in wanted {
+                for word in bits(mask) {
+                    let mut before = (0..at).rev();
+                    let found = before.find(|&at| has(What::Written, at, key, 1 << word));
+                    expected.insert((key, word), found.map(|at| at as u64));
+                }
+            }
+            assert_eq!(each, expected);
         }
     }
 }

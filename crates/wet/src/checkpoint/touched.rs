@@ -2,6 +2,7 @@
 
 use afterimage_machine::Range;
 
+use super::sites::{NOBODY, Writers};
 use super::{LINE, WORD, key_of, place_of, words};
 
 /// Bytes of a page.
@@ -30,6 +31,8 @@ struct Page {
     /// When each word, or if `fine` each byte, was written last. It holds for words that are `written`.
     times: Box<[u32]>,
     fine: bool,
+    /// Which sites wrote each word: a list of them. It holds for words that are `written`.
+    lists: Box<[u32]>,
 }
 
 /// A line that something happened to.
@@ -43,6 +46,13 @@ pub(super) struct Line {
     pub mixed: u16,
 }
 
+impl Line {
+    /// The words whose bytes are kept: those that the host did not write last.
+    pub fn kept(&self) -> u16 {
+        self.written & !self.by_host
+    }
+}
+
 impl Page {
     fn new() -> Box<Self> {
         Box::new(Self {
@@ -52,6 +62,7 @@ impl Page {
             by_host: [0; LINES],
             times: vec![0; PAGE / WORD as usize].into(),
             fine: false,
+            lists: vec![0; PAGE / WORD as usize].into(),
         })
     }
 
@@ -63,7 +74,13 @@ impl Page {
     }
 
     /// Bytes that are all in one line were written.
-    fn write(&mut self, address: u64, length: u64, now: u32, by_host: bool) {
+    fn write(
+        &mut self,
+        (address, length): (u64, u64),
+        now: u32,
+        (site, by_host): (u32, bool),
+        writers: &mut Writers,
+    ) {
         let within = address as usize % PAGE;
         let (line, mask) = (within / LINE as usize, words(address, address + length - 1));
         let whole = address.is_multiple_of(WORD) && length.is_multiple_of(WORD);
@@ -82,6 +99,13 @@ impl Page {
         } else {
             let word = WORD as usize;
             self.times[within / word..(within + length as usize) / word].fill(now);
+        }
+        let words = within / WORD as usize..(within + length as usize).div_ceil(WORD as usize);
+        let mut is_old = self.written[line] >> (words.start % WORDS);
+        for list in &mut self.lists[words] {
+            let before = if is_old & 1 == 1 { *list } else { NOBODY };
+            *list = writers.then(before, site);
+            is_old >>= 1;
         }
         self.written[line] |= mask;
         self.by_host[line] = match by_host && whole {
@@ -119,12 +143,13 @@ impl Touched {
         });
     }
 
+    /// By a site, which may be the host.
     #[inline]
-    pub fn write(&mut self, range: Range, by_host: bool) {
+    pub fn write(&mut self, range: Range, by: (u32, bool), writers: &mut Writers) {
         let now = self.now;
         each_line(range, |address, length| {
             let page = self.page(range.memory, address as usize / PAGE);
-            page.write(address, length, now, by_host);
+            page.write((address, length), now, by, writers);
         });
     }
 
@@ -180,6 +205,17 @@ impl Touched {
                 times.push(page.times[at].into());
             }
         }
+    }
+
+    /// Which sites wrote the written words of a line, each once.
+    pub fn lists(&self, line: &Line, lists: &mut Vec<u32>) {
+        let (memory, address) = place_of(line.key);
+        let page = self.memories[memory as usize].get(address as usize / PAGE);
+        let Some(Some(page)) = page else {
+            return;
+        };
+        let first = address as usize % PAGE / WORD as usize;
+        lists.extend(bits(line.written).map(|word| page.lists[first + word]));
     }
 
     /// The next interval begins.

@@ -42,36 +42,61 @@ impl What {
 
 const DAMAGED: CheckpointError = CheckpointError::Damaged("a vertex says other than its children");
 
+/// Some words of a line.
+pub(crate) type Words = (Key, u16);
+
+/// Whether something in a vertex wrote, or read, one of these words.
+fn has<T: Tree>(
+    tree: &T,
+    what: What,
+    (key, mask): Words,
+    level: usize,
+    number: u64,
+) -> Result<bool, CheckpointError> {
+    let sets = tree.sets(level, number)?;
+    Ok(what.of(&sets).get(key) & mask != 0)
+}
+
+/// The interval below a vertex that wrote, or read, one of these words, which something below it did: the first such, or the last.
+fn below<T: Tree>(
+    tree: &T,
+    what: What,
+    words: Words,
+    (level, number): (usize, u64),
+    last: bool,
+) -> Result<u64, CheckpointError> {
+    let (mut level, mut number) = (level, number);
+    while level > 0 {
+        let mut children = tree.children(level, number);
+        level -= 1;
+        number = loop {
+            let child = match last {
+                true => children.next_back(),
+                false => children.next(),
+            };
+            let child = child.ok_or(DAMAGED)?;
+            if has(tree, what, words, level, child)? {
+                break child;
+            }
+        };
+    }
+    Ok(number)
+}
+
 /// The last interval before one that wrote, or read, one of these words of a line. O(children · levels) looks at sets.
 pub(crate) fn last_before<T: Tree>(
     tree: &T,
     what: What,
-    (key, mask): (Key, u16),
+    words: Words,
     before: u64,
 ) -> Result<Option<u64>, CheckpointError> {
-    let has = |level, number| {
-        let sets = tree.sets(level, number)?;
-        Ok::<_, CheckpointError>(what.of(&sets).get(key) & mask != 0)
-    };
     let (mut level, mut end) = (0, before);
     while let Some(last) = end.checked_sub(1) {
         let (start, parent) = before_siblings(tree, level, last);
         for number in (start..end).rev() {
-            if !has(level, number)? {
-                continue;
+            if has(tree, what, words, level, number)? {
+                return below(tree, what, words, (level, number), true).map(Some);
             }
-            let mut number = number;
-            while level > 0 {
-                let mut children = tree.children(level, number).rev();
-                level -= 1;
-                number = loop {
-                    let child = children.next().ok_or(DAMAGED)?;
-                    if has(level, child)? {
-                        break child;
-                    }
-                };
-            }
-            return Ok(Some(number));
         }
         level += 1;
         end = parent;
@@ -96,13 +121,9 @@ fn before_siblings<T: Tree>(tree: &T, level: usize, number: u64) -> (u64, u64) {
 pub(crate) fn first_from<T: Tree>(
     tree: &T,
     what: What,
-    (key, mask): (Key, u16),
+    words: Words,
     from: u64,
 ) -> Result<Option<u64>, CheckpointError> {
-    let has = |level, number| {
-        let sets = tree.sets(level, number)?;
-        Ok::<_, CheckpointError>(what.of(&sets).get(key) & mask != 0)
-    };
     let (mut level, mut at) = (0, from);
     loop {
         // What comes before has been looked at, so the siblings from here on are what is left below the parent.
@@ -115,21 +136,9 @@ pub(crate) fn first_from<T: Tree>(
             None => tree.count(level),
         };
         for number in at..end {
-            if !has(level, number)? {
-                continue;
+            if has(tree, what, words, level, number)? {
+                return below(tree, what, words, (level, number), false).map(Some);
             }
-            let mut number = number;
-            while level > 0 {
-                let mut children = tree.children(level, number);
-                level -= 1;
-                number = loop {
-                    let child = children.next().ok_or(DAMAGED)?;
-                    if has(level, child)? {
-                        break child;
-                    }
-                };
-            }
-            return Ok(Some(number));
         }
         (level, at) = match parent {
             Some(parent) => next_sibling(tree, level + 1, parent + 1),
@@ -151,14 +160,15 @@ fn next_sibling<T: Tree>(tree: &T, level: usize, number: u64) -> (usize, u64) {
     (level, number)
 }
 
-/// For each of these lines, which ascend, the last interval before one that wrote it. O((lines + those of the sets) · children · levels).
+/// For these words of lines, which ascend, the last interval before one that wrote them: those of a line may be in several, and `None` has
+/// those that nobody wrote. O((lines + those of the sets) · children · levels).
 pub(crate) fn newest<T: Tree>(
     tree: &T,
-    keys: &[Key],
+    words: &[Words],
     before: u64,
-) -> Result<Vec<Option<u64>>, CheckpointError> {
-    let mut found = vec![None; keys.len()];
-    let mut missing = Vec::from_iter(0..keys.len());
+) -> Result<Vec<(Option<u64>, Words)>, CheckpointError> {
+    let mut found = Vec::with_capacity(words.len());
+    let mut missing = words.to_vec();
     let (mut level, mut end) = (0, before);
     while let Some(last) = end.checked_sub(1) {
         let (start, parent) = before_siblings(tree, level, last);
@@ -166,55 +176,57 @@ pub(crate) fn newest<T: Tree>(
             if missing.is_empty() {
                 return Ok(found);
             }
-            let inside = split(tree, keys, &mut missing, level, number)?;
-            descend(tree, keys, inside, (level, number), &mut found)?;
+            let inside = split(tree, &mut missing, level, number)?;
+            descend(tree, inside, (level, number), &mut found)?;
         }
         level += 1;
         end = parent;
     }
+    found.extend(missing.into_iter().map(|words| (None, words)));
     Ok(found)
 }
 
-/// Takes those out of `missing` whose lines a vertex wrote.
+/// Takes those out of `missing` that a vertex wrote.
 fn split<T: Tree>(
     tree: &T,
-    keys: &[Key],
-    missing: &mut Vec<usize>,
+    missing: &mut Vec<Words>,
     level: usize,
     number: u64,
-) -> Result<Vec<usize>, CheckpointError> {
+) -> Result<Vec<Words>, CheckpointError> {
     let sets = tree.sets(level, number)?;
-    let mut written = sets.written.keys.iter().peekable();
+    let Set { keys, masks } = &sets.written;
+    let mut written = keys.iter().zip(masks).peekable();
     let mut inside = Vec::new();
-    missing.retain(|&at| {
-        while written.next_if(|&&key| key < keys[at]).is_some() {}
-        let is_in = written.peek() == Some(&&keys[at]);
-        if is_in {
-            inside.push(at);
+    missing.retain_mut(|(key, mask)| {
+        while written.next_if(|(other, _)| *other < key).is_some() {}
+        if let Some((_, of)) = written.peek().filter(|(other, _)| *other == key)
+            && **of & *mask != 0
+        {
+            inside.push((*key, **of & *mask));
+            *mask &= !**of;
         }
-        !is_in
+        *mask != 0
     });
     Ok(inside)
 }
 
 fn descend<T: Tree>(
     tree: &T,
-    keys: &[Key],
-    inside: Vec<usize>,
+    inside: Vec<Words>,
     (level, number): (usize, u64),
-    found: &mut [Option<u64>],
+    found: &mut Vec<(Option<u64>, Words)>,
 ) -> Result<(), CheckpointError> {
     let mut open = vec![(level, number, inside)];
     while let Some((level, number, mut inside)) = open.pop() {
         if level == 0 {
-            inside.iter().for_each(|&at| found[at] = Some(number));
+            found.extend(inside.into_iter().map(|words| (Some(number), words)));
             continue;
         }
         for child in tree.children(level, number).rev() {
             if inside.is_empty() {
                 break;
             }
-            let below = split(tree, keys, &mut inside, level - 1, child)?;
+            let below = split(tree, &mut inside, level - 1, child)?;
             open.push((level - 1, child, below));
         }
         if !inside.is_empty() {

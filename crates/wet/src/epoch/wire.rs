@@ -28,7 +28,7 @@ pub(crate) fn take(input: &mut &[u8]) -> Option<u64> {
 }
 
 /// Takes a number that must fit into 32 bits.
-pub(super) fn take_u32(input: &mut &[u8]) -> Option<u32> {
+pub(crate) fn take_u32(input: &mut &[u8]) -> Option<u32> {
     u32::try_from(take(input)?).ok()
 }
 
