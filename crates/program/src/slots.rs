@@ -36,6 +36,29 @@ impl Slots {
     /// # Errors
     /// If `bytes` is not that module.
     pub fn build(program: &Program, bytes: &[u8], function: &Function) -> Result<Self, ParseError> {
+        Self::read(program, bytes, function, None).map(|(slots, _)| slots)
+    }
+
+    /// The types of the slots in use before an operator, the lowest first; none where it is not executed. As costly as [`build`](Self::build).
+    ///
+    /// # Errors
+    /// If `bytes` is not the module that the program was parsed from.
+    pub fn before(
+        program: &Program,
+        bytes: &[u8],
+        function: &Function,
+        op: OpId,
+    ) -> Result<Box<[ValType]>, ParseError> {
+        Self::read(program, bytes, function, Some(op)).map(|(_, before)| before)
+    }
+
+    fn read(
+        program: &Program,
+        bytes: &[u8],
+        function: &Function,
+        wanted: Option<OpId>,
+    ) -> Result<(Self, Box<[ValType]>), ParseError> {
+        let mut found = Box::default();
         let mismatch = || mismatch(function);
         let (mut validator, reader) = validated(program, bytes, function)?;
         let locals: Option<_> = (0..validator.len_locals())
@@ -66,6 +89,12 @@ impl Slots {
             let before = stack.height;
             let marker = stack.marker(op, &operator).ok_or_else(mismatch)?;
             let executed = reachable && !marker;
+            if executed && wanted == Some(op) {
+                let types = (0..before)
+                    .rev()
+                    .map(|depth| validator.get_operand_type(depth as usize)?);
+                found = types.collect::<Option<_>>().ok_or_else(mismatch)?;
+            }
             heights.push(if executed { before } else { NO_HEIGHT });
             if executed {
                 let taken = taken(&operator, &validator).ok_or_else(mismatch)?;
@@ -84,13 +113,14 @@ impl Slots {
         if heights.len() != function.operators as usize {
             return Err(mismatch());
         }
-        Ok(Self {
+        let slots = Self {
             locals: locals.ok_or_else(mismatch)?,
             heights,
             deepest,
             at_start,
             carried: stack.carried,
-        })
+        };
+        Ok((slots, found))
     }
 
     /// How many variables there are.
@@ -125,4 +155,51 @@ fn taken(
 /// Whether the operator always branches: what it carries is above where the validator's stack then ends.
 fn transfers(operator: &Operator<'_>) -> bool {
     matches!(operator, Operator::Br { .. } | Operator::BrTable { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_before_an_operator_have_the_types_of_what_is_on_the_stack() {
+        let text = r#"(module (func (param i32) (result i64)
+            i64.const 1
+            f32.const 2
+            local.get 0
+            if (result f64) f64.const 1 else f64.const 2 end
+            drop
+            drop
+            return
+            i32.const 7
+            drop))"#;
+        let bytes = wat::parse_str(text).unwrap();
+        let program = Program::parse(&bytes).unwrap();
+        let function = &program.functions[0];
+        let slots = Slots::build(&program, &bytes, function).unwrap();
+        let before = |op| {
+            let op = OpId::from_u32(op);
+            Slots::before(&program, &bytes, function, op).unwrap()
+        };
+        use ValType::{F32, F64, I32, I64};
+        assert_eq!(*before(0), []);
+        assert_eq!(*before(3), [I64, F32, I32]);
+        // In an arm, and behind both.
+        assert_eq!(*before(4), [I64, F32]);
+        assert_eq!(*before(8), [I64, F32, F64]);
+        assert_eq!(*before(10), [I64]);
+        // What is never executed has nothing.
+        assert_eq!(*before(12), []);
+        for op in 0..function.operators {
+            let height = slots.heights[OpId::from_u32(op)];
+            let known = (height != NO_HEIGHT).then_some(height).unwrap_or(0);
+            assert_eq!(before(op).len() as u32, known, "{op}");
+        }
+        for (block, types) in slots.at_start.iter() {
+            let first = function.cfg.blocks[block].ops.start;
+            if slots.heights[first] != NO_HEIGHT {
+                assert_eq!(before(first.as_u32()), *types);
+            }
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! One activation at a moment: which register each of its variables is.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_machine::{Body, NodeCode, Operand, Register, compile_before};
-use afterimage_program::{Function, NO_HEIGHT, Program};
+use afterimage_program::{Function, NO_HEIGHT, Program, Slots};
 use wasmparser::ValType;
 
 use super::StateError;
@@ -71,6 +71,10 @@ pub struct Activation<'a> {
     body: Rc<Body<'a>>,
     /// The node up to there.
     code: NodeCode,
+    program: &'a Program,
+    module: &'a [u8],
+    /// The types of the slots of the operand stack that are in use.
+    stack: OnceCell<Box<[ValType]>>,
 }
 
 /// Which of a block's operators a moment is before.
@@ -170,6 +174,9 @@ impl<'a> Activation<'a> {
             instance,
             body,
             code,
+            program: bodies.program,
+            module: bodies.module,
+            stack: OnceCell::new(),
         })
     }
 
@@ -189,18 +196,14 @@ impl<'a> Activation<'a> {
         ty.map_or(0, |ty| ty.params.len())
     }
 
-    /// A slot of the operand stack as a variable, with its type. `None` if it is not in use, or its type is not told: it is at the start of a
-    /// block only.
+    /// A slot of the operand stack as a variable, with its type. `None` if it is not in use. O(operators of the function) when it is first asked for.
     pub fn slot(&self, slot: u32) -> Option<(u32, ValType)> {
-        let slots = &self.body.slots;
-        let block = self.body.function.block_of(self.op)?;
-        let known = self.body.function.cfg.blocks.get(block)?;
-        let mut before = (known.ops.start.as_u32()..self.op.as_u32()).map(OpId::from_u32);
-        if before.any(|op| slots.heights.get(op) != Some(&NO_HEIGHT)) {
-            return None;
-        }
-        let ty = *slots.at_start.get(block)?.get(slot as usize)?;
-        Some((slots.of_slot(slot), ty))
+        let types = self.stack.get_or_init(|| {
+            let found = Slots::before(self.program, self.module, self.body.function, self.op);
+            found.unwrap_or_default()
+        });
+        let ty = *types.get(slot as usize)?;
+        Some((self.body.slots.of_slot(slot), ty))
     }
 
     /// Where a variable's value is.
