@@ -17,6 +17,7 @@ mod lcov;
 mod listing;
 mod loads;
 mod memory;
+mod name;
 mod number;
 mod paths;
 mod perfetto;

@@ -6,6 +6,7 @@ use afterimage_query::steps::{Range, Step, Value, What};
 
 use super::{NextStep, Operator, StepScene};
 use crate::PresentError;
+use crate::name::without_parameters;
 use crate::number::counted;
 use crate::table::{Paint, plain, width};
 use crate::text::short;
@@ -70,7 +71,7 @@ pub(crate) fn step_text(
     };
     let offset = operator.offset.map(|offset| format!("@{offset}"));
     let place = offset.unwrap_or_default();
-    let function = plain(scene.names.function(step.function));
+    let function = plain(without_parameters(scene.names.function(step.function)));
     let name = doing(&step.what, &operator.name);
     let room = FUNCTION.saturating_sub(width(&function));
     let effect = effect(scene, step);
@@ -120,7 +121,7 @@ fn effect(scene: &StepScene<'_>, step: &Step) -> String {
         What::Branch(value) => format!("on {}", shown(value)),
         What::Jump => String::new(),
         What::Call { callee, arguments } => {
-            let name = plain(scene.names.function(*callee));
+            let name = plain(without_parameters(scene.names.function(*callee)));
             match step.op {
                 Some(_) => format!("{name}({})", all(arguments)),
                 None => format!("calls {name}({})", all(arguments)),
