@@ -6,14 +6,14 @@ use super::Measured;
 use crate::{Root, Symbol};
 
 /// What a symbol stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum User {
     Rule(RuleId),
     Root,
 }
 
 /// Where a symbol stands: which of the symbols of a rule, or of the root's items.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) user: User,
     pub(crate) at: u32,

@@ -1,9 +1,6 @@
 //! How many there are in those rules that have any.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use afterimage_ids::NodeId;
+use afterimage_ids::{EntityRef, NodeId, RuleId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
@@ -11,7 +8,7 @@ use crate::Kind;
 use crate::measures::{Measured, Use, User};
 
 /// All rules are counted if more than one in so many symbols has any, and more than a few.
-const FEW: usize = 32;
+const FEW: usize = 8;
 /// How many are a few.
 const ALWAYS: usize = 64;
 
@@ -26,7 +23,8 @@ pub(super) struct Sparse {
 }
 
 impl Sparse {
-    /// Counts nodes. `None` if too many symbols have any. O(s log s) for s symbols that have any, and once for each segment linear in its grammar.
+    /// Counts nodes. `None` if too many symbols have any. Linear in the rules that have any, and in where these stand; once for each segment linear in its
+    /// grammar.
     pub(super) fn new(measured: &Measured, nodes: impl Iterator<Item = NodeId>) -> Option<Self> {
         let uses = measured.uses();
         let grammar = &measured.segment.grammar;
@@ -36,39 +34,54 @@ impl Sparse {
             sums: Vec::new(),
             root: Vec::new(),
         };
-        // The children come before the parents, and the root last.
-        let mut open: BinaryHeap<Reverse<(Use, u64)>> = BinaryHeap::new();
+        // The rules that have any, and in each how many, itself included.
+        let mut open = Bits::default();
+        let mut totals = vec![0u64; grammar.rules.len()];
+        let mut wanted = Bits::default();
+        let mut root = Vec::new();
+        let mut stands = |by: Use, count: u64, open: &mut Bits| match by.user {
+            User::Rule(rule) => open.set(rule.index()),
+            User::Root => root.push((by.at, count)),
+        };
         for node in nodes {
-            open.extend(uses.of_node(node).map(|by| Reverse((by, 1))));
+            wanted.set(node.index());
+            uses.of_node(node).for_each(|by| stands(by, 1, &mut open));
         }
-        while let Some(Reverse((first, _))) = open.peek().copied() {
-            let User::Rule(rule) = first.user else {
-                break;
-            };
+        // The children come before the parents.
+        let mut next = 0;
+        while let Some(rule) = open.next_from(next) {
+            next = rule + 1;
+            let rule = RuleId::new(rule);
             let start = counted.sums.len() as u32;
             let place = measured.layout.place(rule);
             let mut sum: u64 = 0;
-            while let Some(Reverse((by, count))) = open.peek().copied()
-                && by.user == first.user
-            {
-                open.pop();
-                sum = sum.saturating_add(count);
-                counted.sums.push((place + by.at, sum));
+            for (&symbol, at) in grammar.symbols_of(rule).iter().zip(place..) {
+                let count = match (symbol.as_rule(), symbol.as_node()) {
+                    (Some(rule), _) => totals[rule.index()],
+                    (None, Some(node)) => u64::from(wanted.has(node.index())),
+                    (None, None) => 0,
+                };
+                if count > 0 {
+                    sum = sum.saturating_add(count);
+                    counted.sums.push((at, sum));
+                }
+            }
+            if counted.sums.len() > most {
+                return None;
             }
             let own = (start, counted.sums.len() as u32);
             counted.rules.insert(place, own);
             if let Kind::Repeat(times) = grammar.rules[rule].kind {
                 sum = sum.saturating_mul(times);
             }
-            open.extend(uses.of_rule(rule).map(|by| Reverse((by, sum))));
-            if counted.sums.len() + open.len() > most {
-                return None;
-            }
+            totals[rule.index()] = sum;
+            uses.of_rule(rule).for_each(|by| stands(by, sum, &mut open));
         }
+        root.sort_unstable();
         let mut sum: u64 = 0;
-        while let Some(Reverse((by, count))) = open.pop() {
+        for (at, count) in root {
             sum = sum.saturating_add(count);
-            counted.root.push((by.at, sum));
+            counted.root.push((at, sum));
         }
         Some(counted)
     }
@@ -154,4 +167,34 @@ fn take(sums: &[(u32, u64)], others: &mut u64) -> u32 {
     let at = sums.partition_point(|&(_, sum)| sum <= *others);
     *others -= at.checked_sub(1).map_or(0, |at| sums[at].1);
     sums[at].0
+}
+
+/// A set of numbers.
+#[derive(Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn set(&mut self, number: usize) {
+        if self.0.len() <= number / 64 {
+            self.0.resize(number / 64 + 1, 0);
+        }
+        self.0[number / 64] |= 1 << (number % 64);
+    }
+
+    fn has(&self, number: usize) -> bool {
+        let word = self.0.get(number / 64);
+        word.is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    /// The first one that is at least this one.
+    fn next_from(&self, number: usize) -> Option<usize> {
+        let (mut at, mut mask) = (number / 64, u64::MAX << (number % 64));
+        loop {
+            let word = self.0.get(at)? & mask;
+            if word != 0 {
+                return Some(at * 64 + word.trailing_zeros() as usize);
+            }
+            (at, mask) = (at + 1, u64::MAX);
+        }
+    }
 }
