@@ -432,7 +432,19 @@ impl<'a> Scene<'a> {
             && let Some(statement) = self.statement(host.values(), instance, op)?
         {
             let of = (op, statement);
-            told.further = self.all_data(host, instance, of, limit, depth - 1, seen)?;
+            told.further = match self.all_data(host, instance, of, limit, depth - 1, seen) {
+                Err(error) if is_outside(&error) => vec![Told {
+                    role: "?".to_owned(),
+                    value: String::new(),
+                    from: Line {
+                        before: error.to_string(),
+                        ..Line::default()
+                    },
+                    json: json!({ "from": "unknown", "why": error.to_string() }),
+                    further: Vec::new(),
+                }],
+                further => further?,
+            };
             let further = told.further.iter().map(|told| told.json.clone());
             told.json["dependences"] = further.collect();
         }

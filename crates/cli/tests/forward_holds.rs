@@ -3,6 +3,8 @@
 mod common;
 #[path = "forward/guests.rs"]
 mod guests;
+#[path = "forward/intervals.rs"]
+mod intervals;
 #[path = "forward/naive.rs"]
 mod naive;
 
@@ -180,7 +182,7 @@ fn handwritten_and_generated_programs() {
 #[test]
 fn what_the_host_reads() {
     let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
-    let seeds = seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(10);
+    let seeds = seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(6);
     let mut parts = 0;
     for seed in 0..seeds {
         let text = guests::guest(seed, seed % 3 == 1, seed % 5 == 4);
@@ -194,16 +196,23 @@ fn what_the_host_reads() {
             ));
             assert_eq!(recorded.code, Some(0), "{recorded:?}\n{text}");
             sandbox.ok("build --lens full run.aft");
-            parts += compare_host(&sandbox, &text);
-            compare(&sandbox).expect("a short run");
+            for known in [
+                Known::Stored,
+                Known::Nothing,
+                Known::In(20, true),
+                Known::In(150, false),
+            ] {
+                parts += compare_host(&sandbox, known, &text);
+                compare_with(&sandbox, known).expect("a short run");
+            }
         }
     }
-    assert!(parts > 1000, "{parts}");
+    assert!(parts > 5_000, "{parts}");
 }
 
 /// Compares who wrote what the host read with a run that is followed byte by byte: how many parts.
-fn compare_host(sandbox: &Sandbox, text: &str) -> usize {
-    with(sandbox, |recorded, run, file| {
+fn compare_host(sandbox: &Sandbox, known: Known, text: &str) -> usize {
+    with(sandbox, known, |recorded, run, file| {
         let mut expected = naive::host_reads(run, file.log().unwrap());
         let mut count = 0;
         for of in recorded.executed() {
@@ -236,7 +245,11 @@ fn compare_host(sandbox: &Sandbox, text: &str) -> usize {
 
 /// Compares all dependences of a recording in both directions: how many on data, and on control. `None` if the run is too long.
 fn compare(sandbox: &Sandbox) -> Option<(usize, usize)> {
-    with(sandbox, |recorded, run, _| {
+    compare_with(sandbox, Known::Stored)
+}
+
+fn compare_with(sandbox: &Sandbox, known: Known) -> Option<(usize, usize)> {
+    with(sandbox, known, |recorded, run, _| {
         (run.path.length() <= MOST).then(|| {
             let executed = recorded.executed();
             (recorded.data(&executed), recorded.control(&executed))
@@ -244,9 +257,21 @@ fn compare(sandbox: &Sandbox) -> Option<(usize, usize)> {
     })
 }
 
+/// What checkpoints there are.
+#[derive(Clone, Copy)]
+enum Known {
+    /// Those that were stored with the values.
+    Stored,
+    /// None.
+    Nothing,
+    /// In intervals of about so many instructions, only up to the middle of the run or of all of it.
+    In(u64, bool),
+}
+
 /// Opens a recording.
 fn with<T>(
     sandbox: &Sandbox,
+    known: Known,
     question: impl FnOnce(&Recorded<'_, '_>, Run<'_, FileSegments>, &TraceFile) -> T,
 ) -> T {
     let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
@@ -257,15 +282,30 @@ fn with<T>(
     let index = OperatorIndex::new(&program, &module);
     let end = file.end().unwrap().unwrap();
     let values = recorded_values(&program, &module, &path, &epochs).unwrap();
-    let checkpoints = recorded_checkpoints(&file, &path).unwrap();
     let run = Run {
         program: &program,
         module: &module,
         path: &path,
         continuations: &path.segments().directory().continuations,
         stopped: stopped_before(&program, &module, &end),
-        checkpoints: checkpoints.as_ref(),
+        checkpoints: None,
         progress: &|_| {},
+    };
+    let checkpoints = match known {
+        Known::Stored => recorded_checkpoints(&file, &path).unwrap(),
+        Known::Nothing => None,
+        Known::In(interval, part) => {
+            let copy = sandbox.path("checkpoints.aft");
+            std::fs::copy(sandbox.path("run.aft"), &copy).unwrap();
+            let log = file.log().unwrap();
+            let found = intervals::checkpoints(run, log, &path, (interval, part), &copy);
+            std::fs::remove_file(&copy).unwrap();
+            found
+        }
+    };
+    let run = Run {
+        checkpoints: checkpoints.as_ref(),
+        ..run
     };
     let recorded = Recorded {
         values: &values,
