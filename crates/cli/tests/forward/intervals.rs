@@ -6,8 +6,8 @@ use std::path::Path;
 use afterimage_query::paths::{FileSegments, RecordedPath};
 use afterimage_query::steps::{FileCheckpoints, Run, recorded_checkpoints};
 use afterimage_trace::{LogReader, TraceFile, TraceWriter};
-use afterimage_wet::{LeftOut, Run as Build};
 use afterimage_wet::checkpoint::{CheckpointWriter, Vertex};
+use afterimage_wet::{LeftOut, Run as Build};
 
 /// Those of a run in intervals of about so many instructions, which are kept in a file of their own, a copy of its recording. With `part`, only
 /// up to the middle of the run.
