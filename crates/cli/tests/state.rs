@@ -363,8 +363,8 @@ fn look(
 ) -> usize {
     text.len() // here
         + owned.len() + numbers.len() + slice.len() + shapes.len() + usize::from(some.is_some()) + usize::from(none.is_some())
-        + usize::from(nested.is_some()) + usize::from(failed.is_ok()) + usize::from(tuple.2) + pair.1 as usize
-        + ring.len() + level as usize + words.len() + wide as usize + boxed.len() + size_of_val(&unit)
+        + usize::from(nested.is_some()) + usize::from(failed.is_ok()) + usize::from(tuple.2) + usize::from(pair.1 < 0)
+        + ring.len() + usize::from((level as i8) < 0) + words.len() + usize::from(wide < 0) + boxed.len() + size_of_val(&unit)
 }
 
 fn main() {

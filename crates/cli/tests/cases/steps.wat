@@ -32,110 +32,110 @@
 ;; ! afterimage: steps.wat trapped: integer division by zero; 1 host call recorded in run.aft (N)
 ;; = 134
 ;; $ afterimage trace run.aft --level statement --limit all
-;; |      t  offset      function                  operator          effect
-;; |      1              _start                    host              calls _start()
-;; |      2  0x9b        _start                    i32.shl           = 0
-;; |      2  0xa0        _start                    i32.mul           = 0
-;; |      2  0xa1        _start                    i32.store         0x40, 4 bytes <- 0
-;; |      2  0xa8        _start                    i32.add           = 1
-;; |      2  0xad        _start                    i32.lt_u          = 1
-;; |      2  0xae        _start                    br_if             on 1
-;; |      3  0x9b        _start                    i32.shl           = 4
-;; |      3  0xa0        _start                    i32.mul           = 1
-;; |      3  0xa1        _start                    i32.store         0x44, 4 bytes <- 1
-;; |      3  0xa8        _start                    i32.add           = 2
-;; |      3  0xad        _start                    i32.lt_u          = 1
-;; |      3  0xae        _start                    br_if             on 1
-;; |      4  0x9b        _start                    i32.shl           = 8
-;; |      4  0xa0        _start                    i32.mul           = 4
-;; |      4  0xa1        _start                    i32.store         0x48, 4 bytes <- 4
-;; |      4  0xa8        _start                    i32.add           = 3
-;; |      4  0xad        _start                    i32.lt_u          = 1
-;; |      4  0xae        _start                    br_if             on 1
-;; |      5  0x9b        _start                    i32.shl           = 12
-;; |      5  0xa0        _start                    i32.mul           = 9
-;; |      5  0xa1        _start                    i32.store         0x4c, 4 bytes <- 9
-;; |      5  0xa8        _start                    i32.add           = 4
-;; |      5  0xad        _start                    i32.lt_u          = 0
-;; |      5  0xae        _start                    br_if             on 0
-;; |      6  0xb3        _start                    call              sum(4)
-;; |      8  0x78        sum                       i32.sub           = 3
-;; |      8  0x81        sum                       i32.shl           = 12
-;; |      8  0x82        sum                       i32.load          0x4c, 4 bytes = 9
-;; |      8  0x85        sum                       i32.add           = 9
-;; |      8  0x8a        sum                       br_if             on 3
-;; |      9  0x78        sum                       i32.sub           = 2
-;; |      9  0x81        sum                       i32.shl           = 8
-;; |      9  0x82        sum                       i32.load          0x48, 4 bytes = 4
-;; |      9  0x85        sum                       i32.add           = 13
-;; |      9  0x8a        sum                       br_if             on 2
-;; |     10  0x78        sum                       i32.sub           = 1
-;; |     10  0x81        sum                       i32.shl           = 4
-;; |     10  0x82        sum                       i32.load          0x44, 4 bytes = 1
-;; |     10  0x85        sum                       i32.add           = 14
-;; |     10  0x8a        sum                       br_if             on 1
-;; |     11  0x78        sum                       i32.sub           = 0
-;; |     11  0x81        sum                       i32.shl           = 0
-;; |     11  0x82        sum                       i32.load          0x40, 4 bytes = 0
-;; |     11  0x85        sum                       i32.add           = 14
-;; |     11  0x8a        sum                       br_if             on 0
-;; |     12  0x8f        sum                       end               returns 14
-;; |     13  0xb5        _start                    global.set        global 0 <- 14
-;; |     13  0xc3        _start                    f64.store         0x80, 8 bytes <- 1.5
-;; |     13  0xcc        _start                    i32.store8        0x81, 1 byte <- 255
-;; |     13  0xd7        _start                    memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
-;; |     13  0xe3        _start                    memory.fill       0x104, 4 bytes <- 0xff
-;; |     13  0xed        _start                    memory.init       0x108, 3 bytes <- data 1 from 0x2
-;; |     13  0xf3        _start                    memory.grow       memory 0 by 1 page = 1
-;; |     13  0xfe        _start                    i64.store         0x20, 8 bytes <- 12884901904 (0x300000010)
-;; |     13  0x10a       _start                    call              fd_write(1, 32, 1, 260)
-;; |     13  0x10a       _start                    host read         0x20, 8 bytes by fd_write
-;; |     13  0x10a       _start                    host read         0x10, 3 bytes by fd_write
-;; |     13  0x10a       _start                    host write        0x104, 4 bytes by fd_write
-;; |     13  0x10a       _start                    host return       fd_write = 0
-;; |     14  0x110       _start                    i32.load          0x104, 4 bytes = 3
-;; |     14  0x119       _start                    i32.load          0x200, 4 bytes = 0
-;; |     14  0x11c       _start                    i32.div_u         traps: integer divide by zero
+;; |      t  function                  place      operator          effect
+;; |      1  _start                               host              calls _start()
+;; |      2  _start                    @0x9b      i32.shl           = 0
+;; |      2  _start                    @0xa0      i32.mul           = 0
+;; |      2  _start                    @0xa1      i32.store         0x40, 4 bytes <- 0
+;; |      2  _start                    @0xa8      i32.add           = 1
+;; |      2  _start                    @0xad      i32.lt_u          = 1
+;; |      2  _start                    @0xae      br_if             on 1
+;; |      3  _start                    @0x9b      i32.shl           = 4
+;; |      3  _start                    @0xa0      i32.mul           = 1
+;; |      3  _start                    @0xa1      i32.store         0x44, 4 bytes <- 1
+;; |      3  _start                    @0xa8      i32.add           = 2
+;; |      3  _start                    @0xad      i32.lt_u          = 1
+;; |      3  _start                    @0xae      br_if             on 1
+;; |      4  _start                    @0x9b      i32.shl           = 8
+;; |      4  _start                    @0xa0      i32.mul           = 4
+;; |      4  _start                    @0xa1      i32.store         0x48, 4 bytes <- 4
+;; |      4  _start                    @0xa8      i32.add           = 3
+;; |      4  _start                    @0xad      i32.lt_u          = 1
+;; |      4  _start                    @0xae      br_if             on 1
+;; |      5  _start                    @0x9b      i32.shl           = 12
+;; |      5  _start                    @0xa0      i32.mul           = 9
+;; |      5  _start                    @0xa1      i32.store         0x4c, 4 bytes <- 9
+;; |      5  _start                    @0xa8      i32.add           = 4
+;; |      5  _start                    @0xad      i32.lt_u          = 0
+;; |      5  _start                    @0xae      br_if             on 0
+;; |      6  _start                    @0xb3      call              sum(4)
+;; |      8  sum                       @0x78      i32.sub           = 3
+;; |      8  sum                       @0x81      i32.shl           = 12
+;; |      8  sum                       @0x82      i32.load          0x4c, 4 bytes = 9
+;; |      8  sum                       @0x85      i32.add           = 9
+;; |      8  sum                       @0x8a      br_if             on 3
+;; |      9  sum                       @0x78      i32.sub           = 2
+;; |      9  sum                       @0x81      i32.shl           = 8
+;; |      9  sum                       @0x82      i32.load          0x48, 4 bytes = 4
+;; |      9  sum                       @0x85      i32.add           = 13
+;; |      9  sum                       @0x8a      br_if             on 2
+;; |     10  sum                       @0x78      i32.sub           = 1
+;; |     10  sum                       @0x81      i32.shl           = 4
+;; |     10  sum                       @0x82      i32.load          0x44, 4 bytes = 1
+;; |     10  sum                       @0x85      i32.add           = 14
+;; |     10  sum                       @0x8a      br_if             on 1
+;; |     11  sum                       @0x78      i32.sub           = 0
+;; |     11  sum                       @0x81      i32.shl           = 0
+;; |     11  sum                       @0x82      i32.load          0x40, 4 bytes = 0
+;; |     11  sum                       @0x85      i32.add           = 14
+;; |     11  sum                       @0x8a      br_if             on 0
+;; |     12  sum                       @0x8f      end               returns 14
+;; |     13  _start                    @0xb5      global.set        global 0 <- 14
+;; |     13  _start                    @0xc3      f64.store         0x80, 8 bytes <- 1.5
+;; |     13  _start                    @0xcc      i32.store8        0x81, 1 byte <- 255
+;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |     13  _start                    @0xe3      memory.fill       0x104, 4 bytes <- 0xff
+;; |     13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2
+;; |     13  _start                    @0xf3      memory.grow       memory 0 by 1 page = 1
+;; |     13  _start                    @0xfe      i64.store         0x20, 8 bytes <- 12884901904 (0x300000010)
+;; |     13  _start                    @0x10a     call              fd_write(1, 32, 1, 260)
+;; |     13  _start                    @0x10a     host read         0x20, 8 bytes by fd_write
+;; |     13  _start                    @0x10a     host read         0x10, 3 bytes by fd_write
+;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |     13  _start                    @0x10a     host return       fd_write = 0
+;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
+;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
+;; |     14  _start                    @0x11c     i32.div_u         traps: integer divide by zero
 ;; | the run trapped: integer division by zero
 ;; ! afterimage: path of 14 executed blocks in 14 bytes
 ;; $ afterimage trace run.aft --level memory --limit all
-;; |      t  offset      function                  operator          effect
-;; |      2  0xa1        _start                    i32.store         0x40, 4 bytes <- 0
-;; |      3  0xa1        _start                    i32.store         0x44, 4 bytes <- 1
-;; |      4  0xa1        _start                    i32.store         0x48, 4 bytes <- 4
-;; |      5  0xa1        _start                    i32.store         0x4c, 4 bytes <- 9
-;; |      8  0x82        sum                       i32.load          0x4c, 4 bytes = 9
-;; |      9  0x82        sum                       i32.load          0x48, 4 bytes = 4
-;; |     10  0x82        sum                       i32.load          0x44, 4 bytes = 1
-;; |     11  0x82        sum                       i32.load          0x40, 4 bytes = 0
-;; |     13  0xc3        _start                    f64.store         0x80, 8 bytes <- 1.5
-;; |     13  0xcc        _start                    i32.store8        0x81, 1 byte <- 255
-;; |     13  0xd7        _start                    memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
-;; |     13  0xe3        _start                    memory.fill       0x104, 4 bytes <- 0xff
-;; |     13  0xed        _start                    memory.init       0x108, 3 bytes <- data 1 from 0x2
-;; |     13  0xfe        _start                    i64.store         0x20, 8 bytes <- 12884901904 (0x300000010)
-;; |     13  0x10a       _start                    host read         0x20, 8 bytes by fd_write
-;; |     13  0x10a       _start                    host read         0x10, 3 bytes by fd_write
-;; |     13  0x10a       _start                    host write        0x104, 4 bytes by fd_write
-;; |     14  0x110       _start                    i32.load          0x104, 4 bytes = 3
-;; |     14  0x119       _start                    i32.load          0x200, 4 bytes = 0
+;; |      t  function                  place      operator          effect
+;; |      2  _start                    @0xa1      i32.store         0x40, 4 bytes <- 0
+;; |      3  _start                    @0xa1      i32.store         0x44, 4 bytes <- 1
+;; |      4  _start                    @0xa1      i32.store         0x48, 4 bytes <- 4
+;; |      5  _start                    @0xa1      i32.store         0x4c, 4 bytes <- 9
+;; |      8  sum                       @0x82      i32.load          0x4c, 4 bytes = 9
+;; |      9  sum                       @0x82      i32.load          0x48, 4 bytes = 4
+;; |     10  sum                       @0x82      i32.load          0x44, 4 bytes = 1
+;; |     11  sum                       @0x82      i32.load          0x40, 4 bytes = 0
+;; |     13  _start                    @0xc3      f64.store         0x80, 8 bytes <- 1.5
+;; |     13  _start                    @0xcc      i32.store8        0x81, 1 byte <- 255
+;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |     13  _start                    @0xe3      memory.fill       0x104, 4 bytes <- 0xff
+;; |     13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2
+;; |     13  _start                    @0xfe      i64.store         0x20, 8 bytes <- 12884901904 (0x300000010)
+;; |     13  _start                    @0x10a     host read         0x20, 8 bytes by fd_write
+;; |     13  _start                    @0x10a     host read         0x10, 3 bytes by fd_write
+;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
+;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
 ;; | the run trapped: integer division by zero
 ;; $ afterimage trace run.aft --level memory --last 3
-;; |      t  offset      function                  operator          effect
-;; |     13  0x10a       _start                    host write        0x104, 4 bytes by fd_write
-;; |     14  0x110       _start                    i32.load          0x104, 4 bytes = 3
-;; |     14  0x119       _start                    i32.load          0x200, 4 bytes = 0
+;; |      t  function                  place      operator          effect
+;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
+;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
 ;; | the run trapped: integer division by zero
 ;; $ afterimage trace run.aft --level statement --function sum --last 4
-;; |      t  offset      function                  operator          effect
-;; |     11  0x82        sum                       i32.load          0x40, 4 bytes = 0
-;; |     11  0x85        sum                       i32.add           = 14
-;; |     11  0x8a        sum                       br_if             on 0
-;; |     12  0x8f        sum                       end               returns 14
+;; |      t  function                  place      operator          effect
+;; |     11  sum                       @0x82      i32.load          0x40, 4 bytes = 0
+;; |     11  sum                       @0x85      i32.add           = 14
+;; |     11  sum                       @0x8a      br_if             on 0
+;; |     12  sum                       @0x8f      end               returns 14
 ;; $ afterimage trace run.aft --level statement --from end --limit 2
-;; |      t  offset      function                  operator          effect
-;; |     14  0x110       _start                    i32.load          0x104, 4 bytes = 3
-;; |     14  0x119       _start                    i32.load          0x200, 4 bytes = 0
+;; |      t  function                  place      operator          effect
+;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
+;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
 ;; | … and more: see them with --limit N, or --limit all
 ;; $ afterimage trace run.aft --level memory --reverse
 ;; ! afterimage: --reverse does not go with --level memory, for which the run is followed forwards; see the end with --last N
@@ -158,19 +158,19 @@
 ;; |   as i64: 12884901888 (0x300000000)
 ;; |   as f64: 6.365987373e-314
 ;; | 0x100..0x103, 4 bytes
-;; |   written       t=13  0xd7  _start                    memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x104..0x107, 4 bytes
-;; |   written       t=13  0x10a  _start                    host write        0x104, 4 bytes by fd_write
+;; |   written       t=13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x108..0x10a, 3 bytes
-;; |   written       t=13  0xed  _start                    memory.init       0x108, 3 bytes <- data 1 from 0x2
+;; |   written       t=13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x10b..0x10f, 5 bytes
-;; |   written       t=13  0xd7  _start                    memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
 ;; |   next read     never
 ;; |   next written  never
 ;; $ afterimage memory run.aft --address 0x40..0x43 --at sum
@@ -179,8 +179,8 @@
 ;; |   as i32: 0 (0x0)
 ;; |   as f32: 0.0
 ;; | 0x40..0x43, 4 bytes
-;; |   written       t=2  0xa1  _start                    i32.store         0x40, 4 bytes <- 0
-;; |   next read     t=11  0x82  sum                       i32.load          0x40, 4 bytes = 0
+;; |   written       t=2  _start                    @0xa1      i32.store         0x40, 4 bytes <- 0
+;; |   next read     t=11  sum                       @0x82      i32.load          0x40, 4 bytes = 0
 ;; |   next written  never
 ;; $ afterimage memory run.aft --address 128 --at start
 ;; | memory 0 when t=1 begins: 65,536 bytes in all
@@ -192,13 +192,13 @@
 ;; | 0x80..0x87, 8 bytes
 ;; |   written       never: as the module has it, or zero
 ;; |   next read     never
-;; |   next written  t=13  0xc3  _start                    f64.store         0x80, 8 bytes <- 1.5
+;; |   next written  t=13  _start                    @0xc3      f64.store         0x80, 8 bytes <- 1.5
 ;; $ afterimage memory run.aft --address 0x104..0x107 --all
-;; |      t  offset      function                  operator          effect
-;; |     13  0xd7        _start                    memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
-;; |     13  0xe3        _start                    memory.fill       0x104, 4 bytes <- 0xff
-;; |     13  0x10a       _start                    host write        0x104, 4 bytes by fd_write
-;; |     14  0x110       _start                    i32.load          0x104, 4 bytes = 3
+;; |      t  function                  place      operator          effect
+;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |     13  _start                    @0xe3      memory.fill       0x104, 4 bytes <- 0xff
+;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; $ afterimage memory run.aft --address 0x104..0x107 --at 10 --format json
 ;; | {"address":260,"at":10,"contents":"00000000","memory":0,"parts":[{"address":260,"bytes":N,"next_read":{"access":{"address":260,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":272,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x3","text":"3","type":"i32"}},"next_written":{"access":{"address":256,"bytes":N,"memory":0},"from":{"address":64,"bytes":N,"memory":0},"function":2,"kind":"copy","name":"_start","offset":215,"operator":"memory.copy","source":null,"t":13},"written":null}],"schema":"afterimage/memory/1","size":65536}
 ;; $ afterimage memory run.aft --address 0x1ffff..0x20000
@@ -271,5 +271,5 @@
 ;; ! afterimage: path of 14 executed blocks in 13 bytes, without sum
 ;; $ afterimage trace run.aft --level statement
 ;; ! afterimage: the path in run.aft lacks sum: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
-;; ! afterimage: run.aft: the path lacks sum, so the run cannot be followed; build the whole path with `afterimage build --lens paths --again`
+;; ! afterimage: run.aft: the path lacks sum, and this needs all of it; build the whole path with: afterimage build --lens paths --again
 ;; = 125
