@@ -10,6 +10,7 @@ use afterimage_query::paths::Window;
 use afterimage_query::steps::{
     At, LARGEST_RANGE, Level, Operators, Range, Steps, Wanted, memory_at,
 };
+use afterimage_query::values::recorded_epochs;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
@@ -130,7 +131,13 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     };
     let (range, variable) = match (&arguments.var, arguments.address) {
         (Some(expression), _) => {
-            let found = variable::find(&arguments.report.file, traced, &names, expression, at)?;
+            let found = variable::find(
+                &arguments.report.file,
+                traced,
+                &names,
+                expression,
+                (at, arguments.at.as_deref().unwrap_or_default()),
+            )?;
             (found.range, Some(found))
         }
         (None, Some((address, length))) => {
@@ -161,7 +168,12 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     if arguments.all {
         return accesses(arguments, traced, &scene, range, &place);
     }
-    let answer = follow(traced, |run, log| Ok(memory_at(run, log, range, at)?))?;
+    let epochs = recorded_epochs(&traced.file, &traced.path)?;
+    let values = epochs.as_ref().map(|epochs| traced.values(epochs));
+    let values = values.transpose()?;
+    let answer = follow(traced, |run, log| {
+        Ok(memory_at(run, log, values.as_ref(), range, at)?)
+    })?;
     if let (Some(shown), Some(found)) = (&mut place.variable, &variable) {
         shown.value = Some(found.value(&answer.bytes));
     }

@@ -17,8 +17,8 @@ use afterimage_query::steps::{
 use afterimage_query::values::{recorded_epochs, recorded_values};
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_trace::{TraceFile, TraceWriter};
-use afterimage_wet::Run as Build;
 use afterimage_wet::checkpoint::{CheckpointWriter, Vertex};
+use afterimage_wet::{LeftOut, Run as Build};
 use common::Sandbox;
 use wasmparser::ValType;
 
@@ -75,6 +75,7 @@ impl Recorded {
             path: run.path,
             continuations: run.continuations,
             window,
+            left_out: &LeftOut::NOTHING,
             stopped: run.stopped,
             epoch: Build::<FileSegments>::EPOCH,
         };
@@ -283,13 +284,15 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
             },
             None => continue,
         };
-        let answer = |from| {
+        let answer = |from, values| {
             let log = recorded.file.log().unwrap();
-            memory_at(recorded.run(from), log, range, at)
+            memory_at(recorded.run(from), log, values, range, at)
         };
-        match (answer(None), answer(from)) {
+        match (answer(None, None), answer(from, None)) {
             (Ok(expected), Ok(found)) => {
                 assert_eq!(found, expected, "{range:?} at {at:?}");
+                let found = answer(from, Some(&values)).unwrap();
+                assert_eq!(found, expected, "{range:?} at {at:?}, with values");
                 let time = match at {
                     At::Before(time) => time,
                     At::End => length + 1,

@@ -293,7 +293,7 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
         let when = if at > length { At::End } else { At::Before(at) };
         let log = recorded.file.log().unwrap();
         // The memory may not have been that large yet.
-        let Ok(answer) = memory_at(recorded.run(), log, range, when) else {
+        let Ok(answer) = memory_at(recorded.run(), log, None, range, when) else {
             continue;
         };
         for (found, expected) in answer.bytes.iter().zip(naive.read(range)) {

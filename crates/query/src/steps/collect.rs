@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use afterimage_ids::{FuncId, NodeId, OpId};
 use afterimage_machine::{
-    Code, GlobalBits, NodeCode, NodeEnd, Observer, Range, StoppedBefore, Trap,
+    Code, GlobalBits, Inst, NodeCode, NodeEnd, Observer, Range, StoppedBefore, Trap,
 };
 use afterimage_program::Program;
 use wasmparser::ValType;
@@ -267,22 +267,24 @@ fn accessed(
                 segment: inst.immediate as u32,
                 from: bank.get(inst.b).0,
             },
-            _ => {
-                let (low, high) = bank.get(inst.b);
-                let ty = item.operand(1).unwrap_or(ValType::I32);
-                let bits = match inst.code {
-                    Code::StoreVector(store) => {
-                        let vector = u128::from(low) | u128::from(high) << 64;
-                        let value = store.value(vector, inst.c as u8);
-                        (value as u64, (value >> 64) as u64)
-                    }
-                    Code::Store(bytes) if bytes < 8 => (low & ((1 << (8 * bytes)) - 1), 0),
-                    _ => (low, 0),
-                };
-                What::Store(range, Value::new(ty, bits))
-            }
+            _ => What::Store(range, stored(inst, item, bank.get(inst.b))),
         },
     }
+}
+
+/// What a store wrote, of which this is the operand.
+pub(super) fn stored(inst: &Inst, item: &Item, (low, high): GlobalBits) -> Value {
+    let ty = item.operand(1).unwrap_or(ValType::I32);
+    let bits = match inst.code {
+        Code::StoreVector(store) => {
+            let vector = u128::from(low) | u128::from(high) << 64;
+            let value = store.value(vector, inst.c as u8);
+            (value as u64, (value >> 64) as u64)
+        }
+        Code::Store(bytes) if bytes < 8 => (low & ((1 << (8 * bytes)) - 1), 0),
+        _ => (low, 0),
+    };
+    Value::new(ty, bits)
 }
 
 /// What an instruction did that does not.

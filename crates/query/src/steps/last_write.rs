@@ -8,8 +8,9 @@ use afterimage_wet::checkpoint::{FileCheckpoints, Place, Site};
 use afterimage_wet::{EpochFileError, FileEpochs, TraceError, WholeTrace, WriteTo, write_to};
 use afterimage_wpp::{Cursor, Segments, Visit};
 
+use super::collect::stored;
 use super::step::overlap;
-use super::{Level, Run, Step, Steps, StepsError, Wanted};
+use super::{Level, Run, Step, Steps, StepsError, Wanted, What};
 use crate::paths::Window;
 
 /// A write to memory.
@@ -41,10 +42,10 @@ pub enum LastWriteError<E: std::error::Error + 'static> {
 /// The index tells the execution of the node, unless a later one in the same interval wrote the byte, too: then the path is gone back along, past the executions of those nodes that
 /// wrote the word at all in the interval. Many of them always write to the same address. Where others wrote is told by the whole execution trace, if values are given; where that does not
 /// tell, or it would take long, by following the interval. Time does not depend on the length of the run.
-pub struct LastWrites<'a, S: Segments> {
+pub struct LastWrites<'a, 'v, S: Segments> {
     run: Run<'a, S>,
     checkpoints: &'a FileCheckpoints,
-    values: Option<&'a WholeTrace<'a, S, FileEpochs>>,
+    values: Option<&'v WholeTrace<'v, S, FileEpochs>>,
     cursor: Cursor<'a, S>,
     steps: Steps<'a, S>,
     /// The host may call imports that are exported: then it writes at other times, too.
@@ -65,7 +66,7 @@ enum Search {
     Unknown,
 }
 
-impl<'a, S: Segments> LastWrites<'a, S>
+impl<'a, 'v, S: Segments> LastWrites<'a, 'v, S>
 where
     S::Error: std::error::Error + 'static,
 {
@@ -77,7 +78,7 @@ where
         run: Run<'a, S>,
         log: LogReader,
         checkpoints: &'a FileCheckpoints,
-        values: Option<&'a WholeTrace<'a, S, FileEpochs>>,
+        values: Option<&'v WholeTrace<'v, S, FileEpochs>>,
     ) -> Result<Self, StepsError<S::Error>> {
         let wanted = Wanted {
             level: Level::Memory,
@@ -155,6 +156,40 @@ where
                 self.tell(interval, byte, visit).map(Some)
             }
         }
+    }
+
+    /// A write that was found, with what it wrote, by the whole execution trace. `None` if that does not tell, or it is no store.
+    pub(super) fn step(
+        &mut self,
+        write: &LastWrite,
+    ) -> Result<Option<Step>, LastWriteError<S::Error>> {
+        let visit = self.cursor.seek(write.time).map_err(StepsError::from)?;
+        let (Some(values), Some(visit), Some(op)) = (self.values, visit, write.op) else {
+            return Ok(None);
+        };
+        let plan = self.steps.plan(visit.node)?;
+        let insts = &self.steps.follower.machine.codes()[visit.node].insts;
+        let mut at = plan.of_inst.iter().zip(insts);
+        let Some((&item, inst)) = at.find(|(_, inst)| inst.op == op) else {
+            return Ok(None);
+        };
+        if !matches!(write_to(inst.code), Some(WriteTo::Memory(_))) {
+            return Ok(None);
+        }
+        let value = || match values.at(visit.start)? {
+            Some(instance) => values.value(instance, inst.b).map(Some),
+            None => Ok(None),
+        };
+        let bits = match value() {
+            Err(TraceError::Outside { .. }) => None,
+            found => found.map_err(LastWriteError::Values)?,
+        };
+        Ok(bits.map(|bits| Step {
+            time: write.time,
+            function: write.function,
+            op: write.op,
+            what: What::Store(write.range, stored(inst, &plan.items[item as usize], bits)),
+        }))
     }
 
     /// The execution of a node that begins with a block.
@@ -390,7 +425,7 @@ where
 
     fn ask(
         &self,
-        values: &WholeTrace<'a, S, FileEpochs>,
+        values: &WholeTrace<'v, S, FileEpochs>,
         byte: Range,
         visit: Visit,
     ) -> Result<Option<LastWrite>, TraceError<S::Error, EpochFileError>> {

@@ -5,13 +5,18 @@ use std::rc::Rc;
 
 use afterimage_machine::{Range, State};
 use afterimage_trace::LogReader;
+use afterimage_wet::{FileEpochs, WholeTrace};
 use afterimage_wpp::{Segments, Visit};
 
 use super::follow::Run;
 use super::step::overlap;
-use super::{FileCheckpoints, Level, Step, Steps, StepsError, Wanted};
+use super::{
+    FileCheckpoints, LastWrite, LastWriteError, LastWrites, Level, Step, Steps, StepsError, Wanted,
+};
 use crate::paths::Window;
 
+/// Of how many bytes the last writes are looked for one by one.
+const FEW: usize = 64;
 /// Most bytes that can be asked about at once.
 pub const LARGEST_RANGE: u64 = 1 << 16;
 
@@ -58,16 +63,18 @@ struct Byte {
 
 /// What some bytes, at most [`LARGEST_RANGE`], held at a time, who wrote them last, and what happens to each of them next.
 ///
-/// With checkpoints only those intervals are followed in which that happens, otherwise all of the run up to there.
+/// With checkpoints only those intervals are followed in which that happens, otherwise all of the run up to there. With values, those in which
+/// something was written last are mostly not followed either.
 ///
 /// # Errors
-/// If the bytes are not there at that time, or the run cannot be followed.
-pub fn memory_at<S: Segments>(
+/// If the bytes are not there at that time, or the run cannot be followed, or what is stored is damaged.
+pub fn memory_at<'v, S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
+    values: Option<&'v WholeTrace<'v, S, FileEpochs>>,
     range: Range,
     at: At,
-) -> Result<MemoryAnswer, StepsError<S::Error>>
+) -> Result<MemoryAnswer, LastWriteError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
@@ -103,6 +110,11 @@ where
     if let Some(checkpoints) = run.checkpoints
         && first > 0
     {
+        if let Some(values) = values {
+            let log = checkpoints.log().map_err(StepsError::from)?;
+            let writes = LastWrites::new(run, log, checkpoints, Some(values))?;
+            search.told(writes, first)?;
+        }
         search.last_writes(checkpoints, first)?;
     }
     Ok(MemoryAnswer {
@@ -219,6 +231,36 @@ where
             Some(held) => Some(held?),
             None => Some(self.contents()?),
         };
+        Ok(())
+    }
+
+    /// Finds those who wrote bytes last of which nothing was seen to write them from `first` on, as far as the index and values tell.
+    fn told(
+        &mut self,
+        mut writes: LastWrites<'a, '_, S>,
+        first: u64,
+    ) -> Result<(), LastWriteError<S::Error>> {
+        let missing = self.bytes.iter().filter(|byte| byte.written.is_none());
+        // Of more it is faster to follow.
+        if missing.count() > FEW {
+            return Ok(());
+        }
+        let mut known: Vec<(LastWrite, Rc<Step>)> = Vec::new();
+        for (byte, address) in self.bytes.iter_mut().zip(self.range.address..) {
+            if byte.written.is_some() {
+                continue;
+            }
+            let Some(write) = writes.before(self.range.memory, address, first + 1)? else {
+                continue;
+            };
+            if let Some((_, step)) = known.iter().find(|(other, _)| *other == write) {
+                byte.written = Some(Rc::clone(step));
+            } else if let Some(step) = writes.step(&write)? {
+                let step = Rc::new(step);
+                known.push((write, Rc::clone(&step)));
+                byte.written = Some(step);
+            }
+        }
         Ok(())
     }
 

@@ -188,6 +188,12 @@ where
         self.collector.steps.drain(..)
     }
 
+    /// The statements of a node.
+    pub(super) fn plan(&mut self, node: NodeId) -> Result<Rc<Plan>, StepsError<S::Error>> {
+        self.follower.compile(node)?;
+        self.plans.of(node, &self.follower)
+    }
+
     /// Changes what is wanted from here on.
     pub(super) fn want(&mut self, wanted: Wanted) {
         self.collector.wanted = wanted;
