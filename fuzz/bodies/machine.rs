@@ -59,7 +59,7 @@ fn follow_once(program: &Program, module: &[u8], choices: &mut Choices<'_>) -> u
     }
     let (mut executed, mut last, mut failed) = (0, None, 0);
     while failed < 3 && executed < 1024 {
-        let node = follower(forms.one(), entered, last, choices);
+        let node = follower(&forms.lean, entered, last, choices);
         let outcome = if choices.seldom() {
             let block = BlockId::new(choices.below(8));
             let op = OpId::new(choices.below(32));
@@ -75,7 +75,7 @@ fn follow_once(program: &Program, module: &[u8], choices: &mut Choices<'_>) -> u
                 failed += 1;
             }
         }
-        assert_eq!(forms.one().time(), executed as u64);
+        assert_eq!(forms.lean.time(), executed as u64);
     }
     executed
 }

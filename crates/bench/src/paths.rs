@@ -20,7 +20,7 @@ pub(crate) mod subject;
 mod summary;
 mod tape;
 mod traces;
-mod unheard;
+mod tally;
 mod words;
 
 use anyhow::{Context, Result};

@@ -4,8 +4,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use afterimage_program::{Names, ParseError, Program, SourceMap};
-use afterimage_trace::{TraceError, TraceFile};
-use anyhow::{Context, Result, anyhow};
+use afterimage_trace::{Kind as Section, TraceError, TraceFile, writer};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::exit::{Exit, Failed};
 
@@ -124,9 +124,26 @@ pub(crate) fn recording(path: &Path) -> Result<TraceFile> {
     })
 }
 
+/// Refuses a recording that goes on: its end is not known yet.
+pub(crate) fn ended(path: &Path) -> Result<()> {
+    if let Ok(Some(writer)) = writer(path) {
+        bail!(
+            "{}: the program is still being recorded, by another process{writer}; ask again when it has ended",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
 /// The program inside a recording.
 pub(crate) fn recorded_program(path: &Path, file: &TraceFile) -> Result<Loaded> {
-    let bytes = file.module().with_context(|| path.display().to_string())?;
+    let bytes = file.module().map_err(|error| match error {
+        TraceError::Missing(Section::MODULE) | TraceError::Cut(Section::MODULE) if file.state().is_none() => anyhow!(
+            "{}: the recording was cut off before the program was in it, so nothing is known of the run; record the program again (if the disk was full, make room first)",
+            path.display()
+        ),
+        error => anyhow::Error::new(error).context(path.display().to_string()),
+    })?;
     let program = parse(&bytes).with_context(|| format!("the program in {}", path.display()))?;
     Ok(Loaded {
         path: path.to_owned(),

@@ -46,6 +46,9 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "OUT.aft")]
     output: Option<PathBuf>,
     /// Overwrite an existing recording
+    ///
+    /// Until the program has ended, the new one is beside it, as OUT.aft.PID.part. If afterimage is killed, the old one stays, and so does
+    /// the .part file: a recording that was cut off, which every command reads (afterimage info), and which may be removed.
     #[arg(long)]
     force: bool,
     /// Make this during the run already, and not later by re-execution
@@ -109,9 +112,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let args = args.collect::<Result<Vec<_>>>()?;
     let loaded = input::program(program)?;
     let filter = arguments.filters.filter(&loaded)?;
-    if let (Some(option), None | Some(Lens::Counts)) =
-        (arguments.filters.given(), arguments.lens)
-    {
+    if let (Some(option), None | Some(Lens::Counts)) = (arguments.filters.given(), arguments.lens) {
         bail!(
             "{option} says what to keep of the path or of the values, which are made with --lens paths and --lens full"
         );

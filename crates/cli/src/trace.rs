@@ -152,7 +152,7 @@ fn stretch_of_words(arguments: &Arguments) -> Result<Option<Traced>> {
         return Ok(None);
     }
     let limit = arguments.entries();
-    unbuilt(&arguments.report.file, |length| {
+    unbuilt(&arguments.report.file, |length, longest| {
         let time = |option: &str, text: &Option<String>, default| match text {
             Some(text) => {
                 time_of::<PathFileError>(text, length).with_context(|| format!("{option} {text}"))
@@ -169,11 +169,15 @@ fn stretch_of_words(arguments: &Arguments) -> Result<Option<Traced>> {
             (Some(entries), _) if blocks => (last.saturating_sub(entries).max(first), last),
             (Some(_), _) => return Ok(None),
             // One more, so that it is seen that there is more.
-            (None, Some(limit)) if blocks && arguments.reverse => {
-                (first.max(last.saturating_sub(limit)), last)
+            (None, Some(limit)) => {
+                let blocks_of = if blocks { 1 } else { longest };
+                let enough = limit.saturating_add(1).saturating_mul(blocks_of);
+                match arguments.reverse {
+                    true => (first.max(last.saturating_sub(enough)), last),
+                    false => (first, last.min(first.saturating_add(enough))),
+                }
             }
-            (None, Some(limit)) if blocks => (first, last.min(first.saturating_add(limit))),
-            (None, _) => (first, last),
+            (None, None) => (first, last),
         };
         Ok((last - first < MOST_UNBUILT).then_some((first, last)))
     })
@@ -273,6 +277,12 @@ fn shown(arguments: &Arguments, traced: &Traced) -> Result<()> {
             }
             Level::Call => calls(arguments, out, &scene, &stretch, limit)?,
         };
+        // Of what lies behind a stretch it is known how many blocks there are.
+        let unknown = traced.is_stretch && arguments.level != Level::Block;
+        let rest = rest.map(|rest| Rest {
+            count: rest.count.filter(|_| !unknown),
+            ..rest
+        });
         if arguments.format == Format::Text {
             ending(out, traced, &stretch, rest)?;
         }

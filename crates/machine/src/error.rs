@@ -41,6 +41,14 @@ pub enum MachineError {
         /// How.
         what: &'static str,
     },
+    /// The recording was cut off, and its log before its path.
+    #[error(
+        "the recording was cut off: what the host did is in it up to t={time} only, so no more than that can be followed"
+    )]
+    LogEnds {
+        /// The last block that can be followed.
+        time: u64,
+    },
     /// A checkpoint that is none of this run.
     #[error("a checkpoint does not fit the run")]
     Checkpoint,

@@ -22,6 +22,11 @@ impl Source {
         Self { log, exceptions }
     }
 
+    /// Whether the log lacks its end.
+    pub(crate) fn is_cut(&self) -> bool {
+        !self.log.is_complete()
+    }
+
     /// Where the next event begins.
     pub(crate) fn place(&self) -> LogPlace {
         self.log.place()
@@ -81,12 +86,10 @@ impl Machine<'_> {
         observer: &mut O,
     ) -> Result<(), MachineError> {
         loop {
-            let Some(Event::Enter {
-                function: called,
-                args,
-            }) = self.source.next()?
-            else {
-                return Err(self.boundary("the host calls nothing"));
+            let (called, args) = match self.source.next()? {
+                Some(Event::Enter { function, args }) => (function, args),
+                None if self.source.is_cut() => return Err(self.log_ends()),
+                _ => return Err(self.boundary("the host calls nothing")),
             };
             self.take(&args)?;
             observer.called(called, &self.values);

@@ -469,6 +469,13 @@ impl<'a> Machine<'a> {
         MachineError::Boundary { time, what }
     }
 
+    /// The path goes on, and the log does not: it was cut off earlier.
+    #[cold]
+    pub(crate) fn log_ends(&self) -> MachineError {
+        let time = self.time;
+        MachineError::LogEnds { time }
+    }
+
     /// The node is the one that is to come.
     pub(crate) fn arrive<O: Observer>(
         &mut self,
@@ -504,6 +511,7 @@ impl<'a> Machine<'a> {
                     let time = self.time;
                     MachineError::Trapped { time, trap }
                 }
+                None if self.source.is_cut() => self.log_ends(),
                 None => self.diverged("the run has ended"),
             }),
             Waiting::Failed => Err(self.diverged("what was before did not fit")),

@@ -16,7 +16,8 @@ pub use entry_ids::EntryIds;
 pub use numbering::{Cuts, Numbering};
 pub use plan::{PathPlan, Spot};
 pub use regenerate::{
-    Counter, ExecutedPath, FinalFrame, Finish, RegenerateError, Regenerator, Sink, Standing,
+    Counter, ExecutedPath, FinalFrame, Finish, RegenerateError, Regenerator, Sink, Unheard,
+    Waypoint,
 };
 pub use steps::Step;
 

@@ -8,9 +8,9 @@ mod count;
 mod end;
 mod looks;
 mod stack;
-mod standing;
 mod tables;
 mod unheard;
+mod waypoint;
 
 use std::collections::VecDeque;
 
@@ -23,8 +23,9 @@ pub use count::Counter;
 pub use end::{FinalFrame, Finish};
 use looks::UNKNOWN_PLACE;
 use stack::{Activation, LEAVES, NOWHERE};
-pub use standing::Standing;
 use tables::{PathEnd, Tables, Target};
+pub use unheard::Unheard;
+pub use waypoint::Waypoint;
 
 /// Who is told of the paths, in the order of execution.
 pub trait Sink {
@@ -94,7 +95,7 @@ pub enum RegenerateError {
     Elsewhere,
     /// What was told of a moment of the run is none.
     #[error("what is told of the activations at a moment of the run is damaged")]
-    Standing,
+    Waypoint,
     /// More activations than can be kept.
     #[error("more than {0} activations are open at once")]
     TooDeep(usize),

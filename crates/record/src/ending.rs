@@ -4,9 +4,7 @@ use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 use afterimage_placement::OpenFrame;
 use afterimage_program::{BlockEnd, OperatorIndex, Program};
 use afterimage_rewrite::{OffsetMap, Place};
-use afterimage_trace::{
-    Ending, Frame, Interrupter, Standing as FrameStanding, TraceError, TrapCode,
-};
+use afterimage_trace::{Ending, Frame, Interrupter, Standing, TraceError, TrapCode};
 use wasmtime::{ThrownException, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
@@ -90,7 +88,7 @@ fn root_message(error: &wasmtime::Error) -> String {
 
 /// Where one activation stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct Activation {
     pub function: FuncId,
     pub place: Place,
 }
@@ -102,7 +100,7 @@ impl Outcome {
         program: &Program,
         index: &OperatorIndex<'_>,
         map: &OffsetMap,
-    ) -> Result<Vec<Standing>, RecordError> {
+    ) -> Result<Vec<Activation>, RecordError> {
         let Outcome::Early { stack, how } = self else {
             return Ok(Vec::new());
         };
@@ -114,11 +112,11 @@ impl Outcome {
                     let place = map.lookup(offset).filter(|found| found.0 == function);
                     let (_, place) =
                         place.ok_or_else(|| RecordError::UnknownPlace(offset.to_string()))?;
-                    Ok(Standing { function, place })
+                    Ok(Activation { function, place })
                 }
                 // Only a stack overflow stands in front of the code of a function.
                 None if depth == 0 && matches!(how, Early::Trap(Trap::StackOverflow)) => {
-                    Ok(Standing {
+                    Ok(Activation {
                         function,
                         place: Place::Prologue,
                     })
@@ -134,20 +132,20 @@ impl Outcome {
     }
 
     /// How the run ended. `by` is who asked it to stop, if anybody did.
-    pub(crate) fn ending(&self, standing: &[Standing], by: Option<Interrupter>) -> Ending {
+    pub(crate) fn ending(&self, standing: &[Activation], by: Option<Interrupter>) -> Ending {
         let Outcome::Early { how, .. } = self else {
             return Ending::Returned;
         };
         let at_poll = matches!(
             standing.first(),
-            Some(Standing {
+            Some(Activation {
                 place: Place::Poll(_),
                 ..
             })
         );
         let at_prologue = matches!(
             standing.first(),
-            Some(Standing {
+            Some(Activation {
                 place: Place::Prologue,
                 ..
             })
@@ -208,8 +206,8 @@ impl Outcome {
 fn behind_conditional_trap(
     program: &Program,
     index: &OperatorIndex<'_>,
-    at: Standing,
-) -> Result<Standing, RecordError> {
+    at: Activation,
+) -> Result<Activation, RecordError> {
     let Place::Operator(offset) = at.place else {
         return Ok(at);
     };
@@ -231,7 +229,7 @@ fn behind_conditional_trap(
     let trap = trap.ok_or_else(unknown)?;
     // `unreachable` is one byte, the last of its block.
     let offset = OrigOffset(cfg.blocks[trap].offsets.end.0 - 1);
-    Ok(Standing {
+    Ok(Activation {
         function: at.function,
         place: Place::Operator(offset),
     })
@@ -253,7 +251,10 @@ fn trap_code(trap: Trap) -> TrapCode {
 }
 
 /// The activations as the file keeps them.
-pub(crate) fn frames(program: &Program, standing: &[Standing]) -> Result<Vec<Frame>, RecordError> {
+pub(crate) fn frames(
+    program: &Program,
+    standing: &[Activation],
+) -> Result<Vec<Frame>, RecordError> {
     standing
         .iter()
         .map(|s| {
@@ -261,9 +262,9 @@ pub(crate) fn frames(program: &Program, standing: &[Standing]) -> Result<Vec<Fra
                 .function(s.function)
                 .ok_or_else(|| RecordError::UnknownPlace(s.function.to_string()))?;
             let (offset, standing) = match s.place {
-                Place::Operator(offset) => (offset, FrameStanding::At),
-                Place::Poll(block) => (block_start(function, block), FrameStanding::Before),
-                Place::Prologue => (function.body.start, FrameStanding::NotEntered),
+                Place::Operator(offset) => (offset, Standing::At),
+                Place::Poll(block) => (block_start(function, block), Standing::Before),
+                Place::Prologue => (function.body.start, Standing::NotEntered),
             };
             Ok(Frame {
                 function: s.function,
@@ -288,7 +289,7 @@ pub(crate) fn open_frames(
     program: &Program,
     index: &OperatorIndex<'_>,
     outcome: &Outcome,
-    standing: &[Standing],
+    standing: &[Activation],
 ) -> Result<Vec<OpenFrame>, RecordError> {
     let mut open = Vec::with_capacity(standing.len());
     let mut callee_entered = outcome.in_host_call();
@@ -324,7 +325,7 @@ pub(crate) fn open_frames(
 
 /// The function that the stack had no room for. It need not be the one that the frame behind it called: that one may have
 /// been replaced by a tail call.
-pub(crate) fn not_entered(standing: &[Standing]) -> Vec<FuncId> {
+pub(crate) fn not_entered(standing: &[Activation]) -> Vec<FuncId> {
     let prologues = standing.iter().filter(|s| s.place == Place::Prologue);
     prologues.map(|s| s.function).collect()
 }

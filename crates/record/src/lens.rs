@@ -6,9 +6,9 @@ use afterimage_placement::{
 };
 use afterimage_program::{BlockEnd, Callee, OperatorIndex, Program};
 use afterimage_rewrite::{Armed, Options, Place, Probes, Rewritten, rewrite};
-use afterimage_trace::{CountsLens, End, Ending, Event, Standing as FrameStanding, TraceFile};
+use afterimage_trace::{CountsLens, End, Ending, Event, Standing, TraceFile};
 
-use crate::ending::{Outcome, Standing, frames, not_entered, open_frames};
+use crate::ending::{Activation, Outcome, frames, not_entered, open_frames};
 use crate::engine::{REPLAY_STACK, Settings, engine, on_guest_thread};
 use crate::paths::PathHost;
 use crate::replay::{Progress, Replayed, Source, Stop, replay};
@@ -172,7 +172,7 @@ impl<'a> Job<'a> {
     pub(crate) fn repeat(
         &self,
         the_plan: Option<&Plan>,
-    ) -> Result<(Repeated, Vec<Standing>), RecordError> {
+    ) -> Result<(Repeated, Vec<Activation>), RecordError> {
         self.repeat_with(the_plan.into(), 0, &mut |job, engine, rewritten, stop| {
             job.replay(engine, rewritten, stop, None)
         })
@@ -184,7 +184,7 @@ impl<'a> Job<'a> {
         probes: Probes<'_>,
         skip: u64,
         attempt: &mut Attempt<'_>,
-    ) -> Result<(Repeated, Vec<Standing>), RecordError> {
+    ) -> Result<(Repeated, Vec<Activation>), RecordError> {
         let engine = engine(Settings::with_stack(REPLAY_STACK))?;
         let mut options = Options {
             export_start: true,
@@ -206,7 +206,7 @@ impl<'a> Job<'a> {
                 (options.armed, self.end.frames.first())
                 && outcome.is_unreachable()
                 && standing.first()
-                    == Some(&Standing {
+                    == Some(&Activation {
                         function,
                         place: Place::Operator(offset),
                     })
@@ -214,7 +214,7 @@ impl<'a> Job<'a> {
                 // Stopped right before the call whose callee found no room.
                 standing.insert(
                     0,
-                    Standing {
+                    Activation {
                         function: top.function,
                         place: Place::Prologue,
                     },
@@ -303,7 +303,7 @@ impl<'a> Job<'a> {
                 .end
                 .frames
                 .get(1)
-                .filter(|frame| frame.standing == FrameStanding::At)?;
+                .filter(|frame| frame.standing == Standing::At)?;
             let (function, op) = self.index.find(caller.offset)?;
             let cfg = &self.program.function(function)?.cfg;
             let block = self.program.function(function)?.block_of(op)?;

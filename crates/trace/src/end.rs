@@ -295,6 +295,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<End, Fault> {
     };
     let events = bytes.varint()?;
     let host_call_counts = bytes.list(1, MAX_FUNCTIONS, Bytes::varint)?;
+    let mut counts = host_call_counts.iter().copied();
+    if counts.try_fold(0, u64::checked_add).is_none() {
+        return bytes.fault("more host calls than can be counted");
+    }
     let frames = bytes.list(3, MAX_END, |bytes| {
         let function = FuncId::from_u32(entity(bytes)?);
         let offset = OrigOffset(bytes.varint32()?);

@@ -123,7 +123,8 @@ impl<const REGISTERS: bool> Observer for Told<REGISTERS> {
 pub struct Forms<'a> {
     slow: Machine<'a>,
     full: Machine<'a>,
-    lean: Machine<'a>,
+    /// The last of them: the others are what it is.
+    pub lean: Machine<'a>,
 }
 
 impl<'a> Forms<'a> {
@@ -141,12 +142,6 @@ impl<'a> Forms<'a> {
         action(&mut self.slow);
         action(&mut self.full);
         action(&mut self.lean)
-    }
-
-    /// One of them.
-    #[allow(dead_code, reason = "shared by tests")]
-    pub fn one(&self) -> &Machine<'a> {
-        &self.lean
     }
 
     /// Executes a node, and checks that the machines agree on what happened, on what they are then, and on the error if there is one.

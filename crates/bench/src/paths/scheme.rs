@@ -10,7 +10,7 @@ use afterimage_record::measure::{Compiled, Execution, Setting, compile};
 use afterimage_rewrite::{Layout, Options, PathProbes, Probes, TracePlan, rewrite};
 use anyhow::{Context, Result, bail};
 
-use super::unheard::Unheard;
+use super::tally::Tally;
 use super::words::WordReader;
 
 /// A way of recording. Another one is a line in [`SCHEMES`].
@@ -138,15 +138,15 @@ impl Prepared {
         match &self.plan {
             Plan::Paths(_) => {
                 let mut regenerator = self.regenerator(program)?;
-                regenerator.feed(words, &mut Unheard::default())?;
+                regenerator.feed(words, &mut Tally::default())?;
                 Ok(regenerator.time())
             }
             Plan::Witnesses(plan) => {
                 let mut regenerator = witness::Regenerator::new(program, plan);
                 regenerator.host_call(self.start);
-                let mut unheard = Unheard::default();
-                regenerator.advance(&mut WordReader::new(words), &mut unheard)?;
-                Ok(unheard.blocks)
+                let mut tally = Tally::default();
+                regenerator.advance(&mut WordReader::new(words), &mut tally)?;
+                Ok(tally.blocks)
             }
         }
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::columns::{Column, table};
 use super::scheme::Prepared;
 use super::subject::Subject;
-use super::unheard::Unheard;
+use super::tally::Tally;
 use super::{Row, name};
 use crate::statistics::Sample;
 
@@ -40,10 +40,10 @@ pub(crate) fn measure(subject: &Subject, scheme: &Prepared, runs: usize) -> Resu
     for _ in 0..runs {
         let start = Instant::now();
         let mut regenerator = scheme.regenerator(&subject.program)?;
-        let mut unheard = Unheard::default();
-        regenerator.feed(&words, &mut unheard)?;
+        let mut tally = Tally::default();
+        regenerator.feed(&words, &mut tally)?;
         regenerate.push(start.elapsed().as_secs_f64());
-        (blocks, paths) = (regenerator.time(), unheard.paths);
+        (blocks, paths) = (regenerator.time(), tally.paths);
     }
 
     let start = Instant::now();

@@ -6,7 +6,7 @@ use afterimage_program::Program;
 use super::looks::{Kind, Look, Looks, UNKNOWN_PLACE};
 use super::stack::{Activation, LEAVES, NOWHERE};
 use super::unheard::Unheard;
-use super::{DEEPEST, Next, RegenerateError, Regenerator, Standing};
+use super::{DEEPEST, Next, RegenerateError, Regenerator, Waypoint};
 use crate::PathPlan;
 
 /// Counts the blocks that a run's bits stand for, several paths at a time: tables say for the place where a path begins and the next
@@ -48,11 +48,11 @@ impl<'a> Counter<'a> {
     ///
     /// # Errors
     /// If the words do not continue the run.
-    pub fn standing(&mut self) -> Result<Standing, RegenerateError> {
+    pub fn waypoint(&mut self) -> Result<Waypoint, RegenerateError> {
         self.tell_place();
-        let standing = self.run.standing(&mut Unheard)?;
+        let waypoint = self.run.waypoint(&mut Unheard)?;
         self.find_place();
-        Ok(standing)
+        Ok(waypoint)
     }
 
     /// Takes the next words. The last one is kept until more come, as by [`Regenerator::feed`].

@@ -5,7 +5,8 @@ use afterimage_ids::{FuncId, NodeId};
 use super::{ExecutedPath, Sink};
 
 /// Is told of paths, and keeps nothing.
-pub(super) struct Unheard;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unheard;
 
 impl Sink for Unheard {
     fn define(&mut self, _: ExecutedPath<'_>) -> NodeId {

@@ -26,7 +26,7 @@ pub struct PathFilter {
 }
 
 /// What is left out of a run that was cut off, in words.
-pub(super) const CUT: &str = "what followed when the recording was cut off";
+const CUT: &str = "what followed when the recording was cut off";
 
 /// What was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use afterimage_paths::{Cuts, FinalFrame, Finish, PathPlan, Sink};
 use afterimage_placement::OpenFrame;
 use afterimage_program::Program;
 use afterimage_rewrite::{PathProbes, Probes, TracePlan};
-use afterimage_trace::{End, Ending, Standing as FrameStanding, TraceFile};
+use afterimage_trace::{End, Ending, Standing, TraceFile};
 
 use super::{Consumed, HALF_WORDS, PathHost, Producer, consume};
 use crate::ending::{Outcome, open_frames};
@@ -105,7 +105,7 @@ pub(super) fn ends_inside(end: &End) -> Option<FuncId> {
         Ending::Returned | Ending::Exited { .. } | Ending::HostError { .. }
     );
     let mut frames = end.frames.iter();
-    let inside = frames.find(|frame| frame.standing != FrameStanding::NotEntered);
+    let inside = frames.find(|frame| frame.standing != Standing::NotEntered);
     inside.filter(|_| !in_host).map(|frame| frame.function)
 }
 

@@ -1,16 +1,18 @@
 //! The path that a live run writes, read without compacting it: while the run goes on, after it, or of one that was cut off.
 
-use afterimage_ids::{FuncId, NodeId};
-use afterimage_paths::{ExecutedPath, PathPlan, Regenerator, Sink};
+use afterimage_paths::{PathPlan, Regenerator, Sink, Unheard};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::TraceFile;
 use afterimage_wpp::{Directory, Limits, Segment};
 
 use super::WordReader;
-use super::build::{CUT, live_words, recorded_finish};
+use super::build::{live_words, recorded_finish};
 use super::filter::{Filter, FilterSink};
 use super::grammar::GrammarSink;
 use crate::RecordError;
+
+/// What the path of a run lacks that goes on or was cut off, in words.
+const UNWRITTEN: &str = "what was not written when the recording was read";
 
 /// A path as a live run wrote it.
 pub struct LivePath<'a> {
@@ -82,7 +84,7 @@ impl<'a> LivePath<'a> {
         // What is outside of the stretch was not left out of the recording.
         let left_out = match self.file.end()? {
             Some(_) => String::new(),
-            None => CUT.to_owned(),
+            None => UNWRITTEN.to_owned(),
         };
         Ok(Stretch {
             directory: Directory {
@@ -118,11 +120,11 @@ impl<'a> LivePath<'a> {
                 break;
             };
             if let Some(begin) = begin.take() {
-                let standing = piece.standing.ok_or(RecordError::Words)?;
-                if standing.time() >= first {
+                let waypoint = piece.waypoint.ok_or(RecordError::Words)?;
+                if waypoint.time() >= first {
                     return Err(RecordError::Words);
                 }
-                run = Regenerator::resumed(self.program, &self.plan, &standing)?;
+                run = Regenerator::resumed(self.program, &self.plan, &waypoint)?;
                 begin(sink, &run);
             }
             for function in piece.calls {
@@ -132,21 +134,6 @@ impl<'a> LivePath<'a> {
         }
         Ok(run.time())
     }
-}
-
-/// Keeps nothing.
-struct Unheard;
-
-impl Sink for Unheard {
-    fn define(&mut self, _: ExecutedPath<'_>) -> NodeId {
-        NodeId::from_u32(0)
-    }
-
-    fn path(&mut self, _: NodeId) {}
-
-    fn enter(&mut self, _: FuncId) {}
-
-    fn leave(&mut self) {}
 }
 
 /// Verifies that the run is at every moment where the words in the file say that it is. Returns how many moments there are.
@@ -165,8 +152,8 @@ pub fn verify_words(file: &TraceFile, program: &Program) -> Result<Option<u64>, 
             let said = piece.first;
             return Err(RecordError::Moment { said, found });
         }
-        if let Some(said) = piece.standing {
-            let found = run.standing(&mut Unheard)?;
+        if let Some(said) = piece.waypoint {
+            let found = run.waypoint(&mut Unheard)?;
             if said != found {
                 return Err(RecordError::Moment {
                     said: said.time(),

@@ -1,6 +1,6 @@
 //! Words in the trace file: a path that was written during the live run, and can be read from many moments on.
 //!
-//! Each chunk of the section holds, as LEB128, where the run is before its words (how many numbers, and a [`Standing`]'s; none where that
+//! Each chunk of the section holds, as LEB128, where the run is before its words (how many numbers, and a [`Waypoint`]'s; none where that
 //! is not told), and the calls that the host made since the chunk before (their number and the functions); then words
 //! of eight bytes, little-endian. Its first item is the number of blocks executed before. The section's name says by which plan the words
 //! were written.
@@ -8,7 +8,7 @@
 use std::sync::mpsc::Receiver;
 
 use afterimage_ids::{EntityRef, FuncId};
-use afterimage_paths::{Counter, PathPlan, Standing};
+use afterimage_paths::{Counter, PathPlan, Waypoint};
 use afterimage_program::Program;
 use afterimage_trace::{Kind, LogFlusher, SectionReader, SectionWriter, TraceFile, TraceWriter};
 
@@ -86,9 +86,9 @@ impl<'a> WordWriter<'a> {
     fn put(&mut self, words: &[u64]) -> Result<(), RecordError> {
         self.chunk.clear();
         if self.since / BYTES_PER_ACTIVATION >= self.counter.depth() {
-            let standing = self.counter.standing()?;
-            put_number(&mut self.chunk, standing.numbers().len() as u64);
-            for &number in standing.numbers() {
+            let waypoint = self.counter.waypoint()?;
+            put_number(&mut self.chunk, waypoint.numbers().len() as u64);
+            for &number in waypoint.numbers() {
                 put_number(&mut self.chunk, number);
             }
             self.since = 0;
@@ -118,7 +118,7 @@ pub(crate) struct Piece {
     /// How many blocks were executed before, as the file says.
     pub first: u64,
     /// Where the run is before, if it is told.
-    pub standing: Option<Standing>,
+    pub waypoint: Option<Waypoint>,
     /// Calls by the host, before the words.
     pub calls: Vec<FuncId>,
     /// The words.
@@ -162,7 +162,7 @@ impl WordReader {
         while low > 0 {
             low -= 1;
             self.go(low);
-            if self.next()?.is_some_and(|piece| piece.standing.is_some()) {
+            if self.next()?.is_some_and(|piece| piece.waypoint.is_some()) {
                 break;
             }
         }
@@ -187,7 +187,7 @@ impl WordReader {
         }
         let first = self.section.first();
         let piece = read(input, first).map_err(|()| RecordError::Words)?;
-        let said = piece.standing.as_ref().map(Standing::time);
+        let said = piece.waypoint.as_ref().map(Waypoint::time);
         // The first one tells where the run begins.
         if said.is_some_and(|time| time != first) || said.is_none() && self.read == 1 {
             return Err(RecordError::Words);
@@ -212,7 +212,7 @@ fn read(input: &mut &[u8], first: u64) -> Result<Piece, ()> {
     let words = words.map(|c| u64::from_le_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]));
     Ok(Piece {
         first,
-        standing: (!numbers.is_empty()).then(|| Standing::from_numbers(numbers)),
+        waypoint: (!numbers.is_empty()).then(|| Waypoint::from_numbers(numbers)),
         calls,
         words: words.collect(),
     })

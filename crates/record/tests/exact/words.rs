@@ -106,16 +106,16 @@ pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
             }
         }
         if i % every == 0 {
-            let standing = counter.standing().expect("a moment");
-            assert_eq!(standing, run.standing(&mut told).expect("a moment"));
-            assert!(counter.time() == run.time() && standing.time() == run.time());
-            moments.push((i + 1, standing, told.events.len()));
+            let waypoint = counter.waypoint().expect("a moment");
+            assert_eq!(waypoint, run.waypoint(&mut told).expect("a moment"));
+            assert!(counter.time() == run.time() && waypoint.time() == run.time());
+            moments.push((i + 1, waypoint, told.events.len()));
         }
     }
-    run.standing(&mut told).expect("a moment");
+    run.waypoint(&mut told).expect("a moment");
     let few = 1 + moments.len() / 24;
-    for (from, standing, events) in moments.iter().step_by(few) {
-        let mut run = Regenerator::resumed(program, &plan, standing).expect("a moment");
+    for (from, waypoint, events) in moments.iter().step_by(few) {
+        let mut run = Regenerator::resumed(program, &plan, waypoint).expect("a moment");
         let mut rest = Told::default();
         for item in &items[*from..] {
             match *item {
@@ -123,7 +123,7 @@ pub fn check(recording: &Recording, blocks: &[(FuncId, BlockId)]) {
                 Item::Word(word) => run.feed(&[word], &mut rest).expect("words of this run"),
             }
         }
-        run.standing(&mut rest).expect("a moment");
+        run.waypoint(&mut rest).expect("a moment");
         assert!(rest.events == told.events[*events..], "from word {from} on");
     }
     verify_words(file, program).expect("sound words");

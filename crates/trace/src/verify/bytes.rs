@@ -12,7 +12,10 @@ pub(super) fn verify(file: &TraceFile, report: &mut Report) {
     report.bytes = state.end;
     report.sections = state.sections.len() as u64;
     if state.ignored > 0 {
-        let text = format!("{} bytes follow the last complete state", state.ignored);
+        let text = format!(
+            "{} bytes follow the last complete state: what was being added when that was interrupted, or damage; they are ignored, and go when something is added",
+            state.ignored
+        );
         report.find(Rule::Tail, text);
     }
     let chunks = state.chunks();

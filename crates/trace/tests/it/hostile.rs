@@ -391,3 +391,16 @@ fn a_file_stuffed_with_footers_opens_in_linear_time() {
         start.elapsed()
     );
 }
+
+#[test]
+fn host_calls_that_cannot_be_counted_together_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.aft");
+    let writer = TraceWriter::create(&path, false).unwrap();
+    let mut end = sample::end();
+    end.host_call_counts = vec![u64::MAX, 1];
+    writer.end(&end).unwrap();
+    writer.commit().unwrap();
+    let error = TraceFile::open(&path).unwrap().end().unwrap_err();
+    assert!(error.to_string().contains("host calls"), "{error}");
+}

@@ -55,8 +55,8 @@ pub(super) fn keep_moments(subject: &Subject, scheme: &Prepared, round: usize) -
     let mut write = |words: &[u64]| -> Result<()> {
         for words in words.chunks(MOMENT) {
             bytes.clear();
-            let standing = counter.standing()?;
-            let numbers = standing.numbers().iter().chain(words);
+            let waypoint = counter.waypoint()?;
+            let numbers = waypoint.numbers().iter().chain(words);
             bytes.extend(numbers.flat_map(|number| number.to_le_bytes()));
             file.write_all(&bytes)?;
             counter.feed(words)?;

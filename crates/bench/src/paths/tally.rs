@@ -6,14 +6,14 @@ use afterimage_paths::{ExecutedPath, Sink};
 
 /// Hears of paths and of blocks, and only counts them.
 #[derive(Default)]
-pub(crate) struct Unheard {
+pub(crate) struct Tally {
     nodes: u32,
     pub paths: u64,
     /// Only where it hears of blocks.
     pub blocks: u64,
 }
 
-impl Sink for Unheard {
+impl Sink for Tally {
     fn define(&mut self, _: ExecutedPath<'_>) -> NodeId {
         self.nodes += 1;
         NodeId::from_u32(self.nodes - 1)
@@ -28,7 +28,7 @@ impl Sink for Unheard {
     fn leave(&mut self) {}
 }
 
-impl PathSink for Unheard {
+impl PathSink for Tally {
     fn enter(&mut self, _: FuncId) {}
 
     fn blocks(&mut self, blocks: &[BlockId]) {

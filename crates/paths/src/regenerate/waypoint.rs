@@ -15,9 +15,9 @@ use crate::PathPlan;
 /// the host, 1 for a path, its function and start, 2 to 4 for a call of a defined function, an import, or through a table, its function or
 /// type and the calling function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing(Vec<u64>);
+pub struct Waypoint(Vec<u64>);
 
-impl Standing {
+impl Waypoint {
     /// What was told as numbers. It is checked when a run goes on from it.
     pub fn from_numbers(numbers: Vec<u64>) -> Self {
         Self(numbers)
@@ -45,7 +45,7 @@ fn by_number(start: u32) -> u64 {
 impl<'a> Regenerator<'a> {
     /// Where the run is, behind the words that were fed. A call that needs no more bits begins, and the sink is told of it. O(open
     /// activations).
-    pub fn standing<S: Sink>(&mut self, sink: &mut S) -> Result<Standing, RegenerateError> {
+    pub fn waypoint<S: Sink>(&mut self, sink: &mut S) -> Result<Waypoint, RegenerateError> {
         self.settle(sink)?;
         let mut numbers = vec![self.time, self.bits.kept()];
         numbers.push(self.host_calls.len() as u64);
@@ -67,7 +67,7 @@ impl<'a> Regenerator<'a> {
             }
             (None, None) => numbers.push(0),
         }
-        Ok(Standing(numbers))
+        Ok(Waypoint(numbers))
     }
 
     /// Begins a call that waits for bits without need. More bits are known to follow, so it did begin.
@@ -93,19 +93,19 @@ impl<'a> Regenerator<'a> {
     /// Goes on from where a run was. A sink that did not see the run until then has to be told of [`Regenerator::open`]'s functions.
     ///
     /// # Errors
-    /// [`RegenerateError::Standing`] if it is no moment of a run of this program under this plan.
+    /// [`RegenerateError::Waypoint`] if it is no moment of a run of this program under this plan.
     pub fn resumed(
         program: &'a Program,
         plan: &'a PathPlan,
-        standing: &Standing,
+        waypoint: &Waypoint,
     ) -> Result<Self, RegenerateError> {
         let mut run = Self::new(program, plan);
-        run.restore(standing).ok_or(RegenerateError::Standing)?;
+        run.restore(waypoint).ok_or(RegenerateError::Waypoint)?;
         Ok(run)
     }
 
-    fn restore(&mut self, standing: &Standing) -> Option<()> {
-        let mut numbers = standing.0.iter().copied();
+    fn restore(&mut self, waypoint: &Waypoint) -> Option<()> {
+        let mut numbers = waypoint.0.iter().copied();
         let mut next = || numbers.next();
         self.time = next().filter(|&time| time <= LONGEST)?;
         self.bits = super::Bits::keeping(next()?)?;

@@ -1,0 +1,44 @@
+//! Epochs of a whole execution trace that are in no file.
+
+use std::convert::Infallible;
+
+use afterimage_wet::{Epoch, Epochs, HostCalls, LeftOut};
+
+/// The epochs of a trace, or of several one after the other.
+#[derive(Default)]
+pub struct InEpochs {
+    /// How many blocks were executed before each.
+    pub before: Vec<u64>,
+    /// How many were executed until the end of the last one.
+    pub end: u64,
+    /// They.
+    pub epochs: Vec<Epoch>,
+    /// Where the host's calls are in the log.
+    pub host: HostCalls,
+    /// The functions that were left out.
+    pub left_out: LeftOut,
+}
+
+impl Epochs for InEpochs {
+    type Error = Infallible;
+
+    fn before(&self) -> &[u64] {
+        &self.before
+    }
+
+    fn end(&self) -> u64 {
+        self.end
+    }
+
+    fn left_out(&self, _: u64) -> Option<&LeftOut> {
+        (!self.left_out.is_nothing()).then_some(&self.left_out)
+    }
+
+    fn load(&self, position: usize) -> Result<&Epoch, Infallible> {
+        Ok(&self.epochs[position])
+    }
+
+    fn host(&self) -> Result<&HostCalls, Infallible> {
+        Ok(&self.host)
+    }
+}
