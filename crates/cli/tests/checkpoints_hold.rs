@@ -147,7 +147,7 @@ fn states(recorded: &Recorded, from: Option<&FileCheckpoints>, halts: &[Halt]) -
         let state = paused.inside.state;
         let mut text = format!(
             "{position}: {:?}",
-            state.globals.iter().map(|g| g.0).sum::<u64>()
+            state.globals.iter().map(|g| g.0).fold(0, u64::wrapping_add)
         );
         for (memory, number) in state.memories.iter().zip(0..) {
             // In one piece, and in pieces that begin and end inside of lines.
