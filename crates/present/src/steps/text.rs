@@ -55,6 +55,9 @@ pub fn steps_text(
         let line = format!("{:>time$}  {}", step.time, step_text(scene, &step, source)?);
         writeln!(out, "{}", scene.style.cut(&line))?;
     }
+    if written == 0 {
+        writeln!(out, "nothing of this kind happens")?;
+    }
     Ok(None)
 }
 
