@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(*before(12), []);
         for op in 0..function.operators {
             let height = slots.heights[OpId::from_u32(op)];
-            let known = (height != NO_HEIGHT).then_some(height).unwrap_or(0);
+            let known = if height == NO_HEIGHT { 0 } else { height };
             assert_eq!(before(op).len() as u32, known, "{op}");
         }
         for (block, types) in slots.at_start.iter() {
