@@ -201,6 +201,11 @@ impl FileEpochs {
 
     /// Whether values of all these blocks are kept.
     pub fn covers(&self, first: u64, last: u64) -> bool {
+        self.missing_from(first) > last
+    }
+
+    /// The first block, from this one on, of which no values are kept.
+    pub fn missing_from(&self, first: u64) -> u64 {
         let mut windows = Vec::from_iter(self.windows());
         windows.sort_unstable_by_key(|index| index.first);
         let mut next = first;
@@ -209,7 +214,7 @@ impl FileEpochs {
                 next = next.max(index.length.saturating_add(1));
             }
         }
-        next > last
+        next
     }
 
     /// The window of an epoch, and its position.

@@ -1,6 +1,7 @@
 //! Following a whole run, on one thread, while another one finds out who wrote what, and a third one codes that.
 
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use afterimage_ids::{EntityRef, NodeId};
@@ -223,7 +224,7 @@ where
         progress: impl FnMut(u64),
     ) -> Result<Index, BuildError<S::Error, W>> {
         let nobody = None::<(u64, fn(&Vertex) -> Result<(), W>)>;
-        self.follow(log, write, nobody, progress)
+        self.follow(log, write, nobody, progress, &AtomicBool::new(false))
     }
 
     /// As [`build`](Self::build), and gives to `record` what [`checkpoint`](crate::checkpoint) is about: of a window, what ends in it. An interval
@@ -238,7 +239,24 @@ where
         (interval, record): (u64, impl FnMut(&Vertex) -> Result<(), W> + Send),
         progress: impl FnMut(u64),
     ) -> Result<Index, BuildError<S::Error, W>> {
-        self.follow(log, write, Some((interval, record)), progress)
+        let never = AtomicBool::new(false);
+        self.build_until(log, write, (interval, record), progress, &never)
+    }
+
+    /// As [`build_with_checkpoints`](Self::build_with_checkpoints), until `stop` says so: then the window ends with the node at hand, or did not begin, see
+    /// [`Index::length`], and a window that begins with the block behind it has what is missing, with the same bytes.
+    ///
+    /// # Errors
+    /// As [`build_with_checkpoints`](Self::build_with_checkpoints).
+    pub fn build_until<W: Send>(
+        &self,
+        log: LogReader,
+        write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
+        (interval, record): (u64, impl FnMut(&Vertex) -> Result<(), W> + Send),
+        progress: impl FnMut(u64),
+        stop: &AtomicBool,
+    ) -> Result<Index, BuildError<S::Error, W>> {
+        self.follow(log, write, Some((interval, record)), progress, stop)
     }
 
     fn follow<W: Send>(
@@ -247,6 +265,7 @@ where
         mut write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
         record: Option<(u64, impl FnMut(&Vertex) -> Result<(), W> + Send)>,
         mut progress: impl FnMut(u64),
+        stop: &AtomicBool,
     ) -> Result<Index, BuildError<S::Error, W>> {
         let nodes = self.path.nodes();
         if nodes.values().any(|node| node.left_out > 0) {
@@ -321,7 +340,7 @@ where
                     Err(error) => break Err(BuildError::Path(error)),
                 };
                 let length = lengths[visit.node.index()];
-                if visit.start > *self.window.end() {
+                if visit.start > *self.window.end() || stop.load(Ordering::Relaxed) {
                     break Ok(());
                 }
                 if !begun && visit.last() >= first {
