@@ -1,22 +1,24 @@
 //! `afterimage build`
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use afterimage_query::paths::{FileSegments, Positions, RecordedPath, recorded_path};
 use afterimage_query::steps::stopped_before;
 use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
-use afterimage_trace::{Kind, TraceFile, TraceWriter, writer};
+use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
 use afterimage_wet::{EpochWriter, FileEpochs, Index, LeftOut, Run};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Failed};
 use crate::filters::{Beyond, FilterArguments, KeptValues};
 use crate::input::{self, Loaded};
 use crate::lens::{gaps, stops_of};
 use crate::output::say;
 use crate::progress::Bar;
+use crate::signals::StopFlag;
 
 /// Add a lens to a recording, by re-executing it, so that later questions are answered at once
 ///
@@ -115,6 +117,11 @@ fn full(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<Exit
             lacks(&kept.left_out)
         );
     }
+    // Where windows are there from the beginning on, as after an interruption, it goes on behind them.
+    let kept = KeptValues {
+        first: there.missing_from(kept.first),
+        ..kept
+    };
     add_values(at, &file, loaded, &path, &kept, false)?;
     Ok(Exit::Success)
 }
@@ -150,7 +157,14 @@ pub(crate) fn values(
     if let Some(found) = epochs_of(at, file, path)? {
         return Ok(found);
     }
-    add_values(at, file, loaded, path, &KeptValues::all(path.length()), true)?;
+    add_values(
+        at,
+        file,
+        loaded,
+        path,
+        &KeptValues::all(path.length()),
+        true,
+    )?;
     let found = epochs_of(at, &input::recording(at)?, path)?;
     found.with_context(|| format!("{}: the values that were built are not there", at.display()))
 }
@@ -234,14 +248,24 @@ fn add_values(
     };
     let mut writer = EpochWriter::new(&out).with_context(name)?;
     let mut checkpoints = CheckpointWriter::new(&out).with_context(name)?;
+    let stop = StopFlag::watch()?;
     let index = run
-        .build_with_checkpoints(
+        .build_until(
             file.log().with_context(name)?,
             |before, epoch| writer.put(before, &epoch),
             (INTERVAL, |vertex| checkpoints.put(vertex)),
             |time| progress(time),
+            stop.flag(),
         )
         .with_context(name)?;
+    let interrupted = stop.flag().load(Ordering::SeqCst) && index.length < last.min(length);
+    if interrupted && index.length < first {
+        // Without a commit the file stays as it was.
+        return Err(is_interrupted(
+            at,
+            "before there were any: nothing was added",
+        ));
+    }
     checkpoints
         .finish(index.nodes, INTERVAL)
         .with_context(name)?;
@@ -273,6 +297,14 @@ fn add_values(
         index.statements,
         stored as f64 / (index.statements.max(1)) as f64
     ));
+    if interrupted {
+        let kept = format!(
+            "at t={}: questions before that are answered, and it goes on from there with: afterimage build --lens full {}",
+            index.length,
+            at.display()
+        );
+        return Err(is_interrupted(at, &kept));
+    }
     if index.length < last.min(length) {
         say(format_args!(
             "the recording was cut off: its log ends at t={}, its path at t={length}; there are values up to t={0}",
@@ -280,6 +312,17 @@ fn add_values(
         ));
     }
     Ok(())
+}
+
+fn is_interrupted(at: &Path, how: &str) -> anyhow::Error {
+    let failed = Failed {
+        exit: Exit::Interrupted,
+        error: anyhow!(
+            "{}: building the values was interrupted {how}",
+            at.display()
+        ),
+    };
+    failed.into()
 }
 
 /// The path of a recording, built if it is not there yet.
@@ -336,13 +379,8 @@ fn add_path(
 ) -> Result<()> {
     let name = || at.display().to_string();
     let end = file.end().with_context(name)?;
-    if end.is_none()
-        && let Ok(Some(writer)) = writer(at)
-    {
-        bail!(
-            "{}: the program is still being recorded, by another process{writer}; ask again when it has ended",
-            at.display()
-        );
+    if end.is_none() {
+        input::ended(at)?;
     }
     if end.is_none() && file.last_begun(Kind::PATH_WORDS).is_none() {
         bail!(

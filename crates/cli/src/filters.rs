@@ -45,7 +45,9 @@ pub(crate) enum Beyond {
 
 /// What of a path, or of values, is kept.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Leaving parts of the path, or of the values, out (times stay what they are)")]
+#[command(
+    next_help_heading = "Leaving parts of the path, or of the values, out (times stay what they are)"
+)]
 pub(crate) struct FilterArguments {
     /// Keep this function only; may be repeated
     #[arg(long, value_name = "FUNCTION")]
@@ -144,10 +146,7 @@ impl FilterArguments {
             exclude: self.exclude.clone(),
             ..Self::default()
         };
-        Ok(LeftOut::new(
-            left_out.into_iter().collect(),
-            words.words(),
-        ))
+        Ok(LeftOut::new(left_out.into_iter().collect(), words.words()))
     }
 
     /// The filter.

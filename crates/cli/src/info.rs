@@ -6,9 +6,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use afterimage_present::grouped;
+use afterimage_query::paths::RecordedPath;
 use afterimage_query::paths::recorded_path;
 use afterimage_query::steps::recorded_checkpoints;
-use afterimage_query::paths::RecordedPath;
 use afterimage_query::values::{recorded_epochs, recorded_values};
 use afterimage_trace::{Frame, Kind, TraceFile, writer};
 use afterimage_wet::FileEpochs;
@@ -209,13 +209,14 @@ fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> 
     let counts = read(file.counts().map_err(Error::from), &mut problems).map(|_| "counts");
     let lenses = counts.into_iter().chain(path.as_ref().map(|_| "paths"));
     let values = epochs.as_ref().map(|epochs| values(file, epochs));
-    let values = values.transpose()?.unwrap_or_default();
+    let values = values.unwrap_or_default();
     let lenses = Vec::from_iter(lenses.chain((!values.is_empty()).then_some("full")));
     let checkpoints = read(checkpoints(file, whole.as_ref(), &values), &mut problems);
     let streams = match (&whole, &epochs) {
-        (Some(whole), Some(epochs)) if sized => {
-            read(streams(file, loaded, whole, epochs).map(Some), &mut problems)
-        }
+        (Some(whole), Some(epochs)) if sized => read(
+            streams(file, loaded, whole, epochs).map(Some),
+            &mut problems,
+        ),
         _ => None,
     };
     Ok(Document {
@@ -291,12 +292,10 @@ fn streams(
     Streams::of(file, path, epochs, &values)
 }
 
-fn values(file: &TraceFile, epochs: &FileEpochs) -> Result<Vec<ValuesRow>> {
-    let sections = file.sections()?;
-    let stored = |position: usize| sections.get(position).map_or(0, |found| found.stored);
+fn values(file: &TraceFile, epochs: &FileEpochs) -> Vec<ValuesRow> {
     let mut rows = Vec::new();
-    for (index, (own, of_index)) in epochs.windows().zip(epochs.sections()) {
-        let stored_bytes = stored(own) + stored(of_index);
+    for (index, (own, _)) in epochs.windows().zip(epochs.sections()) {
+        let stored_bytes = file.section(own).map_or(0, |section| section.stored());
         let sizes = index.sizes;
         let part = |what, (bytes, numbers)| PartRow {
             what,
@@ -322,7 +321,7 @@ fn values(file: &TraceFile, epochs: &FileEpochs) -> Result<Vec<ValuesRow>> {
         });
     }
     rows.sort_by_key(|row| row.first);
-    Ok(rows)
+    rows
 }
 
 fn checkpoints(
@@ -521,7 +520,7 @@ fn significant(number: f64) -> String {
 }
 
 /// A word as a shell would take it, if it needs that.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

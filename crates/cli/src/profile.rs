@@ -235,6 +235,7 @@ fn of_recording(path: &Path, name: &Path, arguments: &Arguments) -> Result<Count
     let file = input::recording(path)?;
     let loaded = input::recorded_program(path, &file)?;
     let Some(end) = file.end().with_context(|| name.display().to_string())? else {
+        input::ended(path)?;
         bail!(
             "{}: the recording was cut off before its end was written, so exact counts cannot be made; record the program again",
             name.display()

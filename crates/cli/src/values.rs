@@ -6,12 +6,16 @@ mod variable;
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use afterimage_ids::FuncId;
 use afterimage_present::{grouped, type_text, value_text};
 use afterimage_query::location::{Occurrence, number};
 use afterimage_query::paths::Places;
 use afterimage_query::state::Rank;
-use afterimage_query::values::{Execution, Executions, RecordedValues, TypedValue, Types, ValuesError};
-use anyhow::{Context, Result, bail};
+use afterimage_query::values::{
+    Execution, Executions, RecordedValues, TypedValue, Types, ValuesError,
+};
+use afterimage_wet::FileEpochs;
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use crate::arguments::{ReportArguments, entries};
@@ -212,7 +216,10 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         let (all, count) = executions(traced, &values, site)?;
         let what = format!("the statement at @{}", site.offset);
         let by = |time| Ok(all.by(time)?);
-        let rows = match range(arguments, which, count, (&what, "executed"), by) {
+        let function = names.function(site.function);
+        let range = range(arguments, which, count, (&what, "executed"), by);
+        let kept = left_out(&epochs, site.function, function).map_or(Ok(()), Err);
+        let rows = match kept.and(range) {
             Ok(range) => {
                 let rows = rows(arguments, &values, &types, site, &all, (count, range));
                 match rows {
@@ -237,7 +244,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         reports.push(Report {
             site,
             line: line_of(&places, &source, site.offset),
-            function: names.function(site.function).to_owned(),
+            function: function.to_owned(),
             count,
             rows,
         });
@@ -268,6 +275,23 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// Why there are no values of a function, if it was left out of all windows.
+fn left_out(epochs: &FileEpochs, function: FuncId, name: &str) -> Option<anyhow::Error> {
+    let mut windows = epochs.windows().peekable();
+    let &first = windows.peek()?;
+    if !windows.all(|index| index.left_out.has(function)) {
+        return None;
+    }
+    let windows = epochs.windows().map(|index| (index.first, index.length));
+    let windows =
+        windows.map(|(first, last)| format!("t={} to t={}", grouped(first), grouped(last)));
+    Some(anyhow!(
+        "{name} was left out: values were kept without {}, from {}; to have them, build the values anew: afterimage build --lens full --again",
+        first.left_out.words,
+        Vec::from_iter(windows).join(", from ")
+    ))
 }
 
 /// Whether it is about a part of the run, or a function, of which no values are kept.
@@ -351,7 +375,13 @@ fn rows<'a>(
 }
 
 fn text(out: &mut dyn Write, reports: &[Report<'_>]) -> Result<()> {
+    let mut said = None;
     for (i, report) in reports.iter().enumerate() {
+        // What holds for a whole function is said once.
+        if report.rows.refused.is_some() && report.rows.refused == said {
+            continue;
+        }
+        said.clone_from(&report.rows.refused);
         if i > 0 {
             writeln!(out)?;
         }

@@ -221,6 +221,13 @@ fn a_killed_recording_says_what_is_there() {
         125,
         &["spin.aft", "being written by another process"],
     );
+    // It is not over, so nobody can say how it ended.
+    let info = sandbox.ok("info spin.aft");
+    let running = "ending    none yet: the program is still being recorded";
+    assert!(info.stdout.contains(running), "{info:?}");
+    for words in ["profile spin.aft", "build --lens full spin.aft"] {
+        sandbox.refused(words, 125, &["spin.aft", "still being recorded"]);
+    }
     signal(&child, Signal::KILL);
     child.wait().unwrap();
     let info = sandbox.ok("info spin.aft");
@@ -308,4 +315,64 @@ fn a_recorder_that_is_killed_leaves_the_recording_that_it_was_to_replace() {
     eventually(|| sandbox.names().iter().any(|name| name.ends_with(".part")));
     let ran = sandbox.run("record --force --timeout 0.05 spin.wat");
     assert_eq!(ran.code, Some(124), "{ran:?}");
+}
+
+/// Counts for long, and mostly in memory.
+const COUNTS: &str = r#"(module
+  (memory (export "memory") 1)
+  (func (export "_start") (local $i i32)
+    (loop $again
+      (i32.store (i32.const 64) (i32.add (i32.load (i32.const 64)) (local.get $i)))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 6000000))))))"#;
+
+#[test]
+fn a_build_that_is_interrupted_goes_on_later() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", COUNTS);
+    sandbox.ok("record --lens paths -o whole.aft a.wasm");
+    fs::copy(sandbox.path("whole.aft"), sandbox.path("parts.aft")).unwrap();
+    let mut windows = 0;
+    for wait in [150, 300, 600, 1200] {
+        let mut command = sandbox.command(["build", "--lens", "full", "parts.aft"]);
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let child = child.unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        // It may have ended already.
+        let _ =
+            rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT);
+        let ran = ended(child);
+        match ran.code {
+            Some(0) => break,
+            Some(130) if ran.stderr.contains("it goes on from there") => windows += 1,
+            Some(130) => assert!(ran.stderr.contains("nothing was added"), "{ran:?}"),
+            // Before it looked for signals.
+            None => {}
+            _ => panic!("{ran:?}"),
+        }
+        sandbox.ok("verify parts.aft");
+    }
+    assert!(windows > 0, "no build was interrupted in the middle");
+    sandbox.ok("build --lens full parts.aft");
+    sandbox.ok("build --lens full whole.aft");
+    sandbox.ok("verify parts.aft");
+    for question in [
+        "values FILE --at @LAST --instances last",
+        "values FILE --at @LAST --stats",
+    ] {
+        let offset = sandbox
+            .ok("values whole.aft --at _start --stats --format json")
+            .stdout;
+        let offset: serde_json::Value = serde_json::from_str(&offset).unwrap();
+        let offset = offset["statements"][0]["offset"].as_u64().unwrap();
+        let ask = |file: &str| {
+            let words = question
+                .replace("FILE", file)
+                .replace("LAST", &format!("{offset:#x}"));
+            sandbox.ok(&words).stdout
+        };
+        assert_eq!(ask("parts.aft"), ask("whole.aft"));
+    }
 }

@@ -56,7 +56,12 @@ impl MemoryVariable {
     /// If `out` fails.
     pub fn head(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let harmless = crate::table::plain;
-        write!(out, "{} ({})", harmless(&self.name), harmless(&self.type_name))?;
+        write!(
+            out,
+            "{} ({})",
+            harmless(&self.name),
+            harmless(&self.type_name)
+        )?;
         match &self.value {
             None => {}
             Some(Ok(value)) => write!(out, " = {}", harmless(value))?,
@@ -64,7 +69,11 @@ impl MemoryVariable {
         }
         if let Some(VariableCall { function, window }) = &self.call {
             let (first, last) = (grouped(window.first), grouped(window.last));
-            write!(out, ", of the call of {} from t={first} to t={last}", harmless(function))?;
+            write!(
+                out,
+                ", of the call of {} from t={first} to t={last}",
+                harmless(function)
+            )?;
         }
         writeln!(out)
     }

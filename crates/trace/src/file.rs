@@ -192,7 +192,8 @@ impl TraceFile {
                     .map(|chunk| chunk.end() - chunk.offset);
                 Ok(SectionInfo {
                     kind: section.kind,
-                    name: reader.name()?.map(str::to_owned),
+                    // A damaged one has none: who reads its chunks is told why.
+                    name: reader.name().unwrap_or_default().map(str::to_owned),
                     chunks: section.chunks.len() as u64,
                     stored: stored.sum(),
                     raw: section.raw_len(),

@@ -5,7 +5,7 @@ use std::io::Write;
 use afterimage_present::grouped;
 use afterimage_query::paths::RecordedPath;
 use afterimage_query::values::{Original, RecordedValues};
-use afterimage_trace::{Kind, TraceFile};
+use afterimage_trace::{Kind, SectionInfo, TraceFile};
 use afterimage_wet::FileEpochs;
 use anyhow::Result;
 use serde::Serialize;
@@ -99,8 +99,14 @@ impl Streams {
         epochs: &FileEpochs,
         values: &RecordedValues<'_>,
     ) -> Result<Self> {
-        let sections = file.sections()?;
-        let stored = |position: usize| sections.get(position).map_or(0, |found| found.stored);
+        let all = file.sections()?;
+        let stored = |position: usize| all.get(position).map_or(0, |found| found.stored);
+        // Without what the file adds to each chunk.
+        let payload = |position: usize| file.section(position).map_or(0, |found| found.stored());
+        let last = |kind: Kind| {
+            let is_it = |section: &SectionInfo| section.kind == kind && section.complete;
+            all.iter().rposition(is_it)
+        };
         let mut sum = afterimage_wet::Sizes::default();
         let mut statements = 0;
         for index in epochs.windows() {
@@ -118,13 +124,20 @@ impl Streams {
             statements += index.statements;
         }
         let told = sum.labels.0 + sum.far.0 + sum.values.0 + sum.copies.0 + sum.directory;
-        let own = epochs.sections();
-        let own: u64 = own.map(|(values, index)| stored(values) + stored(index)).sum();
-        let last = |kind: Kind| file.last(kind).map_or(0, |section| section.stored());
-        let of_kind = |kind: Kind| -> u64 {
-            let all = sections.iter().filter(|section| section.kind == kind);
-            all.map(|section| section.stored).sum()
-        };
+        let path_sections = [last(Kind::PATHS), last(Kind::PATH_INDEX)];
+        let path_sections = Vec::from_iter(path_sections.into_iter().flatten());
+        let log_section = last(Kind::LOG);
+        let checkpoints = (0..all.len()).filter(|&at| all[at].kind == Kind::CHECKPOINTS);
+        let checkpoints = Vec::from_iter(checkpoints);
+        let of_values = epochs
+            .sections()
+            .flat_map(|(values, index)| [values, index]);
+        let used = of_values.chain(path_sections.iter().copied());
+        let used = used.chain(log_section).chain(checkpoints.iter().copied());
+        let used: u64 = used.map(stored).sum();
+        let bytes_of = |sections: &[usize]| sections.iter().copied().map(payload).sum::<u64>();
+        let (path_bytes, log) = (bytes_of(&path_sections), log_section.map_or(0, payload));
+        let of_checkpoints = bytes_of(&checkpoints);
         // Of a part of the run there is no original form that the whole path could be compared with.
         let is_whole = epochs.covers(1, path.length())
             && epochs.windows().count() == 1
@@ -140,11 +153,11 @@ impl Streams {
             Class::new("timestamps", of(Original::of_times)).part(
                 "the path",
                 original.and_then(|original| words(original.nodes)),
-                signed(path.segments().stored() + last(Kind::PATH_INDEX)),
+                signed(path_bytes),
             ),
             Class::new("values", of(Original::of_values))
                 .part("kept values", words(sum.values.1), signed(sum.values.0))
-                .part("what the host gave: the log", None, signed(last(Kind::LOG))),
+                .part("what the host gave: the log", None, signed(log)),
             Class::new("dependences", of(|original| original.of_dependences(false)))
                 .part(
                     "who wrote what is read",
@@ -161,17 +174,14 @@ impl Streams {
                     labels(sum.copies.1),
                     signed(sum.copies.0),
                 )
-                .part("directories", None, signed(sum.directory))
-                .part(
-                    "the index; what chunks add and packing saves",
-                    None,
-                    signed(own) - signed(told),
-                ),
-            Class::new("checkpoints", None).part(
-                "checkpoints",
+                .part("directories", None, signed(sum.directory)),
+            // Chunks are packed whole, whatever is in them.
+            Class::new("what chunks add, less what packing saves", None).part(
+                "frame",
                 None,
-                signed(of_kind(Kind::CHECKPOINTS)),
+                signed(used) - signed(told + path_bytes + log + of_checkpoints),
             ),
+            Class::new("checkpoints", None).part("checkpoints", None, signed(of_checkpoints)),
         ];
         let stored_bytes = classes.iter().map(Class::stored).sum::<i64>();
         let factor = |bytes: f64| bytes / stored_bytes.max(1) as f64;
@@ -192,7 +202,7 @@ impl Streams {
     /// Writes them as a table.
     pub(super) fn text(&self, out: &mut dyn Write) -> Result<()> {
         writeln!(out)?;
-        let head = ["original", "tier 1", "tier 2", "B/statement", "factor"];
+        let head = ["originally", "tier 1", "tier 2", "B/statement", "factor"];
         line(out, "bytes of the values and of what they need", head)?;
         let number = |bytes: Option<u64>| bytes.map_or(String::new(), grouped);
         let stored = |bytes: i64| match bytes < 0 {
@@ -233,7 +243,7 @@ impl Streams {
             )?,
             Some(form) => writeln!(
                 out,
-                "original: 4 bytes of time per statement, 4 per value, 8 per dependence, as Zhang and Gupta (2005) count; factor {} with one control\ndependence per block, {} with the {} bytes per statement of their Table I. Tier 1: what the path, the code and other values do not tell, as\nwide; tier 2: as it is in the file",
+                "Originally: 4 bytes of time per statement, 4 per value, 8 per dependence, as Zhang and Gupta (2005) count; factor {} with one control\ndependence per block, {} with the {} bytes per statement of their Table I. Tier 1: what the path, the code and other values do not tell, as\nwide; tier 2: as it is in the file",
                 significant_factor(form.factor_by_block),
                 significant_factor(form.factor_by_table),
                 significant(TABLE_I),
@@ -245,9 +255,7 @@ impl Streams {
 
 fn line(out: &mut dyn Write, name: &str, columns: [&str; 5]) -> Result<()> {
     let [original, tier1, tier2, each, factor] = columns;
-    let line = format!(
-        "{name:<48}{original:>17} {tier1:>17} {tier2:>15} {each:>12} {factor:>9}"
-    );
+    let line = format!("{name:<48}{original:>17} {tier1:>17} {tier2:>15} {each:>12} {factor:>9}");
     writeln!(out, "{}", line.trim_end())?;
     Ok(())
 }

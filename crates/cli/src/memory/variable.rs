@@ -7,13 +7,14 @@ use afterimage_present::{MemoryVariable, VariableCall, grouped};
 use afterimage_program::{Function, Names};
 use afterimage_query::paths::Window;
 use afterimage_query::state::{
-    Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape, Unavailable,
-    VariableKind, Variables, Watch, WatchError, Watched, Word, follow_to,
+    Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape,
+    Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, follow_to,
 };
 use afterimage_query::steps::{At, LARGEST_RANGE, Range};
 use afterimage_query::values::RecordedValues;
 use anyhow::{Result, anyhow, bail};
 
+use crate::info::quoted;
 use crate::lens::Traced;
 use crate::steps::follow;
 
@@ -86,7 +87,7 @@ pub(super) fn find<'a>(
     traced: &'a Traced,
     names: &Names,
     expression: &str,
-    at: At,
+    (at, moment): (At, &str),
 ) -> Result<Found<'a>> {
     let path: Path = expression.parse().map_err(|error: PathError| {
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
@@ -100,26 +101,26 @@ pub(super) fn find<'a>(
     let epochs = traced.epochs(at_file)?;
     let values = traced.values(&epochs)?;
     let (function, seen) = seen(traced, &values, names, &variables, &path, time)?;
-    let remedy = || {
-        format!(
-            "see what it holds with: afterimage values {} --at {} --var '{expression}'",
-            at_file.display(),
-            names.function(function)
-        )
-    };
     let seen = match seen {
         Ok(seen) => seen,
-        Err(why @ PathError::Unavailable(Unavailable::OptimisedOut | Unavailable::NotHere { .. })) => {
-            bail!("{expression}: {why}, so it is not in memory at t={}; {}", grouped(time), remedy())
-        }
+        Err(why @ PathError::Unavailable(Unavailable::OptimisedOut)) => bail!(
+            "{expression}: {why}, so it is not in memory at t={}; a program that is compiled with -O0 or -Og keeps it",
+            grouped(time)
+        ),
+        Err(why @ PathError::Unavailable(Unavailable::NotHere { .. })) => bail!(
+            "{expression}: {why}, so it is not in memory at t={}; see what it holds elsewhere with: afterimage values {} --at PLACE --var '{expression}'",
+            grouped(time),
+            at_file.display()
+        ),
         Err(why) => bail!("{expression} at t={}: {why}", grouped(time)),
     };
     let range = in_memory(expression, &seen.object).map_err(|error| match error {
         NotInMemory::Elsewhere(place) => anyhow!(
-            "{expression} is {place} of {} at t={}, not in memory; {}",
+            "{expression} is {place} of {} at t={}, not in memory; see what it holds with: afterimage values {} --at {} --var '{expression}'",
             names.function(function),
             grouped(time),
-            remedy()
+            at_file.display(),
+            quoted(place_of(moment, names.function(function)))
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;
@@ -177,9 +178,10 @@ fn seen<'a>(
         };
         let is_early = matches!(
             row.value,
-            Err(PathError::Unavailable(
-                Unavailable::NoFrame | Unavailable::NotHere { .. }
-            ) | PathError::NotInScope { .. })
+            Err(
+                PathError::Unavailable(Unavailable::NoFrame | Unavailable::NotHere { .. })
+                    | PathError::NotInScope { .. }
+            )
         );
         // If it is not there either, the first answer tells more.
         if found.is_none() || row.value.is_ok() {
@@ -236,7 +238,9 @@ fn global<'a>(
                 ),
             }
         }
-        Err(PathError::Unavailable(Unavailable::Unknown(_) | Unavailable::OutsideMemory { .. })) => {
+        Err(PathError::Unavailable(
+            Unavailable::Unknown(_) | Unavailable::OutsideMemory { .. },
+        )) => {
             bail!("where {expression} is depends on what memory holds: say when, with --at")
         }
         Err(error) => bail!("{expression}: {error}"),
@@ -258,6 +262,14 @@ fn global<'a>(
         variables,
         object,
     })
+}
+
+/// A place for `values --at` where a moment is: as it was named, or the function.
+fn place_of<'t>(moment: &'t str, function: &'t str) -> &'t str {
+    match moment.contains(|c: char| c.is_alphabetic()) && !moment.starts_with("t=") {
+        true if !["start", "end"].contains(&moment) => moment,
+        _ => function,
+    }
 }
 
 /// Most functions that are named where a variable is one of theirs.

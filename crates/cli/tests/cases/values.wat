@@ -75,12 +75,12 @@
 ;; |            …  5 more: --instances A..B, or --limit N
 ;; $ afterimage values run.aft --at sum+0x9 --histogram --limit 2
 ;; | @0x90 i32.add  in sum: executed 7 times
-;; |            1 times  7
-;; |            1 times  13
+;; |         once  7
+;; |         once  13
 ;; |            …  5 more values: --limit N
 ;; $ afterimage values run.aft --at sum+0x9 --stats
 ;; | @0x90 i32.add  in sum: executed 7 times
-;; |     7 different values, from 7 to 28; most often 28 (1 times)
+;; |     7 different values, from 7 to 28; each once
 ;; $ afterimage values run.aft --at sum+0x9#last --format json
 ;; | {"at":"sum+0x9#last","schema":"afterimage/values/1","statements":[{"executions":7,"function":"sum","instances":[{"number":7,"time":9,"values":[{"bits":"0x1c","role":"","text":"28","type":"i32"}]}],"line":"","more":6,"offset":144,"operator":"i32.add"}]}
 ;; $ afterimage values run.aft --at sum+0x9#9
@@ -93,46 +93,46 @@
 ;; ! afterimage: run.aft: no function is called "random_get"
 ;; = 125
 ;; $ afterimage values run.aft --at start
-;; | @0xad i32.load  in start: executed 1 times
+;; | @0xad i32.load  in start: executed once
 ;; |           #1  t=1              7
 ;; |
-;; | @0xb0 call $sum  in start: executed 1 times
+;; | @0xb0 call $sum  in start: executed once
 ;; |           #1  t=1              28
 ;; |
-;; | @0xc2 i32.store8  in start: executed 1 times
+;; | @0xc2 i32.store8  in start: executed once
 ;; |           #1  t=11             stored 1
 ;; |
-;; | @0xc9 i32.load  in start: executed 1 times
+;; | @0xc9 i32.load  in start: executed once
 ;; |           #1  t=11             284
 ;; |
-;; | @0xcc i32.add  in start: executed 1 times
+;; | @0xcc i32.add  in start: executed once
 ;; |           #1  t=11             312
 ;; |
-;; | @0xcf global.get $count  in start: executed 1 times
+;; | @0xcf global.get $count  in start: executed once
 ;; |           #1  t=11             3
 ;; |
-;; | @0xd3 i32.add  in start: executed 1 times
+;; | @0xd3 i32.add  in start: executed once
 ;; |           #1  t=11             315
 ;; |
-;; | @0xd4 global.set $count  in start: executed 1 times
+;; | @0xd4 global.set $count  in start: executed once
 ;; |           #1  t=11             set 315
 ;; |
-;; | @0xd6 global.get $count  in start: executed 1 times
+;; | @0xd6 global.get $count  in start: executed once
 ;; |           #1  t=11             315
 ;; |
-;; | @0xda call_indirect (type $unary)  in start: executed 1 times
+;; | @0xda call_indirect (type $unary)  in start: executed once
 ;; |           #1  t=11             630
 ;; |
-;; | @0xe3 call $random  in start: executed 1 times
+;; | @0xe3 call $random  in start: executed once
 ;; |           #1  t=13             0
 ;; |
-;; | @0xed f32.convert_i32_s  in start: executed 1 times
+;; | @0xed f32.convert_i32_s  in start: executed once
 ;; |           #1  t=14             312.0
 ;; |
-;; | @0xee f32.div  in start: executed 1 times
+;; | @0xee f32.div  in start: executed once
 ;; |           #1  t=14             0.0032051282
 ;; |
-;; | @0xf5 i32.load  in start: executed 1 times
+;; | @0xf5 i32.load  in start: executed once
 ;; |           #1  t=14             0
 ;; |
 ;; | @0xfe i32.add  in start: executed 0 times
@@ -251,11 +251,9 @@
 ;; | #1 t=11  @0xba memory.copy  in start
 ;; |   memory (1 byte)   → t=11  @0xc9 i32.load  in start = 284
 ;; |   memory (2 bytes)  → t=11  @0xc9 i32.load  in start = 284
-;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; |
 ;; | #1 t=11  @0xc2 i32.store8  in start = 1
 ;; |   memory (1 byte)  → t=11  @0xc9 i32.load  in start = 284
-;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; |
 ;; | #1 t=11  @0xc9 i32.load  in start = 284
 ;; |   right  → t=11  @0xcc i32.add  in start = 312
@@ -309,11 +307,9 @@
 ;; | #1 t=11  @0xba memory.copy  in start
 ;; |   memory (1 byte)  → t=11  @0xc9 i32.load  in start = 284
 ;; |   … 1 more: --limit N
-;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; |
 ;; | #1 t=11  @0xc2 i32.store8  in start = 1
 ;; |   memory (1 byte)  → t=11  @0xc9 i32.load  in start = 284
-;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; |
 ;; | #1 t=11  @0xc9 i32.load  in start = 284
 ;; |   right  → t=11  @0xcc i32.add  in start = 312
@@ -431,7 +427,7 @@
 ;; | 5 instructions, 11 accesses
 ;; | … and more: see them with --limit N, or -o FILE
 ;; $ afterimage build --lens full --again --window 4..6 run.aft
-;; ! afterimage: values of 12 executed statements in 23 bytes (1.9167 a statement)
+;; ! afterimage: values of 12 executed statements from t=4 to t=6 in 23 bytes (1.9167 a statement)
 ;; $ afterimage values run.aft --at sum+0x9
 ;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=3
 ;; = 125
@@ -441,14 +437,12 @@
 ;; $ afterimage deps run.aft --at start --forward
 ;; | #1 t=11  @0xba memory.copy  in start
 ;; |   ? who read it from t=11 to t=14 is not known: values were not kept there
-;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; |
 ;; | #1 t=11  @0xc2 i32.store8  in start = 1
 ;; |   ? who read it from t=11 to t=14 is not known: values were not kept there
-;; |   ? whether the host read it is told by afterimage memory FILE --address A --at T
 ;; $ afterimage build --lens full --window 4..6 run.aft
 ;; $ afterimage build --lens full --window 2..9 run.aft
-;; ! afterimage: values of 28 executed statements in 12 bytes (0.4286 a statement)
+;; ! afterimage: values of 28 executed statements from t=2 to t=10 in 12 bytes (0.4286 a statement)
 ;; $ afterimage values run.aft --at sum+0x9
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |           #1  t=3              7
@@ -474,12 +468,12 @@
 ;; |
 ;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
 ;; $ afterimage build --lens full --exclude sum run.aft
-;; ! afterimage: --exclude is for --lens paths; of values a window can be kept, with --window T1..T2
+;; ! afterimage: run.aft: the recording has values of all functions already, and these would be without sum; all windows have the same functions: build the values anew with --again
 ;; = 125
 ;; $ afterimage build --lens full --again --window 400..600 run.aft
-;; ! afterimage: run.aft: --window 400..600 begins after the run, whose last block is t=14
+;; ! afterimage: run.aft: --window 400..600 is after the end: the run has 14 blocks, from t=1 to t=14
 ;; = 125
 ;; $ afterimage verify --no-execute run.aft
-;; | sound: N, 22 chunks in 15 sections, 2 events
+;; | sound: N, 23 chunks in 15 sections, 2 events
 ;; | whole path: 14 executed blocks, 8 paths in 1 segment, compared with the end
 ;; | not re-executed

@@ -116,7 +116,9 @@ impl Original {
             true => self.blocks,
             false => self.statements,
         };
-        self.data.saturating_add(control).saturating_mul(Self::LABEL)
+        self.data
+            .saturating_add(control)
+            .saturating_mul(Self::LABEL)
     }
 
     /// Bytes of everything.

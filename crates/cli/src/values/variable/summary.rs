@@ -207,7 +207,12 @@ fn histogram(out: &mut dyn Write, counts: &[(Number, u64)], kind: &str, most: u6
     let more = (counts.len() as u64).saturating_sub(most);
     counts.truncate(usize::try_from(most).unwrap_or(usize::MAX));
     for (number, often) in counts {
-        writeln!(out, "{:>12}  {}{kind}", times(*often), harmless(&number.text))?;
+        writeln!(
+            out,
+            "{:>12}  {}{kind}",
+            times(*often),
+            harmless(&number.text)
+        )?;
     }
     if more > 0 {
         writeln!(out, "{:>12}  {} more values: --limit N", "…", grouped(more))?;

@@ -1,0 +1,139 @@
+//! `info --sizes`: rows that add up, the papers' original form, sections told apart, and a recording of which a part is damaged.
+
+mod common;
+
+use afterimage_trace::{Kind, TraceFile};
+use common::Sandbox;
+use serde_json::Value;
+
+/// Ten rounds of three statements: an addition and a comparison, each with one operand that is no constant, and a branch.
+const COUNTS: &str = r#"(module
+  (memory 1)
+  (func (export "main") (local $i i32)
+    (loop $again
+      (br_if $again
+        (i32.lt_u
+          (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+          (i32.const 10))))))"#;
+
+fn recorded() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.wat", COUNTS);
+    sandbox.ok("record --invoke main --lens full -o app.aft app.wat");
+    sandbox
+}
+
+fn json(sandbox: &Sandbox, words: &str) -> Value {
+    serde_json::from_str(&sandbox.ok(words).stdout).unwrap()
+}
+
+fn sum(rows: &Value, field: &str) -> i64 {
+    let rows = rows.as_array().unwrap().iter();
+    rows.map(|row| row[field].as_i64().unwrap()).sum()
+}
+
+#[test]
+fn the_original_form_is_as_the_paper_counts() {
+    let streams = &json(&recorded(), "info app.aft --sizes --format json")["streams"];
+    assert_eq!(streams["statements"], 30);
+    let original = |class: usize| streams["classes"][class]["original_bytes"].as_u64();
+    assert_eq!(original(0), Some(4 * 30), "a time per statement");
+    assert_eq!(original(1), Some(4 * 20), "two values a round");
+    assert_eq!(original(2), Some(8 * (30 + 30)), "on data and on control");
+    assert_eq!(streams["original"]["bytes"], 4 * 30 + 4 * 20 + 8 * 60);
+    let factor = streams["original"]["factor"].as_f64().unwrap();
+    let stored = streams["stored_bytes"].as_f64().unwrap();
+    assert!((factor * stored - 680.0).abs() < 1e-6, "{streams}");
+}
+
+#[test]
+fn rows_add_up_to_the_sections_and_these_to_the_file() {
+    let sandbox = recorded();
+    // One more time, so that something is replaced; and with a window.
+    sandbox.ok("build --lens full --again app.aft");
+    sandbox.ok("build --lens full --again --window 2..5 app.aft");
+    sandbox.ok("build --lens full --window 6..9 app.aft");
+    let info = json(&sandbox, "info app.aft --sizes --format json");
+    let streams = &info["streams"];
+    let classes = streams["classes"].as_array().unwrap();
+    let parts: i64 = classes
+        .iter()
+        .map(|class| sum(&class["parts"], "stored_bytes"))
+        .sum();
+    assert_eq!(streams["stored_bytes"], parts);
+    let sections = info["sections"].as_array().unwrap();
+    let used = |section: &&Value| {
+        let kinds = [
+            "PATHS",
+            "PATH-INDEX",
+            "LOG",
+            "VALUES",
+            "VALUES-INDEX",
+            "CHECKPOINTS",
+        ];
+        kinds.iter().any(|kind| section["kind"] == *kind) && section["replaced"] == false
+    };
+    let used = sections.iter().filter(used);
+    let used: i64 = used
+        .map(|section| section["stored_bytes"].as_i64().unwrap())
+        .sum();
+    assert_eq!(used, parts);
+    // Of parts of the run there is no original form.
+    assert_eq!(streams["original"], Value::Null);
+    let windows = sections
+        .iter()
+        .filter(|section| section["kind"] == "VALUES");
+    let windows = Vec::from_iter(windows.map(|section| section["window"].to_string()));
+    assert_eq!(windows, ["null", "null", "[2,5]", "[6,9]"]);
+    let text = sandbox.ok("info app.aft --sizes").stdout;
+    let number = |line: &str, column: usize| {
+        let column = line.get(column..)?.split_whitespace().next()?;
+        column.replace(',', "").parse::<u64>().ok()
+    };
+    let table: Vec<&str> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("section"))
+        .collect();
+    let column = table[0].find("bytes").unwrap() + "bytes".len() - 16;
+    let rows = table[1..].iter().map_while(|line| number(line, column));
+    let mut rows = Vec::from_iter(rows);
+    let file = rows.pop().unwrap();
+    assert_eq!(rows.iter().sum::<u64>(), file, "{text}");
+    assert_eq!(info["length"], file);
+    for name in ["VALUES t=2..5", "VALUES t=6..9", "VALUES (replaced)"] {
+        assert!(text.contains(name), "{text}");
+    }
+}
+
+#[test]
+fn what_is_damaged_is_said_after_everything_else() {
+    let sandbox = recorded();
+    let file = TraceFile::open(&sandbox.path("app.aft")).unwrap();
+    let index = file
+        .last_whole(Kind::VALUES_INDEX, 1 << 20)
+        .unwrap()
+        .unwrap();
+    drop(file);
+    let mut bytes = sandbox.read("app.aft");
+    let mut places = bytes.windows(index.len());
+    let at = places.rposition(|place| place == index).unwrap();
+    bytes[at] ^= 0x40;
+    sandbox.write("app.aft", bytes);
+    for words in [
+        "info app.aft",
+        "info app.aft --sizes",
+        "info app.aft --format json",
+    ] {
+        let ran = sandbox.run(words);
+        assert_eq!(ran.code, Some(125), "{ran:?}");
+        assert!(ran.stderr.starts_with("afterimage: app.aft: "), "{ran:?}");
+        assert!(ran.stdout.contains("app.wat"), "{ran:?}");
+        assert!(ran.stdout.contains("10"), "the path's blocks: {ran:?}");
+    }
+    let text = sandbox.run("info app.aft --sizes").stdout;
+    assert!(
+        text.contains("executed blocks") && text.contains("the file"),
+        "{text}"
+    );
+    assert!(text.contains("before sharing it"), "{text}");
+}
