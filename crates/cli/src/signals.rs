@@ -8,6 +8,7 @@ use afterimage_record::Interrupt;
 use afterimage_trace::Interrupter;
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::output::say;
@@ -16,7 +17,31 @@ use crate::output::say;
 /// system would kill the process in the middle of its work.
 pub(crate) fn survive_file_size_limit() {
     // Without the handler the limit is merely less well reported.
-    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
+
+/// A flag that Ctrl-C sets. While this lives the second Ctrl-C ends the process, afterwards any does.
+pub(crate) struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    pub(crate) fn watch() -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        // In this order: that the flag was set before is what lets a signal end the process.
+        flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&stop))
+            .and_then(|_| flag::register(SIGINT, Arc::clone(&stop)))
+            .context("cannot watch for Ctrl-C")?;
+        Ok(Self(stop))
+    }
+
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+}
+
+impl Drop for StopFlag {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// While this lives, the first signal stops the guest; the second one ends the process, as does any that comes later.
