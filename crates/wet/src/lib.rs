@@ -16,6 +16,6 @@ pub use file::{EpochFileError, EpochWriter, FileEpochs};
 pub use index::{Index, LeftOut, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};
 pub use trace::{
-    Bits, Compiled, Definition, Epochs, Held, Holders, HoldersMark, HostCall, HostCalls, Instance, Lent,
-    ReadBy, Readers, Reading, Source, Span, TraceError, WholeTrace, Writer,
+    Bits, Compiled, Definition, Epochs, Held, Holders, HoldersMark, HostCall, HostCalls, Instance,
+    Known, Lent, ReadBy, Readers, Reading, Source, Span, TraceError, WholeTrace, Writer,
 };

@@ -5,7 +5,9 @@ use afterimage_machine::{Code, NodeEnd, Observer, Range};
 use afterimage_trace::LogReader;
 use afterimage_wet::checkpoint::CheckpointError;
 use afterimage_wet::checkpoint::{FileCheckpoints, Place, Site};
-use afterimage_wet::{EpochFileError, FileEpochs, TraceError, WholeTrace, WriteTo, write_to};
+use afterimage_wet::{
+    EpochFileError, FileEpochs, Known, TraceError, WholeTrace, WriteTo, write_to,
+};
 use afterimage_wpp::{Cursor, Segments, Visit};
 
 use super::collect::stored;
@@ -344,7 +346,7 @@ where
         candidates: &[(Site, Option<SiteWrite>)],
     ) -> Result<Search, LastWriteError<S::Error>> {
         let (before, _) = self.checkpoints.times(interval).map_err(StepsError::from)?;
-        let mut computed = 0;
+        let (mut computed, mut known) = (0, Known::default());
         let mut at = self.cursor.seek(time).map_err(StepsError::from)?;
         while let Some(visit) = at.filter(|visit| visit.start > before) {
             if visit.start < time && self.marked[visit.node.index()] {
@@ -356,7 +358,7 @@ where
                     let address = match site.place {
                         Place::Always(address) => address,
                         _ if computed == MOST => return Ok(Search::Unknown),
-                        _ => match self.address(visit, write)? {
+                        _ => match self.address(visit, write, &mut known)? {
                             Some(address) => address,
                             None => return Ok(Search::Unknown),
                         },
@@ -386,15 +388,16 @@ where
         &self,
         visit: Visit,
         write: &SiteWrite,
+        known: &mut Known,
     ) -> Result<Option<u64>, LastWriteError<S::Error>> {
         let Some(values) = self.values else {
             return Ok(None);
         };
-        let value = || {
+        let mut value = || {
             let Some(instance) = values.at(visit.start)? else {
                 return Ok(None);
             };
-            let (base, _) = values.value(instance, write.base)?;
+            let (base, _) = values.value_knowing(instance, write.base, known)?;
             Ok(Some(base.wrapping_add(write.offset)))
         };
         match value() {

@@ -2,7 +2,7 @@
 
 use afterimage_ids::OpId;
 use afterimage_machine::Code;
-use afterimage_wet::{ReadFrom, Reading, Source, WriteTo, Writer, read_from, write_to};
+use afterimage_wet::{Known, ReadFrom, Reading, Source, WriteTo, Writer, read_from, write_to};
 
 use super::{Bits, Execution, Instance, Kind, RecordedValues, Statement, ValuesError};
 
@@ -86,8 +86,9 @@ pub fn of_statement(
 ) -> Result<Vec<Dependence>, ValuesError> {
     let compiled = values.compiled(instance.node)?;
     let mut found = Vec::new();
+    let mut known = Known::default();
     for operand in statement.operands(&compiled.code) {
-        let value = values.value(instance, operand.register)?;
+        let value = values.value_knowing(instance, operand.register, &mut known)?;
         let origin = match values.source(instance, operand.register)? {
             Source::Constant(_) => Origin::Constant,
             Source::Result { instance, inst } => Origin::Operator {

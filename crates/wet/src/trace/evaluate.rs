@@ -20,9 +20,9 @@ pub(super) type Key = (Instance, Register);
 /// Most evaluations for one value: the builder keeps values so that far fewer are needed.
 const MOST: usize = 1 << 20;
 
-/// What was computed on the way to a value.
-#[derive(Default)]
-pub(super) struct Known {
+/// What was computed on the way to values.
+#[derive(Debug, Default)]
+pub struct Known {
     values: HashMap<Key, Bits, FxBuildHasher>,
     /// What is needed before the value at hand can be computed.
     missing: Vec<Key>,
@@ -49,7 +49,20 @@ where
     /// # Errors
     /// If the trace is damaged or holds too little.
     pub fn value(&self, instance: Instance, register: Register) -> Result<Bits, Failure<S, E>> {
-        let mut known = Known::default();
+        self.value_knowing(instance, register, &mut Known::default())
+    }
+
+    /// The same for one of several values that depend on the same ones, or on each other: what was computed of this trace on the way to others is not
+    /// computed again. It takes memory for each.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub fn value_knowing(
+        &self,
+        instance: Instance,
+        register: Register,
+        known: &mut Known,
+    ) -> Result<Bits, Failure<S, E>> {
         let wanted = (instance, register);
         let mut stack = vec![wanted];
         let mut evaluations = 0;
@@ -63,7 +76,7 @@ where
                 return Err(TraceError::Damaged("values that depend on too many others"));
             }
             known.missing.clear();
-            match self.attempt(key, &mut known)? {
+            match self.attempt(key, known)? {
                 Some(value) => {
                     known.values.insert(key, value);
                     stack.pop();

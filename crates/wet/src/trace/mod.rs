@@ -19,7 +19,7 @@ use afterimage_program::Program;
 use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
 pub use error::TraceError;
-pub use evaluate::Bits;
+pub use evaluate::{Bits, Known};
 pub use forward::{Definition, Held, Holders, HoldersMark, ReadBy, Readers};
 pub use host::{HostCall, HostCalls};
 pub use source::{Reading, Source, Writer};
