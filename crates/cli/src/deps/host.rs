@@ -87,9 +87,10 @@ fn shown(held: &[u8], length: u64) -> String {
         ""
     };
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
-    if held.iter().all(is_text) {
-        let text = held.escape_ascii();
-        return format!("\"{text}\"{more}");
+    if let Ok(text) = str::from_utf8(held)
+        && held.iter().all(is_text)
+    {
+        return format!("{text:?}{more}");
     }
     let few = &held[..held.len().min(SHOWN as usize / 2)];
     let more = if length > few.len() as u64 {
@@ -108,6 +109,7 @@ mod tests {
     #[test]
     fn bytes_are_text_or_digits() {
         assert_eq!(shown(b"a\"b\n", 4), r#""a\"b\n""#);
+        assert_eq!(shown(b"it's", 4), "\"it's\"");
         assert_eq!(shown(b"ab", 9), "\"ab\"…");
         assert_eq!(shown(&[0, 255], 2), "00 ff");
         assert_eq!(shown(&[1; 24], 30), "01 01 01 01 01 01 01 01 01 01 01 01 …");
