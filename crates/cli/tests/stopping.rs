@@ -4,9 +4,11 @@ mod common;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use common::{Ran, SPIN, Sandbox, eventually, signal, text};
 use rustix::process::Signal;
 
@@ -301,6 +303,221 @@ fn a_killed_recording_stays_sound_when_its_path_is_added() {
     assert!(verify.stdout.contains("sound as far"), "{verify:?}");
 }
 
+/// Computes for ever, and now and then asks the host for bytes, on which what it computes depends.
+const ASKING: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "random_get" (func $random_get (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\10\00\00\00\06\00\00\00")
+  (data (i32.const 16) "begun\n")
+  (func $work (param $n i32) (result i32) (local $s i32)
+    (loop $again
+      (local.set $s (i32.add (local.get $s) (i32.load8_u (i32.and (local.get $n) (i32.const 0xff)))))
+      (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $s))
+  (func (export "_start") (local $i i32)
+    (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+    (loop $again
+      (drop (call $random_get (i32.const 64) (i32.const 128)))
+      (i32.store (i32.const 512) (i32.add (i32.load (i32.const 512)) (call $work (i32.const 20_000))))
+      (br $again))))"#;
+
+/// Records it, lets its path become some megabytes, and stops the recorder, so that it can do no more.
+fn recorder_that_pauses(sandbox: &Sandbox) -> Child {
+    sandbox.write("asking.wat", ASKING);
+    let child = begun(&mut sandbox.command(["record", "--lens", "paths", "asking.wat"]));
+    let size = || fs::metadata(sandbox.path("asking.aft")).map_or(0, |file| file.len());
+    let before = size();
+    eventually(|| size() > before + 20_000);
+    signal(&child, Signal::STOP);
+    child
+}
+
+#[test]
+fn a_run_that_goes_on_can_be_asked() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    let before = sandbox.read("asking.aft");
+    let silent = sandbox.ok("trace asking.aft --level path --limit 3");
+    assert_eq!(silent.stdout.lines().count(), 1 + 3 + 1, "{silent:?}");
+    assert!(silent.stderr.is_empty(), "{silent:?}");
+    let all = [
+        "trace asking.aft --from work#3 --limit 3",
+        "trace asking.aft --level call --limit 5",
+        "trace asking.aft --level statement --from work#2 --limit 5",
+        "calls asking.aft",
+        "memory asking.aft --address 512 --at work#3",
+        "addresses asking.aft --at work+0x10 --instances 7..9",
+    ];
+    let told = all.map(|words| {
+        let ran = sandbox.ok(words);
+        let process = format!("still being recorded by another process ({})", child.id());
+        if cfg!(target_os = "linux") {
+            assert!(ran.stderr.contains(&process), "{ran:?}");
+        }
+        ran.stdout
+    });
+    for words in [
+        "state asking.aft --at 1000",
+        "values asking.aft --at work",
+        "deps asking.aft --at work",
+        "profile asking.aft",
+        "build --lens full asking.aft",
+        "paths asking.aft --function work",
+    ] {
+        sandbox.refused(words, 125, &["asking.aft", "still being recorded", "ended"]);
+    }
+    assert!(sandbox.read("asking.aft") == before, "nobody writes to it");
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    // What was told then is told now.
+    for (words, before) in all.iter().zip(told).take(1) {
+        assert_eq!(sandbox.ok(words).stdout, before, "{words}");
+    }
+    sandbox.ok("state asking.aft --at work#3");
+}
+
+/// All values of a run that is killed can be had, up to the last of what is in the file.
+#[test]
+fn a_killed_run_can_be_followed_as_far_as_its_path_goes() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    let whole = sandbox.read("asking.aft");
+    // A disk that is full, or a machine that fails, cuts it anywhere.
+    for part in [9, 7, 4] {
+        sandbox.write("cut.aft", &whole[..whole.len() / 10 * part]);
+        let built = sandbox.ok("build --lens full cut.aft");
+        assert!(!built.stderr.contains("its log ends"), "{built:?}");
+        let state = sandbox.ok("state cut.aft --at end");
+        assert!(state.stdout.contains("work"), "{state:?}");
+        sandbox.ok("trace cut.aft --level statement --last 3");
+        sandbox.ok("memory cut.aft --address 512");
+        sandbox.ok("values cut.aft --at work --instances last");
+        sandbox.ok("deps cut.aft --at work#last");
+    }
+    sandbox.ok("verify cut.aft");
+}
+
+/// Without the end of its log: as older versions left recordings that were killed.
+fn without_end_of_log(file: &TraceFile, to: &Path) {
+    let out = TraceWriter::create(to, false).unwrap();
+    out.meta(&file.meta().unwrap()).unwrap();
+    out.module(&file.module().unwrap()).unwrap();
+    for kind in [Kind::LOG, Kind::PATH_WORDS] {
+        let mut from = file.last_begun(kind).unwrap();
+        let mut section = out.section(kind, from.name().unwrap()).unwrap();
+        let chunks = match kind {
+            Kind::LOG => from.chunks() / 2,
+            _ => from.chunks(),
+        };
+        assert!(chunks > 0);
+        for _ in 0..chunks {
+            from.advance().unwrap();
+            section.put(from.first(), from.bytes()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn where_the_log_ends_before_the_path_is_said() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    let whole = TraceFile::open(&sandbox.path("asking.aft")).unwrap();
+    without_end_of_log(&whole, &sandbox.path("short.aft"));
+    let time = |text: &str, before: &str| {
+        let at = text.find(before).unwrap_or_else(|| panic!("{text}")) + before.len();
+        let digits = text[at..].chars().filter(|&c| c != ',');
+        let digits: String = digits.take_while(char::is_ascii_digit).collect();
+        digits.parse::<u64>().unwrap_or_else(|_| panic!("{text}"))
+    };
+    // Followed without stored values.
+    let late = "trace short.aft --level statement --from 99% --limit 3";
+    let refused = sandbox.run(late);
+    refused.is_refusal(late, 125, &["short.aft", "cut off", "up to t="]);
+    let log = time(&refused.stderr, "up to t=");
+    assert!(log > 10_000);
+    let early = format!(
+        "trace short.aft --level statement --from {} --to {log}",
+        log - 20
+    );
+    assert!(sandbox.ok(&early).stdout.lines().count() > 20);
+    sandbox.refused(
+        "memory short.aft --address 512",
+        125,
+        &["short.aft", "cut off", &format!("up to t={log}")],
+    );
+    // With them: those that there are, and no others.
+    let built = sandbox.ok("build --lens full short.aft");
+    assert_eq!(time(&built.stderr, "its log ends at t="), log, "{built:?}");
+    let path = time(&built.stderr, "its path at t=");
+    assert!(path > log);
+    sandbox.ok(&format!("state short.aft --at {log}"));
+    sandbox.ok("values short.aft --at work --instances 1..3");
+    sandbox.ok(&format!("memory short.aft --address 512 --at {log}"));
+    for words in [
+        "state short.aft --at end",
+        "values short.aft --at work#last",
+    ] {
+        sandbox.refused(words, 125, &["short.aft", &format!("t={log}")]);
+    }
+    assert!(
+        sandbox
+            .ok("trace short.aft --last 3")
+            .stdout
+            .contains("cut off")
+    );
+    sandbox.ok("verify short.aft");
+}
+
+/// Whatever a build came to when it ended, the recording is as before, and can be built.
+#[test]
+fn builds_that_are_interrupted_leave_a_sound_recording() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    signal(&child, Signal::CONT);
+    std::thread::sleep(Duration::from_millis(300));
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let before = sandbox.read("asking.aft");
+    for (lens, built) in [("paths", "paths"), ("full", "full")] {
+        for (name, wait) in [(Signal::INT, 5), (Signal::KILL, 40), (Signal::TERM, 90)] {
+            let mut child = sandbox
+                .command(["build", "--lens", lens, "asking.aft"])
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(wait));
+            signal(&child, name);
+            let status = child.wait().unwrap();
+            let bytes = sandbox.read("asking.aft");
+            assert!(
+                bytes.starts_with(&before),
+                "nothing that was there is changed"
+            );
+            let ignored = bytes.len() > before.len() && !status.success();
+            let info = sandbox.ok("info asking.aft");
+            assert!(info.stdout.contains("stopped by Ctrl-C"), "{info:?}");
+            let verify = sandbox.run("verify --no-execute asking.aft");
+            match verify.code {
+                Some(0) => {}
+                Some(1) => assert!(
+                    ignored && verify.stdout.contains("interrupted"),
+                    "{verify:?}"
+                ),
+                _ => panic!("{verify:?}"),
+            }
+        }
+        sandbox.ok(&format!("build --lens {lens} asking.aft"));
+        let info = sandbox.ok("info asking.aft").stdout;
+        assert!(info.contains(built), "{info}");
+        sandbox.ok("verify --no-execute asking.aft");
+    }
+    sandbox.ok("verify asking.aft");
+}
+
 #[test]
 fn a_recorder_that_is_killed_leaves_the_recording_that_it_was_to_replace() {
     let sandbox = Sandbox::new();
@@ -312,7 +529,14 @@ fn a_recorder_that_is_killed_leaves_the_recording_that_it_was_to_replace() {
     signal(&child, Signal::KILL);
     child.wait().unwrap();
     assert_eq!(sandbox.read("spin.aft"), before);
-    eventually(|| sandbox.names().iter().any(|name| name.ends_with(".part")));
+    let names = sandbox.names();
+    let part = names.iter().find(|name| name.ends_with(".part")).unwrap();
+    // Its name and its use are told by the help.
+    let help = sandbox.ok("record --help").stdout;
+    assert!(help.contains(".part"), "{help}");
+    let info = sandbox.ok(&format!("info {part}"));
+    assert!(info.stdout.contains("cut off"), "{info:?}");
+    fs::remove_file(sandbox.path(part)).unwrap();
     let ran = sandbox.run("record --force --timeout 0.05 spin.wat");
     assert_eq!(ran.code, Some(124), "{ran:?}");
 }

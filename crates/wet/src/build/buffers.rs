@@ -111,8 +111,8 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Where the last chunk ends.
-    pub(crate) fn end(self) -> u32 {
+    /// Up to where the last chunk is filled.
+    pub(crate) fn filled(self) -> u32 {
         self.next
     }
 }

@@ -35,7 +35,7 @@ impl Columns {
         for column in &mut self.buffers.columns {
             let input = column.input as usize;
             self.of_input[input] = 0;
-            column.end = std::mem::take(&mut self.labels[input]).end();
+            column.end = std::mem::take(&mut self.labels[input]).filled();
         }
         std::mem::replace(&mut self.buffers, empty)
     }

@@ -188,7 +188,7 @@ fn labels_are_what_was_appended() {
             expected.push(label);
         }
         for (room, mut column, expected) in columns {
-            column.end = room.end();
+            column.end = room.filled();
             let mut found = Vec::new();
             labels.each(&column, |label| found.push(label));
             assert_eq!(found, expected);
