@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use afterimage_present::grouped;
 use afterimage_query::paths::{FileSegments, Positions, RecordedPath, recorded_path};
 use afterimage_query::steps::stopped_before;
 use afterimage_query::values::recorded_epochs;
@@ -307,8 +308,9 @@ fn add_values(
     }
     if index.length < last.min(length) {
         say(format_args!(
-            "the recording was cut off: its log ends at t={}, its path at t={length}; there are values up to t={0}",
-            index.length
+            "the recording was cut off: its log ends at t={0}, its path at t={1}; there are values up to t={0}",
+            grouped(index.length),
+            grouped(length)
         ));
     }
     Ok(())

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
+use crate::input;
 use crate::lens::{Traced, traced};
 use crate::output::{harmless, write};
 use crate::places::{Site, executions, line_of, number, statements, times};
@@ -90,6 +91,7 @@ enum Format {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    input::ended(&arguments.report.file)?;
     let traced = traced(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)

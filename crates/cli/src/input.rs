@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use afterimage_program::{Names, ParseError, Program, SourceMap};
-use afterimage_trace::{Kind as Section, TraceError, TraceFile, writer};
+use afterimage_trace::{Kind as Section, TraceError, TraceFile, Writer, writer};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::exit::{Exit, Failed};
@@ -124,11 +124,19 @@ pub(crate) fn recording(path: &Path) -> Result<TraceFile> {
     })
 }
 
-/// Refuses a recording that goes on: its end is not known yet.
+/// Who records a file at this moment, if it is being recorded. Whoever adds something to a recording that was cut off commits that first.
+pub(crate) fn recorder(path: &Path, file: &TraceFile) -> Option<Writer> {
+    match file.state() {
+        Some(_) => None,
+        None => writer(path).ok().flatten(),
+    }
+}
+
+/// Refuses a recording that goes on: its end is not known yet, and nobody else may add to it.
 pub(crate) fn ended(path: &Path) -> Result<()> {
-    if let Ok(Some(writer)) = writer(path) {
+    if let Some(recorder) = recorder(path, &recording(path)?) {
         bail!(
-            "{}: the program is still being recorded, by another process{writer}; ask again when it has ended",
+            "{}: the program is still being recorded, by another process{recorder}; ask again when it has ended, or look at what is there with `afterimage trace`",
             path.display()
         );
     }

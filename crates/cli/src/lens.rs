@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use afterimage_ids::FuncId;
-use afterimage_present::absent;
+use afterimage_present::{absent, grouped};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::paths::{
     FileSegments, NumberError, Numbering, Positions, RecordedPath, path_in_memory,
@@ -11,7 +11,7 @@ use afterimage_query::paths::{
 use afterimage_query::values::{RecordedValues, recorded_values};
 use afterimage_query::{Stop, stops};
 use afterimage_record::LivePath;
-use afterimage_trace::{Kind, TraceFile, Writer, writer};
+use afterimage_trace::{Kind, TraceFile, Writer};
 use afterimage_wet::FileEpochs;
 use anyhow::{Context, Result, bail};
 
@@ -19,6 +19,7 @@ use crate::arguments::Which;
 use crate::build;
 use crate::input::{self, Loaded};
 use crate::output::say;
+use crate::progress::Bar;
 
 /// A recording with its path.
 pub(crate) struct Traced {
@@ -36,7 +37,7 @@ pub(crate) fn traced(at: &Path) -> Result<Traced> {
     let name = || at.display().to_string();
     let file = input::recording(at)?;
     let loaded = input::recorded_program(at, &file)?;
-    let path = match recorder(at, &file) {
+    let path = match input::recorder(at, &file) {
         Some(recorder) => so_far(at, &file, &loaded, recorder)?,
         None => build::path(at, &file, &loaded)?,
     };
@@ -55,7 +56,7 @@ pub(crate) fn traced_whole(at: &Path) -> Result<Traced> {
     let name = || at.display().to_string();
     let file = input::recording(at)?;
     let loaded = input::recorded_program(at, &file)?;
-    let path = match recorder(at, &file) {
+    let path = match input::recorder(at, &file) {
         Some(recorder) => so_far(at, &file, &loaded, recorder)?,
         None => build::whole_path(at, &file, &loaded)?,
     };
@@ -69,21 +70,8 @@ pub(crate) fn traced_whole(at: &Path) -> Result<Traced> {
     })
 }
 
-/// Who records a file at this moment, if it is being recorded. Whoever adds something to a recording that was cut off commits that first.
-fn recorder(at: &Path, file: &TraceFile) -> Option<Writer> {
-    match (file.state(), writer(at)) {
-        (None, Ok(writer)) => writer,
-        _ => None,
-    }
-}
-
 /// The path of a run that goes on, as far as it is written: compacted in memory, for the file is not ours.
-fn so_far(
-    at: &Path,
-    file: &TraceFile,
-    loaded: &Loaded,
-    recorder: Writer,
-) -> Result<RecordedPath> {
+fn so_far(at: &Path, file: &TraceFile, loaded: &Loaded, recorder: Writer) -> Result<RecordedPath> {
     let name = || at.display().to_string();
     let live = LivePath::open(file, &loaded.bytes, &loaded.program).with_context(name)?;
     let Some(live) = live.filter(|live| live.length() > 0) else {
@@ -95,9 +83,11 @@ fn so_far(
     say(format_args!(
         "{} is still being recorded by another process{recorder}: what follows is about the run up to t={}",
         at.display(),
-        live.length()
+        grouped(live.length())
     ));
-    let all = live.stretch(1, live.length()).with_context(name)?;
+    let bar = Bar::start("following the path", Some(live.length()));
+    let progress = bar.progress();
+    let all = live.whole(|time| progress(time)).with_context(name)?;
     path_in_memory(file, all.directory, all.segments).with_context(name)
 }
 
@@ -150,11 +140,7 @@ pub(crate) fn stops_of(file: &TraceFile, loaded: &Loaded) -> Result<Vec<Stop>> {
 impl Traced {
     /// Its values, built if they are not there yet.
     pub(crate) fn epochs(&self, at: &Path) -> Result<FileEpochs> {
-        if let Some(recorder) = recorder(at, &self.file) {
-            bail!(
-                "it is still being recorded by another process{recorder}, and this needs values, which are added when the program has ended; what is executed and what is in memory is told by `afterimage trace` and `afterimage memory`"
-            );
-        }
+        input::ended(at)?;
         build::values(at, &input::recording(at)?, &self.loaded, &self.path)
     }
 

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
+use crate::input;
 use crate::lens::{Traced, traced};
 use crate::output::write;
 use crate::steps::follow;
@@ -79,6 +80,7 @@ fn depth(text: &str) -> Result<usize, String> {
 const GLOBALS: usize = 200;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    input::ended(&arguments.report.file)?;
     let traced = traced(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)

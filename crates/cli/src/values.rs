@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
+use crate::input;
 use crate::lens::{Traced, traced_whole};
 use crate::output::{harmless, write};
 use crate::places::{Site, executions, line_of, statements, times};
@@ -108,6 +109,10 @@ enum Which {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    // What loads read is found by following the run, however far it is.
+    if !arguments.loads {
+        input::ended(&arguments.report.file)?;
+    }
     let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)

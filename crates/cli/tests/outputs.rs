@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::process::Stdio;
 
-use afterimage_testkit::modules::WANDERER;
+use afterimage_testkit::modules::{SplitMix64, WANDERER};
 use common::{CHATTY, HELLO, Sandbox, eventually, text};
 
 /// Asks for random bytes for ever, so that its recording grows as fast as it can.
@@ -162,6 +162,29 @@ fn a_full_disk_keeps_what_was_recorded_and_what_was_there_before() {
         sandbox.shell("ulimit -f 256; exec $AFTERIMAGE record --force -o hello.aft random.wat");
     ran.is_refusal("record --force", 125, &["hello.aft", "File too large"]);
     assert_eq!(sandbox.read("hello.aft"), before);
+    // Nor does the program: what is there says so.
+    let mut random = SplitMix64(1);
+    let text = String::from_iter((0..2000).map(|_| format!("{:016x}", random.next())));
+    let long =
+        format!("(module (memory 1) (data (i32.const 0) \"{text}\") (func (export \"_start\")))");
+    sandbox.write("long.wat", long);
+    let ran = sandbox.shell("ulimit -f 8; exec $AFTERIMAGE record long.wat");
+    ran.is_refusal("record long.wat", 125, &["long.aft", "File too large"]);
+    for words in ["info long.aft", "trace long.aft", "verify long.aft"] {
+        let ran = sandbox.run(words);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("cut off"), "{words}: {ran:?}");
+    }
+    sandbox.refused(
+        "info long.aft",
+        125,
+        &[
+            "long.aft",
+            "cut off",
+            "record the program again",
+            "make room",
+        ],
+    );
     // Not even the header fits: nothing is left that would have to be forced away.
     let ran = sandbox.shell("ulimit -f 0; exec $AFTERIMAGE record -o new.aft hello.wat");
     ran.is_refusal("record -o new.aft", 125, &["new.aft", "File too large"]);

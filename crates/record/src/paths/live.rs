@@ -3,12 +3,12 @@
 use afterimage_paths::{PathPlan, Regenerator, Sink, Unheard};
 use afterimage_program::{OperatorIndex, Program};
 use afterimage_trace::TraceFile;
-use afterimage_wpp::{Directory, Limits, Segment};
+use afterimage_wpp::{Directory, Limits, Partial, Segment};
 
 use super::WordReader;
 use super::build::{live_words, recorded_finish};
 use super::filter::{Filter, FilterSink};
-use super::grammar::GrammarSink;
+use super::grammar::{GrammarSink, Nodes};
 use crate::RecordError;
 
 /// What the path of a run lacks that goes on or was cut off, in words.
@@ -81,7 +81,33 @@ impl<'a> LivePath<'a> {
         })?;
         sink.skip(self.length.checked_sub(reached).ok_or(RecordError::Words)?);
         let (nodes, _) = sink.finish();
-        // What is outside of the stretch was not left out of the recording.
+        self.in_memory(segments, nodes, None)
+    }
+
+    /// All blocks. `progress` is told now and then how many there are so far.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn whole(&self, progress: impl Fn(u64)) -> Result<Stretch, RecordError> {
+        let mut segments = Vec::new();
+        let told = |segment: Segment, _: &[_]| {
+            progress(segment.before);
+            segments.push(segment);
+        };
+        let mut sink = GrammarSink::new(Limits::default(), told);
+        let words = WordReader::open(self.file, &self.plan)?.ok_or(RecordError::Cut)?;
+        self.follow(words, 0, u64::MAX, &mut sink, |_, _| {})?;
+        let nodes = sink.finish();
+        self.in_memory(segments, nodes, Some(Vec::new()))
+    }
+
+    fn in_memory(
+        &self,
+        segments: Vec<Segment>,
+        nodes: Nodes,
+        partial: Option<Vec<Partial>>,
+    ) -> Result<Stretch, RecordError> {
+        // What is outside of a stretch was not left out of the recording.
         let left_out = match self.file.end()? {
             Some(_) => String::new(),
             None => UNWRITTEN.to_owned(),
@@ -93,7 +119,7 @@ impl<'a> LivePath<'a> {
                 summaries: Vec::from_iter(segments.iter().map(Segment::summary)),
                 bits: 0,
                 left_out,
-                partial: None,
+                partial,
             },
             segments,
         })
@@ -121,7 +147,7 @@ impl<'a> LivePath<'a> {
             };
             if let Some(begin) = begin.take() {
                 let waypoint = piece.waypoint.ok_or(RecordError::Words)?;
-                if waypoint.time() >= first {
+                if waypoint.time() >= first.max(1) {
                     return Err(RecordError::Words);
                 }
                 run = Regenerator::resumed(self.program, &self.plan, &waypoint)?;
