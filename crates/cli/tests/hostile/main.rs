@@ -154,7 +154,8 @@ fn try_seed(sandbox: &Sandbox, originals: &[Parts], seed: u64) -> Vec<String> {
         .iter()
         .any(|what| endless.iter().any(|kind| what.contains(kind)));
     let mut commands = vec![READING[0], READING[2]];
-    if executes || parts.is_built() {
+    let has_path = !changed.iter().any(|what| what.contains("PATH"));
+    if executes || parts.is_built() && has_path {
         commands.extend((0..3).map(|_| READING[random.below(READING.len())]));
     }
     if executes {

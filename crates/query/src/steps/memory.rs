@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use afterimage_machine::{Range, State};
+use afterimage_machine::{MachineError, Range, State};
 use afterimage_trace::LogReader;
 use afterimage_wet::{FileEpochs, WholeTrace};
 use afterimage_wpp::{Segments, Visit};
@@ -165,7 +165,15 @@ where
             if self.held.is_none() && self.time <= visit.last() {
                 self.execute_at(visit)?;
             } else {
-                self.steps.execute(visit)?;
+                match self.steps.execute(visit) {
+                    // Of a recording that was cut off, nothing is known of what came next.
+                    Err(StepsError::Machine(MachineError::LogEnds { .. }))
+                        if self.held.is_some() =>
+                    {
+                        return Ok(());
+                    }
+                    executed => executed?,
+                }
             }
             self.note();
             if self.held.is_some() && self.bytes.iter().all(Byte::is_known) {
