@@ -18,9 +18,9 @@ mod sizes;
 mod speed;
 pub(crate) mod subject;
 mod summary;
+mod tally;
 mod tape;
 mod traces;
-mod tally;
 mod words;
 
 use anyhow::{Context, Result};

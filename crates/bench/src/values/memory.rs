@@ -6,8 +6,8 @@ use std::process::Command;
 use afterimage_program::Program;
 use afterimage_query::paths::{FileSegments, recorded_path};
 use afterimage_trace::TraceFile;
-use afterimage_wet::{LeftOut, Run};
 use afterimage_wet::checkpoint::INTERVAL;
+use afterimage_wet::{LeftOut, Run};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
