@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// The bytes: A for the 8 bytes from there on, or A..B, both included
     #[arg(long, value_name = "A[..B]", value_parser = addresses, required_unless_present = "var", conflicts_with = "var")]
     address: Option<(u64, u64)>,
-    /// The bytes of this variable of the source, or of an expression: total, p->next, table[3]
+    /// The bytes of this variable of the source, or of an expression: total, p->next, s.member
     #[arg(long, value_name = "NAME", conflicts_with = "memory")]
     var: Option<String>,
     /// Which memory, by index

@@ -13,12 +13,12 @@ pub fn guest(seed: u64, hidden: bool, exported: bool) -> String {
         let operation = operation(&mut random, hidden);
         // Some of them not each time.
         match random.below(3) {
-            0 => write!(
+            0 => writeln!(
                 body,
-                "(if (i32.eqz (i32.rem_u (local.get $i) (i32.const {}))) (then {operation}))\n",
+                "(if (i32.eqz (i32.rem_u (local.get $i) (i32.const {}))) (then {operation}))",
                 2 + random.below(6)
             ),
-            _ => write!(body, "{operation}\n"),
+            _ => writeln!(body, "{operation}"),
         }
         .expect("a string");
     }

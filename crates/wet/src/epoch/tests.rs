@@ -95,7 +95,7 @@ fn labels(random: &mut SplitMix64, column: &mut Column, buffers: &mut Buffers) {
             part.push(execution(random, steady, count), count);
         }
     }
-    column.end = room.end();
+    column.end = room.filled();
 }
 
 fn ascending(random: &mut SplitMix64) -> Vec<u64> {
