@@ -84,11 +84,14 @@ fn operators_by_offset() {
         let absolute = format!("@{:#x}", body + 3);
         assert_eq!(at.location(&absolute).unwrap().place, second);
 
+        // The very first operator of a function, behind its locals.
+        let first = Place::Operator(func(1), OpId::from_u32(0));
+        assert_eq!(at.location("main+0").unwrap().place, first);
+
         let nearest = |text: &str| match at.location(text) {
             Err(ResolveError::NoOperator { nearest, .. }) => nearest,
             other => panic!("{text}: {other:?}"),
         };
-        assert_eq!(nearest("main+0"), Some(OrigOffset(body + 1)));
         assert_eq!(nearest("main+4"), Some(OrigOffset(body + 3)));
         assert_eq!(nearest("@0"), Some(OrigOffset(body + 1)));
         assert!(nearest("@0xffffffff").is_some());
