@@ -34,31 +34,24 @@ pub(crate) struct Traced {
 
 /// Opens a recording, and builds its path if that is not there yet.
 pub(crate) fn traced(at: &Path) -> Result<Traced> {
-    let name = || at.display().to_string();
-    let file = input::recording(at)?;
-    let loaded = input::recorded_program(at, &file)?;
-    let path = match input::recorder(at, &file) {
-        Some(recorder) => so_far(at, &file, &loaded, recorder)?,
-        None => build::path(at, &file, &loaded)?,
-    };
-    let stops = stops_of(&file, &loaded).with_context(name)?;
-    Ok(Traced {
-        file,
-        loaded,
-        path,
-        is_stretch: false,
-        stops,
-    })
+    traced_with(at, build::path)
 }
 
 /// As [`traced`], for what needs all of the path.
 pub(crate) fn traced_whole(at: &Path) -> Result<Traced> {
+    traced_with(at, build::whole_path)
+}
+
+fn traced_with(
+    at: &Path,
+    path: impl FnOnce(&Path, &TraceFile, &Loaded) -> Result<RecordedPath>,
+) -> Result<Traced> {
     let name = || at.display().to_string();
     let file = input::recording(at)?;
     let loaded = input::recorded_program(at, &file)?;
     let path = match input::recorder(at, &file) {
         Some(recorder) => so_far(at, &file, &loaded, recorder)?,
-        None => build::whole_path(at, &file, &loaded)?,
+        None => path(at, &file, &loaded)?,
     };
     let stops = stops_of(&file, &loaded).with_context(name)?;
     Ok(Traced {

@@ -100,14 +100,8 @@ pub struct Naive<'a> {
 impl<'a> Naive<'a> {
     /// Follows a recording.
     pub fn record(recording: &'a Recording, stored: &Stored) -> (Self, Machine<'a>) {
-        let log = recording.file.log().expect("a log");
-        let machine = Machine::new(&recording.program, &recording.bytes, log);
-        let mut machine = machine.expect("a machine");
+        let mut machine = stored.machine(recording);
         let nodes = stored.path.nodes();
-        for (node, continuation) in nodes.values().zip(&stored.directory.continuations) {
-            let defined = machine.define(node.function, &node.blocks, continuation.next);
-            defined.expect("a node");
-        }
         let mut naive = Self {
             program: &recording.program,
             lengths: nodes.values().map(|node| node.length()).collect(),

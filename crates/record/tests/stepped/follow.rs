@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId};
-use afterimage_machine::{Code, Machine, NodeCode, NodeEnd, Observer, Register};
+use afterimage_machine::{Code, NodeCode, NodeEnd, Observer, Register};
 use afterimage_program::{NO_HEIGHT, Slots};
 use afterimage_trace::{Ending, RawValue};
 
@@ -23,14 +23,7 @@ pub fn agree(recording: &Recording) {
     }
     let stored = Stored::of(recording);
     let steps = steps(recording);
-    let log = recording.file.log().expect("a log");
-    let machine = Machine::new(&recording.program, &recording.bytes, log);
-    let mut machine = machine.expect("a machine");
-    let nodes = stored.path.nodes();
-    for (node, continuation) in nodes.values().zip(&stored.directory.continuations) {
-        let defined = machine.define(node.function, &node.blocks, continuation.next);
-        defined.expect("a node");
-    }
+    let mut machine = stored.machine(recording);
     let mut comparison = Comparison {
         recording,
         stored: &stored,

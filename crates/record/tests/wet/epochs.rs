@@ -6,7 +6,7 @@ mod given;
 use std::convert::Infallible;
 use std::ops::RangeInclusive;
 
-use afterimage_machine::{StoppedBefore, stopped_before};
+use afterimage_machine::{Machine, StoppedBefore, stopped_before};
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
 use afterimage_trace::Kind;
 use afterimage_trace::TraceWriter;
@@ -59,6 +59,19 @@ impl Stored {
             directory,
             stopped,
         }
+    }
+
+    /// A machine that knows all nodes, before the run.
+    pub fn machine<'a>(&self, recording: &'a Recording) -> Machine<'a> {
+        let log = recording.file.log().expect("a log");
+        let machine = Machine::new(&recording.program, &recording.bytes, log);
+        let mut machine = machine.expect("a machine");
+        let nodes = self.path.nodes().values();
+        for (node, continuation) in nodes.zip(&self.directory.continuations) {
+            let defined = machine.define(node.function, &node.blocks, continuation.next);
+            defined.expect("a node");
+        }
+        machine
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::{
-    Caller, Code, GlobalBits, Machine, NodeCode, NodeEnd, Observer, Operand, Range, Register,
+    Caller, Code, GlobalBits, NodeCode, NodeEnd, Observer, Operand, Range, Register,
 };
 use afterimage_program::Program;
 use afterimage_wet::Instance;
@@ -98,14 +98,8 @@ impl<'a> Naive<'a> {
         stored: &Stored,
         keep: impl Fn(usize) -> bool + 'static,
     ) -> Self {
-        let log = recording.file.log().expect("a log");
-        let machine = Machine::new(&recording.program, &recording.bytes, log);
-        let mut machine = machine.expect("a machine");
+        let mut machine = stored.machine(recording);
         let nodes = stored.path.nodes();
-        for (node, continuation) in nodes.values().zip(&stored.directory.continuations) {
-            let defined = machine.define(node.function, &node.blocks, continuation.next);
-            defined.expect("a node");
-        }
         let mut naive = Self {
             program: &recording.program,
             lengths: nodes.values().map(|node| node.length()).collect(),
