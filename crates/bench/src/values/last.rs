@@ -26,6 +26,10 @@ pub(crate) struct LastWriters {
     with: Times,
     /// Or by following the run from a checkpoint.
     pub without: Times,
+    /// Of times behind the last checkpoint, which only following tells. A run that is traced whole has none.
+    behind: Times,
+    /// How many of the questions are about these, in percent.
+    share: f64,
 }
 
 /// A byte that is written, a time after that, and when the node began that wrote it last before.
@@ -160,11 +164,15 @@ pub(crate) fn measure(subject: &Subject, opened: &Opened<'_>, blocks: u64) -> Re
         checkpoints: Some(&checkpoints),
         progress: &|_| {},
     };
-    let ask = |values| -> Result<Times> {
+    let (behind, indexed): (Vec<_>, Vec<_>) = questions
+        .into_iter()
+        .partition(|question| question.time > checkpoints.end());
+    let share = 100.0 * behind.len() as f64 / (behind.len() + indexed.len()).max(1) as f64;
+    let ask = |questions: &[Question], values| -> Result<Times> {
         let mut writes = LastWrites::new(run, opened.file.log()?, &checkpoints, values)?;
         let mut seconds = Vec::new();
         let mut cursor = opened.path.cursor();
-        for question in &questions {
+        for question in questions {
             let start = Instant::now();
             let found = writes.before(question.memory, question.address, question.time)?;
             seconds.push(start.elapsed().as_secs_f64());
@@ -182,14 +190,16 @@ pub(crate) fn measure(subject: &Subject, opened: &Opened<'_>, blocks: u64) -> Re
         Ok(Times::of(seconds))
     };
     Ok(LastWriters {
-        with: ask(Some(&values))?,
-        without: ask(None)?,
+        with: ask(&indexed, Some(&values))?,
+        without: ask(&indexed, None)?,
+        behind: ask(&behind, Some(&values))?,
+        share,
     })
 }
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "The last writer of an address before a time, in microseconds, median and 99th percentile: of random writes, at random times after them; where it wrote is told by the whole execution trace, or by following the run from a checkpoint. Every answer was compared with the run followed from its beginning",
+        "The last writer of an address before a time, in microseconds, median and 99th percentile: of random writes, at random times after them; where it wrote is told by the whole execution trace, or by following the run from a checkpoint. A window ends behind its last checkpoint: what is asked about after that can only be followed, and stands apart, with its share of the questions. Every answer was compared with the run followed from its beginning",
         rows,
         name,
         &[
@@ -199,6 +209,8 @@ pub(crate) fn report(rows: &[Row]) -> String {
                 row.last_writes.without.median
             }),
             Column::cost("99 %", 0, |row: &Row| row.last_writes.without.most),
+            Column::cost("behind", 1, |row: &Row| row.last_writes.behind.median),
+            Column::cost("of them, %", 0, |row: &Row| row.last_writes.share),
         ],
     )
 }
