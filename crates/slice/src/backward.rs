@@ -10,54 +10,11 @@ use rustc_hash::FxHashMap;
 
 use crate::bytes::ByteSet;
 use crate::control::{Decisions, FunctionControl};
+use crate::criterion::{Asked, Criteria, Criterion, Follows, Stored};
 use crate::frame::Frame;
 use crate::marks::{Marks, Slice};
 use crate::plan::{End, Kind, Plan};
 use crate::stretch::{Event, Execution, Stretch, unpacked};
-
-/// Which dependences are followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Follows {
-    /// Control dependences.
-    pub control: bool,
-    /// Of loads, stores and what else accesses memory: the operands that tell where. Without them and control, slices are thin (Sridharan, Fink and
-    /// Bodík 2007).
-    pub addresses: bool,
-    /// Data dependences.
-    pub data: bool,
-}
-
-/// What a slice begins with: things inside one execution of a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Criterion {
-    /// The time of the execution's first block.
-    pub start: u64,
-    /// How many of its instructions come before, and can be in the slice; of all, the last.
-    pub instructions: usize,
-    /// How many of its blocks were begun before.
-    pub blocks: usize,
-    /// What is asked about.
-    pub wants: Vec<Want>,
-}
-
-/// What is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// The execution of an instruction, which is one of those before.
-    Inst(usize),
-    /// The execution of what the node ends with: a call, with all of its arguments, a return or a throw.
-    End,
-    /// The value in a register, as it is then.
-    Register(Register),
-    /// The value of a variable, as it is at the node's beginning or, if the instructions before are all, at its end.
-    Variable(u32),
-    /// Bytes of a memory.
-    Bytes(Range),
-    /// A global.
-    Global(u32),
-    /// Nothing but that the last of the blocks was executed.
-    Block,
-}
 
 /// What is wanted of the node that is next.
 #[derive(Debug, Default)]
@@ -94,7 +51,9 @@ pub struct Backward<'a> {
     sizes: Vec<bool>,
     frames: Vec<Frame>,
     of_end: OfEnd,
-    criterion: Option<Criterion>,
+    criteria: Criteria,
+    /// What is asked about the execution at hand.
+    asked: Asked,
     /// Registers of the node at hand that are wanted, one bit each.
     registers: Vec<u64>,
     /// The instruction that is in the slice although nothing of it is wanted.
@@ -106,12 +65,12 @@ pub struct Backward<'a> {
 }
 
 impl<'a> Backward<'a> {
-    /// From a criterion. The first stretch must end with its execution.
+    /// From criteria. The first stretch must have the execution of the last of them.
     pub fn new(
         program: &'a Program,
         nodes: &'a PrimaryMap<NodeId, Node>,
         follows: Follows,
-        criterion: Criterion,
+        criteria: Vec<Criterion>,
     ) -> Self {
         Self {
             program,
@@ -125,7 +84,8 @@ impl<'a> Backward<'a> {
             sizes: Vec::new(),
             frames: Vec::new(),
             of_end: OfEnd::default(),
-            criterion: Some(criterion),
+            criteria: Criteria::new(criteria),
+            asked: Asked::default(),
             registers: Vec::new(),
             forced: None,
             ended: false,
@@ -137,7 +97,7 @@ impl<'a> Backward<'a> {
     /// Whether nothing is wanted any more: what comes before cannot be in the slice.
     pub fn is_done(&self) -> bool {
         let none = |flags: &[bool]| flags.iter().all(|&wanted| !wanted);
-        self.criterion.is_none()
+        self.criteria.is_empty()
             && self.bytes.len() == 0
             && none(&self.globals)
             && none(&self.tables)
@@ -148,21 +108,15 @@ impl<'a> Backward<'a> {
 
     /// Goes back over a stretch: the one before the last one that was given. `codes` has its nodes.
     pub fn pass(&mut self, stretch: &Stretch, codes: &PrimaryMap<NodeId, NodeCode>) {
-        let mut executions = stretch.executions.len();
-        if let Some(criterion) = &self.criterion {
-            let start = criterion.start;
-            let found = stretch.executions.iter().rposition(|e| e.start == start);
-            let Some(found) = found else {
-                return;
-            };
-            executions = found;
-            self.begin(stretch, found, codes);
-        }
+        let Some(executions) = self.criteria.begin(stretch) else {
+            return;
+        };
         for at in (0..executions).rev() {
             let execution = stretch.executions[at];
             let before = at.checked_sub(1).map(|i| stretch.executions[i]);
             let first = before.map_or(stretch.before, |before| before.events);
             let addresses = before.map_or(0, |before| before.addresses);
+            self.asked = self.criteria.of(execution.start);
             let events = self.events(&stretch.events[first..execution.events]);
             let accesses = &stretch.addresses[addresses..execution.addresses];
             self.execution(
@@ -172,9 +126,8 @@ impl<'a> Backward<'a> {
                 codes,
             );
         }
-        if self.criterion.is_none() {
-            self.events(&stretch.events[..stretch.before]);
-        }
+        self.asked = Asked::default();
+        self.events(&stretch.events[..stretch.before]);
     }
 
     /// What the slice is. What is still wanted was there before the run, or before what was gone over.
@@ -203,74 +156,6 @@ impl<'a> Backward<'a> {
         let plan = Rc::new(Plan::new(of_node, code, control, cfg));
         self.plans[node.index()] = Some(Rc::clone(&plan));
         Some(plan)
-    }
-
-    /// The execution with the criterion.
-    fn begin(&mut self, stretch: &Stretch, at: usize, codes: &PrimaryMap<NodeId, NodeCode>) {
-        let Some(criterion) = self.criterion.take() else {
-            return;
-        };
-        let mut execution = stretch.executions[at];
-        let Some(plan) = self.plan(execution.node, codes) else {
-            return;
-        };
-        let before = at.checked_sub(1).map(|i| stretch.executions[i]);
-        let first = before.map_or(stretch.before, |before| before.events);
-        let addresses = before.map_or(0, |before| before.addresses);
-        let accesses = &stretch.addresses[addresses..execution.addresses];
-        let all = execution.executed as usize;
-        let instructions = criterion.instructions.min(all);
-        let at_end = instructions == plan.insts.len();
-        execution.executed = instructions as u32;
-        // The accesses of what comes later are left out.
-        let later = plan.insts[instructions..all].iter();
-        let later = later.filter(|inst| matches!(inst.kind, Kind::Load | Kind::Store | Kind::Many));
-        let accesses = &accesses[..accesses.len() - later.count()];
-        let own = stretch.events[first..execution.events].iter().take_while(|event| {
-            matches!(event, Event::Write { inst, .. } | Event::Copy { inst, .. } if (*inst as usize) < instructions)
-        });
-        let events = &stretch.events[first..first + own.count()];
-        self.frames = vec![Frame {
-            function: Some(plan.function),
-            ..Frame::default()
-        }];
-        self.clear(&plan);
-        let mut live = false;
-        for want in &criterion.wants {
-            match *want {
-                Want::Inst(inst) => {
-                    self.forced = Some(inst);
-                    self.want_register(plan.result(inst) as Register, &plan);
-                }
-                Want::End => {
-                    self.of_end.host = matches!(plan.end, End::Call { .. });
-                    self.of_end.all_thrown = true;
-                    self.of_end.threw = true;
-                    if let End::Return(values) = &plan.end {
-                        let values = values.iter().filter(|_| self.follows.data);
-                        let values = Vec::from_iter(values.copied());
-                        values
-                            .into_iter()
-                            .for_each(|value| self.want_register(value, &plan));
-                        self.mark_end(execution);
-                    }
-                    self.end(&plan, execution);
-                    live = true;
-                }
-                Want::Register(register) => self.want_register(register, &plan),
-                Want::Variable(variable) => {
-                    match plan.outputs.iter().find(|(v, _)| at_end && *v == variable) {
-                        Some(&(_, register)) => self.want_register(register, &plan),
-                        None => self.want_register(variable, &plan),
-                    }
-                }
-                Want::Bytes(range) => self.bytes.add(range),
-                Want::Global(global) => set(&mut self.globals, global, true),
-                Want::Block => live = true,
-            }
-        }
-        let last = criterion.blocks.clamp(1, plan.blocks.len()) - 1;
-        self.go_over(&plan, execution, events, accesses, (last, live));
     }
 
     /// What happened after a node's instructions, the last first. How many events are left, which are of instructions.
@@ -379,7 +264,7 @@ impl<'a> Backward<'a> {
 
     /// A call of the host.
     fn host(&mut self, events: &[Event]) {
-        let mut wanted = false;
+        let mut wanted = self.asked.end;
         for event in events.iter().rev() {
             match *event {
                 Event::HostReturned(first, count) => wanted |= !self.given(first, count).is_empty(),
@@ -443,14 +328,15 @@ impl<'a> Backward<'a> {
         let frame = self.top();
         frame.function = Some(function);
         let last = plan.blocks.len().saturating_sub(1);
-        if !self.may_matter(&plan, execution, events, accesses) {
+        if self.asked.is_none() && !self.may_matter(&plan, execution, events, accesses) {
             self.top().next = plan.blocks.first().copied();
             return;
         }
         self.clear(&plan);
         let mut live = false;
+        self.ask(&plan, execution);
         if execution.executed as usize == plan.insts.len() {
-            live = self.end(&plan, execution);
+            live = self.end(&plan, execution) | self.ended;
             let frame = self.top();
             let mut moved = [0u32; 8];
             let mut count = 0;
@@ -469,6 +355,51 @@ impl<'a> Backward<'a> {
         }
         self.of_end = OfEnd::default();
         self.go_over(&plan, execution, events, accesses, (last, live));
+    }
+
+    /// What the criteria want of an execution besides what is in memory.
+    fn ask(&mut self, plan: &Plan, execution: Execution) {
+        if self.asked.is_none() {
+            return;
+        }
+        let asked = std::mem::take(&mut self.asked);
+        for &inst in &asked.insts {
+            self.want_register(plan.result(inst) as Register, plan);
+        }
+        for &variable in &asked.variables {
+            self.want_register(variable, plan);
+        }
+        if asked.end && execution.executed as usize == plan.insts.len() {
+            match &plan.end {
+                End::Call { .. } => self.of_end.host = true,
+                End::Return(values) => {
+                    if self.follows.data {
+                        let values = values.iter();
+                        values.for_each(|&value| self.want_register(value, plan));
+                    }
+                    self.mark_end(execution);
+                }
+                End::Throw(_) | End::Rethrow(_) => {
+                    self.of_end.all_thrown = true;
+                    self.of_end.threw = true;
+                }
+                End::Next => {}
+            }
+        }
+        self.asked = asked;
+    }
+
+    /// What the criteria want of what is in memory behind the first `behind` instructions of an execution.
+    fn ask_memory(&mut self, behind: usize) {
+        while let Some(&(before, of)) = self.asked.memory.last()
+            && before >= behind
+        {
+            self.asked.memory.pop();
+            match of {
+                Stored::Bytes(range) => self.bytes.add(range),
+                Stored::Global(global) => set(&mut self.globals, global, true),
+            }
+        }
     }
 
     /// Whether an execution of a node can have to do with what is wanted.
@@ -609,9 +540,11 @@ impl<'a> Backward<'a> {
                 live = true;
                 self.decided(plan, position, execution);
             }
+            live |= self.asked.blocks.contains(&position);
             let first = plan.firsts[position] as usize;
             let behind = (plan.firsts[position + 1] as usize).min(executed);
             for i in (first..behind).rev() {
+                self.ask_memory(i + 1);
                 live |= self.inst(plan, i, execution, &mut events, &mut accesses);
             }
             if std::mem::take(&mut live) && self.follows.control {
@@ -622,6 +555,7 @@ impl<'a> Backward<'a> {
                 }
             }
         }
+        self.ask_memory(0);
         // Variables that are wanted as they were at the beginning.
         let variables = plan.variables as usize;
         for word in 0..variables.div_ceil(64) {
@@ -690,6 +624,9 @@ impl<'a> Backward<'a> {
     ) -> bool {
         let inst = plan.insts[i];
         let mut wanted = self.is_wanted(plan.result(i));
+        if !self.asked.insts.is_empty() {
+            wanted |= self.asked.insts.contains(&i);
+        }
         if self.forced == Some(i) {
             wanted = true;
             self.forced = None;

@@ -6,11 +6,13 @@
 mod backward;
 mod bytes;
 mod control;
+mod criterion;
 mod frame;
 mod marks;
 mod plan;
 mod stretch;
 
-pub use backward::{Backward, Criterion, Follows, Want};
+pub use backward::Backward;
+pub use criterion::{Criterion, Follows, Want};
 pub use marks::Slice;
 pub use stretch::Stretch;

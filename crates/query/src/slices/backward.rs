@@ -11,10 +11,10 @@ use crate::steps::{Follower, Run, StepsError};
 /// Most intervals between checkpoints that are followed at once.
 const MOST: u64 = 16;
 
-/// The dynamic slice from a criterion: the run is followed from checkpoint to checkpoint, the last stretch first, and each stretch gone over backward, until
+/// The dynamic slice from criteria: the run is followed from checkpoint to checkpoint, the last stretch first, and each stretch gone over backward, until
 /// nothing is wanted any more. Stretches grow from one interval to sixteen: what is near is found soon, and what is far does not bring in memory so often.
 ///
-/// Time is linear in the blocks executed before the criterion, memory in the guest's and in sixteen intervals; without checkpoints, the whole run is one stretch.
+/// Time is linear in the blocks executed before the last criterion, memory in the guest's and in sixteen intervals; without checkpoints, the whole run is one stretch.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -22,14 +22,15 @@ pub fn backward<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
     follows: Follows,
-    criterion: Criterion,
+    criteria: Vec<Criterion>,
 ) -> Result<Slice, StepsError<S::Error>>
 where
     S::Error: Error + 'static,
 {
     let mut follower = Follower::new(run, log)?;
-    let mut behind = criterion.start + 1;
-    let mut slicer = Backward::new(run.program, run.path.nodes(), follows, criterion);
+    let last = criteria.iter().map(|criterion| criterion.start).max();
+    let mut behind = last.map_or(0, |last| last + 1);
+    let mut slicer = Backward::new(run.program, run.path.nodes(), follows, criteria);
     let mut stretch = Stretch::default();
     let mut intervals = 1;
     while behind > 1 && !slicer.is_done() {

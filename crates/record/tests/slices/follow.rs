@@ -1,6 +1,6 @@
 //! Slices of every guest, from many criteria.
 
-use afterimage_machine::NodeEnd;
+use afterimage_machine::{Machine, NodeEnd};
 use afterimage_slice::{Backward, Criterion, Follows, Want};
 use afterimage_testkit::modules::SplitMix64;
 
@@ -45,6 +45,7 @@ pub fn agree(recording: &Recording) {
     }
     let (naive, machine) = Naive::record(recording, &stored);
     let mut random = SplitMix64(length);
+    let mut earlier = Vec::new();
     let count = naive.executed.len();
     for turn in 0..CRITERIA.min(2 * count as u64) {
         let at = match turn {
@@ -57,61 +58,57 @@ pub fn agree(recording: &Recording) {
             0 => None,
             many => Some(random.below(many)),
         };
-        let blocks = executed.blocks.len();
-        let whole = |wants| Criterion {
+        let of = |want| Criterion {
             start: executed.start,
-            instructions: usize::MAX,
-            blocks,
-            wants,
+            wants: vec![want],
         };
         let mut criteria: Vec<(Criterion, Vec<Vertex>)> = Vec::new();
-        if let Some(inst) = inst {
-            let vertex = executed.insts[inst];
-            let known = recording
-                .program
-                .function(code.function)
-                .expect("a function");
-            let block = known.block_of(code.insts[inst].op).expect("a block");
-            let node = &stored.path.nodes()[executed.node];
-            let position = node
-                .blocks
-                .iter()
-                .position(|&b| b == block)
-                .expect("its block");
-            let criterion = Criterion {
-                instructions: inst + 1,
-                blocks: position + 1,
-                ..whole(vec![Want::Inst(inst)])
-            };
-            criteria.push((criterion, vec![vertex]));
-        }
-        let last = executed.blocks.last().copied();
-        criteria.extend(last.map(|last| (whole(vec![Want::Block]), vec![last])));
+        criteria.extend(inst.map(|inst| (of(Want::Inst(inst)), vec![executed.insts[inst]])));
+        let last = executed.blocks.len().checked_sub(1);
+        criteria.extend(last.map(|last| (of(Want::Block(last)), vec![executed.blocks[last]])));
         if let NodeEnd::Return(_) = code.end
             && let Some(end) = executed.end
         {
-            let criterion = whole(vec![Want::End]);
-            criteria.push((criterion, vec![end]));
+            criteria.push((of(Want::End), vec![end]));
         }
+        earlier.extend(criteria.iter().cloned());
         for (criterion, from) in criteria {
-            for follows in FOLLOWS {
-                let program = &recording.program;
-                let nodes = stored.path.nodes();
-                let mut slicer = Backward::new(program, nodes, follows, criterion.clone());
-                slicer.pass(&naive.stretch, machine.codes());
-                let found = slicer.finish().operators;
-                let expected = naive.reach(&from, follows);
-                let keys = found.keys().chain(expected.keys());
-                let differs = |key: &&_| found.get(*key) != expected.get(*key);
-                let differ = keys
-                    .filter(differs)
-                    .map(|key| (key, found.get(key), expected.get(key)));
-                let differ = Vec::from_iter(differ);
-                assert!(
-                    differ.is_empty(),
-                    "{criterion:?} {follows:?}: operator, found, expected: {differ:?}"
-                );
-            }
+            alone(recording, &stored, &naive, &machine, vec![criterion], &from);
         }
+    }
+    // Several at once: what can be reached from any of them.
+    for some in earlier.chunks(5) {
+        let criteria = some.iter().map(|(criterion, _)| criterion.clone()).collect();
+        let from = Vec::from_iter(some.iter().flat_map(|(_, from)| from.iter().copied()));
+        alone(recording, &stored, &naive, &machine, criteria, &from);
+    }
+}
+
+/// Slices from these criteria are what can be reached from these vertices.
+fn alone(
+    recording: &Recording,
+    stored: &Stored,
+    naive: &Naive<'_>,
+    machine: &Machine<'_>,
+    criteria: Vec<Criterion>,
+    from: &[Vertex],
+) {
+    for follows in FOLLOWS {
+        let program = &recording.program;
+        let nodes = stored.path.nodes();
+        let mut slicer = Backward::new(program, nodes, follows, criteria.clone());
+        slicer.pass(&naive.stretch, machine.codes());
+        let found = slicer.finish().operators;
+        let expected = naive.reach(from, follows);
+        let keys = found.keys().chain(expected.keys());
+        let differs = |key: &&_| found.get(*key) != expected.get(*key);
+        let differ = keys
+            .filter(differs)
+            .map(|key| (key, found.get(key), expected.get(key)));
+        let differ = Vec::from_iter(differ);
+        assert!(
+            differ.is_empty(),
+            "{criteria:?} {follows:?}: operator, found, expected: {differ:?}"
+        );
     }
 }
