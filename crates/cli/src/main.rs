@@ -21,6 +21,7 @@ mod profile;
 mod progress;
 mod record;
 mod signals;
+mod slice;
 mod state;
 mod steps;
 mod trace;
@@ -49,6 +50,7 @@ enum Command {
     Calls(calls::Arguments),
     Values(values::Arguments),
     Deps(deps::Arguments),
+    Slice(slice::Arguments),
     State(state::Arguments),
     Memory(memory::Arguments),
     Addresses(addresses::Arguments),
@@ -91,6 +93,7 @@ fn main() -> std::process::ExitCode {
         Command::Calls(arguments) => calls::run(arguments),
         Command::Values(arguments) => values::run(arguments),
         Command::Deps(arguments) => deps::run(arguments),
+        Command::Slice(arguments) => slice::run(arguments),
         Command::State(arguments) => state::run(arguments),
         Command::Memory(arguments) => memory::run(arguments),
         Command::Addresses(arguments) => addresses::run(arguments),

@@ -74,7 +74,7 @@ const WORD: u64 = 8;
 const LINES: u64 = 100;
 
 /// The first address, and how many bytes there are.
-fn addresses(text: &str) -> Result<(u64, u64), String> {
+pub(crate) fn addresses(text: &str) -> Result<(u64, u64), String> {
     let address = |text: &str| {
         let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         let number = match hex {

@@ -13,6 +13,15 @@ pub(crate) fn follow<T>(
     traced: &Traced,
     question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
 ) -> Result<T> {
+    follow_for(traced, "following the run", question)
+}
+
+/// As [`follow`]; the progress bar says what for.
+pub(crate) fn follow_for<T>(
+    traced: &Traced,
+    doing: &str,
+    question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
+) -> Result<T> {
     let directory = traced.path.segments().directory();
     if let Some(left_out) = gaps(&traced.path) {
         bail!(
@@ -21,7 +30,7 @@ pub(crate) fn follow<T>(
     }
     let loaded = &traced.loaded;
     let end = traced.file.end()?;
-    let bar = Bar::start("following the run", Some(traced.path.length()));
+    let bar = Bar::start(doing, Some(traced.path.length()));
     let progress = bar.progress();
     let checkpoints = recorded_checkpoints(&traced.file, &traced.path)?;
     let run = Run {

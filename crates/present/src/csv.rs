@@ -132,7 +132,7 @@ impl Lines<'_> {
 }
 
 /// A field as RFC 4180, section 2, wants it.
-fn quoted(field: &str) -> Cow<'_, str> {
+pub(crate) fn quoted(field: &str) -> Cow<'_, str> {
     if field.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", field.replace('"', "\"\"")).into()
     } else {

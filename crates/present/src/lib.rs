@@ -23,6 +23,7 @@ mod paths;
 mod perfetto;
 mod pprof;
 mod protobuf;
+mod slice;
 mod sources;
 mod state;
 mod steps;
@@ -60,6 +61,9 @@ pub use paths::{
 };
 pub use perfetto::perfetto;
 pub use pprof::pprof;
+pub use slice::{
+    SliceScene, slice_annotated, slice_csv, slice_html, slice_json, slice_lines, slice_statements,
+};
 pub use sources::{NoSources, Sources};
 pub use state::{state_json, state_text};
 pub use steps::{NextStep, StepScene, steps_binary, steps_json, steps_text};

@@ -27,6 +27,11 @@ pub fn backward<S: Segments>(
 where
     S::Error: Error + 'static,
 {
+    let progress = run.progress;
+    let run = Run {
+        progress: &|_| {},
+        ..run
+    };
     let mut follower = Follower::new(run, log)?;
     let last = criteria.iter().map(|criterion| criterion.start).max();
     let mut behind = last.map_or(0, |last| last + 1);
@@ -53,6 +58,7 @@ where
             }
         }
         slicer.pass(&stretch, follower.machine.codes());
+        progress(run.path.length() - before);
         behind = before + 1;
         intervals = (2 * intervals).min(MOST);
     }

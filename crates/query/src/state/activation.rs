@@ -206,6 +206,11 @@ impl<'a> Activation<'a> {
         Some((self.body.slots.of_slot(slot), ty))
     }
 
+    /// Where a variable's value comes from in the node.
+    pub fn source(&self, variable: u32) -> Operand {
+        self.operand(variable).1
+    }
+
     /// Where a variable's value is.
     fn operand(&self, variable: u32) -> (Register, Operand) {
         let outputs = &self.code.outputs;

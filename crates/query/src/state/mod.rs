@@ -16,7 +16,7 @@ mod watch;
 
 pub use activation::{Activation, Bodies};
 pub use afterimage_variables::{
-    DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path, PathError, Place,
+    DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path, PathError, Piece, Place,
     Rank, Shape, Unavailable, VariableKind, Variables, Word,
 };
 pub use error::StateError;

@@ -1,0 +1,198 @@
+//! `afterimage slice`
+
+mod question;
+
+use afterimage_ids::OrigOffset;
+use afterimage_present::{
+    SliceScene, slice_annotated, slice_csv, slice_html, slice_json, slice_lines, slice_statements,
+};
+use afterimage_query::operator_texts;
+use afterimage_query::slices::{Follows, SliceReport, backward};
+use afterimage_query::steps::{Operators, Range};
+use anyhow::{Context, Result, bail};
+
+use crate::arguments::{ReportArguments, entries};
+use crate::exit::Exit;
+use crate::input;
+use crate::lens::{Traced, traced_whole};
+use crate::memory::addresses;
+use crate::output::{SourceFiles, write};
+use crate::steps::follow_for;
+use question::{Question, Subject};
+
+/// Show what an execution of a statement depends on, directly or not: a backward dynamic slice
+///
+/// In the slice is every execution of a statement that a value went through on its way, that made an address on it, or that decided whether it was executed; through
+/// memory, calls and the host, over the whole run. Nothing else can have had an influence on it, unless it would have had one by going another way.
+///
+/// The slice is of one execution of a place: of a line, of each of its statements. With --var it is of what a variable held right before the place was
+/// executed, with --address of bytes of memory.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage slice app.aft --at parser.c:42#7
+  afterimage slice app.aft --at parser.c:42#last --var 'p->next'
+  afterimage slice app.aft --at parser.c:42#7 --thin --by statement
+  afterimage slice app.aft --at @0x1f3#1000 --operand 2 --data-only
+  afterimage slice app.aft --at end --address 0x1040..0x1043
+  afterimage slice app.aft --at parser.c:42#7 --format html -o slice.html")]
+pub(crate) struct Arguments {
+    /// The place and which of its executions: file.c:42#K, func+0x2a#last, @0x1f3#3 [default: the first]; with --var and --address, any moment
+    #[arg(long, value_name = "PLACE#K", allow_hyphen_values = true)]
+    at: String,
+    /// Of what a variable of the source held, or an expression: total, p->next, s.member, a[3]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["address", "operand"])]
+    var: Option<String>,
+    /// Of bytes of memory 0: A for the 8 bytes from there on, or A..B, both included
+    #[arg(long, value_name = "A[..B]", value_parser = addresses, conflicts_with = "operand")]
+    address: Option<(u64, u64)>,
+    /// Of one of the values that the statement takes, by its number from 1
+    #[arg(long, value_name = "I", value_parser = clap::value_parser!(u32).range(1..))]
+    operand: Option<u32>,
+    /// Along data only, not along what let statements run
+    #[arg(long, conflicts_with_all = ["control_only", "thin"])]
+    data_only: bool,
+    /// Along what let statements run only, not along data
+    #[arg(long, conflicts_with = "thin")]
+    control_only: bool,
+    /// Along values only: neither along what let statements run nor along how addresses were computed
+    #[arg(long)]
+    thin: bool,
+    /// What has a row [default: line]
+    #[arg(long, conflicts_with = "annotate")]
+    by: Option<By>,
+    /// Show whole source files, with the slice marked
+    #[arg(long)]
+    annotate: bool,
+    /// At most so many rows [default: 200 for text on standard output]
+    #[arg(long, value_name = "N", value_parser = entries)]
+    limit: Option<u64>,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    Line,
+    Statement,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Csv,
+    /// A page with the source files, and the slice marked in them
+    Html,
+}
+
+/// Rows that text has on standard output if nothing else is asked for.
+const ROWS: u64 = 200;
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    input::ended(&arguments.report.file)?;
+    if arguments.annotate && arguments.format != Format::Text {
+        bail!("--annotate writes text; the page of --format html is the same with color");
+    }
+    let traced = traced_whole(&arguments.report.file)?;
+    answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+impl Arguments {
+    fn follows(&self) -> Follows {
+        Follows {
+            control: !(self.data_only || self.thin),
+            addresses: !self.thin,
+            data: !self.control_only,
+        }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        match (&self.var, self.address, self.operand) {
+            (Some(name), ..) => Subject::Variable(name),
+            (_, Some((address, length)), _) => Subject::Bytes(Range {
+                memory: 0,
+                address,
+                length,
+            }),
+            (.., Some(number)) => Subject::Operand(number),
+            _ => Subject::Statement,
+        }
+    }
+
+    fn limit(&self) -> usize {
+        let on_screen = self.format == Format::Text && self.report.output.is_none();
+        let limit = self.limit.or(on_screen.then_some(ROWS));
+        limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+}
+
+fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
+    let loaded = &traced.loaded;
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let epochs = traced.epochs(&arguments.report.file)?;
+    let values = traced.values(&epochs)?;
+    let question = Question::read(
+        traced,
+        &values,
+        (&names, &source),
+        &arguments.at,
+        &arguments.subject(),
+    )?;
+    let criteria = question.criteria.clone();
+    let slice = follow_for(traced, "slicing", |run, log| {
+        Ok(backward(run, log, arguments.follows(), criteria)?)
+    })?;
+    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
+    let report = SliceReport::new(&slice, &loaded.program, &traced.path, &operators)?;
+    let by_line = arguments.by != Some(By::Statement);
+    let limit = arguments.limit();
+    let texts = match (arguments.format, by_line) {
+        (Format::Text, false) => {
+            let shown = report.operators.iter().take(limit);
+            let offsets: Vec<OrigOffset> = shown.map(|one| one.offset).collect();
+            texts(&loaded.bytes, offsets)?
+        }
+        _ => Vec::new(),
+    };
+    let title = format!("what {} depends on", question.title);
+    let scene = SliceScene {
+        title: &title,
+        criterion: &question.lines,
+        source: &source,
+        names: &names,
+        sources: &SourceFiles,
+        limit,
+        texts: &texts,
+    };
+    let style = arguments.report.style();
+    write(arguments.report.output.as_deref(), false, |out| {
+        match arguments.format {
+            Format::Text if arguments.annotate => slice_annotated(out, &report, &scene, style)?,
+            Format::Text if by_line => slice_lines(out, &report, &scene, style)?,
+            Format::Text => slice_statements(out, &report, &scene, style)?,
+            Format::Json => slice_json(out, &report, &scene)?,
+            Format::Csv => slice_csv(out, &report, &scene, by_line)?,
+            Format::Html => slice_html(out, &report, &scene)?,
+        }
+        Ok(())
+    })
+}
+
+/// The texts of operators, in the order in which they are given.
+fn texts(module: &[u8], offsets: Vec<OrigOffset>) -> Result<Vec<String>> {
+    let mut sorted = offsets.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let texts = operator_texts(module, &sorted)?;
+    let of = |offset: &OrigOffset| {
+        let at = sorted.binary_search(offset).ok()?;
+        texts.get(at).cloned()
+    };
+    Ok(offsets.iter().map(|offset| of(offset).unwrap_or_default()).collect())
+}

@@ -1,0 +1,231 @@
+//! What a slice begins with, from what the user wrote.
+
+use afterimage_ids::FuncId;
+use afterimage_present::grouped;
+use afterimage_program::{Names, SourceMap};
+use afterimage_query::location::Occurrence;
+use afterimage_query::paths::At;
+use afterimage_query::slices::{Criterion, criteria};
+use afterimage_query::state::{
+    Activation, Bodies, Occasion, Path, PathError, Variables, Watch, WatchError, follow_to,
+};
+use afterimage_query::steps::Range;
+use afterimage_query::values::{RecordedValues, Types};
+use afterimage_query::{Line, Source};
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::lens::Traced;
+use crate::places::{executions, number, statements, times};
+use crate::steps::follow;
+
+/// What of a place is asked about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Subject<'a> {
+    /// Its statements.
+    Statement,
+    /// One of the values that its statement takes, from 1.
+    Operand(u32),
+    /// What an expression of the source was worth.
+    Variable(&'a str),
+    /// Bytes of memory.
+    Bytes(Range),
+}
+
+/// What a slice begins with.
+pub(super) struct Question {
+    pub criteria: Vec<Criterion>,
+    /// In words.
+    pub title: String,
+    /// The lines of it.
+    pub lines: Vec<Line>,
+}
+
+impl Question {
+    pub fn read<'a>(
+        traced: &'a Traced,
+        values: &RecordedValues<'a>,
+        (names, source): (&'a Names, &'a SourceMap<'a>),
+        at: &str,
+        subject: &Subject<'_>,
+    ) -> Result<Self> {
+        match *subject {
+            Subject::Statement => of_statements(traced, values, (names, source), at, None),
+            Subject::Operand(operand) => {
+                of_statements(traced, values, (names, source), at, Some(operand))
+            }
+            Subject::Variable(name) => of_variable(traced, values, (names, source), at, name),
+            Subject::Bytes(range) => of_bytes(traced, values, (names, source), at, range),
+        }
+    }
+}
+
+/// `#3`, `#last` of a place, and the place alone.
+fn occurrence(which: Option<Occurrence>) -> Occurrence {
+    which.unwrap_or(Occurrence::Kth(1))
+}
+
+fn of_statements<'a>(
+    traced: &'a Traced,
+    values: &RecordedValues<'a>,
+    (names, source): (&'a Names, &'a SourceMap<'a>),
+    at: &str,
+    operand: Option<u32>,
+) -> Result<Question> {
+    let loaded = &traced.loaded;
+    let types = Types::new(&loaded.program, &loaded.bytes);
+    let found = statements(traced, names, source, &types, at)?;
+    if operand.is_some() && found.sites.len() > 1 {
+        let sites = found.sites.iter().map(|site| format!("  @{}  {}", site.offset, site.text));
+        bail!(
+            "{at} has {} statements; name the one that takes the operand:\n{}",
+            found.sites.len(),
+            Vec::from_iter(sites).join("\n")
+        );
+    }
+    let which = occurrence(found.occurrence);
+    let (mut criteria, mut lines) = (Vec::new(), Vec::new());
+    let (mut chosen, mut most, mut title) = (0, 0, String::new());
+    for site in &found.sites {
+        let (all, count) = executions(traced, values, site)?;
+        most = most.max(count);
+        let what = format!("the statement at @{}", site.offset);
+        let number = match number(which, count, &what) {
+            Ok(number) => number,
+            // Of a line's statements some may be executed less often.
+            Err(_) if found.sites.len() > 1 => continue,
+            Err(error) => return Err(error),
+        };
+        let Some(execution) = all.get(values, number)? else {
+            continue;
+        };
+        let criterion = match operand {
+            None => criteria::of_execution(&execution),
+            Some(operand) => {
+                let compiled = values.compiled(execution.instance.node)?;
+                let index = operand as usize - 1;
+                let found = criteria::of_operand(&execution, &compiled.code, index);
+                let has = execution.statement.map_or(0, |s| s.operands(&compiled.code).len());
+                Some(found.with_context(|| {
+                    format!("`{}` takes {has} values, so there is no operand {operand}", site.text)
+                })?)
+            }
+        };
+        criteria.extend(criterion);
+        if let Some(position) = source.locate(site.offset) {
+            lines.push(Line::from(position));
+        }
+        chosen = chosen.max(number);
+        title = format!("`{}` at t={}", site.text, grouped(execution.time));
+    }
+    if criteria.is_empty() {
+        bail!(
+            "no statement at {at} was executed so often; the most is {}",
+            times(most)
+        );
+    }
+    let place = at.rsplit_once('#').map_or(at, |(place, _)| place);
+    let place = format!("{place}#{}", grouped(chosen));
+    let title = match (operand, found.sites.len()) {
+        (Some(operand), _) => format!("operand {operand} of {place}, {title},"),
+        (None, 1) => format!("{place}, {title},"),
+        (None, many) => format!("{place} ({many} statements)"),
+    };
+    lines.sort_unstable();
+    lines.dedup();
+    Ok(Question {
+        criteria,
+        title,
+        lines,
+    })
+}
+
+/// The moment before a place is executed.
+fn moment<'a>(
+    traced: &'a Traced,
+    values: &RecordedValues<'a>,
+    (names, source): (&'a Names, &'a SourceMap<'a>),
+    at: &str,
+) -> Result<(Activation<'a>, Occasion, Vec<Line>)> {
+    let loaded = &traced.loaded;
+    let found = traced.positions(names, source).moment(at);
+    let At { time, op } = found.with_context(|| format!("--at {at}"))?;
+    let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+    let activation = Activation::at(values, &bodies, time, op)?;
+    let line = Source::locate(source, activation.offset).map(Line::from);
+    let number = 1;
+    Ok((
+        activation,
+        Occasion { number, time, op },
+        line.into_iter().collect(),
+    ))
+}
+
+fn of_bytes<'a>(
+    traced: &'a Traced,
+    values: &RecordedValues<'a>,
+    scene: (&'a Names, &'a SourceMap<'a>),
+    at: &str,
+    range: Range,
+) -> Result<Question> {
+    if traced.loaded.program.memories == 0 {
+        bail!("the program has no memory");
+    }
+    let (activation, _, lines) = moment(traced, values, scene, at)?;
+    let last = range.address + range.length - 1;
+    Ok(Question {
+        criteria: vec![criteria::of_bytes(&activation, range)],
+        title: format!(
+            "0x{:x}..0x{last:x} before t={}",
+            range.address,
+            grouped(activation.time)
+        ),
+        lines,
+    })
+}
+
+fn of_variable<'a>(
+    traced: &'a Traced,
+    values: &RecordedValues<'a>,
+    (names, source): (&'a Names, &'a SourceMap<'a>),
+    at: &str,
+    name: &str,
+) -> Result<Question> {
+    let loaded = &traced.loaded;
+    let path: Path = name.parse().map_err(|error: PathError| {
+        anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
+    })?;
+    let (activation, occasion, lines) = moment(traced, values, (names, source), at)?;
+    let variables = Variables::open(&loaded.bytes)?;
+    let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+    let called = |function: FuncId| names.function(function).to_owned();
+    let watch = Watch::new(&loaded.program, &bodies, values, &variables, &called, path);
+    let rows = watch.each(
+        &[occasion],
+        |halts, show| follow(traced, |run, log| Ok(follow_to(run, log, halts, show)?)),
+        |watched| {
+            let rendered = watched.variables.render(
+                &watched.object,
+                &afterimage_query::state::Limits::default(),
+                watched.moment,
+            );
+            Ok((watched.object.clone(), rendered.to_string()))
+        },
+    );
+    let rows = rows.map_err(|error| match error {
+        WatchError::State(error) => error.into(),
+        WatchError::Follow(error) => error,
+    })?;
+    let row = rows.into_iter().next();
+    let row = row.with_context(|| format!("the run ended before {at}"))?;
+    let (object, text) = row
+        .value
+        .map_err(|why| anyhow!("--var {name} at t={}: {why}", grouped(occasion.time)))?;
+    Ok(Question {
+        criteria: vec![criteria::of_pieces(&activation, &object.pieces)],
+        title: format!(
+            "{name} = {text} before {at}, t={},",
+            grouped(occasion.time)
+        ),
+        lines,
+    })
+}
