@@ -127,7 +127,9 @@ impl Arguments {
     fn limit(&self) -> usize {
         let on_screen = self.format == Format::Text && self.report.output.is_none();
         let limit = self.limit.or(on_screen.then_some(ROWS));
-        limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+        limit.map_or(usize::MAX, |limit| {
+            usize::try_from(limit).unwrap_or(usize::MAX)
+        })
     }
 }
 
@@ -194,5 +196,8 @@ fn texts(module: &[u8], offsets: Vec<OrigOffset>) -> Result<Vec<String>> {
         let at = sorted.binary_search(offset).ok()?;
         texts.get(at).cloned()
     };
-    Ok(offsets.iter().map(|offset| of(offset).unwrap_or_default()).collect())
+    Ok(offsets
+        .iter()
+        .map(|offset| of(offset).unwrap_or_default())
+        .collect())
 }

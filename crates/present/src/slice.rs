@@ -13,10 +13,10 @@ use afterimage_query::{Line, Source};
 pub use html::slice_html;
 pub use json::{slice_csv, slice_json};
 
+use crate::PresentError;
 use crate::number::{counted, grouped};
 use crate::sources::{Cache, Sources};
 use crate::table::{Align, Paint, Style, Table, plain, width};
-use crate::PresentError;
 
 /// What a slice is shown with.
 pub struct SliceScene<'s> {
@@ -118,7 +118,9 @@ pub fn slice_lines(
         ]);
         for one in lines.iter().take(left) {
             let mark = if scene.begins(one.line) { '>' } else { ' ' };
-            let text = cache.line(path, one.line.number).map_or(String::new(), plain);
+            let text = cache
+                .line(path, one.line.number)
+                .map_or(String::new(), plain);
             table.row([
                 grouped(one.sliced),
                 grouped(one.executed),
@@ -189,10 +191,7 @@ pub fn slice_statements(
     head(out, report, scene)?;
     let mut texts = scene.texts.iter();
     let mut left = scene.limit;
-    for group in report
-        .operators
-        .chunk_by(|a, b| a.function == b.function)
-    {
+    for group in report.operators.chunk_by(|a, b| a.function == b.function) {
         if left == 0 {
             break;
         }
@@ -206,7 +205,9 @@ pub fn slice_statements(
             ("text", Align::Left),
         ]);
         for one in group.iter().take(left) {
-            let text = texts.next().map_or(String::new(), |text| plain(text.trim()));
+            let text = texts
+                .next()
+                .map_or(String::new(), |text| plain(text.trim()));
             table.row([
                 grouped(one.sliced),
                 grouped(one.executed),

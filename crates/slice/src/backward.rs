@@ -335,7 +335,7 @@ impl<'a> Backward<'a> {
         self.clear(&plan);
         let mut live = false;
         self.ask(&plan, execution);
-        if execution.executed as usize == plan.insts.len() {
+        if execution.ended {
             live = self.end(&plan, execution) | self.ended;
             let frame = self.top();
             let mut moved = [0u32; 8];
@@ -369,7 +369,7 @@ impl<'a> Backward<'a> {
         for &variable in &asked.variables {
             self.want_register(variable, plan);
         }
-        if asked.end && execution.executed as usize == plan.insts.len() {
+        if asked.end && execution.ended {
             match &plan.end {
                 End::Call { .. } => self.of_end.host = true,
                 End::Return(values) => {
@@ -411,11 +411,10 @@ impl<'a> Backward<'a> {
         events: &[Event],
         accesses: &[u64],
     ) -> bool {
-        let whole = execution.executed as usize == plan.insts.len();
         let Some(frame) = self.frames.last() else {
             return true;
         };
-        if !whole || !events.is_empty() || plan.more || !self.of_end.is_none() {
+        if !execution.ended || !events.is_empty() || plan.more || !self.of_end.is_none() {
             return true;
         }
         if frame
@@ -481,7 +480,8 @@ impl<'a> Backward<'a> {
             }
             End::Throw(values) => {
                 for (i, &value) in (0..).zip(values) {
-                    if of_end.all_thrown || of_end.thrown.contains(&i) {
+                    let wanted = of_end.all_thrown || of_end.thrown.contains(&i);
+                    if wanted && self.follows.data {
                         self.want_register(value, plan);
                     }
                 }

@@ -81,6 +81,23 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// What a criterion asks as well.
+    pub fn add(&mut self, criterion: &Criterion) {
+        for want in &criterion.wants {
+            match *want {
+                Want::Inst(inst) => self.insts.push(inst),
+                Want::End => self.end = true,
+                Want::Variable(variable) => self.variables.push(variable),
+                Want::Bytes(range, behind) => self.memory.push((behind, Stored::Bytes(range))),
+                Want::Global(global, behind) => self.memory.push((behind, Stored::Global(global))),
+                Want::Block(block) => self.blocks.push(block),
+            }
+        }
+        self.memory.sort_by_key(|(behind, _)| *behind);
+    }
+}
+
 /// The criteria that were not come to yet.
 #[derive(Debug)]
 pub(crate) struct Criteria {
@@ -121,21 +138,9 @@ impl Criteria {
         while let Some(criterion) = self.left.last()
             && criterion.start == start
         {
-            for want in &criterion.wants {
-                match *want {
-                    Want::Inst(inst) => asked.insts.push(inst),
-                    Want::End => asked.end = true,
-                    Want::Variable(variable) => asked.variables.push(variable),
-                    Want::Bytes(range, behind) => asked.memory.push((behind, Stored::Bytes(range))),
-                    Want::Global(global, behind) => {
-                        asked.memory.push((behind, Stored::Global(global)));
-                    }
-                    Want::Block(block) => asked.blocks.push(block),
-                }
-            }
+            asked.add(criterion);
             self.left.pop();
         }
-        asked.memory.sort_by_key(|(behind, _)| *behind);
         asked
     }
 }

@@ -3,16 +3,22 @@
 //! The run is followed forward in stretches, from checkpoints, by the [`Machine`](afterimage_machine::Machine), which a [`Stretch`] watches; then
 //! each stretch is gone over backward by [`Backward`].
 
+mod activation;
 mod backward;
 mod bytes;
 mod control;
 mod criterion;
+mod domain;
+mod forward;
 mod frame;
 mod marks;
 mod plan;
+mod shadow;
 mod stretch;
+mod walk;
 
 pub use backward::Backward;
 pub use criterion::{Criterion, Follows, Want};
+pub use forward::Forward;
 pub use marks::Slice;
 pub use stretch::Stretch;

@@ -13,6 +13,9 @@ use crate::stretch::Execution;
 pub(crate) struct Marks {
     insts: Vec<Vec<u64>>,
     ends: Vec<u64>,
+    /// What was marked last by those that mark once, and when.
+    last: Option<(u64, usize)>,
+    last_end: Option<u64>,
 }
 
 /// A slice.
@@ -36,6 +39,22 @@ impl Marks {
         Self {
             insts: vec![Vec::new(); nodes],
             ends: vec![0; nodes],
+            last: None,
+            last_end: None,
+        }
+    }
+
+    /// Marks an instruction, unless it was the last one that was marked in this execution.
+    pub fn inst_once(&mut self, execution: Execution, inst: usize) {
+        if self.last.replace((execution.start, inst)) != Some((execution.start, inst)) {
+            self.inst(execution, inst);
+        }
+    }
+
+    /// Marks the end of an execution, unless it is marked.
+    pub fn end_once(&mut self, execution: Execution) {
+        if self.last_end.replace(execution.start) != Some(execution.start) {
+            self.end(execution);
         }
     }
 

@@ -101,6 +101,16 @@ pub(crate) struct Plan {
     pub globals: Box<[u32]>,
     /// Something is written besides.
     pub more: bool,
+    /// The variables that are read, ascending.
+    pub inputs: Box<[u32]>,
+    /// The loads, by which of the accesses they are: counted from the first one.
+    pub loads: Box<[(u32, u16)]>,
+    /// Which globals are read.
+    pub reads_globals: Box<[u32]>,
+    /// Tables or sizes of memories are read.
+    pub reads_more: bool,
+    /// No code of the activation follows.
+    pub returns: bool,
 }
 
 impl Plan {
@@ -130,6 +140,17 @@ impl Plan {
             }
             accesses += 1;
         }
+        let mut loads = Vec::new();
+        let mut accesses = 0;
+        for inst in &insts {
+            match inst.kind {
+                Kind::Load => loads.push((accesses, inst.memory)),
+                Kind::Store | Kind::Many => {}
+                _ => continue,
+            }
+            accesses += 1;
+        }
+        let reads_globals = insts.iter().filter(|inst| inst.kind == Kind::GlobalGet);
         let steps = node.blocks.windows(2);
         let decisions = Vec::from_iter(steps.map(|pair| control.decisions(cfg, pair[0], pair[1])));
         let mut decided = Vec::new();
@@ -167,6 +188,20 @@ impl Plan {
                     Kind::Copy | Kind::MemoryGrow | Kind::TableSet | Kind::TableGrow
                 )
             }),
+            inputs: code.inputs.clone(),
+            loads: loads.into(),
+            reads_globals: reads_globals.map(|inst| inst.number).collect(),
+            reads_more: insts.iter().any(|inst| {
+                matches!(
+                    inst.kind,
+                    Kind::MemorySize
+                        | Kind::MemoryGrow
+                        | Kind::TableGet
+                        | Kind::TableSet
+                        | Kind::TableGrow
+                )
+            }),
+            returns: code.next.is_none(),
             insts: insts.into(),
             ops: ops.into(),
         }

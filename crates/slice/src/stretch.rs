@@ -11,6 +11,8 @@ pub(crate) struct Execution {
     pub start: u64,
     /// How many of its instructions are done: all but in the last node of the run.
     pub executed: u32,
+    /// It came to its end: not so in the last node of the run, maybe.
+    pub ended: bool,
     /// Where its addresses end.
     pub addresses: usize,
     /// Where its events end.
@@ -118,6 +120,7 @@ impl Observer for Stretch {
             node,
             start: self.start,
             executed: code.insts.len() as u32,
+            ended: true,
             addresses: self.addresses.len(),
             events: self.events.len(),
         });
@@ -155,6 +158,7 @@ impl Observer for Stretch {
         if let Some(last) = self.executions.last_mut() {
             last.addresses = addresses;
             last.executed = executed as u32;
+            last.ended = false;
         }
     }
 

@@ -75,7 +75,10 @@ fn of_statements<'a>(
     let types = Types::new(&loaded.program, &loaded.bytes);
     let found = statements(traced, names, source, &types, at)?;
     if operand.is_some() && found.sites.len() > 1 {
-        let sites = found.sites.iter().map(|site| format!("  @{}  {}", site.offset, site.text));
+        let sites = found
+            .sites
+            .iter()
+            .map(|site| format!("  @{}  {}", site.offset, site.text));
         bail!(
             "{at} has {} statements; name the one that takes the operand:\n{}",
             found.sites.len(),
@@ -104,9 +107,14 @@ fn of_statements<'a>(
                 let compiled = values.compiled(execution.instance.node)?;
                 let index = operand as usize - 1;
                 let found = criteria::of_operand(&execution, &compiled.code, index);
-                let has = execution.statement.map_or(0, |s| s.operands(&compiled.code).len());
+                let has = execution
+                    .statement
+                    .map_or(0, |s| s.operands(&compiled.code).len());
                 Some(found.with_context(|| {
-                    format!("`{}` takes {has} values, so there is no operand {operand}", site.text)
+                    format!(
+                        "`{}` takes {has} values, so there is no operand {operand}",
+                        site.text
+                    )
                 })?)
             }
         };
@@ -222,10 +230,7 @@ fn of_variable<'a>(
         .map_err(|why| anyhow!("--var {name} at t={}: {why}", grouped(occasion.time)))?;
     Ok(Question {
         criteria: vec![criteria::of_pieces(&activation, &object.pieces)],
-        title: format!(
-            "{name} = {text} before {at}, t={},",
-            grouped(occasion.time)
-        ),
+        title: format!("{name} = {text} before {at}, t={},", grouped(occasion.time)),
         lines,
     })
 }

@@ -79,7 +79,9 @@ pub fn slice_csv(
         let (function, op, offset) = (one.function.as_u32(), one.op.as_u32(), one.offset.0);
         let name = quoted(scene.names.function(one.function));
         let file = one.line.map_or("", |line| scene.file(line));
-        let line = one.line.map_or(String::new(), |line| line.number.to_string());
+        let line = one
+            .line
+            .map_or(String::new(), |line| line.number.to_string());
         let (file, sliced, executed) = (quoted(file), one.sliced, one.executed);
         write!(
             out,

@@ -1,7 +1,10 @@
 //! Slices of every guest, from many criteria.
 
-use afterimage_machine::{Machine, NodeEnd};
-use afterimage_slice::{Backward, Criterion, Follows, Want};
+use std::collections::BTreeMap;
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_machine::Machine;
+use afterimage_slice::{Backward, Criterion, Follows, Forward, Want};
 use afterimage_testkit::modules::SplitMix64;
 
 use crate::epochs::Stored;
@@ -11,7 +14,7 @@ use crate::naive::{Naive, Vertex};
 /// Of longer runs no slices are made: the naive graph takes too much memory.
 const MOST: u64 = 20_000;
 /// How many criteria are tried.
-const CRITERIA: u64 = 40;
+const CRITERIA: u64 = 25;
 
 const FOLLOWS: [Follows; 4] = [
     Follows {
@@ -44,6 +47,13 @@ pub fn agree(recording: &Recording) {
         return;
     }
     let (naive, machine) = Naive::record(recording, &stored);
+    let compared = Compared {
+        recording,
+        stored: &stored,
+        machine: &machine,
+        users: FOLLOWS.map(|follows| naive.users(follows)),
+        naive: &naive,
+    };
     let mut random = SplitMix64(length);
     let mut earlier = Vec::new();
     let count = naive.executed.len();
@@ -66,49 +76,68 @@ pub fn agree(recording: &Recording) {
         criteria.extend(inst.map(|inst| (of(Want::Inst(inst)), vec![executed.insts[inst]])));
         let last = executed.blocks.len().checked_sub(1);
         criteria.extend(last.map(|last| (of(Want::Block(last)), vec![executed.blocks[last]])));
-        if let NodeEnd::Return(_) = code.end
-            && let Some(end) = executed.end
-        {
+        if let Some(end) = executed.end {
             criteria.push((of(Want::End), vec![end]));
         }
         earlier.extend(criteria.iter().cloned());
         for (criterion, from) in criteria {
-            alone(recording, &stored, &naive, &machine, vec![criterion], &from);
+            compared.slices(&[criterion], &from);
         }
     }
     // Several at once: what can be reached from any of them.
     for some in earlier.chunks(5) {
-        let criteria = some.iter().map(|(criterion, _)| criterion.clone()).collect();
+        let criteria = some.iter().map(|(criterion, _)| criterion.clone());
+        let criteria = Vec::from_iter(criteria);
         let from = Vec::from_iter(some.iter().flat_map(|(_, from)| from.iter().copied()));
-        alone(recording, &stored, &naive, &machine, criteria, &from);
+        compared.slices(&criteria, &from);
     }
 }
 
-/// Slices from these criteria are what can be reached from these vertices.
-fn alone(
-    recording: &Recording,
-    stored: &Stored,
-    naive: &Naive<'_>,
-    machine: &Machine<'_>,
-    criteria: Vec<Criterion>,
-    from: &[Vertex],
-) {
-    for follows in FOLLOWS {
-        let program = &recording.program;
-        let nodes = stored.path.nodes();
-        let mut slicer = Backward::new(program, nodes, follows, criteria.clone());
-        slicer.pass(&naive.stretch, machine.codes());
-        let found = slicer.finish().operators;
-        let expected = naive.reach(from, follows);
-        let keys = found.keys().chain(expected.keys());
-        let differs = |key: &&_| found.get(*key) != expected.get(*key);
-        let differ = keys
-            .filter(differs)
-            .map(|key| (key, found.get(key), expected.get(key)));
-        let differ = Vec::from_iter(differ);
-        assert!(
-            differ.is_empty(),
-            "{criteria:?} {follows:?}: operator, found, expected: {differ:?}"
-        );
+/// A run, and all of its dependences.
+struct Compared<'t> {
+    recording: &'t Recording,
+    stored: &'t Stored,
+    naive: &'t Naive<'t>,
+    machine: &'t Machine<'t>,
+    /// Who depends on what, for each of the kinds that are followed.
+    users: [Vec<Vec<Vertex>>; FOLLOWS.len()],
+}
+
+impl Compared<'_> {
+    /// Slices from these criteria are what can be reached from these vertices, and what these can be reached from.
+    fn slices(&self, criteria: &[Criterion], from: &[Vertex]) {
+        let program = &self.recording.program;
+        let nodes = self.stored.path.nodes();
+        for (follows, users) in FOLLOWS.into_iter().zip(&self.users) {
+            let mut slicer = Backward::new(program, nodes, follows, criteria.to_vec());
+            slicer.pass(&self.naive.stretch, self.machine.codes());
+            let found = slicer.finish().operators;
+            let expected = self.naive.reach(from, follows);
+            let what = format!("backward {criteria:?} {follows:?}");
+            same(&found, &expected, &what);
+            let mut slicer = Forward::new(program, nodes, follows, criteria.to_vec());
+            slicer.pass(&self.naive.stretch, self.machine.codes());
+            let found = slicer.finish().operators;
+            let expected = self.naive.reached_from(from, users);
+            let what = format!("forward {criteria:?} {follows:?}");
+            same(&found, &expected, &what);
+        }
     }
+}
+
+fn same(
+    found: &BTreeMap<(FuncId, OpId), u64>,
+    expected: &BTreeMap<(FuncId, OpId), u64>,
+    what: &str,
+) {
+    let keys = found.keys().chain(expected.keys());
+    let differs = |key: &&_| found.get(*key) != expected.get(*key);
+    let differ = keys
+        .filter(differs)
+        .map(|key| (key, found.get(key), expected.get(key)));
+    let differ = Vec::from_iter(differ);
+    assert!(
+        differ.is_empty(),
+        "{what}: operator, found, expected: {differ:?}"
+    );
 }

@@ -32,6 +32,8 @@ struct Of {
     /// What it counts as.
     operator: Option<(FuncId, OpId)>,
     on: Vec<(Why, Vertex)>,
+    /// The execution of an operator that it is a part of, if that does not depend on it: a byte that was copied, what a call takes.
+    part_of: Option<Vertex>,
 }
 
 /// An execution of a node.
@@ -97,6 +99,15 @@ pub struct Naive<'a> {
     pub stretch: Stretch,
 }
 
+fn is_followed(why: Why, follows: Follows) -> bool {
+    match why {
+        Why::Data => follows.data,
+        Why::Address => follows.data && follows.addresses,
+        Why::Control => follows.control,
+        Why::Always => true,
+    }
+}
+
 impl<'a> Naive<'a> {
     /// Follows a recording.
     pub fn record(recording: &'a Recording, stored: &Stored) -> (Self, Machine<'a>) {
@@ -141,10 +152,13 @@ impl<'a> Naive<'a> {
         (naive, machine)
     }
 
-    /// What can be reached.
+    /// What can be reached from executions of operators and blocks.
     pub fn reach(&self, from: &[Vertex], follows: Follows) -> BTreeMap<(FuncId, OpId), u64> {
         let mut seen = vec![false; self.graph.len()];
         let mut work = from.to_vec();
+        let parts = self.graph.iter().enumerate();
+        let parts = parts.filter(|(_, of)| of.part_of.is_some_and(|whole| from.contains(&whole)));
+        work.extend(parts.map(|(part, _)| part));
         let mut found: BTreeMap<_, u64> = BTreeMap::new();
         while let Some(v) = work.pop() {
             if std::mem::replace(&mut seen[v], true) {
@@ -154,19 +168,60 @@ impl<'a> Naive<'a> {
             if let Some(operator) = of.operator {
                 *found.entry(operator).or_default() += 1;
             }
-            let followed = of.on.iter().filter(|(why, _)| match why {
-                Why::Data => follows.data,
-                Why::Address => follows.data && follows.addresses,
-                Why::Control => follows.control,
-                Why::Always => true,
-            });
+            let followed = of.on.iter().filter(|(why, _)| is_followed(*why, follows));
             work.extend(followed.map(|&(_, on)| on));
         }
         found
     }
 
+    /// Who depends directly on each vertex.
+    pub fn users(&self, follows: Follows) -> Vec<Vec<Vertex>> {
+        let mut users = vec![Vec::new(); self.graph.len()];
+        for (user, of) in self.graph.iter().enumerate() {
+            let followed = of.on.iter().filter(|(why, _)| is_followed(*why, follows));
+            followed.for_each(|&(_, on)| users[on].push(user));
+        }
+        users
+    }
+
+    /// What they can be reached from.
+    pub fn reached_from(
+        &self,
+        to: &[Vertex],
+        users: &[Vec<Vertex>],
+    ) -> BTreeMap<(FuncId, OpId), u64> {
+        let mut seen = vec![false; self.graph.len()];
+        let mut work = to.to_vec();
+        while let Some(v) = work.pop() {
+            if v != 0 && !std::mem::replace(&mut seen[v], true) {
+                work.extend(&users[v]);
+            }
+        }
+        let reached = (0..seen.len()).filter(|&v| seen[v]);
+        let wholes = reached.map(|v| self.graph[v].part_of.unwrap_or(v));
+        let mut found: BTreeMap<_, u64> = BTreeMap::new();
+        for v in std::collections::BTreeSet::from_iter(wholes) {
+            if let Some(operator) = self.graph[v].operator {
+                *found.entry(operator).or_default() += 1;
+            }
+        }
+        found
+    }
+
+    /// A part of the execution of an operator.
+    fn part(&mut self, of: Vertex, on: Vec<(Why, Vertex)>) -> Vertex {
+        let part = self.vertex(None, on);
+        self.graph[part].part_of = Some(of);
+        part
+    }
+
     fn vertex(&mut self, operator: Option<(FuncId, OpId)>, on: Vec<(Why, Vertex)>) -> Vertex {
-        self.graph.push(Of { operator, on });
+        let part_of = None;
+        self.graph.push(Of {
+            operator,
+            on,
+            part_of,
+        });
         self.graph.len() - 1
     }
 
@@ -406,7 +461,7 @@ impl<'a> Naive<'a> {
             let before = bytes.map(|address| self.memory.get(&(from.memory, address)).copied());
             let before = Vec::from_iter(before.map(|before| before.unwrap_or(0)));
             for (address, before) in (to.address..).zip(before) {
-                let byte = self.vertex(None, vec![(Why::Always, vertex), (Why::Data, before)]);
+                let byte = self.part(vertex, vec![(Why::Always, vertex), (Why::Data, before)]);
                 self.memory.insert((to.memory, address), byte);
             }
         }
@@ -482,6 +537,9 @@ impl Observer for Naive<'_> {
                 }
                 self.ends_with_call = true;
                 let call = self.vertex(Some(operator), on);
+                let takes = self.given.iter().map(|&argument| (Why::Data, argument));
+                let takes = Vec::from_iter(takes);
+                self.part(call, takes);
                 self.call = Some(call);
                 Some(call)
             }
@@ -494,7 +552,11 @@ impl Observer for Naive<'_> {
                 values: carried, ..
             } => {
                 self.given = values(self, carried);
-                Some(self.vertex(Some(operator), on))
+                let takes = self.given.iter().map(|&value| (Why::Data, value));
+                let takes = Vec::from_iter(takes);
+                let throw = self.vertex(Some(operator), on);
+                self.part(throw, takes);
+                Some(throw)
             }
             NodeEnd::Rethrow { exception, .. } => {
                 let exception = self.value(code, *exception);
@@ -562,7 +624,10 @@ impl Observer for Naive<'_> {
             let on = arguments.into_iter().map(|argument| (Why::Data, argument));
             let on = on.chain(call.map(|call| (Why::Always, call)));
             let on = Vec::from_iter(on);
-            self.vertex(None, on)
+            match call {
+                Some(call) => self.part(call, on),
+                None => self.vertex(None, on),
+            }
         });
     }
 

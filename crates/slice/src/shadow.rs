@@ -1,0 +1,110 @@
+//! A label for each byte of memories.
+
+use afterimage_machine::Range;
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+/// A label for each byte; pages whose bytes all have the default label cost nothing but their place, unless they had others before.
+#[derive(Debug)]
+pub(crate) struct Shadow<L> {
+    memories: Vec<Vec<Option<Box<[L]>>>>,
+}
+
+impl<L> Default for Shadow<L> {
+    fn default() -> Self {
+        Self {
+            memories: Vec::new(),
+        }
+    }
+}
+
+/// The parts of a range in each page: the page's number, the first byte in it, how many.
+fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
+    let end = range.address.saturating_add(range.length);
+    let mut at = range.address;
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let page = at / PAGE;
+        let behind = end.min((page + 1) * PAGE);
+        let part = (page as usize, (at % PAGE) as usize, (behind - at) as usize);
+        at = behind;
+        Some(part)
+    })
+}
+
+impl<L: Copy + Default + PartialEq> Shadow<L> {
+    /// Whether any byte may have a label.
+    #[inline]
+    pub fn is_used(&self) -> bool {
+        !self.memories.is_empty()
+    }
+
+    /// Gives all bytes of a range a label.
+    pub fn set(&mut self, range: Range, label: L) {
+        let memory = range.memory as usize;
+        let none = label == L::default();
+        if self.memories.len() <= memory {
+            if none {
+                return;
+            }
+            self.memories.resize_with(memory + 1, Vec::new);
+        }
+        let pages = &mut self.memories[memory];
+        for (page, from, count) in parts(range) {
+            if pages.len() <= page {
+                if none {
+                    return;
+                }
+                pages.resize_with(page + 1, || None);
+            }
+            let known = &mut pages[page];
+            if none && known.is_none() {
+                continue;
+            }
+            let fresh = || vec![L::default(); PAGE as usize].into();
+            known.get_or_insert_with(fresh)[from..from + count].fill(label);
+        }
+    }
+
+    /// The labels of a range, in order, as runs: how many bytes have it, and the label.
+    pub fn each(&self, range: Range, mut see: impl FnMut(u64, L)) {
+        let pages = self.memories.get(range.memory as usize);
+        let pages = pages.map_or(&[][..], Vec::as_slice);
+        for (page, from, count) in parts(range) {
+            match pages.get(page) {
+                // Behind the last page that has labels there are none.
+                None => {
+                    see(count as u64, L::default());
+                }
+                Some(None) => see(count as u64, L::default()),
+                Some(Some(labels)) => {
+                    for run in labels[from..from + count].chunk_by(|a, b| a == b) {
+                        see(run.len() as u64, run[0]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a byte of a range has another label than the default one.
+    #[inline]
+    pub fn any(&self, range: Range) -> bool {
+        let Some(pages) = self.memories.get(range.memory as usize) else {
+            return false;
+        };
+        let parts = parts(range).take_while(|(page, ..)| *page < pages.len());
+        for (page, from, count) in parts {
+            if let Some(labels) = &pages[page]
+                && labels[from..from + count]
+                    .iter()
+                    .any(|label| *label != L::default())
+            {
+                return true;
+            }
+        }
+        false
+    }
+}

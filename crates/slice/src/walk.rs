@@ -1,0 +1,683 @@
+//! Going forward over a run, handing on labels.
+
+use std::rc::Rc;
+
+use afterimage_ids::{EntityRef, FuncId, NodeId, PrimaryMap};
+use afterimage_machine::{Caller, NodeCode, Range, Register};
+use afterimage_program::Program;
+use afterimage_wpp::Node;
+use rustc_hash::FxHashMap;
+
+use crate::activation::Activation;
+use crate::control::FunctionControl;
+use crate::criterion::{Asked, Follows, Stored};
+use crate::domain::{Domain, Why};
+use crate::plan::{End, Inst, Kind, Plan};
+use crate::shadow::Shadow;
+use crate::stretch::{Event, Execution, Stretch, unpacked};
+
+/// Goes forward over a run, stretch by stretch, and hands labels on along its dependences: those that [`Backward`](crate::Backward) follows the other way.
+///
+/// Time is linear in the nodes of the run and the blocks that each decision decides, memory in the guest's.
+pub(crate) struct Walk<'a, D: Domain> {
+    program: &'a Program,
+    nodes: &'a PrimaryMap<NodeId, Node>,
+    follows: Follows,
+    control: FxHashMap<FuncId, FunctionControl>,
+    plans: Vec<Option<Rc<Plan>>>,
+    pub domain: D,
+    bytes: Shadow<D::Label>,
+    globals: Vec<D::Label>,
+    tables: Vec<D::Label>,
+    sizes: Vec<D::Label>,
+    frames: Vec<Activation<D::Label>>,
+    /// Of the node at hand.
+    registers: Vec<D::Label>,
+    on: Vec<(Why, D::Label)>,
+    /// Arguments, results, or what an exception carries.
+    given: Vec<D::Label>,
+    /// The call that is about to begin, or the throw.
+    call: D::Label,
+    /// The node that ended last, if it ended with a call.
+    calls: Option<Execution>,
+}
+
+/// What happens to an execution beside its own code.
+pub(crate) struct Ahead<'s> {
+    pub events: &'s [Event],
+    pub accesses: &'s [u64],
+}
+
+impl<'a, D: Domain> Walk<'a, D> {
+    pub fn new(
+        program: &'a Program,
+        nodes: &'a PrimaryMap<NodeId, Node>,
+        follows: Follows,
+        domain: D,
+    ) -> Self {
+        Self {
+            program,
+            nodes,
+            follows,
+            control: FxHashMap::default(),
+            plans: vec![None; nodes.len()],
+            domain,
+            bytes: Shadow::default(),
+            globals: Vec::new(),
+            tables: Vec::new(),
+            sizes: Vec::new(),
+            frames: Vec::new(),
+            registers: Vec::new(),
+            on: Vec::new(),
+            given: Vec::new(),
+            call: D::Label::default(),
+            calls: None,
+        }
+    }
+
+    /// What was prepared of a node.
+    pub fn prepared(&self, node: NodeId) -> Option<&Plan> {
+        self.plans.get(node.index())?.as_deref()
+    }
+
+    /// Opens an activation that was open before the run is gone over: nothing in it has a label.
+    pub fn open(&mut self, function: FuncId) {
+        let none = D::Label::default();
+        self.frames
+            .push(Activation::new(function, Vec::new(), none));
+    }
+
+    /// Goes over a stretch: the one after the last one that was given. `codes` has its nodes; `asked` says what gets the label of `source` in an execution.
+    pub fn pass(
+        &mut self,
+        stretch: &Stretch,
+        codes: &PrimaryMap<NodeId, NodeCode>,
+        mut asked: impl FnMut(u64) -> Asked,
+        source: D::Label,
+    ) {
+        self.events(&stretch.events[..stretch.before]);
+        let (mut events, mut addresses) = (stretch.before, 0);
+        for &execution in &stretch.executions {
+            let ahead = Ahead {
+                events: &stretch.events[events..execution.events],
+                accesses: &stretch.addresses[addresses..execution.addresses],
+            };
+            (events, addresses) = (execution.events, execution.addresses);
+            let own = ahead.events.iter();
+            let own = own.take_while(|e| matches!(e, Event::Write { .. } | Event::Copy { .. }));
+            let own = own.count();
+            let asked = asked(execution.start);
+            self.execution(execution, &ahead, asked, source, codes);
+            self.events(&ahead.events[own..]);
+        }
+    }
+
+    fn control(
+        &mut self,
+        function: FuncId,
+    ) -> Option<(&mut FunctionControl, &'a afterimage_program::Cfg)> {
+        let cfg = &self.program.function(function)?.cfg;
+        let control = self.control.entry(function);
+        Some((control.or_insert_with(|| FunctionControl::new(cfg)), cfg))
+    }
+
+    fn plan(&mut self, node: NodeId, codes: &PrimaryMap<NodeId, NodeCode>) -> Option<Rc<Plan>> {
+        if let Some(known) = self.plans.get(node.index())? {
+            return Some(Rc::clone(known));
+        }
+        let code = codes.get(node)?;
+        let of_node = self.nodes.get(node)?;
+        let (control, cfg) = self.control(of_node.function)?;
+        let plan = Rc::new(Plan::new(of_node, code, control, cfg));
+        self.plans[node.index()] = Some(Rc::clone(&plan));
+        Some(plan)
+    }
+
+    fn top(&mut self, function: FuncId) -> &mut Activation<D::Label> {
+        if self.frames.is_empty() {
+            self.open(function);
+        }
+        let last = self.frames.len() - 1;
+        &mut self.frames[last]
+    }
+
+    fn execution(
+        &mut self,
+        execution: Execution,
+        ahead: &Ahead<'_>,
+        mut asked: Asked,
+        source: D::Label,
+        codes: &PrimaryMap<NodeId, NodeCode>,
+    ) {
+        let Some(plan) = self.plan(execution.node, codes) else {
+            return;
+        };
+        let whole = execution.ended;
+        self.calls = None;
+        if D::SKIPS && asked.is_none() && whole && self.is_plain(&plan, ahead) {
+            let frame = self.top(plan.function);
+            frame.last = plan.blocks.last().map(|&last| (last, D::Label::default()));
+            frame.returns = plan.returns;
+            self.calls = matches!(plan.end, End::Call { .. }).then_some(execution);
+            self.call = D::Label::default();
+            self.given.clear();
+            return;
+        }
+        self.registers.clear();
+        self.registers.resize(plan.registers, D::Label::default());
+        self.top(plan.function);
+        if let Some(frame) = self.frames.last() {
+            frame.read(&mut self.registers[..plan.variables as usize]);
+        }
+        for &variable in &asked.variables {
+            if let Some(register) = self.registers.get_mut(variable as usize) {
+                *register = source;
+            }
+        }
+        asked.memory.reverse();
+        let executed = execution.executed as usize;
+        let (mut events, mut accesses) = (ahead.events.iter(), ahead.accesses.iter());
+        let mut of_block = D::Label::default();
+        for (position, &block) in plan.blocks.iter().enumerate() {
+            let first = plan.firsts[position] as usize;
+            if !whole && first > executed {
+                break;
+            }
+            self.come(&plan, position);
+            of_block = self.top(plan.function).of_block(block);
+            if asked.blocks.contains(&position) {
+                of_block = source;
+            }
+            let behind = (plan.firsts[position + 1] as usize).min(executed);
+            let mut went = of_block;
+            for i in first..behind {
+                self.ask_memory(&mut asked, i, source);
+                let ahead = (&mut events, &mut accesses);
+                let (mut label, written) = self.inst(&plan, i, execution, of_block, ahead);
+                if asked.insts.contains(&i) {
+                    self.source(execution, &plan, (i, written), source);
+                    label = source;
+                }
+                if plan.insts[i].kind == Kind::Branch {
+                    went = label;
+                }
+            }
+            self.top(plan.function).last = Some((block, went));
+        }
+        if whole {
+            self.ask_memory(&mut asked, usize::MAX, source);
+            let asked = asked.end.then_some(source);
+            self.end(&plan, execution, of_block, asked);
+        }
+    }
+
+    /// Whether an execution reads nothing with a label, and overwrites nothing that has one.
+    fn is_plain(&self, plan: &Plan, ahead: &Ahead<'_>) -> bool {
+        let none = D::Label::default();
+        if let Some(frame) = self.frames.last() {
+            let outputs = plan.outputs.iter().map(|&(variable, _)| variable);
+            let plain = frame.runs_plainly()
+                && frame.are_plain(plan.inputs.iter().copied())
+                && frame.are_plain(outputs);
+            if !plain {
+                return false;
+            }
+        }
+        let touched = |global: &u32| {
+            self.globals
+                .get(*global as usize)
+                .is_some_and(|g| *g != none)
+        };
+        if plan.more || plan.reads_more || ahead.events.iter().any(is_own) {
+            return false;
+        }
+        if plan.reads_globals.iter().chain(&plan.globals).any(touched) {
+            return false;
+        }
+        let labelled = |access: Option<&u64>, memory| {
+            let range = access.and_then(|&access| unpacked(memory, access));
+            range.is_none_or(|range| self.bytes.any(range))
+        };
+        let all = ahead.accesses.len();
+        let loads = plan.loads.iter();
+        let mut loads = loads.map(|&(at, memory)| (ahead.accesses.get(at as usize), memory));
+        let stores = plan.stores.iter();
+        let mut stores = stores.map(|&(back, memory)| {
+            let at = all.checked_sub(1 + back as usize);
+            (at.and_then(|at| ahead.accesses.get(at)), memory)
+        });
+        !self.bytes.is_used()
+            || !loads.any(|(access, memory)| labelled(access, memory))
+                && !stores.any(|(access, memory)| labelled(access, memory))
+    }
+
+    /// The activation comes to a block of a node.
+    fn come(&mut self, plan: &Plan, position: usize) {
+        if !self.follows.control {
+            return;
+        }
+        let block = plan.blocks[position];
+        let function = plan.function;
+        let frame = self.top(function);
+        let handles = frame.handles.take();
+        let Some((last, label)) = frame.last else {
+            return;
+        };
+        let decisions = match position {
+            0 => {
+                let Some((control, cfg)) = self.control(function) else {
+                    return;
+                };
+                control.decisions(cfg, last, block)
+            }
+            _ => Rc::clone(&plan.decisions[position - 1]),
+        };
+        self.top(function).pass(&decisions, label);
+        let Some(thrown) = handles else {
+            return;
+        };
+        if let Some((control, cfg)) = self.control(function) {
+            let handled = control.handled(cfg, block);
+            let (domain, frames) = (&mut self.domain, &mut self.frames);
+            if let Some(frame) = frames.last_mut() {
+                frame.handle(&handled, |label| domain.join(label, thrown));
+            }
+        }
+    }
+
+    /// Gives memory and globals that are asked about, when so many instructions of the node were executed, their label.
+    fn ask_memory(&mut self, asked: &mut Asked, executed: usize, source: D::Label) {
+        while let Some(&(behind, of)) = asked.memory.last()
+            && behind <= executed
+        {
+            asked.memory.pop();
+            match of {
+                Stored::Bytes(range) => self.bytes.set(range, source),
+                Stored::Global(global) => put(&mut self.globals, global, source),
+            }
+        }
+    }
+
+    /// An instruction is what is asked about: whatever it depends on, it has this label, and so has what it wrote.
+    fn source(
+        &mut self,
+        execution: Execution,
+        plan: &Plan,
+        (inst, written): (usize, Option<Range>),
+        source: D::Label,
+    ) {
+        self.on.clear();
+        self.on.push((Why::Data, source));
+        let on = std::mem::take(&mut self.on);
+        self.domain.inst(execution, plan, inst, &on);
+        self.on = on;
+        self.registers[plan.result(inst)] = source;
+        self.write(&plan.insts[inst], written, source);
+    }
+
+    fn take(&mut self, why: Why, label: D::Label) {
+        let followed = match why {
+            Why::Data => self.follows.data,
+            Why::Address => self.follows.data && self.follows.addresses,
+            Why::Control => self.follows.control,
+        };
+        if followed && label != D::Label::default() {
+            self.on.push((why, label));
+        }
+    }
+
+    fn take_bytes(&mut self, range: Range) {
+        if !self.follows.data {
+            return;
+        }
+        let (bytes, on) = (&self.bytes, &mut self.on);
+        bytes.each(range, |_, label| {
+            let one = (Why::Data, label);
+            if label != D::Label::default() && on.last() != Some(&one) {
+                on.push(one);
+            }
+        });
+    }
+
+    /// What an instruction wrote besides its result has this label.
+    fn write(&mut self, inst: &Inst, written: Option<Range>, label: D::Label) {
+        match inst.kind {
+            Kind::Store | Kind::Many | Kind::Copy => {
+                if let Some(range) = written {
+                    self.bytes.set(range, label);
+                }
+            }
+            Kind::GlobalSet => put(&mut self.globals, inst.number, label),
+            Kind::MemoryGrow => put(&mut self.sizes, inst.memory.into(), label),
+            Kind::TableSet | Kind::TableGrow => put(&mut self.tables, inst.number, label),
+            _ => {}
+        }
+    }
+
+    /// An instruction is executed. Its label, and where it wrote.
+    fn inst<'s>(
+        &mut self,
+        plan: &Plan,
+        i: usize,
+        execution: Execution,
+        of_block: D::Label,
+        (events, accesses): (
+            &mut impl Iterator<Item = &'s Event>,
+            &mut impl Iterator<Item = &'s u64>,
+        ),
+    ) -> (D::Label, Option<Range>) {
+        let inst = plan.insts[i];
+        self.on.clear();
+        self.take(Why::Control, of_block);
+        let range = match inst.kind {
+            Kind::Load | Kind::Store | Kind::Many => {
+                let access = accesses.next();
+                let range = access.and_then(|&access| unpacked(inst.memory, access));
+                range.or_else(|| match events.next() {
+                    Some(&Event::Write { range, .. }) => Some(range),
+                    _ => None,
+                })
+            }
+            _ => None,
+        };
+        let where_to = match inst.kind {
+            Kind::Load | Kind::Store | Kind::Many => 1,
+            Kind::Copy => 3,
+            _ => 0,
+        };
+        for (position, &operand) in inst.operands().iter().enumerate() {
+            let why = match position < where_to {
+                true => Why::Address,
+                false => Why::Data,
+            };
+            let label = self.registers.get(operand as usize).copied();
+            self.take(why, label.unwrap_or_default());
+        }
+        match inst.kind {
+            Kind::Load => range.into_iter().for_each(|range| self.take_bytes(range)),
+            Kind::GlobalGet => self.take(Why::Data, get(&self.globals, inst.number)),
+            Kind::MemorySize | Kind::MemoryGrow => {
+                self.take(Why::Data, get(&self.sizes, inst.memory.into()));
+            }
+            Kind::TableGet | Kind::TableSet | Kind::TableGrow => {
+                self.take(Why::Data, get(&self.tables, inst.number));
+                if inst.other != inst.number {
+                    self.take(Why::Data, get(&self.tables, inst.other));
+                }
+            }
+            _ => {}
+        }
+        let on = std::mem::take(&mut self.on);
+        let label = self.domain.inst(execution, plan, i, &on);
+        self.on = on;
+        self.registers[plan.result(i)] = label;
+        if inst.kind == Kind::Copy {
+            let Some(&Event::Copy { from, to, .. }) = events.next() else {
+                return (label, None);
+            };
+            self.copy(execution, plan, i, (from, to), label);
+            return (label, Some(to));
+        }
+        self.write(&inst, range, label);
+        (label, range)
+    }
+
+    /// Bytes were copied.
+    fn copy(
+        &mut self,
+        execution: Execution,
+        plan: &Plan,
+        inst: usize,
+        (from, to): (Range, Range),
+        label: D::Label,
+    ) {
+        self.on.clear();
+        self.take_bytes(from);
+        let on = std::mem::take(&mut self.on);
+        self.domain.takes(execution, plan, Some(inst), &on);
+        self.on = on;
+        let mut copied = Vec::new();
+        self.bytes
+            .each(from, |count, byte| copied.push((count, byte)));
+        let mut address = to.address;
+        for (length, byte) in copied {
+            let byte = match self.follows.data {
+                true => self.domain.copied(label, byte),
+                false => label,
+            };
+            let part = Range {
+                memory: to.memory,
+                address,
+                length,
+            };
+            self.bytes.set(part, byte);
+            address += length;
+        }
+    }
+
+    fn labels(&self, registers: &[Register]) -> Vec<D::Label> {
+        let labels = registers.iter();
+        let labels = labels.map(|&register| self.registers.get(register as usize));
+        labels
+            .map(|label| label.copied().unwrap_or_default())
+            .collect()
+    }
+
+    /// A node ends. With `asked`, what it ends with has that label.
+    fn end(
+        &mut self,
+        plan: &Plan,
+        execution: Execution,
+        of_block: D::Label,
+        asked: Option<D::Label>,
+    ) {
+        self.on.clear();
+        self.take(Why::Control, of_block);
+        self.call = D::Label::default();
+        let (values, ends) = match &plan.end {
+            End::Next => (Vec::new(), false),
+            End::Call {
+                arguments,
+                index,
+                table,
+            } => {
+                let index = index.and_then(|index| self.registers.get(index as usize).copied());
+                self.take(Why::Data, index.unwrap_or_default());
+                if let Some(table) = *table {
+                    self.take(Why::Data, get(&self.tables, table));
+                }
+                self.calls = Some(execution);
+                (self.labels(arguments), true)
+            }
+            End::Return(values) | End::Throw(values) => (self.labels(values), true),
+            End::Rethrow(exception) => {
+                let label = self.registers.get(*exception as usize).copied();
+                self.take(Why::Data, label.unwrap_or_default());
+                // The reference stands for all that the exception carries.
+                (vec![label.unwrap_or_default(); 1], true)
+            }
+        };
+        let rethrows = matches!(plan.end, End::Rethrow(_));
+        let mut label = D::Label::default();
+        if ends {
+            self.on.extend(asked.map(|source| (Why::Data, source)));
+            let on = std::mem::take(&mut self.on);
+            label = self.domain.end(execution, plan, &on);
+            self.on = on;
+            self.on.clear();
+            for &value in &values {
+                self.take(Why::Data, value);
+            }
+            let on = std::mem::take(&mut self.on);
+            self.domain.takes(execution, plan, None, &on);
+            self.on = on;
+        }
+        if let Some(source) = asked {
+            label = source;
+        }
+        let mut outputs = Vec::with_capacity(plan.outputs.len());
+        for &(variable, register) in &plan.outputs {
+            let label = self.registers.get(register as usize).copied();
+            outputs.push((variable, label.unwrap_or_default()));
+        }
+        let frame = self.top(plan.function);
+        for (variable, label) in outputs {
+            frame.set(variable, label);
+        }
+        frame.returns = plan.returns;
+        if ends
+            && !matches!(plan.end, End::Return(_))
+            && let Some((_, went)) = &mut frame.last
+        {
+            *went = label;
+        }
+        self.call = label;
+        self.given = match rethrows {
+            true => vec![values.first().copied().unwrap_or_default(); MOST_CARRIED],
+            false => values,
+        };
+    }
+
+    /// What happens after a node's instructions.
+    fn events(&mut self, events: &[Event]) {
+        let mut host = None;
+        for &event in events {
+            match event {
+                Event::Write { .. } | Event::Copy { .. } => {}
+                Event::Enter { function, by } => {
+                    let (given, call) = match by {
+                        Caller::Host => (Vec::new(), D::Label::default()),
+                        _ => (std::mem::take(&mut self.given), self.call),
+                    };
+                    let call = match self.follows.control {
+                        true => call,
+                        false => D::Label::default(),
+                    };
+                    self.frames.push(Activation::new(function, given, call));
+                }
+                Event::Leave(results) => {
+                    self.frames.pop();
+                    if let Some((first, count)) = results {
+                        let given = std::mem::take(&mut self.given);
+                        self.arrive(first, count, &given);
+                    }
+                }
+                Event::HostCall => {
+                    let mut taken = D::Label::default();
+                    if self.follows.data {
+                        for label in std::mem::take(&mut self.given) {
+                            taken = self.domain.join(taken, label);
+                        }
+                    }
+                    let call = self.calls.take().map(|execution| (execution, self.call));
+                    host = Some((call, taken));
+                }
+                Event::HostRead(range) => {
+                    self.on.clear();
+                    self.take_bytes(range);
+                    let on = std::mem::take(&mut self.on);
+                    if let Some((Some((execution, _)), taken)) = &mut host {
+                        if let Some(plan) = self.plans[execution.node.index()].clone() {
+                            self.domain.takes(*execution, &plan, None, &on);
+                        }
+                        for &(_, label) in &on {
+                            *taken = self.domain.join(*taken, label);
+                        }
+                    }
+                    self.on = on;
+                }
+                Event::HostWrite(range) => {
+                    let label = self.of_host(host);
+                    self.bytes.set(range, label);
+                }
+                Event::HostReturned(first, count) => {
+                    let label = self.of_host(host.take());
+                    self.arrive(first, count, &vec![label; count as usize]);
+                }
+                Event::Caught(first, count) => self.caught(first, count),
+            }
+        }
+    }
+
+    fn of_host(&mut self, host: Option<(Option<(Execution, D::Label)>, D::Label)>) -> D::Label {
+        match host {
+            Some((Some((_, call)), taken)) => self.domain.host(call, taken),
+            _ => D::Label::default(),
+        }
+    }
+
+    /// Values arrive in variables of the innermost activation.
+    fn arrive(&mut self, first: u32, count: u32, given: &[D::Label]) {
+        let results = self
+            .frames
+            .last()
+            .map_or(0, |frame| self.results(frame.function));
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
+        let labels = given
+            .iter()
+            .copied()
+            .chain(std::iter::repeat(D::Label::default()));
+        for (variable, label) in (first..first + count).zip(labels) {
+            frame.set(variable, label);
+        }
+        if frame.returns {
+            let top = first + count;
+            let returned = top.saturating_sub(results)..top;
+            self.given = returned.map(|variable| frame.variable(variable)).collect();
+        }
+    }
+
+    fn results(&self, function: FuncId) -> u32 {
+        let ty = self.program.function(function).map(|f| f.ty);
+        let ty = ty.and_then(|ty| self.program.types.get(ty));
+        ty.map_or(0, |ty| ty.results.len() as u32)
+    }
+
+    /// An exception is caught by the innermost activation.
+    fn caught(&mut self, first: u32, count: u32) {
+        let thrown = std::mem::take(&mut self.call);
+        let carried = std::mem::take(&mut self.given);
+        let mut all = D::Label::default();
+        for &label in &carried {
+            all = self.domain.join(all, label);
+        }
+        let results = self
+            .frames
+            .last()
+            .map_or(0, |frame| self.results(frame.function));
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
+        for (position, variable) in (first..first + count).enumerate() {
+            frame.set(variable, carried.get(position).copied().unwrap_or_default());
+        }
+        frame.set(first + count, all);
+        frame.handles = Some(thrown);
+        if frame.returns {
+            // The handler is the function's own label.
+            let returned = first..first + results.min(count + 1);
+            self.given = returned.map(|variable| frame.variable(variable)).collect();
+        }
+    }
+}
+
+/// Of an exception that is thrown again, each value has the reference's label: so many are looked at.
+const MOST_CARRIED: usize = 1024;
+
+fn is_own(event: &Event) -> bool {
+    matches!(event, Event::Write { .. } | Event::Copy { .. })
+}
+
+fn get<L: Copy + Default>(labels: &[L], number: u32) -> L {
+    labels.get(number as usize).copied().unwrap_or_default()
+}
+
+fn put<L: Copy + Default>(labels: &mut Vec<L>, number: u32, label: L) {
+    let at = number as usize;
+    if labels.len() <= at {
+        labels.resize(at + 1, L::default());
+    }
+    labels[at] = label;
+}
