@@ -7,7 +7,7 @@ use afterimage_present::{
     SliceScene, slice_annotated, slice_csv, slice_html, slice_json, slice_lines, slice_statements,
 };
 use afterimage_query::operator_texts;
-use afterimage_query::slices::{Follows, SliceReport, backward};
+use afterimage_query::slices::{Follows, SliceReport, backward, forward};
 use afterimage_query::steps::{Operators, Range};
 use anyhow::{Context, Result, bail};
 
@@ -20,13 +20,13 @@ use crate::output::{SourceFiles, write};
 use crate::steps::follow_for;
 use question::{Question, Subject};
 
-/// Show what an execution of a statement depends on, directly or not: a backward dynamic slice
+/// Show what an execution of a statement depends on, directly or not, or what depends on it: a dynamic slice
 ///
 /// In the slice is every execution of a statement that a value went through on its way, that made an address on it, or that decided whether it was executed; through
 /// memory, calls and the host, over the whole run. Nothing else can have had an influence on it, unless it would have had one by going another way.
 ///
 /// The slice is of one execution of a place: of a line, of each of its statements. With --var it is of what a variable held right before the place was
-/// executed, with --address of bytes of memory.
+/// executed, with --address of bytes of memory. With --forward it is everything whose own slice has the place in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,6 +35,7 @@ Examples:
   afterimage slice app.aft --at parser.c:42#7 --thin --by statement
   afterimage slice app.aft --at @0x1f3#1000 --operand 2 --data-only
   afterimage slice app.aft --at end --address 0x1040..0x1043
+  afterimage slice app.aft --at parser.c:42#7 --forward
   afterimage slice app.aft --at parser.c:42#7 --format html -o slice.html")]
 pub(crate) struct Arguments {
     /// The place and which of its executions: file.c:42#K, func+0x2a#last, @0x1f3#3 [default: the first]; with --var and --address, any moment
@@ -49,6 +50,9 @@ pub(crate) struct Arguments {
     /// Of one of the values that the statement takes, by its number from 1
     #[arg(long, value_name = "I", value_parser = clap::value_parser!(u32).range(1..))]
     operand: Option<u32>,
+    /// What depends on it instead: everything that it had an influence on
+    #[arg(long)]
+    forward: bool,
     /// Along data only, not along what let statements run
     #[arg(long, conflicts_with_all = ["control_only", "thin"])]
     data_only: bool,
@@ -148,7 +152,11 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     )?;
     let criteria = question.criteria.clone();
     let slice = follow_for(traced, "slicing", |run, log| {
-        Ok(backward(run, log, arguments.follows(), criteria)?)
+        let follows = arguments.follows();
+        Ok(match arguments.forward {
+            true => forward(run, log, follows, criteria)?,
+            false => backward(run, log, follows, criteria)?,
+        })
     })?;
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let report = SliceReport::new(&slice, &loaded.program, &traced.path, &operators)?;
@@ -162,7 +170,10 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         }
         _ => Vec::new(),
     };
-    let title = format!("what {} depends on", question.title);
+    let title = match arguments.forward {
+        true => format!("what depends on {}", question.title.trim_end_matches(',')),
+        false => format!("what {} depends on", question.title),
+    };
     let scene = SliceScene {
         title: &title,
         criterion: &question.lines,

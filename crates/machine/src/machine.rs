@@ -154,6 +154,11 @@ impl<'a> Machine<'a> {
         self.time
     }
 
+    /// The open activations, the outermost first: the function, and the node that it executed last, which ends with the call that it waits for.
+    pub fn activations(&self) -> impl Iterator<Item = (FuncId, NodeId)> + '_ {
+        self.frames.iter().map(|frame| (frame.function, frame.call))
+    }
+
     /// The nodes' code.
     pub fn codes(&self) -> &PrimaryMap<NodeId, NodeCode> {
         &self.codes

@@ -93,9 +93,9 @@ impl<'a> Forward<'a> {
         }
     }
 
-    /// An activation that is open before the first stretch, those around it first.
-    pub fn open(&mut self, function: FuncId) {
-        self.walk.open(function);
+    /// An activation that is open before the first stretch, and the node that it executed last; those around it come first.
+    pub fn open(&mut self, function: FuncId, last: NodeId, codes: &PrimaryMap<NodeId, NodeCode>) {
+        self.walk.open(function, last, codes);
     }
 
     /// Goes over a stretch: the one after the last one that was given. `codes` has its nodes.

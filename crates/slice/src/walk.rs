@@ -80,11 +80,16 @@ impl<'a, D: Domain> Walk<'a, D> {
         self.plans.get(node.index())?.as_deref()
     }
 
-    /// Opens an activation that was open before the run is gone over: nothing in it has a label.
-    pub fn open(&mut self, function: FuncId) {
+    /// Opens an activation that was open before the run is gone over, and executed this node last: nothing in it has a label.
+    pub fn open(&mut self, function: FuncId, last: NodeId, codes: &PrimaryMap<NodeId, NodeCode>) {
         let none = D::Label::default();
-        self.frames
-            .push(Activation::new(function, Vec::new(), none));
+        let mut frame = Activation::new(function, Vec::new(), none);
+        let plan = self.plan(last, codes);
+        if let Some(plan) = plan.filter(|plan| plan.function == function) {
+            frame.returns = plan.returns;
+            frame.last = plan.blocks.last().map(|&block| (block, none));
+        }
+        self.frames.push(frame);
     }
 
     /// Goes over a stretch: the one after the last one that was given. `codes` has its nodes; `asked` says what gets the label of `source` in an execution.
@@ -135,7 +140,9 @@ impl<'a, D: Domain> Walk<'a, D> {
 
     fn top(&mut self, function: FuncId) -> &mut Activation<D::Label> {
         if self.frames.is_empty() {
-            self.open(function);
+            let none = D::Label::default();
+            self.frames
+                .push(Activation::new(function, Vec::new(), none));
         }
         let last = self.frames.len() - 1;
         &mut self.frames[last]
