@@ -105,7 +105,11 @@ pub fn slice_lines(
     head(out, report, scene)?;
     let mut cache = Cache::new(scene.sources);
     let mut left = scene.limit;
-    for (path, lines) in by_file(report, scene) {
+    let files = by_file(report, scene);
+    let (at_hand, others): (Vec<_>, Vec<_>) = files
+        .into_iter()
+        .partition(|(path, _)| cache.file(path).is_some());
+    for (path, lines) in at_hand {
         if left == 0 {
             break;
         }
@@ -118,21 +122,49 @@ pub fn slice_lines(
         ]);
         for one in lines.iter().take(left) {
             let mark = if scene.begins(one.line) { '>' } else { ' ' };
-            let text = cache
-                .line(path, one.line.number)
-                .map_or(String::new(), plain);
+            let text = cache.line(path, one.line.number);
             table.row([
                 grouped(one.sliced),
                 grouped(one.executed),
                 format!("{mark}{}", one.line.number),
-                text,
+                text.map_or(String::new(), plain),
             ]);
         }
         left -= lines.len().min(left);
         table.write(out, style, |_| Paint::Plain)?;
     }
+    if !others.is_empty() && left > 0 {
+        let title = "Lines of files that are not at hand";
+        writeln!(out, "\n{}", style.paint(Paint::Bold, title))?;
+        for (path, lines) in others {
+            if left == 0 {
+                break;
+            }
+            let shown = lines.iter().take(left);
+            let numbers = numbers(shown.map(|one| one.line.number));
+            left -= lines.len().min(left);
+            writeln!(out, "{}: {numbers}", plain(path))?;
+        }
+    }
     rest(out, report.lines.len(), scene.limit, "line")?;
     elsewhere(out, report, scene, style)
+}
+
+/// `27, 28, 33-36`.
+fn numbers(numbers: impl Iterator<Item = u32>) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let texts = runs.iter().map(|&(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}-{last}"),
+    });
+    Vec::from_iter(texts).join(", ")
 }
 
 /// Says what a limit kept from being shown.
@@ -245,8 +277,7 @@ pub fn slice_annotated(
     for (path, lines) in by_file(report, scene) {
         writeln!(out, "\n{}", style.paint(Paint::Bold, &plain(path)))?;
         let Some(text) = cache.file(path) else {
-            let numbers = lines.iter().map(|one| one.line.number.to_string());
-            let numbers = Vec::from_iter(numbers).join(", ");
+            let numbers = numbers(lines.iter().map(|one| one.line.number));
             writeln!(out, "not at hand; lines {numbers}")?;
             continue;
         };

@@ -91,6 +91,11 @@ impl Stretch {
         self.before = 0;
     }
 
+    /// When its first node began.
+    pub fn first(&self) -> Option<u64> {
+        self.executions.first().map(|execution| execution.start)
+    }
+
     /// How many executions of nodes it holds.
     pub fn len(&self) -> usize {
         self.executions.len()

@@ -9,7 +9,7 @@ use afterimage_testkit::modules::SplitMix64;
 
 use crate::epochs::Stored;
 use crate::harness::Recording;
-use crate::naive::{Naive, Vertex};
+use crate::naive::{Naive, Part, Vertex};
 
 /// Of longer runs no slices are made: the naive graph takes too much memory.
 const MOST: u64 = 20_000;
@@ -63,7 +63,6 @@ pub fn agree(recording: &Recording) {
             _ => random.below(count),
         };
         let executed = &naive.executed[at];
-        let code = &machine.codes()[executed.node];
         let inst = match executed.insts.len() {
             0 => None,
             many => Some(random.below(many)),
@@ -108,15 +107,29 @@ impl Compared<'_> {
     fn slices(&self, criteria: &[Criterion], from: &[Vertex]) {
         let program = &self.recording.program;
         let nodes = self.stored.path.nodes();
+        let codes = self.machine.codes();
+        let first = criteria.iter().map(|criterion| criterion.start).min();
+        let first = first.expect("a criterion");
         for (follows, users) in FOLLOWS.into_iter().zip(&self.users) {
             let mut slicer = Backward::new(program, nodes, follows, criteria.to_vec());
-            slicer.pass(&self.naive.stretch, self.machine.codes());
+            for part in self.naive.stretches.iter().rev() {
+                slicer.pass(&part.stretch, codes);
+            }
             let found = slicer.finish().operators;
             let expected = self.naive.reach(from, follows);
             let what = format!("backward {criteria:?} {follows:?}");
             same(&found, &expected, &what);
             let mut slicer = Forward::new(program, nodes, follows, criteria.to_vec());
-            slicer.pass(&self.naive.stretch, self.machine.codes());
+            // From the part on that has the first of them.
+            let begins = |part: &Part| part.stretch.first().is_some_and(|start| start <= first);
+            let from_part = self.naive.stretches.iter().rposition(begins).unwrap_or(0);
+            let parts = &self.naive.stretches[from_part..];
+            for &(function, node) in &parts[0].open {
+                slicer.open(function, node, codes);
+            }
+            for part in parts {
+                slicer.pass(&part.stretch, codes);
+            }
             let found = slicer.finish().operators;
             let expected = self.naive.reached_from(from, users);
             let what = format!("forward {criteria:?} {follows:?}");

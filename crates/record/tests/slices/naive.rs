@@ -96,8 +96,19 @@ pub struct Naive<'a> {
     /// The call of the host that goes on.
     host: Option<Vertex>,
     ends_with_call: bool,
+    pub stretches: Vec<Part>,
+}
+
+/// A part of the run.
+#[derive(Default)]
+pub struct Part {
+    /// The activations that were open before it, and the node that each executed last.
+    pub open: Vec<(FuncId, NodeId)>,
     pub stretch: Stretch,
 }
+
+/// How many nodes a part has.
+const PART: usize = 61;
 
 fn is_followed(why: Why, follows: Follows) -> bool {
     match why {
@@ -133,13 +144,20 @@ impl<'a> Naive<'a> {
             copies: HashMap::new(),
             host: None,
             ends_with_call: false,
-            stretch: Stretch::default(),
+            stretches: Vec::new(),
         };
         let mut cursor = stored.path.cursor();
-        let mut stretch = Stretch::default();
+        let mut part = Part::default();
         while let Some(visit) = cursor.next().expect("a step") {
-            stretch.at(visit.start);
-            let both = &mut (&mut naive, &mut stretch);
+            if part.stretch.len() == PART {
+                let open = machine.activations().collect();
+                let stretch = Stretch::default();
+                naive
+                    .stretches
+                    .push(std::mem::replace(&mut part, Part { open, stretch }));
+            }
+            part.stretch.at(visit.start);
+            let both = &mut (&mut naive, &mut part.stretch);
             let done = match stored.stopped {
                 Some(stopped) if visit.last() == stored.path.length() => {
                     machine.step_before(visit.node, visit.length, stopped, both)
@@ -148,7 +166,7 @@ impl<'a> Naive<'a> {
             };
             done.unwrap_or_else(|error| panic!("{error}"));
         }
-        naive.stretch = stretch;
+        naive.stretches.push(part);
         (naive, machine)
     }
 
