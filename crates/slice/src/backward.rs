@@ -2,18 +2,17 @@
 
 use std::rc::Rc;
 
-use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_machine::{Caller, NodeCode, Range, Register};
 use afterimage_program::Program;
 use afterimage_wpp::Node;
-use rustc_hash::FxHashMap;
 
 use crate::bytes::ByteSet;
-use crate::control::{Decisions, FunctionControl};
 use crate::criterion::{Asked, Criteria, Criterion, Follows, Stored};
 use crate::frame::Frame;
 use crate::marks::{Marks, Slice};
 use crate::plan::{End, Kind, Plan};
+use crate::plans::Plans;
 use crate::stretch::{Event, Execution, Stretch, unpacked};
 
 /// What is wanted of the node that is next.
@@ -39,11 +38,8 @@ struct OfEnd {
 /// What is wanted is known at each moment: bytes of memory, globals, variables of open activations, and blocks whose predicate is looked for. What gives
 /// something that is wanted is in the slice, and then its operands are wanted. Time is linear in the nodes of the run, memory in the guest's.
 pub struct Backward<'a> {
-    program: &'a Program,
-    nodes: &'a PrimaryMap<NodeId, Node>,
     follows: Follows,
-    control: FxHashMap<FuncId, FunctionControl>,
-    plans: Vec<Option<Rc<Plan>>>,
+    plans: Plans<'a>,
     bytes: ByteSet,
     globals: Vec<bool>,
     tables: Vec<bool>,
@@ -73,11 +69,8 @@ impl<'a> Backward<'a> {
         criteria: Vec<Criterion>,
     ) -> Self {
         Self {
-            program,
-            nodes,
             follows,
-            control: FxHashMap::default(),
-            plans: vec![None; nodes.len()],
+            plans: Plans::new(program, nodes),
             bytes: ByteSet::default(),
             globals: Vec::new(),
             tables: Vec::new(),
@@ -106,8 +99,13 @@ impl<'a> Backward<'a> {
             && self.of_end.is_none()
     }
 
-    /// Goes back over a stretch: the one before the last one that was given. `codes` has its nodes.
-    pub fn pass(&mut self, stretch: &Stretch, codes: &PrimaryMap<NodeId, NodeCode>) {
+    /// A node's code; to be told before a stretch with the node.
+    pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
+        self.plans.prepare(node, code);
+    }
+
+    /// Goes back over a stretch: the one before the last one that was given.
+    pub fn pass(&mut self, stretch: &Stretch) {
         let Some(executions) = self.criteria.begin(stretch) else {
             return;
         };
@@ -119,12 +117,7 @@ impl<'a> Backward<'a> {
             self.asked = self.criteria.of(execution.start);
             let events = self.events(&stretch.events[first..execution.events]);
             let accesses = &stretch.addresses[addresses..execution.addresses];
-            self.execution(
-                execution,
-                &stretch.events[first..first + events],
-                accesses,
-                codes,
-            );
+            self.execution(execution, &stretch.events[first..first + events], accesses);
         }
         self.asked = Asked::default();
         self.events(&stretch.events[..stretch.before]);
@@ -132,30 +125,9 @@ impl<'a> Backward<'a> {
 
     /// What the slice is. What is still wanted was there before the run, or before what was gone over.
     pub fn finish(self) -> Slice {
-        let plans = |node: NodeId| self.plans[node.index()].as_deref();
+        let plans = |node: NodeId| self.plans.get(node).map(Rc::as_ref);
         let initial = self.bytes.all();
         self.marks.finish(plans, initial)
-    }
-
-    fn control(
-        &mut self,
-        function: FuncId,
-    ) -> Option<(&mut FunctionControl, &'a afterimage_program::Cfg)> {
-        let cfg = &self.program.function(function)?.cfg;
-        let control = self.control.entry(function);
-        Some((control.or_insert_with(|| FunctionControl::new(cfg)), cfg))
-    }
-
-    fn plan(&mut self, node: NodeId, codes: &PrimaryMap<NodeId, NodeCode>) -> Option<Rc<Plan>> {
-        if let Some(known) = self.plans.get(node.index())? {
-            return Some(Rc::clone(known));
-        }
-        let code = codes.get(node)?;
-        let of_node = self.nodes.get(node)?;
-        let (control, cfg) = self.control(of_node.function)?;
-        let plan = Rc::new(Plan::new(of_node, code, control, cfg));
-        self.plans[node.index()] = Some(Rc::clone(&plan));
-        Some(plan)
     }
 
     /// What happened after a node's instructions, the last first. How many events are left, which are of instructions.
@@ -191,8 +163,8 @@ impl<'a> Backward<'a> {
         if by == Caller::Host {
             return;
         }
-        let ty = self.program.function(function).map(|f| f.ty);
-        let ty = ty.and_then(|ty| self.program.types.get(ty));
+        let ty = self.plans.program().function(function).map(|f| f.ty);
+        let ty = ty.and_then(|ty| self.plans.program().types.get(ty));
         let parameters = ty.map_or(0, |ty| ty.params.len() as u32);
         let arguments = (0..parameters).filter(|&i| frame.take(i));
         self.of_end.arguments = arguments.collect();
@@ -255,10 +227,9 @@ impl<'a> Backward<'a> {
         let Some(function) = self.top().function else {
             return false;
         };
-        let Some((control, cfg)) = self.control(function) else {
+        let Some(decided) = self.plans.handled(function, handler) else {
             return false;
         };
-        let decided = control.handled(cfg, handler);
         self.top().waits_for(&decided)
     }
 
@@ -314,14 +285,8 @@ impl<'a> Backward<'a> {
     }
 
     /// A node was executed, all of it.
-    fn execution(
-        &mut self,
-        execution: Execution,
-        events: &[Event],
-        accesses: &[u64],
-        codes: &PrimaryMap<NodeId, NodeCode>,
-    ) {
-        let Some(plan) = self.plan(execution.node, codes) else {
+    fn execution(&mut self, execution: Execution, events: &[Event], accesses: &[u64]) {
+        let Some(plan) = self.plans.get(execution.node).map(Rc::clone) else {
             return;
         };
         let function = plan.function;
@@ -582,18 +547,15 @@ impl<'a> Backward<'a> {
             Some(decisions) => frame.decide(decisions),
             None if plan.forks => match frame.next {
                 Some(next) => {
-                    let decisions = self.between(plan.function, plan.blocks[position], next);
+                    let decisions =
+                        self.plans
+                            .decisions(plan.function, plan.blocks[position], next);
                     decisions.is_some_and(|decisions| self.top().decide(&decisions))
                 }
                 None => false,
             },
             None => false,
         }
-    }
-
-    fn between(&mut self, function: FuncId, from: BlockId, to: BlockId) -> Option<Decisions> {
-        let (control, cfg) = self.control(function)?;
-        Some(control.decisions(cfg, from, to))
     }
 
     /// What ends a block is in the slice, because of where it went.

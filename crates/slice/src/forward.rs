@@ -93,13 +93,18 @@ impl<'a> Forward<'a> {
         }
     }
 
-    /// An activation that is open before the first stretch, and the node that it executed last; those around it come first.
-    pub fn open(&mut self, function: FuncId, last: NodeId, codes: &PrimaryMap<NodeId, NodeCode>) {
-        self.walk.open(function, last, codes);
+    /// A node's code; to be told before a stretch with the node.
+    pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
+        self.walk.prepare(node, code);
     }
 
-    /// Goes over a stretch: the one after the last one that was given. `codes` has its nodes.
-    pub fn pass(&mut self, stretch: &Stretch, codes: &PrimaryMap<NodeId, NodeCode>) {
+    /// An activation that is open before the first stretch, and the node that it executed last; those around it come first.
+    pub fn open(&mut self, function: FuncId, last: NodeId) {
+        self.walk.open(function, last);
+    }
+
+    /// Goes over a stretch: the one after the last one that was given.
+    pub fn pass(&mut self, stretch: &Stretch) {
         let criteria = &mut self.criteria;
         let asked = |start| {
             let mut asked = Asked::default();
@@ -108,7 +113,7 @@ impl<'a> Forward<'a> {
             }
             asked
         };
-        self.walk.pass(stretch, codes, asked, true);
+        self.walk.pass(stretch, asked, true);
     }
 
     /// What the slice is.

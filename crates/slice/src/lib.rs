@@ -13,6 +13,7 @@ mod forward;
 mod frame;
 mod marks;
 mod plan;
+mod plans;
 mod shadow;
 mod stretch;
 mod walk;

@@ -2,17 +2,16 @@
 
 use std::rc::Rc;
 
-use afterimage_ids::{EntityRef, FuncId, NodeId, PrimaryMap};
+use afterimage_ids::{FuncId, NodeId, PrimaryMap};
 use afterimage_machine::{Caller, NodeCode, Range, Register};
 use afterimage_program::Program;
 use afterimage_wpp::Node;
-use rustc_hash::FxHashMap;
 
 use crate::activation::Activation;
-use crate::control::FunctionControl;
 use crate::criterion::{Asked, Follows, Stored};
 use crate::domain::{Domain, Why};
 use crate::plan::{End, Inst, Kind, Plan};
+use crate::plans::Plans;
 use crate::shadow::Shadow;
 use crate::stretch::{Event, Execution, Stretch, unpacked};
 
@@ -20,11 +19,8 @@ use crate::stretch::{Event, Execution, Stretch, unpacked};
 ///
 /// Time is linear in the nodes of the run and the blocks that each decision decides, memory in the guest's.
 pub(crate) struct Walk<'a, D: Domain> {
-    program: &'a Program,
-    nodes: &'a PrimaryMap<NodeId, Node>,
     follows: Follows,
-    control: FxHashMap<FuncId, FunctionControl>,
-    plans: Vec<Option<Rc<Plan>>>,
+    plans: Plans<'a>,
     pub domain: D,
     bytes: Shadow<D::Label>,
     globals: Vec<D::Label>,
@@ -56,11 +52,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         domain: D,
     ) -> Self {
         Self {
-            program,
-            nodes,
             follows,
-            control: FxHashMap::default(),
-            plans: vec![None; nodes.len()],
+            plans: Plans::new(program, nodes),
             domain,
             bytes: Shadow::default(),
             globals: Vec::new(),
@@ -77,26 +70,29 @@ impl<'a, D: Domain> Walk<'a, D> {
 
     /// What was prepared of a node.
     pub fn prepared(&self, node: NodeId) -> Option<&Plan> {
-        self.plans.get(node.index())?.as_deref()
+        self.plans.get(node).map(Rc::as_ref)
+    }
+
+    /// A node's code; to be told before a stretch with the node.
+    pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
+        self.plans.prepare(node, code);
     }
 
     /// Opens an activation that was open before the run is gone over, and executed this node last: nothing in it has a label.
-    pub fn open(&mut self, function: FuncId, last: NodeId, codes: &PrimaryMap<NodeId, NodeCode>) {
+    pub fn open(&mut self, function: FuncId, last: NodeId) {
         let none = D::Label::default();
         let mut frame = Activation::new(function, Vec::new(), none);
-        let plan = self.plan(last, codes);
-        if let Some(plan) = plan.filter(|plan| plan.function == function) {
+        if let Some(plan) = self.prepared(last).filter(|plan| plan.function == function) {
             frame.returns = plan.returns;
             frame.last = plan.blocks.last().map(|&block| (block, none));
         }
         self.frames.push(frame);
     }
 
-    /// Goes over a stretch: the one after the last one that was given. `codes` has its nodes; `asked` says what gets the label of `source` in an execution.
+    /// Goes over a stretch: the one after the last one that was given. `asked` says what gets the label of `source` in an execution.
     pub fn pass(
         &mut self,
         stretch: &Stretch,
-        codes: &PrimaryMap<NodeId, NodeCode>,
         mut asked: impl FnMut(u64) -> Asked,
         source: D::Label,
     ) {
@@ -112,30 +108,9 @@ impl<'a, D: Domain> Walk<'a, D> {
             let own = own.take_while(|e| matches!(e, Event::Write { .. } | Event::Copy { .. }));
             let own = own.count();
             let asked = asked(execution.start);
-            self.execution(execution, &ahead, asked, source, codes);
+            self.execution(execution, &ahead, asked, source);
             self.events(&ahead.events[own..]);
         }
-    }
-
-    fn control(
-        &mut self,
-        function: FuncId,
-    ) -> Option<(&mut FunctionControl, &'a afterimage_program::Cfg)> {
-        let cfg = &self.program.function(function)?.cfg;
-        let control = self.control.entry(function);
-        Some((control.or_insert_with(|| FunctionControl::new(cfg)), cfg))
-    }
-
-    fn plan(&mut self, node: NodeId, codes: &PrimaryMap<NodeId, NodeCode>) -> Option<Rc<Plan>> {
-        if let Some(known) = self.plans.get(node.index())? {
-            return Some(Rc::clone(known));
-        }
-        let code = codes.get(node)?;
-        let of_node = self.nodes.get(node)?;
-        let (control, cfg) = self.control(of_node.function)?;
-        let plan = Rc::new(Plan::new(of_node, code, control, cfg));
-        self.plans[node.index()] = Some(Rc::clone(&plan));
-        Some(plan)
     }
 
     fn top(&mut self, function: FuncId) -> &mut Activation<D::Label> {
@@ -154,9 +129,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         ahead: &Ahead<'_>,
         mut asked: Asked,
         source: D::Label,
-        codes: &PrimaryMap<NodeId, NodeCode>,
     ) {
-        let Some(plan) = self.plan(execution.node, codes) else {
+        let Some(plan) = self.plans.get(execution.node).map(Rc::clone) else {
             return;
         };
         let whole = execution.ended;
@@ -272,10 +246,10 @@ impl<'a, D: Domain> Walk<'a, D> {
         };
         let decisions = match position {
             0 => {
-                let Some((control, cfg)) = self.control(function) else {
+                let Some(decisions) = self.plans.decisions(function, last, block) else {
                     return;
                 };
-                control.decisions(cfg, last, block)
+                decisions
             }
             _ => Rc::clone(&plan.decisions[position - 1]),
         };
@@ -283,8 +257,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         let Some(thrown) = handles else {
             return;
         };
-        if let Some((control, cfg)) = self.control(function) {
-            let handled = control.handled(cfg, block);
+        if let Some(handled) = self.plans.handled(function, block) {
             let (domain, frames) = (&mut self.domain, &mut self.frames);
             if let Some(frame) = frames.last_mut() {
                 frame.handle(&handled, |label| domain.join(label, thrown));
@@ -584,8 +557,8 @@ impl<'a, D: Domain> Walk<'a, D> {
                     self.take_bytes(range);
                     let on = std::mem::take(&mut self.on);
                     if let Some((Some((execution, _)), taken)) = &mut host {
-                        if let Some(plan) = self.plans[execution.node.index()].clone() {
-                            self.domain.takes(*execution, &plan, None, &on);
+                        if let Some(plan) = self.plans.get(execution.node) {
+                            self.domain.takes(*execution, plan, None, &on);
                         }
                         for &(_, label) in &on {
                             *taken = self.domain.join(*taken, label);
@@ -637,8 +610,8 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 
     fn results(&self, function: FuncId) -> u32 {
-        let ty = self.program.function(function).map(|f| f.ty);
-        let ty = ty.and_then(|ty| self.program.types.get(ty));
+        let ty = self.plans.program().function(function).map(|f| f.ty);
+        let ty = ty.and_then(|ty| self.plans.program().types.get(ty));
         ty.map_or(0, |ty| ty.results.len() as u32)
     }
 

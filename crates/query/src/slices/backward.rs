@@ -2,19 +2,20 @@
 
 use std::error::Error;
 
-use afterimage_slice::{Backward, Criterion, Follows, Slice, Stretch};
+use afterimage_slice::{Backward, Criterion, Follows, Slice};
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 
-use crate::steps::{Follower, Run, StepsError};
+use super::ahead::{Wanted, ahead};
+use crate::steps::{Run, StepsError};
 
 /// Most intervals between checkpoints that are followed at once.
-const MOST: u64 = 16;
+const MOST: u64 = 8;
 
 /// The dynamic slice from criteria: the run is followed from checkpoint to checkpoint, the last stretch first, and each stretch gone over backward, until
-/// nothing is wanted any more. Stretches grow from one interval to sixteen: what is near is found soon, and what is far does not bring in memory so often.
+/// nothing is wanted any more. Stretches grow from one interval to eight: what is near is found soon, and what is far does not bring in memory so often.
 ///
-/// Time is linear in the blocks executed before the last criterion, memory in the guest's and in sixteen intervals; without checkpoints, the whole run is one stretch.
+/// Time is linear in the blocks executed before the last criterion, memory in the guest's and in some intervals; without checkpoints, the whole run is one stretch.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -27,40 +28,49 @@ pub fn backward<S: Segments>(
 where
     S::Error: Error + 'static,
 {
-    let progress = run.progress;
-    let run = Run {
-        progress: &|_| {},
-        ..run
+    let Some(last) = criteria.iter().map(|criterion| criterion.start).max() else {
+        return Ok(Slice::default());
     };
-    let mut follower = Follower::new(run, log)?;
-    let last = criteria.iter().map(|criterion| criterion.start).max();
-    let mut behind = last.map_or(0, |last| last + 1);
-    let mut slicer = Backward::new(run.program, run.path.nodes(), follows, criteria);
-    let mut stretch = Stretch::default();
-    let mut intervals = 1;
-    while behind > 1 && !slicer.is_done() {
-        let before = match run.checkpoints {
-            None => 0,
-            Some(checkpoints) => {
-                let last = checkpoints.interval_at(behind - 1)?;
-                let last = last.unwrap_or(checkpoints.intervals().saturating_sub(1));
-                let first = (last + 1).saturating_sub(intervals);
-                follower.go_to(checkpoints, first)?;
-                checkpoints.times(first)?.0
+    let Run { program, path, .. } = run;
+    let (nodes, length) = (path.nodes(), path.length());
+    ahead(
+        run,
+        log,
+        |stretches| {
+            let (mut behind, mut intervals) = (last + 1, 1);
+            while behind > 1 {
+                let before = match run.checkpoints {
+                    None => 0,
+                    Some(checkpoints) => {
+                        let last = checkpoints.interval_at(behind - 1)?;
+                        let last = last.unwrap_or(checkpoints.intervals().saturating_sub(1));
+                        let first = (last + 1).saturating_sub(intervals);
+                        stretches.follower.go_to(checkpoints, first)?;
+                        checkpoints.times(first)?.0
+                    }
+                };
+                if stretches.give(|_, time| time + 1 < behind)? == Wanted::Enough {
+                    break;
+                }
+                (run.progress)(length - before);
+                behind = before + 1;
+                intervals = (2 * intervals).min(MOST);
             }
-        };
-        stretch.clear();
-        while let Some(visit) = follower.next()?.filter(|visit| visit.start < behind) {
-            stretch.at(visit.start);
-            follower.execute(visit, &mut stretch)?;
-            if visit.last() + 1 >= behind {
-                break;
-            }
-        }
-        slicer.pass(&stretch, follower.machine.codes());
-        progress(run.path.length() - before);
-        behind = before + 1;
-        intervals = (2 * intervals).min(MOST);
-    }
-    Ok(slicer.finish())
+            Ok(())
+        },
+        |coming| {
+            let mut slicer = Backward::new(program, nodes, follows, criteria);
+            coming.each(|followed| {
+                for (node, code) in &followed.codes {
+                    slicer.prepare(*node, code);
+                }
+                slicer.pass(&followed.stretch);
+                match slicer.is_done() {
+                    true => Wanted::Enough,
+                    false => Wanted::More,
+                }
+            });
+            slicer.finish()
+        },
+    )
 }

@@ -2,14 +2,15 @@
 
 use std::error::Error;
 
-use afterimage_slice::{Criterion, Follows, Forward, Slice, Stretch};
+use afterimage_slice::{Criterion, Follows, Forward, Slice};
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 
-use crate::steps::{Follower, Run, StepsError};
+use super::ahead::{Wanted, ahead};
+use crate::steps::{Run, StepsError};
 
 /// How many nodes are followed before they are gone over.
-const NODES: usize = 1 << 20;
+const NODES: usize = 1 << 19;
 
 /// The forward dynamic slice from criteria: the executions whose backward slice has one of them. The run is followed from the checkpoint before the first
 /// criterion to its end.
@@ -27,32 +28,40 @@ pub fn forward<S: Segments>(
 where
     S::Error: Error + 'static,
 {
-    let mut follower = Follower::new(run, log)?;
-    let first = criteria.iter().map(|criterion| criterion.start).min();
-    let mut slicer = Forward::new(run.program, run.path.nodes(), follows, criteria);
-    let Some(first) = first else {
-        return Ok(slicer.finish());
+    let Some(first) = criteria.iter().map(|criterion| criterion.start).min() else {
+        return Ok(Slice::default());
     };
-    follower.skip_to(first)?;
-    let open = Vec::from_iter(follower.machine.activations());
-    for &(_, node) in &open {
-        follower.compile(node)?;
-    }
-    for (function, node) in open {
-        slicer.open(function, node, follower.machine.codes());
-    }
-    let mut stretch = Stretch::default();
-    loop {
-        stretch.clear();
-        while stretch.len() < NODES
-            && let Some(visit) = follower.next()?
-        {
-            stretch.at(visit.start);
-            follower.execute(visit, &mut stretch)?;
-        }
-        if stretch.is_empty() {
-            return Ok(slicer.finish());
-        }
-        slicer.pass(&stretch, follower.machine.codes());
-    }
+    let Run { program, path, .. } = run;
+    let (nodes, length) = (path.nodes(), path.length());
+    ahead(
+        run,
+        log,
+        |stretches| {
+            stretches.follower.skip_to(first)?;
+            loop {
+                let time = stretches.follower.machine.time();
+                (run.progress)(time);
+                if time == length || stretches.give(|nodes, _| nodes < NODES)? == Wanted::Enough {
+                    return Ok(());
+                }
+            }
+        },
+        |coming| {
+            let mut slicer = Forward::new(program, nodes, follows, criteria);
+            let mut begun = false;
+            coming.each(|followed| {
+                for (node, code) in &followed.codes {
+                    slicer.prepare(*node, code);
+                }
+                if !std::mem::replace(&mut begun, true) {
+                    for &(function, node) in &followed.open {
+                        slicer.open(function, node);
+                    }
+                }
+                slicer.pass(&followed.stretch);
+                Wanted::More
+            });
+            slicer.finish()
+        },
+    )
 }

@@ -1,5 +1,6 @@
 //! Slices: what an execution depends on, and what depends on it.
 
+mod ahead;
 mod backward;
 pub mod criteria;
 mod forward;

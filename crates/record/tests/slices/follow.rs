@@ -112,23 +112,29 @@ impl Compared<'_> {
         let first = first.expect("a criterion");
         for (follows, users) in FOLLOWS.into_iter().zip(&self.users) {
             let mut slicer = Backward::new(program, nodes, follows, criteria.to_vec());
+            codes
+                .iter()
+                .for_each(|(node, code)| slicer.prepare(node, code));
             for part in self.naive.stretches.iter().rev() {
-                slicer.pass(&part.stretch, codes);
+                slicer.pass(&part.stretch);
             }
             let found = slicer.finish().operators;
             let expected = self.naive.reach(from, follows);
             let what = format!("backward {criteria:?} {follows:?}");
             same(&found, &expected, &what);
             let mut slicer = Forward::new(program, nodes, follows, criteria.to_vec());
+            codes
+                .iter()
+                .for_each(|(node, code)| slicer.prepare(node, code));
             // From the part on that has the first of them.
             let begins = |part: &Part| part.stretch.first().is_some_and(|start| start <= first);
             let from_part = self.naive.stretches.iter().rposition(begins).unwrap_or(0);
             let parts = &self.naive.stretches[from_part..];
             for &(function, node) in &parts[0].open {
-                slicer.open(function, node, codes);
+                slicer.open(function, node);
             }
             for part in parts {
-                slicer.pass(&part.stretch, codes);
+                slicer.pass(&part.stretch);
             }
             let found = slicer.finish().operators;
             let expected = self.naive.reached_from(from, users);
