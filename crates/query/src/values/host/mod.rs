@@ -22,6 +22,7 @@ pub(super) use readers::{HostReaders, HostUse};
 
 use self::canvas::{Part, Wrote};
 use self::times::CallTimes;
+pub(crate) use self::writers::written_by;
 use self::writers::{Moment, Writers};
 use super::{Instance, Origin, RecordedValues};
 use crate::paths::FileSegments;
@@ -143,6 +144,16 @@ impl<'v, 'a> HostReads<'v, 'a> {
         let visit = self.run.path.cursor().seek(start)?;
         let damaged = HostReadsError::Damaged("an execution that is not there");
         visit.filter(|visit| visit.start == start).ok_or(damaged)
+    }
+
+    /// The execution that ends with a call of the guest's, which is counted from 1.
+    ///
+    /// # Errors
+    /// If the recording is damaged, or the host made the call itself.
+    pub fn caller_of(&self, call: u64) -> Result<Instance, HostReadsError> {
+        let damaged = HostReadsError::Damaged("an execution that is not there");
+        let visit = self.caller(call)?;
+        self.values.at(visit.start)?.ok_or(damaged)
     }
 
     /// The execution that ends with a call of the guest's.
