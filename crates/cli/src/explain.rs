@@ -24,7 +24,6 @@ pub(crate) struct Scene<'s, 'a> {
     pub types: Types<'a>,
     pub values: &'s RecordedValues<'a>,
     pub host: HostReads<'s, 'a>,
-    #[expect(dead_code, reason = "for why-not")]
     pub controllers: Controllers<'a>,
     operators: Operators<'a>,
     counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
@@ -118,6 +117,13 @@ impl<'s, 'a> Scene<'s, 'a> {
             at: format!("@{}", found.offset),
             time: 0,
         })
+    }
+
+    /// The source file in which a function is declared.
+    pub(crate) fn path(&self, function: FuncId) -> Option<String> {
+        let start = self.traced.loaded.program.function(function)?.body.start;
+        let declared = self.source.declared(start)?;
+        Some(self.source.path(declared.file).to_owned())
     }
 
     fn text(&self, path: &str, line: u32) -> Option<String> {

@@ -2,7 +2,9 @@
 
 mod ends;
 mod start;
+mod stdout;
 mod tell;
+mod trap;
 
 use afterimage_present::{WhyEntry, WhyText, expression, grouped, why_json};
 use afterimage_query::why::{Chain, Folder};
@@ -16,6 +18,7 @@ use crate::input;
 use crate::lens::traced;
 use crate::output::write;
 use start::Start;
+use stdout::Byte;
 use tell::Teller;
 
 /// Explain a value: where it came from, step by step, down to the constant, the host call or the input byte that it started from
@@ -31,13 +34,22 @@ Examples:
   afterimage why app.aft --at parser.c:42#7
   afterimage why app.aft --at @0x1f3#last
   afterimage why app.aft --at @0x1f3#1000 --operand left
+  afterimage why app.aft --stdout 1000
+  afterimage why app.aft --stdout line:3
+  afterimage why app.aft --trap
   afterimage why app.aft --at parse+0x2a --format json")]
 pub(crate) struct Arguments {
     /// The statement and which of its executions: file.c:42#K, func+0x2a#K, @0x1f3#last [default: the first]. Of a line it is the last statement that has a value
-    #[arg(long, value_name = "PLACE#K")]
-    at: String,
+    #[arg(long, value_name = "PLACE#K", required_unless_present_any = ["stdout", "trap"])]
+    at: Option<String>,
+    /// Explain a byte that the program printed, counted from 0, or with line:N, from 1, the first one of a line
+    #[arg(long, value_name = "BYTE|line:N", conflicts_with_all = ["at", "trap"])]
+    stdout: Option<Byte>,
+    /// Explain what killed the program: the operand that trapped, the exit code, or the branch that led to where it ended
+    #[arg(long, conflicts_with = "at")]
+    trap: bool,
     /// Explain this operand of the statement instead of its value: left, right, address, value, condition, …, or its number from 1
-    #[arg(long, value_name = "OPERAND")]
+    #[arg(long, value_name = "OPERAND", requires = "at")]
     operand: Option<String>,
     /// Go back at most so many moves and computations
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = entries)]
@@ -69,9 +81,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
-    let start = start::find(scene, &arguments.at, arguments.operand.as_deref())?;
+    let start = match (&arguments.at, arguments.stdout) {
+        (Some(at), _) => start::find(scene, at, arguments.operand.as_deref())?,
+        (None, Some(byte)) => stdout::find(scene, byte)?,
+        (None, None) => trap::find(scene)?,
+    };
     let mut way = Way::new(scene, &start, arguments.steps);
-    let mut begun = Vec::new();
+    let mut begun = start.prelude.clone();
     while way.links() < SOON && way.more(&mut begun)? {}
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
@@ -95,7 +111,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
             Format::Json => {
                 let all = json!({
                     "schema": "afterimage/why/1",
-                    "at": arguments.at,
+                    "about": start.what.trim_end_matches(','),
                     "value": start.value,
                     "place": start.place.as_ref().map(|place| place.at.clone()),
                 });

@@ -77,5 +77,6 @@ pub use trace::{
 };
 pub use value::{type_text, value_text};
 pub use why::{
-    WhyEnd, WhyEntry, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText, expression, why_json,
+    WhyEnd, WhyEntry, WhyFrame, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText, expression,
+    why_json,
 };

@@ -68,6 +68,19 @@ pub struct WhyMade {
     pub place: WhyPlace,
 }
 
+/// An activation that was open when the run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhyFrame {
+    /// Where it stood.
+    pub place: WhyPlace,
+    /// The branch in it that led there, and the value that decided it.
+    pub branch: Option<(WhyPlace, String)>,
+    /// Its function is the program's own, and not a library's, as far as the debug information tells.
+    pub own: bool,
+    /// This branch is gone on from.
+    pub chosen: bool,
+}
+
 /// Where it came from in the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhyEnd {
@@ -90,6 +103,13 @@ pub struct WhyEnd {
 /// What is told of the way back, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhyEntry {
+    /// How the run came to where it ended.
+    Led {
+        /// The activations that were open, the innermost first.
+        frames: Vec<WhyFrame>,
+        /// How many more there were.
+        more: u64,
+    },
     /// How the value was moved, the last move first.
     Moved {
         /// The moves.
@@ -136,6 +156,7 @@ impl WhyText<'_> {
     /// If it cannot be written.
     pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
         match entry {
+            WhyEntry::Led { frames, more } => self.led(frames, *more),
             WhyEntry::Moved { moves, more } => self.moves(moves, *more),
             WhyEntry::Made(made) => self.made(made),
             WhyEntry::Again {
@@ -174,6 +195,37 @@ impl WhyText<'_> {
                     "      {value}: afterimage why {file} --at {at} --operand {role}"
                 )?;
             }
+        }
+        Ok(())
+    }
+
+    fn led(&mut self, frames: &[WhyFrame], more: u64) -> Result<(), PresentError> {
+        let any_own = frames.iter().any(|frame| frame.own);
+        for (depth, frame) in frames.iter().enumerate() {
+            let how = if depth == 0 { "ended at" } else { "called at" };
+            writeln!(self.out, "  {how} {}", at(&frame.place))?;
+            let Some((branch, decided)) = &frame.branch else {
+                continue;
+            };
+            // Branches in libraries only take room.
+            if any_own && !frame.own && !frame.chosen {
+                continue;
+            }
+            let operator = &branch.operator;
+            let on = format!(
+                "      led there by {operator} at {}, on {decided}",
+                at(branch)
+            );
+            match frame.chosen {
+                true => writeln!(self.out, "{on}, which is gone back from below")?,
+                false => {
+                    let (file, at) = (&self.file, &branch.at);
+                    writeln!(self.out, "{on}: afterimage why {file} --at {at}")?;
+                }
+            }
+        }
+        if more > 0 {
+            writeln!(self.out, "  … and {} more", grouped(more))?;
         }
         Ok(())
     }

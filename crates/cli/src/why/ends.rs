@@ -2,7 +2,7 @@
 
 use afterimage_present::{WhyEnd, grouped, value_text};
 use afterimage_query::values::Instance;
-use afterimage_query::why::{DataPart, End, Given, Stream, data_in, data_of};
+use afterimage_query::why::{DataPart, End, Given, Spot, Stream, data_in, data_of};
 use anyhow::Result;
 
 use super::tell::{Teller, memory};
@@ -37,8 +37,17 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
                 Some(ty) => value_text(ty, bits),
                 None => value.clone(),
             };
-            let place = match op {
-                Some(op) => Some(scene.place(scene.walk().spot_of(instance, op))?),
+            // Line tables place a constant by what is before it; what takes it in the same block tells more.
+            let spot = op.map(|op| scene.walk().spot_of(instance, op));
+            let same = |spot: &Spot| {
+                let of = |spot: &Spot| (spot.instance, spot.time);
+                teller
+                    .spot
+                    .as_ref()
+                    .is_some_and(|last| of(last) == of(spot))
+            };
+            let place = match spot.filter(|spot| !same(spot)) {
+                Some(spot) => Some(scene.place(spot)?),
                 None => teller.last.clone(),
             };
             WhyEnd {

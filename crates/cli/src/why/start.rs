@@ -1,9 +1,9 @@
 //! What is explained.
 
-use afterimage_present::{WhyPlace, value_text};
+use afterimage_present::{WhyEntry, WhyPlace, value_text};
 use afterimage_query::location::Occurrence;
 use afterimage_query::values::{Execution, Kind};
-use afterimage_query::why::{At, ValType};
+use afterimage_query::why::{At, Spot, ValType};
 use anyhow::{Result, bail};
 
 use crate::explain::Scene;
@@ -21,6 +21,10 @@ pub(super) struct Start {
     pub what: String,
     /// The statement.
     pub place: Option<WhyPlace>,
+    /// And its execution.
+    pub spot: Option<Spot>,
+    /// What is told before.
+    pub prelude: Vec<WhyEntry>,
 }
 
 /// The value of a statement that a user names, or an operand of it.
@@ -107,6 +111,8 @@ fn of_execution(
             what: format!("{value} ({} of {} at {where_})", one.role, place.operator),
             value,
             place: Some(place),
+            spot: Some(spot),
+            prelude: Vec::new(),
         }));
     }
     let Some(from) = walk.start(execution.instance, statement)? else {
@@ -130,5 +136,7 @@ fn of_execution(
         value,
         what,
         place: Some(place),
+        spot: Some(spot),
+        prelude: Vec::new(),
     }))
 }

@@ -33,7 +33,7 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
             value: start.value.clone(),
             ty: start.ty,
             last: start.place.clone(),
-            spot: None,
+            spot: start.spot,
             ended: false,
         }
     }

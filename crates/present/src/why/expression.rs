@@ -3,7 +3,7 @@
 use super::WhyMade;
 
 /// Operators that are written between their operands.
-const BETWEEN: [(&str, &str); 25] = [
+const BETWEEN: [(&str, &str); 29] = [
     ("add", "+"),
     ("sub", "-"),
     ("mul", "*"),
@@ -17,22 +17,26 @@ const BETWEEN: [(&str, &str); 25] = [
     ("xor", "^"),
     ("shl", "<<"),
     ("shr_s", ">>"),
-    ("shr_u", ">>>"),
+    ("shr_u", ">>"),
     ("eq", "=="),
     ("ne", "!="),
     ("lt", "<"),
     ("lt_s", "<"),
+    ("lt_u", "<"),
     ("gt", ">"),
     ("gt_s", ">"),
+    ("gt_u", ">"),
     ("le", "<="),
     ("le_s", "<="),
+    ("le_u", "<="),
     ("ge", ">="),
     ("ge_s", ">="),
+    ("ge_u", ">="),
     ("eqz", "=="),
 ];
 
 /// The operator with its operands' values: `360 + 12`, `i32.clz(7)`; of a read of a constant table, the address. Operators that take their operands as unsigned are
-/// written by name, but for shifts, which are as in Java.
+/// written by name, if one of the operands is negative as it is shown.
 pub fn expression(made: &WhyMade) -> String {
     let values = made.operands.iter().map(|operand| operand.value.as_str());
     let values = Vec::from_iter(values);
@@ -44,7 +48,9 @@ pub fn expression(made: &WhyMade) -> String {
     let own = scalar.iter().find_map(|space| operator.strip_prefix(space));
     let sign = own.and_then(|own| BETWEEN.iter().find(|(name, _)| *name == own));
     match (sign, &*values) {
-        (Some((_, sign)), [left, right]) if !operator.ends_with("_u") || *sign == ">>>" => {
+        (Some((_, sign)), [left, right])
+            if !operator.ends_with("_u") || !left.starts_with('-') && !right.starts_with('-') =>
+        {
             format!("{left} {sign} {right}")
         }
         (Some((_, sign)), [only]) => format!("{only} {sign} 0"),

@@ -7,6 +7,15 @@ use super::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyPlace};
 /// An entry as JSON.
 pub fn why_json(entry: &WhyEntry) -> Value {
     match entry {
+        WhyEntry::Led { frames, more } => {
+            let frames = frames.iter().map(|frame| {
+                let branch = frame.branch.as_ref().map(|(branch, decided)| {
+                    json!({ "place": place(branch), "value": decided, "followed": frame.chosen })
+                });
+                json!({ "place": place(&frame.place), "branch": branch, "own": frame.own })
+            });
+            json!({ "step": "led", "frames": Vec::from_iter(frames), "more": more })
+        }
         WhyEntry::Moved { moves, more } => {
             let moves = moves.iter().map(moved);
             json!({ "step": "moved", "moves": Vec::from_iter(moves), "more": more })

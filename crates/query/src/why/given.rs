@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use afterimage_machine::Range;
 use afterimage_program::Import;
-use afterimage_trace::{Event, HostWrite, RawValue, TraceFile};
+use afterimage_trace::{Event, HostRead, HostWrite, LogReader, RawValue, TraceFile};
 
 use super::WhyError;
 use crate::values::HostReads;
@@ -92,7 +92,11 @@ enum Named {
 
 /// The files that are open, as far as the log tells.
 #[derive(Debug)]
-struct Files(HashMap<u32, Open>);
+pub(super) struct Files {
+    open: HashMap<u32, Open>,
+    /// How much was put out to the stream that somebody looks at.
+    pub put: u64,
+}
 
 const WASI: &str = "wasi_snapshot_preview1";
 
@@ -109,58 +113,88 @@ impl Given {
         range: Range,
     ) -> Result<Self, WhyError> {
         let missing = WhyError::Damaged("a call of the host that the log does not have");
-        let mut files = Files::new(&file.meta()?.dirs);
-        let mut number = 0;
-        for event in file.log()? {
-            let event = event?;
-            let (import, args, results, writes) = match &event {
-                Event::HostCall {
-                    import,
-                    args,
-                    results,
-                    writes,
-                    ..
-                } => (import, args, results, writes),
-                Event::HostStop { .. } => {
-                    number += 1;
-                    continue;
-                }
-                _ => continue,
-            };
-            number += 1;
-            let missing = WhyError::Damaged("an import that the program does not have");
-            let import = imports.get(import.as_u32() as usize).ok_or(missing)?;
-            let made = Call {
-                number,
-                name: match import.module == WASI {
-                    true => &import.name,
-                    false => "",
-                },
-                args,
-                writes,
-                succeeded: matches!(results[..], [RawValue::I32(0)]),
-            };
-            if number == call {
-                return files.given(host, import, &made, range);
+        let mut calls = Calls::new(file, imports)?;
+        while let Some(made) = calls.next()? {
+            if made.number == call {
+                return calls.files.given(host, &made, range);
             }
-            files.follow(&made);
+            calls.files.follow(&made);
         }
         Err(missing)
     }
 }
 
-/// A call of the host that returned.
-struct Call<'e> {
+/// The calls of the host that returned, in order, and what they do to files.
+pub(super) struct Calls<'p> {
+    log: LogReader,
+    imports: &'p [Import],
     number: u64,
+    /// Whoever takes a call has to tell it to these.
+    pub files: Files,
+}
+
+impl<'p> Calls<'p> {
+    pub fn new(file: &TraceFile, imports: &'p [Import]) -> Result<Self, WhyError> {
+        Ok(Self {
+            log: file.log()?,
+            imports,
+            number: 0,
+            files: Files::new(&file.meta()?.dirs),
+        })
+    }
+
+    pub fn next(&mut self) -> Result<Option<Call<'p>>, WhyError> {
+        while let Some(event) = self.log.next().transpose()? {
+            match event {
+                Event::HostCall {
+                    import,
+                    args,
+                    results,
+                    writes,
+                    reads,
+                    ..
+                } => {
+                    self.number += 1;
+                    let missing = WhyError::Damaged("an import that the program does not have");
+                    let import = self.imports.get(import.as_u32() as usize).ok_or(missing)?;
+                    return Ok(Some(Call {
+                        number: self.number,
+                        import,
+                        name: match import.module == WASI {
+                            true => &import.name,
+                            false => "",
+                        },
+                        args,
+                        writes,
+                        reads,
+                        succeeded: matches!(results[..], [RawValue::I32(0)]),
+                    }));
+                }
+                Event::HostStop { .. } => self.number += 1,
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A call of the host that returned.
+pub(super) struct Call<'p> {
+    /// Which one, from 1.
+    pub number: u64,
+    import: &'p Import,
     /// What it is called in WASI; nothing, if it is another one.
-    name: &'e str,
-    args: &'e [RawValue],
-    writes: &'e [HostWrite],
-    succeeded: bool,
+    pub name: &'p str,
+    args: Vec<RawValue>,
+    writes: Vec<HostWrite>,
+    /// What it read of memory.
+    pub reads: Vec<HostRead>,
+    /// It returned 0.
+    pub succeeded: bool,
 }
 
 impl Call<'_> {
-    fn argument(&self, i: usize) -> u64 {
+    pub fn argument(&self, i: usize) -> u64 {
         match self.args.get(i) {
             Some(RawValue::I32(value)) => u64::from(*value as u32),
             Some(RawValue::I64(value)) => *value as u64,
@@ -169,7 +203,7 @@ impl Call<'_> {
     }
 
     /// The number that it wrote where its argument says: the last one written there holds.
-    fn word(&self, argument: usize) -> Option<u64> {
+    pub fn word(&self, argument: usize) -> Option<u64> {
         let at = self.argument(argument);
         let found = self.writes.iter().rev().find(|write| write.address == at)?;
         let mut bytes = [0; 8];
@@ -194,11 +228,11 @@ impl Files {
         for (fd, folder) in (3..).zip(folders) {
             all.insert(fd, open(Stream::Folder(folder.clone()), None));
         }
-        Self(all)
+        Self { open: all, put: 0 }
     }
 
     /// What a call does to the files.
-    fn follow(&mut self, call: &Call<'_>) {
+    pub fn follow(&mut self, call: &Call<'_>) {
         if !call.succeeded {
             return;
         }
@@ -206,22 +240,22 @@ impl Files {
         match call.name {
             "fd_read" => self.advance(fd, call.word(3)),
             "fd_write" => {
-                let append = self.0.get(&fd).is_some_and(|open| open.append);
+                let append = self.open.get(&fd).is_some_and(|open| open.append);
                 self.advance(fd, call.word(3).filter(|_| !append));
             }
             "fd_seek" => self.go(fd, call.word(3)),
             "fd_tell" => self.go(fd, call.word(1)),
             "fd_close" => {
-                self.0.remove(&fd);
+                self.open.remove(&fd);
             }
             "fd_renumber" => {
-                if let Some(open) = self.0.remove(&fd) {
-                    self.0.insert(call.argument(1) as u32, open);
+                if let Some(open) = self.open.remove(&fd) {
+                    self.open.insert(call.argument(1) as u32, open);
                 }
             }
             "path_open" => {
                 let Some(opened) = call.word(8) else { return };
-                let folder = self.0.get(&fd).map(|open| Box::new(open.named.clone()));
+                let folder = self.open.get(&fd).map(|open| Box::new(open.named.clone()));
                 let named = Named::Opened {
                     call: call.number,
                     path: Range {
@@ -236,25 +270,31 @@ impl Files {
                     offset: Some(0),
                     append: call.argument(7) & 1 != 0,
                 };
-                self.0.insert(opened as u32, open);
+                self.open.insert(opened as u32, open);
             }
             "sock_accept" => {
                 if let Some(opened) = call.word(2) {
-                    self.0.remove(&(opened as u32));
+                    self.open.remove(&(opened as u32));
                 }
             }
             _ => {}
         }
     }
 
+    /// Whether a file descriptor stands for a stream.
+    pub fn is(&self, fd: u32, stream: &Stream) -> bool {
+        let open = self.open.get(&fd);
+        open.is_some_and(|open| matches!(&open.named, Named::Stream(found) if found == stream))
+    }
+
     fn go(&mut self, fd: u32, offset: Option<u64>) {
-        if let Some(open) = self.0.get_mut(&fd) {
+        if let Some(open) = self.open.get_mut(&fd) {
             open.offset = offset;
         }
     }
 
     fn advance(&mut self, fd: u32, bytes: Option<u64>) {
-        if let Some(open) = self.0.get_mut(&fd) {
+        if let Some(open) = self.open.get_mut(&fd) {
             open.offset = open
                 .offset
                 .zip(bytes)
@@ -263,7 +303,7 @@ impl Files {
     }
 
     fn stream(&self, host: &HostReads<'_, '_>, fd: u32) -> Result<Stream, WhyError> {
-        match self.0.get(&fd) {
+        match self.open.get(&fd) {
             Some(open) => open.named.stream(host),
             None => Ok(Stream::Unknown(fd)),
         }
@@ -273,12 +313,11 @@ impl Files {
     fn given(
         &self,
         host: &HostReads<'_, '_>,
-        import: &Import,
         call: &Call<'_>,
         range: Range,
     ) -> Result<Given, WhyError> {
         let fd = call.argument(0) as u32;
-        let function = format!("{}.{}", import.module, import.name);
+        let function = format!("{}.{}", call.import.module, call.import.name);
         let other = |what, file| Given::Other {
             function,
             what,
@@ -302,7 +341,7 @@ impl Files {
                 }
                 let from = match positioned {
                     true => Some(call.argument(3)),
-                    false => self.0.get(&fd).and_then(|open| open.offset),
+                    false => self.open.get(&fd).and_then(|open| open.offset),
                 };
                 let found = call.writes.iter().rposition(inside);
                 let missing = WhyError::Damaged("bytes that the host did not write");

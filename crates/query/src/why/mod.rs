@@ -13,14 +13,17 @@ mod fold;
 mod given;
 mod link;
 mod nearest;
+mod printed;
 mod start;
 mod walk;
 
+pub use afterimage_machine::Register;
 pub use chain::{Chain, Link, Made, Moved, Operand, Spot, Step};
 pub use data::{DataPart, data_in, data_of};
 pub use error::WhyError;
 pub use fold::{Entry, Folder};
 pub use given::{Given, Stream};
 pub use link::{At, Computed, End, Found, Move};
+pub use printed::{Printed, Put, written_before};
 pub use walk::Walk;
 pub use wasmparser::ValType;

@@ -1,5 +1,6 @@
 //! Where to begin: a statement's value, or one of its operands.
 
+use afterimage_ids::OpId;
 use afterimage_machine::{Code, Range};
 use afterimage_program::Callee;
 
@@ -51,6 +52,49 @@ impl Walk<'_, '_> {
             Code::Branch(_) => Some(At::Register(instance, one.a)),
             _ => None,
         })
+    }
+
+    /// What an operator is in an execution of its node. `None` if it is no statement there.
+    ///
+    /// # Errors
+    /// If the trace is damaged.
+    pub fn statement(&self, instance: Instance, op: OpId) -> Result<Option<Statement>, WhyError> {
+        let node = &self.values.path().nodes()[instance.node];
+        let function = self.program.function(node.function);
+        let block = function.and_then(|function| function.block_of(op));
+        let position = node.blocks.iter().position(|&other| Some(other) == block);
+        let Some(position) = position else {
+            return Ok(None);
+        };
+        let compiled = self.values.compiled(instance.node)?;
+        let last = position + 1 == node.blocks.len();
+        let position = position as u64;
+        Ok(Statement::find(
+            self.program,
+            &compiled.code,
+            position,
+            op,
+            last,
+        ))
+    }
+
+    /// What a load or store adds to its address, if it is not 0. `None` of other operators.
+    ///
+    /// # Errors
+    /// If the trace is damaged.
+    pub fn offset(&self, instance: Instance, op: OpId) -> Result<Option<u64>, WhyError> {
+        let compiled = self.values.compiled(instance.node)?;
+        let mut insts = compiled.code.insts.iter();
+        let one = insts.find(|inst| inst.op == op);
+        let accesses = |code| {
+            matches!(
+                code,
+                Code::Load(_) | Code::Store(_) | Code::LoadVector(_) | Code::StoreVector(_)
+            )
+        };
+        Ok(one
+            .filter(|one| accesses(one.code) && one.immediate > 0)
+            .map(|one| one.immediate))
     }
 
     fn results(&self, callee: Callee) -> usize {

@@ -113,6 +113,27 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok((parts, more))
     }
 
+    /// Who wrote bytes last before the host was called at the end of an execution, part by part.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn writers(
+        &self,
+        instance: Instance,
+        range: Range,
+    ) -> Result<Vec<HostPart>, HostReadsError> {
+        let mut parts = Vec::new();
+        let moment = Moment::Call(self.visit(instance.time)?);
+        self.written(range, moment, None, |part| {
+            parts.push(HostPart {
+                range: part.range,
+                origin: self.origin(part.wrote)?,
+            });
+            Ok(())
+        })?;
+        Ok(parts)
+    }
+
     /// What memory held, range by range, when the host was called at the end of an execution. Follows the run from the last checkpoint on.
     ///
     /// # Errors
