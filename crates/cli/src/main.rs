@@ -7,6 +7,7 @@ mod calls;
 mod cfg;
 mod deps;
 mod exit;
+mod explain;
 mod export;
 mod filters;
 mod info;
@@ -27,6 +28,7 @@ mod steps;
 mod trace;
 mod values;
 mod verify;
+mod why;
 
 use clap::{Parser, Subcommand};
 
@@ -51,6 +53,7 @@ enum Command {
     Values(values::Arguments),
     Deps(deps::Arguments),
     Slice(slice::Arguments),
+    Why(why::Arguments),
     State(state::Arguments),
     Memory(memory::Arguments),
     Addresses(addresses::Arguments),
@@ -94,6 +97,7 @@ fn main() -> std::process::ExitCode {
         Command::Values(arguments) => values::run(arguments),
         Command::Deps(arguments) => deps::run(arguments),
         Command::Slice(arguments) => slice::run(arguments),
+        Command::Why(arguments) => why::run(arguments),
         Command::State(arguments) => state::run(arguments),
         Command::Memory(arguments) => memory::run(arguments),
         Command::Addresses(arguments) => addresses::run(arguments),

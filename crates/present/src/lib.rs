@@ -32,6 +32,7 @@ mod text;
 mod timeline;
 mod trace;
 mod value;
+mod why;
 
 pub use addresses::{
     NextAccess, address_stats_json, address_stats_text, addresses_json, addresses_text,
@@ -75,3 +76,7 @@ pub use trace::{
     trace_binary, trace_json, trace_text,
 };
 pub use value::{type_text, value_text};
+pub use why::{
+    WhyEnd, WhyEntry, WhyFrame, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText, expression,
+    why_json,
+};

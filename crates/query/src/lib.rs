@@ -25,6 +25,7 @@ mod stops;
 mod text;
 pub mod values;
 mod walk;
+pub mod why;
 
 pub use collect::Scope;
 pub use error::ProfileError;

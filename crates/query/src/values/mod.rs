@@ -49,6 +49,7 @@ pub use controlled::{Controlled, ControlledBlocks};
 use dependences::role_of_read;
 pub use dependences::{Dependence, Origin, dependences, of_statement};
 pub use executions::{Execution, Executions};
+pub(crate) use host::written_by;
 pub use host::{HostPart, HostReads, HostReadsError};
 pub use original::Original;
 pub use results::{TypedValue, Types};

@@ -106,21 +106,35 @@ where
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
-    pub fn source(
+    pub fn source(&self, instance: Instance, register: Register) -> Result<Source, Failure<S, E>> {
+        self.source_at(instance, register).map(|found| found.0)
+    }
+
+    /// The same, and the execution in which the search for it ended: of a constant, the one whose code has it, in the register.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn source_at(
         &self,
         mut instance: Instance,
         mut register: Register,
-    ) -> Result<Source, Failure<S, E>> {
+    ) -> Result<(Source, Instance, Register), Failure<S, E>> {
         loop {
             let compiled = self.compiled(instance.node)?;
             let variable = match compiled.code.source(register) {
-                Operand::Constant(bits) => return Ok(Source::Constant(bits)),
-                Operand::Result(inst) => return Ok(Source::Result { instance, inst }),
+                Operand::Constant(bits) => {
+                    return Ok((Source::Constant(bits), instance, register));
+                }
+                Operand::Result(inst) => {
+                    return Ok((Source::Result { instance, inst }, instance, register));
+                }
                 Operand::Variable(variable) => variable,
             };
             match self.step(instance, variable)? {
-                Step::Source(source) => return Ok(source),
-                Step::Thrown { last, .. } => return Ok(Source::Caught { instance: last }),
+                Step::Source(source) => return Ok((source, instance, register)),
+                Step::Thrown { last, .. } => {
+                    return Ok((Source::Caught { instance: last }, instance, register));
+                }
                 Step::Register(earlier, of_it) => {
                     // Copies lead back in time, or the trace is damaged.
                     if earlier.time >= instance.time {
@@ -130,6 +144,23 @@ where
                 }
             }
         }
+    }
+
+    /// The register that a result of the call that an execution ends with was returned in. `Err` of what it is instead: what the host returned, what was caught, or
+    /// nothing, for the call did not return.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn returned_in(
+        &self,
+        call: Instance,
+        index: u32,
+    ) -> Result<Result<(Instance, Register), Source>, Failure<S, E>> {
+        Ok(match self.returned(call, index)? {
+            Step::Register(instance, register) => Ok((instance, register)),
+            Step::Source(source) => Err(source),
+            Step::Thrown { last, .. } => Err(Source::Caught { instance: last }),
+        })
     }
 
     /// Who wrote what an instruction reads, part by part. Empty if it reads neither memory nor a global.

@@ -22,6 +22,7 @@ pub(super) use readers::{HostReaders, HostUse};
 
 use self::canvas::{Part, Wrote};
 use self::times::CallTimes;
+pub(crate) use self::writers::written_by;
 use self::writers::{Moment, Writers};
 use super::{Instance, Origin, RecordedValues};
 use crate::paths::FileSegments;
@@ -112,6 +113,27 @@ impl<'v, 'a> HostReads<'v, 'a> {
         Ok((parts, more))
     }
 
+    /// Who wrote bytes last before the host was called at the end of an execution, part by part.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn writers(
+        &self,
+        instance: Instance,
+        range: Range,
+    ) -> Result<Vec<HostPart>, HostReadsError> {
+        let mut parts = Vec::new();
+        let moment = Moment::Call(self.visit(instance.time)?);
+        self.written(range, moment, None, |part| {
+            parts.push(HostPart {
+                range: part.range,
+                origin: self.origin(part.wrote)?,
+            });
+            Ok(())
+        })?;
+        Ok(parts)
+    }
+
     /// What memory held, range by range, when the host was called at the end of an execution. Follows the run from the last checkpoint on.
     ///
     /// # Errors
@@ -143,6 +165,16 @@ impl<'v, 'a> HostReads<'v, 'a> {
         let visit = self.run.path.cursor().seek(start)?;
         let damaged = HostReadsError::Damaged("an execution that is not there");
         visit.filter(|visit| visit.start == start).ok_or(damaged)
+    }
+
+    /// The execution that ends with a call of the guest's, which is counted from 1.
+    ///
+    /// # Errors
+    /// If the recording is damaged, or the host made the call itself.
+    pub fn caller_of(&self, call: u64) -> Result<Instance, HostReadsError> {
+        let damaged = HostReadsError::Damaged("an execution that is not there");
+        let visit = self.caller(call)?;
+        self.values.at(visit.start)?.ok_or(damaged)
     }
 
     /// The execution that ends with a call of the guest's.

@@ -335,7 +335,7 @@ fn wrote(
 }
 
 /// The bytes that an instruction of an execution writes. `None` if it writes to no memory.
-pub(super) fn written_by(
+pub(crate) fn written_by(
     values: &RecordedValues<'_>,
     instance: Instance,
     compiled: &Compiled,

@@ -1,0 +1,138 @@
+//! What the commands that explain have in common: a recording with its values, and how its places are told.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::Path;
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_present::{Sources, WhyPlace};
+use afterimage_program::{Names, SourceMap};
+use afterimage_query::steps::{Operators, Run, recorded_checkpoints, stopped_before};
+use afterimage_query::values::{Controllers, Executions, HostReads, RecordedValues, Types};
+use afterimage_query::why::{Spot, Walk};
+use anyhow::{Context, Result};
+
+use crate::lens::Traced;
+use crate::output::{SourceFiles, harmless};
+
+/// A recording that is asked about.
+pub(crate) struct Scene<'s, 'a> {
+    pub traced: &'a Traced,
+    pub names: &'a Names,
+    pub source: &'a SourceMap<'a>,
+    pub types: Types<'a>,
+    pub values: &'s RecordedValues<'a>,
+    pub host: HostReads<'s, 'a>,
+    pub controllers: Controllers<'a>,
+    operators: Operators<'a>,
+    counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
+    files: RefCell<HashMap<String, Option<Vec<String>>>>,
+}
+
+/// Opens what a question needs, building it if it is not there yet, and asks.
+pub(crate) fn explain<R>(
+    file: &Path,
+    traced: &Traced,
+    ask: impl FnOnce(&Scene<'_, '_>) -> Result<R>,
+) -> Result<R> {
+    let loaded = &traced.loaded;
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let epochs = traced.epochs(file)?;
+    let values = traced.values(&epochs)?;
+    let checkpoints = recorded_checkpoints(&traced.file, &traced.path)?;
+    let end = traced.file.end()?;
+    let run = Run {
+        program: &loaded.program,
+        module: &loaded.bytes,
+        path: &traced.path,
+        continuations: &traced.path.segments().directory().continuations,
+        stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
+        checkpoints: checkpoints.as_ref(),
+        progress: &|_| {},
+    };
+    ask(&Scene {
+        traced,
+        names: &names,
+        source: &source,
+        types: Types::new(&loaded.program, &loaded.bytes),
+        values: &values,
+        host: HostReads::new(&values, run, &traced.file),
+        controllers: Controllers::new(&loaded.program),
+        operators: Operators::new(&loaded.program, &loaded.bytes, &source),
+        counted: RefCell::default(),
+        files: RefCell::default(),
+    })
+}
+
+impl<'s, 'a> Scene<'s, 'a> {
+    /// Goes back through the run.
+    pub(crate) fn walk(&self) -> Walk<'s, 'a> {
+        Walk {
+            values: self.values,
+            program: &self.traced.loaded.program,
+            module: &self.traced.loaded.bytes,
+        }
+    }
+
+    /// The number of the execution of an operator at block T, from 1.
+    pub(crate) fn number(&self, function: FuncId, op: OpId, time: u64) -> Result<u64> {
+        let mut counted = self.counted.borrow_mut();
+        let all = match counted.entry((function, op)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let program = &self.traced.loaded.program;
+                new.insert(Executions::of(self.values, program, function, op)?)
+            }
+        };
+        Ok(all.by(time)?)
+    }
+
+    /// An operator of an execution.
+    pub(crate) fn place(&self, spot: Spot) -> Result<WhyPlace> {
+        let number = self.number(spot.function, spot.op, spot.time)?;
+        let mut place = self.operator(spot.function, spot.op)?;
+        place.at = format!("{}#{number}", place.at);
+        place.time = spot.time;
+        Ok(place)
+    }
+
+    /// An operator, of no execution.
+    pub(crate) fn operator(&self, function: FuncId, op: OpId) -> Result<WhyPlace> {
+        let found = self.operators.get(function, op)?;
+        let found = found.context("an operator that the program does not have")?;
+        let (mut line, mut text) = (String::new(), None);
+        if let Some(position) = found.position {
+            let path = self.source.path(position.file);
+            let short = path.rsplit('/').next().unwrap_or(path);
+            line = format!("{}:{}", harmless(short), position.line);
+            text = self.text(path, position.line);
+        }
+        Ok(WhyPlace {
+            function: harmless(self.names.function(function)),
+            line,
+            text,
+            operator: found.name.to_string(),
+            at: format!("@{}", found.offset),
+            time: 0,
+        })
+    }
+
+    /// The source file in which a function is declared.
+    pub(crate) fn path(&self, function: FuncId) -> Option<String> {
+        let start = self.traced.loaded.program.function(function)?.body.start;
+        let declared = self.source.declared(start)?;
+        Some(self.source.path(declared.file).to_owned())
+    }
+
+    fn text(&self, path: &str, line: u32) -> Option<String> {
+        let mut files = self.files.borrow_mut();
+        let lines = files.entry(path.to_owned()).or_insert_with(|| {
+            let text = SourceFiles.read(path)?;
+            Some(text.lines().map(|line| harmless(line.trim())).collect())
+        });
+        let index = (line as usize).checked_sub(1)?;
+        lines.as_ref()?.get(index).cloned()
+    }
+}

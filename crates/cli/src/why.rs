@@ -1,0 +1,229 @@
+//! `afterimage why`
+
+mod ends;
+mod start;
+mod stdout;
+mod tell;
+mod trap;
+
+use afterimage_present::{WhyEntry, WhyText, expression, grouped, why_json};
+use afterimage_query::why::{Chain, Folder};
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::arguments::{ReportArguments, entries};
+use crate::exit::Exit;
+use crate::explain::{Scene, explain};
+use crate::input;
+use crate::lens::traced;
+use crate::output::write;
+use start::Start;
+use stdout::Byte;
+use tell::Teller;
+
+/// Explain a value: where it came from, step by step, down to the constant, the host call or the input byte that it started from
+///
+/// The way back is a chain, not a slice. What only moved the value (locals, memory, copies, arguments and results) is told in one line. Where it was computed, the
+/// operands are shown with their values, and one of them is followed: none that is a constant; the one on the shortest way to something that the program was given, if there is
+/// one near; otherwise one that was computed itself, the earliest. How to ask about the others stands below. What repeats is folded.
+///
+/// What is followed are values, not the addresses that they were read from, unless that is the way to what the program was given, through a table that nothing ever wrote.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage why app.aft --at parser.c:42#7
+  afterimage why app.aft --at @0x1f3#last
+  afterimage why app.aft --at @0x1f3#1000 --operand left
+  afterimage why app.aft --stdout 1000
+  afterimage why app.aft --stdout line:3
+  afterimage why app.aft --trap
+  afterimage why app.aft --at parse+0x2a --format json")]
+pub(crate) struct Arguments {
+    /// The statement and which of its executions: file.c:42#K, func+0x2a#K, @0x1f3#last [default: the first]. Of a line it is the last statement that has a value
+    #[arg(long, value_name = "PLACE#K", required_unless_present_any = ["stdout", "trap"])]
+    at: Option<String>,
+    /// Explain a byte that the program printed, counted from 0, or with line:N, from 1, the first one of a line
+    #[arg(long, value_name = "BYTE|line:N", conflicts_with_all = ["at", "trap"])]
+    stdout: Option<Byte>,
+    /// Explain what killed the program: the operand that trapped, the exit code, or the branch that led to where it ended
+    #[arg(long, conflicts_with = "at")]
+    trap: bool,
+    /// Explain this operand of the statement instead of its value: left, right, address, value, condition, …, or its number from 1
+    #[arg(long, value_name = "OPERAND", requires = "at")]
+    operand: Option<String>,
+    /// Go back at most so many moves and computations
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = entries)]
+    steps: u64,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    /// One object a line: first what was asked about, then the entries
+    Json,
+}
+
+/// If the end is found within so many links, it is told in the first sentence.
+const SOON: u64 = 500;
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let file = &arguments.report.file;
+    input::ended(file)?;
+    let traced = traced(file)?;
+    explain(file, &traced, |scene| answer(&arguments, scene))
+        .with_context(|| file.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
+    let start = match (&arguments.at, arguments.stdout) {
+        (Some(at), _) => start::find(scene, at, arguments.operand.as_deref())?,
+        (None, Some(byte)) => stdout::find(scene, byte)?,
+        (None, None) => trap::find(scene)?,
+    };
+    let mut way = Way::new(scene, &start, arguments.steps);
+    let mut begun = start.prelude.clone();
+    while way.links() < SOON && way.more(&mut begun)? {}
+    write(arguments.report.output.as_deref(), false, |out| {
+        match arguments.format {
+            Format::Text => {
+                writeln!(out, "{}", head(&start, &begun, way.links()))?;
+                let mut text = WhyText {
+                    out,
+                    file: arguments.report.file.display().to_string(),
+                    shown: None,
+                };
+                loop {
+                    for entry in begun.drain(..) {
+                        text.entry(&entry)?;
+                    }
+                    text.out.flush()?;
+                    if !way.more(&mut begun)? && begun.is_empty() {
+                        break;
+                    }
+                }
+            }
+            Format::Json => {
+                let all = json!({
+                    "schema": "afterimage/why/1",
+                    "about": start.what.trim_end_matches(','),
+                    "value": start.value,
+                    "place": start.place.as_ref().map(|place| place.at.clone()),
+                });
+                serde_json::to_writer(&mut *out, &all)?;
+                writeln!(out)?;
+                loop {
+                    for entry in begun.drain(..) {
+                        serde_json::to_writer(&mut *out, &why_json(&entry))?;
+                        writeln!(out)?;
+                    }
+                    out.flush()?;
+                    if !way.more(&mut begun)? && begun.is_empty() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// What was found, in one sentence.
+fn head(start: &Start, begun: &[WhyEntry], links: u64) -> String {
+    let what = &start.what;
+    let back = |links: u64| match links {
+        0 => String::new(),
+        1 => ", one step back".to_owned(),
+        links => format!(", {} steps back", grouped(links)),
+    };
+    match begun.last() {
+        Some(WhyEntry::End(end)) if end.kind == "stopped" => {
+            format!("{what} comes from more than {} steps back", grouped(links))
+        }
+        Some(WhyEntry::End(end)) => {
+            let back = back(links.saturating_sub(1));
+            let at =
+                end.place
+                    .as_ref()
+                    .map_or(String::new(), |place| match place.line.is_empty() {
+                        true => format!(" at {}", place.at),
+                        false => format!(" at {}", place.line),
+                    });
+            format!("{what} comes from {}{at}{back}", end.what)
+        }
+        Some(WhyEntry::Made(made)) if made.followed.is_none() => {
+            let of = match made.operands.is_empty() {
+                true => made.place.operator.clone(),
+                false => format!("constants, {}", expression(made)),
+            };
+            let at = match made.place.line.is_empty() {
+                true => &made.place.at,
+                false => &made.place.line,
+            };
+            let back = back(links.saturating_sub(1));
+            format!("{what} comes from {of} at {at}{back}")
+        }
+        _ => format!("{what} has a long way behind it: its beginning is told last"),
+    }
+}
+
+/// The way back, told entry by entry.
+struct Way<'t, 's, 'a> {
+    chain: Chain<'s, 'a>,
+    folder: Option<Folder>,
+    teller: Teller<'t, 's, 'a>,
+    most: u64,
+}
+
+impl<'t, 's, 'a> Way<'t, 's, 'a> {
+    fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Self {
+        Self {
+            chain: Chain::new(scene.walk(), start.from),
+            folder: Some(Folder::new()),
+            teller: Teller::new(scene, start),
+            most,
+        }
+    }
+
+    fn links(&self) -> u64 {
+        self.chain.links()
+    }
+
+    /// Goes one step on, and adds what is known to be told. Whether there may be more.
+    fn more(&mut self, told: &mut Vec<WhyEntry>) -> Result<bool> {
+        let Some(folder) = &mut self.folder else {
+            return Ok(false);
+        };
+        let mut entries = Vec::new();
+        let step = match self.chain.links() < self.most {
+            true => self.chain.next(),
+            false => Ok(None),
+        };
+        let (mut over, mut last) = (false, None);
+        match step {
+            Ok(Some(step)) => folder.push(step, &mut entries),
+            Ok(None) => over = true,
+            Err(error) if error.is_outside() => {
+                over = true;
+                last = Some(ends::outside(&error.to_string()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if over && let Some(folder) = self.folder.take() {
+            folder.finish(&mut entries);
+        }
+        for entry in entries {
+            self.teller.tell(entry, told)?;
+        }
+        if over && last.is_none() && !self.teller.ended {
+            last = Some(self.teller.stopped(self.links()));
+        }
+        told.extend(last.map(WhyEntry::End));
+        Ok(!over)
+    }
+}

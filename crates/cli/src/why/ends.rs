@@ -1,0 +1,252 @@
+//! Where a value came from, in words.
+
+use afterimage_present::{WhyEnd, grouped, value_text};
+use afterimage_query::values::Instance;
+use afterimage_query::why::{DataPart, End, Given, Spot, Stream, data_in, data_of};
+use anyhow::Result;
+
+use super::tell::{Teller, memory};
+use crate::output::harmless;
+
+/// An end of which nothing is known but this.
+pub(super) fn none(kind: &'static str, what: String) -> WhyEnd {
+    WhyEnd {
+        kind,
+        what,
+        file: None,
+        offset: None,
+        bytes: None,
+        place: None,
+        remark: None,
+    }
+}
+
+/// The way leads out of the part of the run of which values are kept.
+pub(super) fn outside(why: &str) -> WhyEnd {
+    none("unknown", format!("what is not known: {why}"))
+}
+
+/// Tells an end.
+pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
+    let scene = teller.scene;
+    let loaded = &scene.traced.loaded;
+    let value = &teller.value;
+    Ok(match end {
+        End::Constant { bits, instance, op } => {
+            let value = match teller.ty {
+                Some(ty) => value_text(ty, bits),
+                None => value.clone(),
+            };
+            // Line tables place a constant by what is before it; what takes it in the same block tells more.
+            let spot = op.map(|op| scene.walk().spot_of(instance, op));
+            let same = |spot: &Spot| {
+                let of = |spot: &Spot| (spot.instance, spot.time);
+                teller
+                    .spot
+                    .as_ref()
+                    .is_some_and(|last| of(last) == of(spot))
+            };
+            let place = match spot.filter(|spot| !same(spot)) {
+                Some(spot) => Some(scene.place(spot)?),
+                None => teller.last.clone(),
+            };
+            WhyEnd {
+                place,
+                ..none("constant", format!("the constant {value}"))
+            }
+        }
+        End::Zero => none("zero", "a local that nothing wrote, which is 0".to_owned()),
+        End::Argument { instance, index } => {
+            let node = &scene.values.path().nodes()[instance.node];
+            let name = harmless(scene.names.function(node.function));
+            let what = format!("argument {} of the host's call of {name}", index + 1);
+            none("argument", what)
+        }
+        End::Returned { instance, index } => {
+            let name = callee(teller, instance)?;
+            let what = match index {
+                0 => format!("what the host's {name} returned"),
+                _ => format!("result {} of the host's {name}", index + 1),
+            };
+            let what = format!("{what}, called at t={}", grouped(instance.time));
+            none("host", what)
+        }
+        End::Host { call, range } => {
+            let imports = &loaded.program.imports;
+            let given = Given::find(&scene.host, &scene.traced.file, imports, call, range)?;
+            let mut end = given_end(&given);
+            if let Some(byte) = byte(teller, range.length) {
+                end.what = format!("{}, {byte}", end.what);
+            }
+            let logged = scene.values.host()?.get(call)?;
+            let import = logged.and_then(|logged| imports.get(logged.import.as_u32() as usize));
+            if let (Some(import), Given::File { .. }) = (import, &given) {
+                let time = scene.host.caller_of(call)?.time;
+                let (name, call, time) = (harmless(&import.name), grouped(call), grouped(time));
+                end.remark = Some(format!(
+                    "{name} gave it, call {call} of the host, at t={time}"
+                ));
+            }
+            end
+        }
+        End::Memory(range) => match data_of(&loaded.program, &loaded.bytes, range)? {
+            Some(part) => segment(&part, range.length),
+            None => none(
+                "zero",
+                format!(
+                    "{}, which nothing wrote and is zero at first",
+                    memory(range)
+                ),
+            ),
+        },
+        End::Segment {
+            segment: number,
+            offset,
+        } => segment(&data_in(&loaded.bytes, number, offset)?, 0),
+        End::Global(index) => none(
+            "global",
+            format!("global {index}, which nothing wrote: its initial value {value}"),
+        ),
+        End::Caught(_) => none("exception", "an exception that was caught".to_owned()),
+    })
+}
+
+/// A character, if what was read is one byte of that value.
+fn byte(teller: &Teller<'_, '_, '_>, length: u64) -> Option<String> {
+    let byte = teller.value.parse::<u8>().ok().filter(|_| length == 1)?;
+    match byte {
+        b' '..=b'~' => Some(format!("{:?}", char::from(byte))),
+        b'\n' | b'\r' | b'\t' => Some(format!("{:?}", char::from(byte))),
+        _ => None,
+    }
+}
+
+/// The name of the host's function that an execution calls.
+fn callee(teller: &Teller<'_, '_, '_>, instance: Instance) -> Result<String> {
+    let imports = &teller.scene.traced.loaded.program.imports;
+    let function = teller.scene.walk().called(instance)?;
+    let import = function.and_then(|function| imports.get(function.as_u32() as usize));
+    Ok(import.map_or("function".to_owned(), |import| {
+        harmless(&format!("{}.{}", import.module, import.name))
+    }))
+}
+
+fn segment(part: &DataPart, bytes: u64) -> WhyEnd {
+    let name = part
+        .name
+        .as_ref()
+        .map_or(String::new(), |name| format!(" ({})", harmless(name)));
+    WhyEnd {
+        offset: Some(part.offset),
+        bytes: Some(bytes).filter(|bytes| *bytes > 0),
+        remark: Some(format!("from there on it holds {}", shown(&part.bytes))),
+        ..none(
+            "data",
+            format!(
+                "initial memory: data segment {}{name}, byte {}",
+                part.segment,
+                grouped(part.offset)
+            ),
+        )
+    }
+}
+
+/// Bytes as text where they are, otherwise as hexadecimal digits.
+fn shown(bytes: &[u8]) -> String {
+    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
+    if text.len() >= 2 && text.iter().all(is_text) {
+        return format!("{:?}", String::from_utf8_lossy(text));
+    }
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    Vec::from_iter(digits).join(" ")
+}
+
+fn given_end(given: &Given) -> WhyEnd {
+    match given {
+        Given::File {
+            file,
+            offset,
+            bytes,
+        } => {
+            let name = stream(file);
+            let what = match (offset, bytes) {
+                (Some(at), 0 | 1) => format!("byte {} of {name}", grouped(*at)),
+                (Some(at), bytes) => format!(
+                    "bytes {}..{} of {name}",
+                    grouped(*at),
+                    grouped(at.saturating_add(bytes - 1))
+                ),
+                (None, 0 | 1) => format!("a byte of {name}, from a place in it that is not known"),
+                (None, bytes) => format!(
+                    "{} bytes of {name}, from a place in it that is not known",
+                    grouped(*bytes)
+                ),
+            };
+            WhyEnd {
+                file: Some(name),
+                offset: *offset,
+                bytes: Some(*bytes),
+                ..none("input", what)
+            }
+        }
+        Given::Argument {
+            number,
+            text,
+            offset,
+            bytes,
+        } => WhyEnd {
+            offset: Some(*offset),
+            bytes: Some(*bytes),
+            ..none(
+                "input",
+                format!(
+                    "byte {offset} of argument {number} of the program, {:?}",
+                    harmless(text)
+                ),
+            )
+        },
+        Given::Variable {
+            text,
+            offset,
+            bytes,
+        } => WhyEnd {
+            offset: Some(*offset),
+            bytes: Some(*bytes),
+            ..none(
+                "input",
+                format!("byte {offset} of the environment's {:?}", harmless(text)),
+            )
+        },
+        Given::Other {
+            function,
+            what,
+            file,
+        } => {
+            let of = file
+                .as_ref()
+                .map_or(String::new(), |file| format!(" of {}", stream(file)));
+            let function = harmless(function);
+            let what = match what {
+                Some(what) => format!("{what}{of}, as {function} told"),
+                None => format!("what the host's {function} wrote to memory"),
+            };
+            WhyEnd {
+                file: file.as_ref().map(stream),
+                ..none("host", what)
+            }
+        }
+    }
+}
+
+/// A file's name.
+pub(super) fn stream(file: &Stream) -> String {
+    match file {
+        Stream::Input => "standard input".to_owned(),
+        Stream::Output => "standard output".to_owned(),
+        Stream::Error => "standard error".to_owned(),
+        Stream::Folder(name) => format!("the folder {}", harmless(name)),
+        Stream::Path(path) => harmless(path),
+        Stream::Unknown(fd) => format!("file descriptor {fd}"),
+    }
+}

@@ -1,0 +1,142 @@
+//! What is explained.
+
+use afterimage_present::{WhyEntry, WhyPlace, value_text};
+use afterimage_query::location::Occurrence;
+use afterimage_query::values::{Execution, Kind};
+use afterimage_query::why::{At, Spot, ValType};
+use anyhow::{Result, bail};
+
+use crate::explain::Scene;
+use crate::places::{Site, executions, number, statements, times};
+
+/// A value that is explained.
+pub(super) struct Start {
+    /// Where it is.
+    pub from: At,
+    /// Its type.
+    pub ty: Option<ValType>,
+    /// As text; empty if it is not one value.
+    pub value: String,
+    /// In words, to begin a sentence with.
+    pub what: String,
+    /// The statement.
+    pub place: Option<WhyPlace>,
+    /// And its execution.
+    pub spot: Option<Spot>,
+    /// What is told before.
+    pub prelude: Vec<WhyEntry>,
+}
+
+/// The value of a statement that a user names, or an operand of it.
+pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Result<Start> {
+    let found = statements(scene.traced, scene.names, scene.source, &scene.types, at)?;
+    let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
+    let (mut most, mut valueless) = (0, None);
+    // Of a line, the last statement tells what it was about: what was stored, returned, decided.
+    for site in found.sites.iter().rev() {
+        let (all, count) = executions(scene.traced, scene.values, site)?;
+        most = most.max(count);
+        let what = format!("the statement at @{}", site.offset);
+        let chosen = match number(which, count, &what) {
+            Ok(chosen) => chosen,
+            Err(_) if found.sites.len() > 1 => continue,
+            Err(error) => return Err(error),
+        };
+        let Some(execution) = all.get(scene.values, chosen)? else {
+            continue;
+        };
+        match of_execution(scene, site, &execution, operand)? {
+            Some(start) => return Ok(start),
+            None => valueless = Some(site),
+        }
+    }
+    if let Some(site) = valueless {
+        match operand {
+            None => bail!(
+                "{at}: {} gives no value; ask about one of its operands with --operand",
+                site.text
+            ),
+            Some(operand) => bail!("{at}: {} has no operand {operand}", site.text),
+        }
+    }
+    match most {
+        0 => bail!("no statement at {at} was ever executed; see: afterimage why-not --at {at}"),
+        _ => bail!(
+            "no statement at {at} was executed so often: {} at most",
+            times(most)
+        ),
+    }
+}
+
+/// The value of an execution of a statement.
+fn of_execution(
+    scene: &Scene<'_, '_>,
+    site: &Site,
+    execution: &Execution,
+    operand: Option<&str>,
+) -> Result<Option<Start>> {
+    let Some(statement) = execution.statement else {
+        return Ok(None);
+    };
+    let walk = scene.walk();
+    let spot = walk.spot_of(execution.instance, site.op);
+    let place = scene.place(spot)?;
+    let where_ = match place.line.is_empty() {
+        true => format!("{} in {}", place.at, place.function),
+        false => format!("{} in {}", place.line, place.function),
+    };
+    let (operands, _) = scene.types.of(site.function, site.op).unwrap_or_default();
+    if let Some(wanted) = operand {
+        let compiled = scene.values.compiled(execution.instance.node)?;
+        let all = statement.operands(&compiled.code);
+        let found = all.iter().position(|one| one.role == wanted);
+        let found = found.or_else(|| wanted.parse::<usize>().ok()?.checked_sub(1));
+        let Some((one, number)) = found.and_then(|found| Some((all.get(found)?, found))) else {
+            let known = Vec::from_iter(all.iter().map(|one| one.role));
+            match known.is_empty() {
+                true => return Ok(None),
+                false => bail!(
+                    "{} has no operand {wanted}; it has: {}",
+                    site.text,
+                    known.join(", ")
+                ),
+            }
+        };
+        let ty = operands.get(number).copied();
+        let bits = scene.values.value(execution.instance, one.register)?;
+        let value = ty.map_or(String::new(), |ty| value_text(ty, bits));
+        return Ok(Some(Start {
+            from: At::Register(execution.instance, one.register),
+            ty,
+            what: format!("{value} ({} of {} at {where_})", one.role, place.operator),
+            value,
+            place: Some(place),
+            spot: Some(spot),
+            prelude: Vec::new(),
+        }));
+    }
+    let Some(from) = walk.start(execution.instance, statement)? else {
+        return Ok(None);
+    };
+    let given = scene.types.given(scene.values, execution, site.op)?;
+    let first = given.first();
+    let value = first.map_or(String::new(), |value| value_text(value.ty, value.bits));
+    let what = match (&*value, statement.kind) {
+        ("", _) => format!("what {} wrote at {where_}", place.operator),
+        (value, Kind::Inst(_)) => match first.map_or("", |value| value.role) {
+            "" => format!("{value} at {where_}"),
+            role => format!("{value}, {role} at {where_},"),
+        },
+        (value, Kind::Return) => format!("{value}, returned at {where_},"),
+        (value, _) => format!("{value}, given by the call at {where_},"),
+    };
+    Ok(Some(Start {
+        from,
+        ty: first.map(|value| value.ty),
+        value,
+        what,
+        place: Some(place),
+        spot: Some(spot),
+        prelude: Vec::new(),
+    }))
+}

@@ -1,0 +1,149 @@
+//! What the program printed.
+
+use afterimage_ids::OpId;
+use afterimage_present::{WhyPlace, grouped};
+use afterimage_query::location::number;
+use afterimage_query::steps::Range;
+use afterimage_query::values::Instance;
+use afterimage_query::why::{Printed, Put, Stream, written_before};
+use anyhow::{Result, bail};
+
+use super::start::Start;
+use crate::explain::Scene;
+
+/// Which byte of the standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Byte {
+    /// This one, from 0.
+    Number(u64),
+    /// The first one of a line, from 1.
+    Line(u64),
+}
+
+impl std::str::FromStr for Byte {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let line = text.strip_prefix("line:");
+        match (line, number(line.unwrap_or(text))) {
+            (None, Some(byte)) => Ok(Self::Number(byte)),
+            (Some(_), Some(line)) if line > 0 => Ok(Self::Line(line)),
+            _ => Err("give the number of a byte, from 0, or line:N, from 1"),
+        }
+    }
+}
+
+/// So much of a line is shown, before the byte and behind it.
+const SHOWN: u64 = 40;
+
+/// A byte of the standard output.
+pub(super) fn find(scene: &Scene<'_, '_>, wanted: Byte) -> Result<Start> {
+    let imports = &scene.traced.loaded.program.imports;
+    let mut printed = Printed::new(&scene.traced.file, imports)?;
+    let (mut all, mut line) = (0, 1);
+    let mut begins = matches!(wanted, Byte::Line(1));
+    while let Some(put) = printed.next(&Stream::Output)? {
+        all = put.before + put.bytes;
+        match wanted {
+            Byte::Number(byte) if byte < all => return told(scene, &put, byte),
+            Byte::Number(_) => continue,
+            Byte::Line(_) if begins => return told(scene, &put, put.before),
+            Byte::Line(number) => {
+                let mut at = put.before;
+                for byte in held(scene, &put, put.before, put.bytes)? {
+                    if begins {
+                        return told(scene, &put, at);
+                    }
+                    at += 1;
+                    line += u64::from(byte == b'\n');
+                    begins = byte == b'\n' && line == number;
+                }
+            }
+        }
+    }
+    let printed = match all {
+        0 => "the program printed nothing".to_owned(),
+        _ => format!("the program printed {} bytes", grouped(all)),
+    };
+    match wanted {
+        Byte::Number(byte) => bail!("--stdout {byte}: {printed}; bytes are counted from 0",),
+        Byte::Line(number) => {
+            let lines = line - u64::from(all > 0 && begins_after_newline(scene, all)?);
+            bail!(
+                "--stdout line:{number}: {printed}, in {} lines",
+                grouped(if all == 0 { 0 } else { lines })
+            )
+        }
+    }
+}
+
+/// Whether what was printed ends with the end of a line.
+fn begins_after_newline(scene: &Scene<'_, '_>, all: u64) -> Result<bool> {
+    let imports = &scene.traced.loaded.program.imports;
+    let mut printed = Printed::new(&scene.traced.file, imports)?;
+    while let Some(put) = printed.next(&Stream::Output)? {
+        if put.before + put.bytes == all {
+            return Ok(held(scene, &put, all - 1, 1)? == b"\n");
+        }
+    }
+    Ok(false)
+}
+
+/// Bytes that a call put out: so many from one on, or as many as there are.
+fn held(scene: &Scene<'_, '_>, put: &Put, first: u64, most: u64) -> Result<Vec<u8>> {
+    let mut ranges: Vec<Range> = Vec::new();
+    let (mut at, mut left) = (first, most);
+    while let Some(range) = put.range(at, left) {
+        at += range.length;
+        left -= range.length;
+        ranges.push(range);
+    }
+    let caller = scene.host.caller_of(put.call)?;
+    Ok(scene.host.bytes(caller, &ranges)?.concat())
+}
+
+fn told(scene: &Scene<'_, '_>, put: &Put, byte: u64) -> Result<Start> {
+    let caller = scene.host.caller_of(put.call)?;
+    let Some(range) = put.range(byte, 1) else {
+        bail!("--stdout {byte}: the recording does not tell from where it was put out");
+    };
+    let first = byte.saturating_sub(SHOWN).max(put.before);
+    let around = held(scene, put, first, byte - first + SHOWN)?;
+    let at = (byte - first) as usize;
+    let begin = around[..at].iter().rposition(|byte| *byte == b'\n');
+    let begin = begin.map_or(0, |newline| newline + 1);
+    let end = around[at..].iter().position(|byte| *byte == b'\n');
+    let end = end.map_or(around.len(), |newline| at + newline);
+    let line = String::from_utf8_lossy(&around[begin..end]);
+    let value = around.get(at).copied().unwrap_or(0);
+    let shown = match value {
+        b' '..=b'~' | b'\n' | b'\r' | b'\t' => format!("{:?}", char::from(value)),
+        other => format!("0x{other:02x}"),
+    };
+    let what = format!("byte {} of standard output, {shown}", grouped(byte));
+    let what = match line.trim().is_empty() {
+        true => what,
+        false => format!("{what} in {line:?}"),
+    };
+    Ok(Start {
+        from: written_before(&scene.walk(), &scene.host, caller, range)?,
+        ty: None,
+        value: value.to_string(),
+        what,
+        place: called(scene, caller)?,
+        spot: None,
+        prelude: Vec::new(),
+    })
+}
+
+/// The call that an execution ends with.
+fn called(scene: &Scene<'_, '_>, caller: Instance) -> Result<Option<WhyPlace>> {
+    let node = &scene.values.path().nodes()[caller.node];
+    let function = scene.traced.loaded.program.function(node.function);
+    let last = function.zip(node.blocks.last());
+    let end = last.and_then(|(f, &block)| f.cfg.blocks.get(block));
+    let op = end.and_then(|block| block.ops.end.as_u32().checked_sub(1));
+    let Some(op) = op else { return Ok(None) };
+    let op = OpId::from_u32(op);
+    scene.place(scene.walk().spot_of(caller, op)).map(Some)
+}

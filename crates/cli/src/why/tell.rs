@@ -1,0 +1,181 @@
+//! Steps of the way back in words.
+
+use afterimage_present::{
+    WhyEnd, WhyEntry, WhyMade, WhyMove, WhyOperand, WhyPlace, grouped, value_text,
+};
+use afterimage_query::steps::Range;
+use afterimage_query::why::{Entry, Link, Made, Move, Moved, Spot, Step, ValType};
+use anyhow::Result;
+
+use super::ends::{end, none};
+use super::start::Start;
+use crate::explain::Scene;
+
+/// Tells steps, and knows which value it is about.
+pub(super) struct Teller<'t, 's, 'a> {
+    pub scene: &'t Scene<'s, 'a>,
+    /// The value at hand.
+    pub value: String,
+    /// Its type.
+    pub ty: Option<ValType>,
+    /// Where it was last.
+    pub last: Option<WhyPlace>,
+    /// And when.
+    pub spot: Option<Spot>,
+    /// The end was told.
+    pub ended: bool,
+}
+
+impl<'t, 's, 'a> Teller<'t, 's, 'a> {
+    pub fn new(scene: &'t Scene<'s, 'a>, start: &Start) -> Self {
+        Self {
+            scene,
+            value: start.value.clone(),
+            ty: start.ty,
+            last: start.place.clone(),
+            spot: start.spot,
+            ended: false,
+        }
+    }
+
+    /// Tells an entry.
+    pub fn tell(&mut self, entry: Entry, told: &mut Vec<WhyEntry>) -> Result<()> {
+        match entry {
+            Entry::Step(step) => self.step(step, told),
+            Entry::Again {
+                period,
+                times,
+                last,
+            } => {
+                if let Link::Made(made) = &last.link {
+                    let back = self.made(made)?;
+                    told.push(WhyEntry::Again {
+                        period,
+                        times,
+                        back,
+                    });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn step(&mut self, step: Step, told: &mut Vec<WhyEntry>) -> Result<()> {
+        let mut moves = Vec::new();
+        for moved in &step.moves {
+            moves.push(self.moved(moved)?);
+        }
+        if !moves.is_empty() {
+            let more = step.more_moves;
+            told.push(WhyEntry::Moved { moves, more });
+        }
+        told.push(match &step.link {
+            Link::Made(made) => WhyEntry::Made(self.made(made)?),
+            Link::End(of) => {
+                self.ended = true;
+                WhyEntry::End(end(self, *of)?)
+            }
+        });
+        Ok(())
+    }
+
+    fn moved(&mut self, moved: &Moved) -> Result<WhyMove> {
+        let place = self.scene.place(moved.spot)?;
+        let (operands, results) = self.types(moved.spot);
+        let ty = match moved.how {
+            Move::Load(_) | Move::GlobalGet(_) | Move::Select(_) => results.first(),
+            Move::Store(_) | Move::Fill(_) => operands.get(1),
+            Move::GlobalSet(_) => operands.first(),
+            Move::Copy { .. } => None,
+        };
+        let mut value = String::new();
+        if let Some((&ty, bits)) = ty.zip(moved.value) {
+            value = value_text(ty, bits);
+            (self.value, self.ty) = (value.clone(), Some(ty));
+        }
+        let (how, what) = match moved.how {
+            Move::Load(range) => ("loaded", memory(range)),
+            Move::Store(range) => ("stored", memory(range)),
+            Move::Copy { from, .. } => ("copied", memory(from)),
+            Move::Fill(range) => ("filled in", memory(range)),
+            Move::GlobalGet(global) => ("read", format!("global {global}")),
+            Move::GlobalSet(global) => ("written", format!("global {global}")),
+            Move::Select(true) => ("selected", "the first of two".to_owned()),
+            Move::Select(false) => ("selected", "the second of two".to_owned()),
+        };
+        self.last = Some(place.clone());
+        self.spot = Some(moved.spot);
+        Ok(WhyMove {
+            how: how.to_owned(),
+            what,
+            value,
+            place,
+            besides: moved.besides,
+        })
+    }
+
+    fn types(&self, spot: Spot) -> (Vec<ValType>, Vec<ValType>) {
+        let types = self.scene.types.of(spot.function, spot.op);
+        types.unwrap_or_default()
+    }
+
+    fn made(&mut self, made: &Made) -> Result<WhyMade> {
+        let place = self.scene.place(made.spot)?;
+        let (types, results) = self.types(made.spot);
+        let value = results.first();
+        let value = value.map_or(String::new(), |&ty| value_text(ty, made.value));
+        let operands = made.operands.iter().zip(&types);
+        let operands = operands.map(|(operand, &ty)| WhyOperand {
+            role: operand.role.to_owned(),
+            value: value_text(ty, operand.value),
+            constant: operand.constant,
+        });
+        let operands = Vec::from_iter(operands);
+        if let Some(followed) = made.followed
+            && let Some(operand) = operands.get(followed)
+        {
+            self.value = operand.value.clone();
+            self.ty = types.get(followed).copied();
+        } else {
+            self.ended = true;
+        }
+        self.last = Some(place.clone());
+        self.spot = Some(made.spot);
+        Ok(WhyMade {
+            value,
+            operands,
+            followed: made.followed,
+            lookup: made.lookup,
+            place,
+        })
+    }
+
+    /// What is told when no more steps are wanted.
+    pub fn stopped(&self, links: u64) -> WhyEnd {
+        let at = self.last.as_ref().map_or("", |place| place.at.as_str());
+        WhyEnd {
+            remark: Some(format!(
+                "to go on from here, ask about {at}, or for more with --steps N"
+            )),
+            ..none(
+                "stopped",
+                format!("… {} steps were gone back", grouped(links)),
+            )
+        }
+    }
+}
+
+/// Bytes of memory.
+pub(super) fn memory(range: Range) -> String {
+    let of = match range.memory {
+        0 => "memory".to_owned(),
+        other => format!("memory {other},"),
+    };
+    match range.length {
+        0 | 1 => format!("{of} 0x{:x}", range.address),
+        length => {
+            let last = range.address.wrapping_add(length - 1);
+            format!("{of} 0x{:x}..0x{last:x}", range.address)
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! What killed the program.
+
+use afterimage_ids::OpId;
+use afterimage_present::{WhyEntry, WhyFrame, WhyPlace, grouped, value_text};
+use afterimage_program::OperatorIndex;
+use afterimage_query::state::calls;
+use afterimage_query::values::{Controller, Execution, Instance};
+use afterimage_query::why::{At, Register, ValType};
+use afterimage_trace::{Ending, TrapCode};
+use anyhow::{Context, Result, bail};
+
+use super::start::Start;
+use crate::explain::Scene;
+
+/// So many functions of the call stack are told.
+const FRAMES: usize = 16;
+
+/// What the run ended with.
+struct Death {
+    /// In words, for the end of a sentence.
+    how: String,
+    /// The operator that it ended in.
+    op: OpId,
+    /// The execution of its node.
+    instance: Instance,
+}
+
+/// What killed the program: an operand of what trapped, the exit code, or the branch that led there.
+pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
+    let traced = scene.traced;
+    let end = traced.file.end()?;
+    let end = end.context("how the run ended is not in the recording")?;
+    let (how, code) = match &end.ending {
+        Ending::Returned => bail!("the run was not killed: it returned; ask with --at or --stdout"),
+        Ending::Interrupted { .. } | Ending::StackOverflow | Ending::HostError { .. } => bail!(
+            "the run {}: no value is to blame; see: afterimage state --at end",
+            end.ending
+        ),
+        Ending::Exited { code } => (format!("exited with code {code}"), None),
+        Ending::Exception { .. } => (end.ending.to_string(), None),
+        Ending::Trapped { code, .. } => (end.ending.to_string(), Some(*code)),
+    };
+    let time = scene.values.path().length();
+    let instance = scene.values.at(time)?.context("the run has no blocks")?;
+    let frame = end
+        .frames
+        .first()
+        .context("where the run ended is not in the recording")?;
+    let index = OperatorIndex::new(&traced.loaded.program, &traced.loaded.bytes);
+    let found = index.find(frame.offset);
+    let (_, op) = found.context("where the run ended is not in the program")?;
+    let death = Death { how, op, instance };
+    let operand = operand(scene, &death, code)?;
+    let (stack, open) = calls(scene.values, time, FRAMES)?;
+    let mut frames = Vec::new();
+    let mut branches = Vec::new();
+    for (depth, call) in stack.iter().enumerate() {
+        let op = (depth == 0).then_some(death.op);
+        let (frame, branch) = told(scene, call.time, op)?;
+        let library = is_library(scene.path(call.function).as_deref());
+        let own = !library && !frame.place.line.is_empty();
+        frames.push(frame);
+        branches.extend(branch.map(|branch| (!own, depth, branch)));
+    }
+    // The innermost one of the program's own, if there is one.
+    branches.sort_by_key(|(library, depth, _)| (*library, *depth));
+    let place = scene.place(scene.walk().spot_of(instance, op))?;
+    let at = place_text(&place);
+    let how = &death.how;
+    let (what, from) = match (&operand, branches.first()) {
+        (Some((role, value)), _) => {
+            let value_of = match (&end.ending, *role) {
+                (Ending::Exited { .. }, _) => "the exit code".to_owned(),
+                (_, "operand") => format!("the operand of {}", place.operator),
+                (_, role) => format!("the {role} of {}", place.operator),
+            };
+            let beyond = beyond(scene, &death)?;
+            let what = format!(
+                "the run {how} at {at}: {value_of} is {}{beyond}",
+                value.text
+            );
+            (what, value.clone())
+        }
+        (None, Some((_, depth, branch))) => {
+            let frame = &mut frames[*depth];
+            frame.chosen = true;
+            let branch_at = frame
+                .branch
+                .as_ref()
+                .map_or(String::new(), |it| place_text(&it.0));
+            let what = format!(
+                "the run {how} at {at}: the branch at {branch_at} led there, decided by {}",
+                branch.text
+            );
+            (what, branch.clone())
+        }
+        (None, None) => bail!("the run {how} at {at}, and no branch led there"),
+    };
+    Ok(Start {
+        from: At::Register(from.instance, from.register),
+        ty: Some(from.ty),
+        value: from.text,
+        what: format!("{what}, which"),
+        place: Some(place),
+        spot: Some(scene.walk().spot_of(instance, op)),
+        prelude: vec![WhyEntry::Led {
+            frames,
+            more: open.saturating_sub(stack.len()) as u64,
+        }],
+    })
+}
+
+/// A value in a register.
+#[derive(Clone)]
+struct Value {
+    instance: Instance,
+    register: Register,
+    ty: ValType,
+    text: String,
+}
+
+fn value(
+    scene: &Scene<'_, '_>,
+    instance: Instance,
+    register: Register,
+    ty: ValType,
+) -> Result<Value> {
+    let bits = scene.values.value(instance, register)?;
+    Ok(Value {
+        instance,
+        register,
+        ty,
+        text: value_text(ty, bits),
+    })
+}
+
+/// The operand that is to blame for a trap, or the exit code, with its role.
+fn operand(
+    scene: &Scene<'_, '_>,
+    death: &Death,
+    code: Option<TrapCode>,
+) -> Result<Option<(&'static str, Value)>> {
+    let Death { op, instance, .. } = *death;
+    let walk = scene.walk();
+    let Some(statement) = walk.statement(instance, op)? else {
+        return Ok(None);
+    };
+    let wanted: &[&str] = match code {
+        None => &["argument", "carried"],
+        Some(TrapCode::DivisionByZero) => &["right"],
+        Some(TrapCode::IntegerOverflow) => &["left"],
+        Some(TrapCode::Unreachable) => return Ok(None),
+        Some(TrapCode::MemoryOutOfBounds) => &["address", "to", "length"],
+        _ => &["index", "operand", "to", "address", "left"],
+    };
+    let compiled = scene.values.compiled(instance.node)?;
+    let function = compiled.code.function;
+    let (types, _) = scene.types.of(function, op).unwrap_or_default();
+    let operands = statement.operands(&compiled.code);
+    for role in wanted {
+        let found = operands
+            .iter()
+            .zip(&types)
+            .find(|(one, _)| one.role == *role);
+        if let Some((one, &ty)) = found {
+            return Ok(Some((one.role, value(scene, instance, one.register, ty)?)));
+        }
+    }
+    Ok(None)
+}
+
+/// What is added to an address.
+fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
+    let offset = scene.walk().offset(death.instance, death.op)?;
+    Ok(offset.map_or(String::new(), |offset| {
+        format!(", with {} added", grouped(offset))
+    }))
+}
+
+/// An activation where it stands, in the block at T before or in an operator, without one at the block's call; and what decided the branch that led there.
+fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame, Option<Value>)> {
+    let walk = scene.walk();
+    let instance = scene.values.at(time)?.context("a call at no time")?;
+    let last = |instance: Instance, time: u64| {
+        let node = &scene.values.path().nodes()[instance.node];
+        let block = *node.blocks.get((time - instance.time) as usize)?;
+        let function = scene.traced.loaded.program.function(node.function)?;
+        let end = function.cfg.blocks.get(block)?.ops.end.as_u32();
+        Some(OpId::from_u32(end.checked_sub(1)?))
+    };
+    let op = op.or_else(|| last(instance, time));
+    let op = op.context("a block without operators")?;
+    let place = scene.place(walk.spot_of(instance, op))?;
+    let execution = Execution {
+        number: 0,
+        time,
+        instance,
+        statement: None,
+    };
+    let (mut branch, mut decided) = (None, None);
+    if let Controller::Branch { time, .. } =
+        scene.controllers.of_execution(scene.values, &execution)?
+        && let Some(instance) = scene.values.at(time)?
+        && let Some(op) = last(instance, time)
+    {
+        let place = scene.place(walk.spot_of(instance, op))?;
+        if let Some(statement) = walk.statement(instance, op)? {
+            let compiled = scene.values.compiled(instance.node)?;
+            let (types, _) = scene
+                .types
+                .of(compiled.code.function, op)
+                .unwrap_or_default();
+            let operands = statement.operands(&compiled.code);
+            if let (Some(one), Some(&ty)) = (operands.first(), types.last()) {
+                decided = Some(value(scene, instance, one.register, ty)?);
+            }
+        }
+        let text = decided.as_ref().map_or(String::new(), |it| it.text.clone());
+        branch = Some((place, text));
+    }
+    let frame = WhyFrame {
+        place,
+        branch,
+        own: false,
+        chosen: false,
+    };
+    Ok((frame, decided))
+}
+
+/// Whether a function is of a library, by where its source is: of Rust's, of a crate, of wasi-libc; or not known.
+fn is_library(path: Option<&str>) -> bool {
+    const PARTS: [&str; 6] = [
+        "/rustc/",
+        "/.cargo/registry/",
+        "/library/std/",
+        "wasi-libc",
+        "libc-top-half",
+        "libc-bottom-half",
+    ];
+    path.is_none_or(|path| PARTS.iter().any(|part| path.contains(part)))
+}
+
+/// `file.c:42 in main`.
+fn place_text(place: &WhyPlace) -> String {
+    match place.line.is_empty() {
+        true => format!("{} in {}", place.at, place.function),
+        false => format!("{} in {}", place.line, place.function),
+    }
+}

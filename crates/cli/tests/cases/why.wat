@@ -1,0 +1,102 @@
+;; Bytes of the input that are moved, added up, and looked up in a table; a loop that counts; an argument.
+(module
+  (import "wasi_snapshot_preview1" "fd_read"
+    (func $fd_read (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "args_get" (func $args_get (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data $table (i32.const 64) "0123456789abcdef")
+  (global $kept (mut i32) (i32.const 5))
+  (func $get (param $length i32)
+    (i32.store (i32.const 0) (i32.const 100))
+    (i32.store (i32.const 4) (local.get $length))
+    (drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8))))
+  (func $twice (param $n i32) (result i32)
+    (i32.mul (local.get $n) (i32.const 2)))
+  (func (export "_start")
+    (local $i i32) (local $sum i32)
+    (drop (call $args_get (i32.const 200) (i32.const 220)))
+    (call $get (i32.const 3))
+    (call $get (i32.const 5))
+    (memory.copy (i32.const 300) (i32.const 100) (i32.const 5))
+    (loop $next
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $next (i32.lt_u (local.get $i) (i32.const 40))))
+    (global.set $kept (i32.load8_u offset=300 (i32.const 1)))
+    (local.set $sum (i32.add (local.get $i) (call $twice (global.get $kept))))
+    (i32.store8 (i32.const 400)
+      (i32.load8_u offset=64 (i32.and (local.get $sum) (i32.const 15))))
+    (i32.store (i32.const 404) (i32.add (i32.load8_u (i32.const 400)) (i32.load (i32.const 8))))
+    (drop (i32.mul (local.get $i) (local.get $i)))
+    (drop (i32.load8_u (i32.add (i32.load (i32.const 204)) (i32.const 1))))))
+
+;; $ afterimage record --lens full --stdin FILE -o run.aft FILE one
+;; ! afterimage: why.wat returned; 3 host calls recorded in run.aft (N)
+;; ! afterimage: path of 51 executed blocks in 18 bytes
+;; ! afterimage: values of 141 executed statements in 103 bytes (0.7305 a statement)
+;; $ afterimage why run.aft --at @0x10a
+;; | 97, stored at @0x10a#1 in _start, comes from byte 4 of standard input, 'y', 9 steps back
+;; |     ↑ stored at @0x10a#1 in _start
+;; |   97 = table[10]                      @0x107#1 in _start  t=51
+;; |   10 = 282 & 15                       @0x106#1 in _start  t=51
+;; |   282 = 40 + 242                      @0xfc#1 in _start  t=51
+;; |       40: afterimage why run.aft --at @0xfc#1 --operand left
+;; |   242 = 121 * 2                       @0xba#1 in twice  t=50
+;; |     ↑ read at @0xf8#1 in _start ← written at @0xf4#1 ← loaded at @0xf0#1 ← copied at @0xd9#1
+;; |   byte 4 of standard input, 'y'
+;; |       fd_read gave it, call 3 of the host, at t=6
+;; $ afterimage why run.aft --at @0x11c
+;; | 102, stored at @0x11c#1 in _start, comes from byte 4 of standard input, 'y', 12 steps back
+;; |     ↑ stored at @0x11c#1 in _start
+;; |   102 = 97 + 5                        @0x11b#1 in _start  t=51
+;; |       5: afterimage why run.aft --at @0x11b#1 --operand right
+;; |     ↑ loaded at @0x113#1 in _start ← stored at @0x10a#1
+;; |   97 = table[10]                      @0x107#1 in _start  t=51
+;; |   10 = 282 & 15                       @0x106#1 in _start  t=51
+;; |   282 = 40 + 242                      @0xfc#1 in _start  t=51
+;; |       40: afterimage why run.aft --at @0xfc#1 --operand left
+;; |   242 = 121 * 2                       @0xba#1 in twice  t=50
+;; |     ↑ read at @0xf8#1 in _start ← written at @0xf4#1 ← loaded at @0xf0#1 ← copied at @0xd9#1
+;; |   byte 4 of standard input, 'y'
+;; |       fd_read gave it, call 3 of the host, at t=6
+;; $ afterimage why run.aft --at @0x123
+;; | 1600 at @0x123#1 in _start comes from a local that nothing wrote, which is 0, 41 steps back
+;; |   1600 = 40 * 40                      @0x123#1 in _start  t=51
+;; |       40: afterimage why run.aft --at @0x123#1 --operand right
+;; |   40 = 39 + 1                         @0xe3#40 in _start  t=48
+;; |   … this 39 more times, back to
+;; |   1 = 0 + 1                           @0xe3#1 in _start  t=9
+;; |   a local that nothing wrote, which is 0
+;; $ afterimage why run.aft --at @0x12e
+;; | 110 at @0x12e#1 in _start comes from byte 1 of argument 1 of the program, "one", 'n', one step back
+;; |     ↑ loaded at @0x12e#1 in _start
+;; |   byte 1 of argument 1 of the program, "one", 'n'
+;; $ afterimage why run.aft --at @0xd9
+;; | what memory.copy wrote at @0xd9#1 in _start comes from bytes 3..7 of standard input, one step back
+;; |     ↑ copied at @0xd9#1 in _start
+;; |   bytes 3..7 of standard input
+;; |       fd_read gave it, call 3 of the host, at t=6
+;; $ afterimage why run.aft --at @0xb0#2
+;; | 0, given by the call at @0xb0#2 in get, comes from what the host's wasi_snapshot_preview1.fd_read returned, called at t=6
+;; |   what the host's wasi_snapshot_preview1.fd_read returned, called at t=6
+;; $ afterimage why run.aft --at @0x11b --operand right
+;; | 5 (right of i32.add at @0x11b#1 in _start) comes from how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read told, one step back
+;; |     ↑ loaded at @0x118#1 in _start
+;; |   how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read told
+;; $ afterimage why run.aft --at @0xe3#30 --steps 10
+;; | 30 at @0xe3#30 in _start comes from more than 10 steps back
+;; |   30 = 29 + 1                         @0xe3#30 in _start  t=38
+;; |   … this 9 more times, back to
+;; |   21 = 20 + 1                         @0xe3#21 in _start  t=29
+;; |   … 10 steps were gone back
+;; |       to go on from here, ask about @0xe3#21, or for more with --steps N
+;; $ afterimage why run.aft --at @0xe3#30 --format json
+;; | {"at":"@0xe3#30","place":"@0xe3#30","schema":"afterimage/why/1","value":"30"}
+;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"29"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"at":"@0xe3#30","function":"_start","line":null,"operator":"i32.add","source":null,"time":38},"step":"computed","value":"30"}
+;; | {"back":{"operands":[{"constant":false,"followed":true,"role":"left","value":"0"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"at":"@0xe3#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":9},"step":"computed","value":"1"},"step":"again","steps":1,"times":29}
+;; | {"bytes":Nnull,"file":null,"kind":"zero","offset":null,"place":null,"remark":null,"step":"end","what":"a local that nothing wrote, which is 0"}
+;; $ afterimage why run.aft --at @0xe3#41
+;; ! afterimage: run.aft: the statement at @0xe3 was executed 40 times: there is no execution 41
+;; = 125
+;; $ afterimage why run.aft --at @0x11b --operand middle
+;; ! afterimage: run.aft: i32.add has no operand middle; it has: left, right
+;; = 125

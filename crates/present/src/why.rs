@@ -1,0 +1,304 @@
+//! Where a value came from, as text and as JSON.
+
+mod expression;
+mod json;
+
+use std::io::Write;
+
+pub use expression::expression;
+pub use json::why_json;
+
+use crate::{PresentError, grouped};
+
+/// An operator of an execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhyPlace {
+    /// Its function's name.
+    pub function: String,
+    /// `file.c:42`; empty if it is not known.
+    pub line: String,
+    /// The source line, if it is at hand.
+    pub text: Option<String>,
+    /// Its name in the text format.
+    pub operator: String,
+    /// How it is named to commands: `@0x1f3#7`.
+    pub at: String,
+    /// The time of its block.
+    pub time: u64,
+}
+
+/// An operand of an operator that computed a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhyOperand {
+    /// What it is for the operator.
+    pub role: String,
+    /// Its value.
+    pub value: String,
+    /// It is a constant of the code.
+    pub constant: bool,
+}
+
+/// A move of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhyMove {
+    /// How: `loaded`, `stored`.
+    pub how: String,
+    /// Where it was: `memory 0x1040..0x1043`, `global 0`.
+    pub what: String,
+    /// The value there.
+    pub value: String,
+    /// Where in the program.
+    pub place: WhyPlace,
+    /// Other parts of what was read: how many. They are not gone back from.
+    pub besides: u64,
+}
+
+/// A value that was computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhyMade {
+    /// The value.
+    pub value: String,
+    /// From what.
+    pub operands: Vec<WhyOperand>,
+    /// Which operand is gone on from.
+    pub followed: Option<usize>,
+    /// It was read from a constant table.
+    pub lookup: bool,
+    /// Where in the program.
+    pub place: WhyPlace,
+}
+
+/// An activation that was open when the run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhyFrame {
+    /// Where it stood.
+    pub place: WhyPlace,
+    /// The branch in it that led there, and the value that decided it.
+    pub branch: Option<(WhyPlace, String)>,
+    /// Its function is the program's own, and not a library's, as far as the debug information tells.
+    pub own: bool,
+    /// This branch is gone on from.
+    pub chosen: bool,
+}
+
+/// Where it came from in the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhyEnd {
+    /// One word: `constant`, `input`, …
+    pub kind: &'static str,
+    /// In words, to stand behind "it comes from".
+    pub what: String,
+    /// The file, if it is a part of one.
+    pub file: Option<String>,
+    /// Which byte of it, from 0, or of the data segment.
+    pub offset: Option<u64>,
+    /// How many bytes.
+    pub bytes: Option<u64>,
+    /// Where in the program, if it is there.
+    pub place: Option<WhyPlace>,
+    /// What else is to be said.
+    pub remark: Option<String>,
+}
+
+/// What is told of the way back, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhyEntry {
+    /// How the run came to where it ended.
+    Led {
+        /// The activations that were open, the innermost first.
+        frames: Vec<WhyFrame>,
+        /// How many more there were.
+        more: u64,
+    },
+    /// How the value was moved, the last move first.
+    Moved {
+        /// The moves.
+        moves: Vec<WhyMove>,
+        /// How many more there are before these.
+        more: u64,
+    },
+    /// How it was computed.
+    Made(WhyMade),
+    /// What was told before repeats.
+    Again {
+        /// How many steps of what was told.
+        period: usize,
+        /// How often.
+        times: u64,
+        /// The first of these in time.
+        back: WhyMade,
+    },
+    /// Where it came from.
+    End(WhyEnd),
+}
+
+/// Writes the way back, entry by entry.
+pub struct WhyText<'o> {
+    /// Where to.
+    pub out: &'o mut dyn Write,
+    /// The recording, as it is named to commands.
+    pub file: String,
+    /// The line of source that was shown last.
+    pub shown: Option<String>,
+}
+
+/// So wide is what was computed.
+const WIDTH: usize = 34;
+/// And where.
+const PLACE: usize = 28;
+/// So much of a source line is shown.
+const SOURCE: usize = 60;
+
+impl WhyText<'_> {
+    /// Writes an entry.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
+        match entry {
+            WhyEntry::Led { frames, more } => self.led(frames, *more),
+            WhyEntry::Moved { moves, more } => self.moves(moves, *more),
+            WhyEntry::Made(made) => self.made(made),
+            WhyEntry::Again {
+                period,
+                times,
+                back,
+            } => {
+                let what = match period {
+                    1 => "this".to_owned(),
+                    steps => format!("these {steps} steps"),
+                };
+                writeln!(
+                    self.out,
+                    "  … {what} {} more times, back to",
+                    grouped(*times)
+                )?;
+                self.made(back)
+            }
+            WhyEntry::End(end) => self.end(end),
+        }
+    }
+
+    fn made(&mut self, made: &WhyMade) -> Result<(), PresentError> {
+        let computed = format!("{} = {}", made.value, expression(made));
+        self.line(&computed, &made.place)?;
+        for (i, operand) in made.operands.iter().enumerate() {
+            if !operand.constant && made.followed.is_some_and(|followed| followed != i) {
+                let WhyOperand { role, value, .. } = operand;
+                let (file, at) = (&self.file, &made.place.at);
+                let role = match role.contains(' ') {
+                    true => format!("'{role}'"),
+                    false => role.clone(),
+                };
+                writeln!(
+                    self.out,
+                    "      {value}: afterimage why {file} --at {at} --operand {role}"
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn led(&mut self, frames: &[WhyFrame], more: u64) -> Result<(), PresentError> {
+        let any_own = frames.iter().any(|frame| frame.own);
+        for (depth, frame) in frames.iter().enumerate() {
+            let how = if depth == 0 { "ended at" } else { "called at" };
+            writeln!(self.out, "  {how} {}", at(&frame.place))?;
+            let Some((branch, decided)) = &frame.branch else {
+                continue;
+            };
+            // Branches in libraries only take room.
+            if any_own && !frame.own && !frame.chosen {
+                continue;
+            }
+            let operator = &branch.operator;
+            let on = format!(
+                "      led there by {operator} at {}, on {decided}",
+                at(branch)
+            );
+            match frame.chosen {
+                true => writeln!(self.out, "{on}, which is gone back from below")?,
+                false => {
+                    let (file, at) = (&self.file, &branch.at);
+                    writeln!(self.out, "{on}: afterimage why {file} --at {at}")?;
+                }
+            }
+        }
+        if more > 0 {
+            writeln!(self.out, "  … and {} more", grouped(more))?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, what: &str, place: &WhyPlace) -> Result<(), PresentError> {
+        let at = at(place);
+        let at = format!("{at}  t={}", grouped(place.time));
+        let text = match &place.text {
+            Some(text) if self.shown.as_ref() != Some(&place.line) => {
+                let mut short: String = text.chars().take(SOURCE).collect();
+                if short.len() < text.len() {
+                    short.push('…');
+                }
+                format!("  | {short}")
+            }
+            _ => String::new(),
+        };
+        self.shown = Some(place.line.clone());
+        let line = format!("  {what:<WIDTH$}  {at:<PLACE$}{text}");
+        writeln!(self.out, "{}", line.trim_end())?;
+        Ok(())
+    }
+
+    fn moves(&mut self, moves: &[WhyMove], more: u64) -> Result<(), PresentError> {
+        let mut told: Vec<String> = Vec::new();
+        let mut function = None;
+        for one in moves {
+            let place = &one.place;
+            let at = match (place.line.is_empty(), function == Some(&place.function)) {
+                (true, true) => place.at.clone(),
+                (false, true) => place.line.clone(),
+                (_, false) => at(place),
+            };
+            function = Some(&place.function);
+            told.push(format!("{} at {at}", one.how));
+        }
+        if more > 0 {
+            told.push(format!("moved {} more times", grouped(more)));
+        }
+        writeln!(self.out, "    ↑ {}", told.join(" ← "))?;
+        let besides: u64 = moves.iter().map(|one| one.besides).sum();
+        if besides > 0 {
+            let parts = match besides {
+                1 => "another part".to_owned(),
+                many => format!("{} other parts", grouped(many)),
+            };
+            let with = moves.iter().find(|one| one.besides > 0);
+            let with = with.map_or("", |one| &one.place.at);
+            writeln!(
+                self.out,
+                "      with {parts}: afterimage deps {} --at {with} --data",
+                self.file
+            )?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, end: &WhyEnd) -> Result<(), PresentError> {
+        match &end.place {
+            Some(place) => self.line(&end.what, place)?,
+            None => writeln!(self.out, "  {}", end.what)?,
+        }
+        if let Some(remark) = &end.remark {
+            writeln!(self.out, "      {remark}")?;
+        }
+        Ok(())
+    }
+}
+
+/// `file.c:42 in main`, or the operator where the line is not known.
+pub(crate) fn at(place: &WhyPlace) -> String {
+    match place.line.is_empty() {
+        true => format!("{} in {}", place.at, place.function),
+        false => format!("{} in {}", place.line, place.function),
+    }
+}

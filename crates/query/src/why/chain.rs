@@ -1,0 +1,342 @@
+//! The chain from a value back to where it came from: one operand of each that was computed.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_machine::{Code, Register};
+
+use super::nearest::{Choice, nearest};
+use super::{At, Computed, End, Found, Move, Walk, WhyError};
+use crate::values::{Bits, Instance, Kind, Statement, ValuesError};
+use afterimage_wet::Source;
+
+/// So many links at most are gone back in all, to find out which operands lead to what the host gave.
+const LOOKED_AT: u32 = 1000;
+/// So many moves of a step are told: the rest is counted.
+const TOLD: usize = 8;
+/// So many moves at most are gone through to find an operand's maker.
+const MOVES: usize = 64;
+
+/// An operator of an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Spot {
+    /// Its function.
+    pub function: FuncId,
+    /// The operator.
+    pub op: OpId,
+    /// The time of its block.
+    pub time: u64,
+    /// The execution of its node.
+    pub instance: Instance,
+}
+
+/// A step: how a value was made, and how it was moved from there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The moves since it was made, the last one first.
+    pub moves: Vec<Moved>,
+    /// How many moves before these are left out, between them and what made it.
+    pub more_moves: u64,
+    /// What made it.
+    pub link: Link,
+}
+
+/// A move of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moved {
+    /// How.
+    pub how: Move,
+    /// Where.
+    pub spot: Spot,
+    /// The value there, if it is one.
+    pub value: Option<Bits>,
+    /// Other parts of what was read: how many. Only one is gone back from.
+    pub besides: u64,
+}
+
+/// What made a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Link {
+    /// An operator.
+    Made(Made),
+    /// It comes from nowhere further back.
+    End(End),
+}
+
+/// A computed value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Made {
+    /// Where.
+    pub spot: Spot,
+    /// The value.
+    pub value: Bits,
+    /// What it was computed from.
+    pub operands: Vec<Operand>,
+    /// Which of the operands is followed; `None` if all are constants, or there are none.
+    pub followed: Option<usize>,
+    /// It was looked up in a constant table: the operand is the address.
+    pub lookup: bool,
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Operand {
+    /// What it is for the operator.
+    pub role: &'static str,
+    /// Its value.
+    pub value: Bits,
+    /// It is a constant of the code.
+    pub constant: bool,
+    /// Its register.
+    pub register: Register,
+}
+
+/// Goes back from a value, step by step.
+///
+/// Which operand of several is followed: none that is a constant; if something that the host gave can be reached through operands, by going back a thousand links at most, the one
+/// that is on the shortest way to it, counted in computing operators; otherwise one that was computed itself, and of several such the one that was computed first.
+/// On the way to what the host gave, a read of a table that nothing ever wrote counts as computed from its address.
+pub struct Chain<'v, 'a> {
+    walk: Walk<'v, 'a>,
+    at: Option<At>,
+    choices: HashMap<Computed, Choice>,
+    left: u32,
+    links: u64,
+}
+
+impl<'v, 'a> Chain<'v, 'a> {
+    /// From a value.
+    pub fn new(walk: Walk<'v, 'a>, at: At) -> Self {
+        Self {
+            walk,
+            at: Some(at),
+            choices: HashMap::new(),
+            left: LOOKED_AT,
+            links: 0,
+        }
+    }
+
+    /// How many links were gone back.
+    pub fn links(&self) -> u64 {
+        self.links
+    }
+
+    /// The next step back. `None` after the end.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    #[expect(clippy::should_implement_trait, reason = "it can fail")]
+    pub fn next(&mut self) -> Result<Option<Step>, WhyError> {
+        let Some(mut at) = self.at.take() else {
+            return Ok(None);
+        };
+        let (mut moves, mut more_moves) = (Vec::new(), 0);
+        let link = loop {
+            self.links += 1;
+            match self.walk.back(at)? {
+                Found::End(end) => break Link::End(end),
+                Found::Computed(computed) => break Link::Made(self.made(computed)?),
+                Found::Moved {
+                    how,
+                    instance,
+                    inst,
+                    next,
+                    besides,
+                } => {
+                    let read = Computed { instance, inst };
+                    if let At::End(End::Memory(_)) = next
+                        && self.is_lookup(read)?
+                    {
+                        break Link::Made(self.looked_up(read)?);
+                    }
+                    match moves.len() < TOLD {
+                        true => moves.push(Moved {
+                            how,
+                            spot: self.walk.spot(instance, inst)?,
+                            value: self.moved(how, instance, inst)?,
+                            besides,
+                        }),
+                        false => more_moves += 1,
+                    }
+                    at = next;
+                }
+            }
+        };
+        if let Link::Made(made) = &link
+            && let Some(followed) = made.followed
+        {
+            let register = made.operands[followed].register;
+            self.at = Some(At::Register(made.spot.instance, register));
+        }
+        Ok(Some(Step {
+            moves,
+            more_moves,
+            link,
+        }))
+    }
+
+    /// Whether a read of what nothing wrote is gone on from at its address, because that leads to something that the host gave.
+    fn is_lookup(&mut self, read: Computed) -> Result<bool, WhyError> {
+        if !self.choices.contains_key(&read) && self.left > 0 {
+            let operands = self.walk.operands(read)?;
+            let open = operands.iter().filter(|it| !it.constant);
+            let open = open.map(|it| (0, At::Register(read.instance, it.register)));
+            let open = Vec::from_iter(open);
+            if let Some(mut found) = nearest(&self.walk, read, &open, &mut self.left)? {
+                found.retain(|(of, _)| *of != read);
+                self.choices.extend(found);
+                self.choices.insert(read, Choice::Address);
+            }
+        }
+        Ok(self.choices.get(&read) == Some(&Choice::Address))
+    }
+
+    /// A value where it was moved.
+    fn moved(&self, how: Move, instance: Instance, inst: usize) -> Result<Option<Bits>, WhyError> {
+        let values = self.walk.values;
+        let compiled = values.compiled(instance.node)?;
+        let one = &compiled.code.insts[inst];
+        let register = match how {
+            Move::Load(_) | Move::GlobalGet(_) | Move::Select(_) => {
+                compiled.code.first_result() + inst as u32
+            }
+            Move::Store(_) | Move::Fill(_) => one.b,
+            Move::GlobalSet(_) => one.a,
+            Move::Copy { .. } => return Ok(None),
+        };
+        Ok(Some(values.value(instance, register)?))
+    }
+
+    fn made(&mut self, computed: Computed) -> Result<Made, WhyError> {
+        let operands = self.walk.operands(computed)?;
+        let mut open = operands.iter().enumerate();
+        let open = Vec::from_iter(open.by_ref().filter(|(_, it)| !it.constant));
+        let followed = match &*open {
+            [] => None,
+            [(only, _)] => Some(*only),
+            [(first, _), ..] => {
+                let open: Vec<(usize, At)> = open
+                    .iter()
+                    .map(|(i, it)| (*i, At::Register(computed.instance, it.register)))
+                    .collect();
+                match self.choose(computed, &open)? {
+                    Some(chosen) => Some(chosen),
+                    None => Some(*first),
+                }
+            }
+        };
+        Ok(Made {
+            spot: self.walk.spot(computed.instance, computed.inst)?,
+            value: self.walk.value(computed)?,
+            operands,
+            followed,
+            lookup: false,
+        })
+    }
+
+    fn looked_up(&self, read: Computed) -> Result<Made, WhyError> {
+        Ok(Made {
+            spot: self.walk.spot(read.instance, read.inst)?,
+            value: self.walk.value(read)?,
+            operands: self.walk.operands(read)?,
+            followed: Some(0),
+            lookup: true,
+        })
+    }
+
+    fn choose(
+        &mut self,
+        computed: Computed,
+        open: &[(usize, At)],
+    ) -> Result<Option<usize>, WhyError> {
+        if !self.choices.contains_key(&computed) && self.left > 0 {
+            let found = nearest(&self.walk, computed, open, &mut self.left)?;
+            self.choices.extend(found.into_iter().flatten());
+        }
+        if let Some(Choice::Operand(chosen)) = self.choices.get(&computed) {
+            return Ok(Some(*chosen));
+        }
+        let mut best = None;
+        for &(operand, at) in open {
+            let age = self.age(at)?;
+            if best.is_none_or(|(least, _)| age < least) {
+                best = Some((age, operand));
+            }
+        }
+        Ok(best.map(|(_, operand)| operand))
+    }
+
+    /// When a value was computed; those that were not come after all others.
+    fn age(&self, mut at: At) -> Result<(bool, u64), WhyError> {
+        for _ in 0..MOVES {
+            match self.walk.back(at) {
+                Ok(Found::Computed(made)) => return Ok((false, made.instance.time)),
+                Ok(Found::Moved { next, .. }) => at = next,
+                Ok(Found::End(_)) => return Ok((true, 0)),
+                Err(error) if error.is_outside() => return Ok((true, 0)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((true, 0))
+    }
+}
+
+impl Walk<'_, '_> {
+    /// Where an instruction of an execution is.
+    ///
+    /// # Errors
+    /// If the trace is damaged.
+    pub fn spot(&self, instance: Instance, inst: usize) -> Result<Spot, WhyError> {
+        let compiled = self.values.compiled(instance.node)?;
+        let op = compiled.code.insts[inst].op;
+        Ok(self.spot_of(instance, op))
+    }
+
+    /// Where an operator of an execution is.
+    pub fn spot_of(&self, instance: Instance, op: OpId) -> Spot {
+        let node = &self.values.path().nodes()[instance.node];
+        let function = self.program.function(node.function);
+        let block = function.and_then(|function| function.block_of(op));
+        let position = node.blocks.iter().position(|&other| Some(other) == block);
+        Spot {
+            function: node.function,
+            op,
+            time: instance.time + position.unwrap_or(0) as u64,
+            instance,
+        }
+    }
+
+    /// What an instruction gave.
+    pub(super) fn value(&self, computed: Computed) -> Result<Bits, ValuesError> {
+        let compiled = self.values.compiled(computed.instance.node)?;
+        let register = compiled.code.first_result() + computed.inst as u32;
+        self.values.value(computed.instance, register)
+    }
+
+    /// What an instruction takes.
+    pub(super) fn operands(&self, computed: Computed) -> Result<Vec<Operand>, WhyError> {
+        let Computed { instance, inst } = computed;
+        let compiled = self.values.compiled(instance.node)?;
+        let statement = Statement {
+            kind: Kind::Inst(inst),
+            block: 0,
+        };
+        let mut operands = statement.operands(&compiled.code);
+        // Of a read it is the address that matters.
+        if let Code::Load(_) | Code::LoadVector(_) = compiled.code.insts[inst].code {
+            operands.truncate(1);
+        }
+        let mut all = Vec::new();
+        for operand in operands {
+            let register = operand.register;
+            let source = self.values.source(instance, register)?;
+            all.push(Operand {
+                role: operand.role,
+                value: self.values.value(instance, register)?,
+                constant: matches!(source, Source::Constant(_)),
+                register,
+            });
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,128 @@
+//! Folding what repeats: the iterations of a loop, one after the other, told once.
+
+use std::collections::VecDeque;
+
+use afterimage_ids::{FuncId, OpId};
+
+use super::{Link, Step};
+
+/// So many steps at most are what repeats.
+const LONGEST: usize = 32;
+/// It must come so often in all.
+const LEAST: usize = 3;
+
+/// What is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// A step.
+    Step(Step),
+    /// The steps before this one again, back in time: the same operators.
+    Again {
+        /// How many steps repeat.
+        period: usize,
+        /// How many times more.
+        times: u64,
+        /// The last of these steps, which is the first in time.
+        last: Step,
+    },
+}
+
+/// What is compared: which operator made it, and of which operand it was gone on from. Ends are equal to nothing.
+type Key = Option<(FuncId, OpId, Option<usize>)>;
+
+/// Folds steps, keeping no more than a few of them.
+#[derive(Debug, Default)]
+pub struct Folder {
+    /// Steps that may be the beginning of something that repeats.
+    pending: VecDeque<Step>,
+    /// What repeats now.
+    again: Option<Again>,
+}
+
+#[derive(Debug)]
+struct Again {
+    keys: Vec<Key>,
+    times: u64,
+    /// The last one of the repetitions.
+    last: Step,
+    /// The steps of the one that is not complete.
+    begun: Vec<Step>,
+}
+
+impl Folder {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next step, and tells what is known to be no part of a repetition. O(the longest period).
+    pub fn push(&mut self, step: Step, told: &mut Vec<Entry>) {
+        if let Some(again) = &mut self.again {
+            if key(&step).is_some() && again.keys[again.begun.len()] == key(&step) {
+                again.begun.push(step);
+                if again.begun.len() == again.keys.len() {
+                    again.times += 1;
+                    if let Some(last) = again.begun.pop() {
+                        again.last = last;
+                    }
+                    again.begun.clear();
+                }
+                return;
+            }
+            self.end(told);
+        }
+        self.pending.push_back(step);
+        if let Some(period) = self.period() {
+            // The first repetition is told.
+            let rest = self.pending.len() - LEAST * period;
+            told.extend(self.pending.drain(..rest + period).map(Entry::Step));
+            let keys = self.pending.iter().take(period).map(key).collect();
+            if let Some(last) = self.pending.pop_back() {
+                self.again = Some(Again {
+                    keys,
+                    times: (LEAST - 1) as u64,
+                    last,
+                    begun: Vec::new(),
+                });
+            }
+            self.pending.clear();
+        }
+        while self.pending.len() > LEAST * LONGEST {
+            told.extend(self.pending.pop_front().map(Entry::Step));
+        }
+    }
+
+    /// Tells the rest.
+    pub fn finish(mut self, told: &mut Vec<Entry>) {
+        self.end(told);
+        told.extend(self.pending.into_iter().map(Entry::Step));
+    }
+
+    fn end(&mut self, told: &mut Vec<Entry>) {
+        if let Some(again) = self.again.take() {
+            told.push(Entry::Again {
+                period: again.keys.len(),
+                times: again.times,
+                last: again.last,
+            });
+            self.pending.extend(again.begun);
+        }
+    }
+
+    /// The shortest period of which the last steps are repetitions.
+    fn period(&self) -> Option<usize> {
+        let all = &self.pending;
+        let key = |back: usize| key(&all[all.len() - 1 - back]);
+        (1..=LONGEST.min(all.len() / LEAST)).find(|&period| {
+            (0..(LEAST - 1) * period)
+                .all(|back| key(back).is_some() && key(back) == key(back + period))
+        })
+    }
+}
+
+fn key(step: &Step) -> Key {
+    match &step.link {
+        Link::Made(made) => Some((made.spot.function, made.spot.op, made.followed)),
+        Link::End(_) => None,
+    }
+}

@@ -1,0 +1,171 @@
+//! The shortest way back to something that the host gave.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
+
+use afterimage_program::Import;
+
+use super::{At, Computed, End, Found, Walk, WhyError};
+
+/// Which way is taken at an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// Back from this operand.
+    Operand(usize),
+    /// Back from the address: what was read is constant.
+    Address,
+}
+
+/// What is gone back from.
+struct Item {
+    cost: u64,
+    at: At,
+    from: Option<usize>,
+    choice: (Computed, Choice),
+}
+
+/// A look-up counts like so many computing operators.
+const LOOKUP: u64 = 2;
+
+const WASI: &str = "wasi_snapshot_preview1";
+
+/// The functions of WASI that give the guest what it works on.
+const INPUT: [&str; 9] = [
+    "args_get",
+    "environ_get",
+    "fd_read",
+    "fd_pread",
+    "fd_readdir",
+    "path_readlink",
+    "random_get",
+    "clock_time_get",
+    "sock_recv",
+];
+
+/// The choices on the shortest way from some operands of an instruction to something that the host gave, counted in computing operators (Dijkstra). `left` is how
+/// many links may still be looked at. `None` if none was found.
+pub(super) fn nearest(
+    walk: &Walk<'_, '_>,
+    of: Computed,
+    operands: &[(usize, At)],
+    left: &mut u32,
+) -> Result<Option<Vec<(Computed, Choice)>>, WhyError> {
+    let mut items: Vec<Item> = Vec::new();
+    let mut queue = BinaryHeap::new();
+    let mut seen = HashSet::from([of]);
+    let push = |items: &mut Vec<Item>, queue: &mut BinaryHeap<_>, item: Item| {
+        queue.push(Reverse((item.cost, items.len())));
+        items.push(item);
+    };
+    for &(operand, at) in operands {
+        let item = Item {
+            cost: 1,
+            at,
+            from: None,
+            choice: (of, Choice::Operand(operand)),
+        };
+        push(&mut items, &mut queue, item);
+    }
+    while let Some(Reverse((cost, number))) = queue.pop() {
+        let mut at = items[number].at;
+        loop {
+            let Some(less) = left.checked_sub(1) else {
+                return Ok(None);
+            };
+            *left = less;
+            let found = match walk.back(at) {
+                Err(error) if error.is_outside() => break,
+                found => found?,
+            };
+            match found {
+                Found::End(end) => {
+                    if gives(walk, end)? {
+                        return Ok(Some(way(&items, number)));
+                    }
+                    break;
+                }
+                Found::Computed(made) => {
+                    if seen.insert(made) {
+                        for (i, operand) in walk.operands(made)?.iter().enumerate() {
+                            if operand.constant {
+                                continue;
+                            }
+                            let item = Item {
+                                cost: cost + 1,
+                                at: At::Register(made.instance, operand.register),
+                                from: Some(number),
+                                choice: (made, Choice::Operand(i)),
+                            };
+                            push(&mut items, &mut queue, item);
+                        }
+                    }
+                    break;
+                }
+                Found::Moved {
+                    instance,
+                    inst,
+                    next,
+                    ..
+                } => {
+                    let read = Computed { instance, inst };
+                    if let At::End(End::Memory(_)) = next
+                        && seen.insert(read)
+                        && let Some(address) = walk.operands(read)?.first()
+                        && !address.constant
+                    {
+                        let item = Item {
+                            cost: cost + LOOKUP,
+                            at: At::Register(instance, address.register),
+                            from: Some(number),
+                            choice: (read, Choice::Address),
+                        };
+                        push(&mut items, &mut queue, item);
+                    }
+                    at = next;
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn way(items: &[Item], last: usize) -> Vec<(Computed, Choice)> {
+    let mut choices = Vec::new();
+    let mut next = Some(last);
+    while let Some(number) = next {
+        choices.push(items[number].choice);
+        next = items[number].from;
+    }
+    choices
+}
+
+/// Whether it is what the host gave the guest to work on.
+fn gives(walk: &Walk<'_, '_>, end: End) -> Result<bool, WhyError> {
+    Ok(match end {
+        End::Argument { .. } => true,
+        End::Host { call, range } => {
+            let Some(call) = walk.values.host()?.get(call)? else {
+                return Ok(false);
+            };
+            let import = walk.program.imports.get(call.import.as_u32() as usize);
+            // How many bytes were read is written last.
+            let is_count = |import: &Import| {
+                let last = call.writes.last();
+                import.name.ends_with("read") && last.is_some_and(|it| it.address == range.address)
+            };
+            import.is_some_and(|import| {
+                let is_input = INPUT.contains(&import.name.as_str()) && !is_count(import);
+                import.module != WASI || is_input
+            })
+        }
+        End::Returned { instance, .. } => {
+            let Some(function) = walk.called(instance)? else {
+                return Ok(true);
+            };
+            let import = walk.program.imports.get(function.as_u32() as usize);
+            // Its functions return error numbers.
+            import.is_some_and(|import| import.module != WASI)
+        }
+        _ => false,
+    })
+}

@@ -1,0 +1,120 @@
+//! What the program put out: which call of the host put out a byte, and from where in memory.
+
+use afterimage_machine::Range;
+use afterimage_program::Import;
+use afterimage_trace::TraceFile;
+
+use super::given::{Calls, Stream};
+use super::{At, End, Walk, WhyError};
+use crate::values::{HostReads, Instance, Origin};
+
+/// A call that put something out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    /// Which call of the host, from 1.
+    pub call: u64,
+    /// How many bytes were put out before.
+    pub before: u64,
+    /// How many it put out.
+    pub bytes: u64,
+    /// From where, in order: so many bytes in all, or more.
+    pub from: Vec<Range>,
+}
+
+impl Put {
+    /// Where the bytes from one on were in memory: at most `most` of them, and no more than one of the ranges.
+    pub fn range(&self, byte: u64, most: u64) -> Option<Range> {
+        let mut skip = byte.checked_sub(self.before)?;
+        let mut left = self.bytes.checked_sub(skip)?;
+        for range in &self.from {
+            if skip < range.length {
+                left = left.min(range.length - skip).min(most);
+                return (left > 0).then_some(Range {
+                    address: range.address + skip,
+                    length: left,
+                    ..*range
+                });
+            }
+            skip -= range.length;
+        }
+        None
+    }
+}
+
+/// Goes through what was put out, call by call, as the log tells it. O(events of the log) for all.
+pub struct Printed<'p>(Calls<'p>);
+
+impl<'p> Printed<'p> {
+    /// What a run put out.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn new(file: &TraceFile, imports: &'p [Import]) -> Result<Self, WhyError> {
+        Calls::new(file, imports).map(Self)
+    }
+
+    /// The next call that wrote to a stream.
+    ///
+    /// # Errors
+    /// If the log is damaged.
+    pub fn next(&mut self, stream: &Stream) -> Result<Option<Put>, WhyError> {
+        while let Some(call) = self.0.next()? {
+            let fd = call.argument(0) as u32;
+            if call.name != "fd_write" || !call.succeeded || !self.0.files.is(fd, stream) {
+                self.0.files.follow(&call);
+                continue;
+            }
+            let before = self.0.files.put;
+            let bytes = call.word(3).unwrap_or(0);
+            self.0.files.put = before.saturating_add(bytes);
+            self.0.files.follow(&call);
+            if bytes == 0 {
+                continue;
+            }
+            // The first range that it read tells where the others are.
+            let from = call.reads.iter().skip(1).map(|read| Range {
+                memory: read.memory,
+                address: read.address,
+                length: read.length,
+            });
+            return Ok(Some(Put {
+                call: call.number,
+                before,
+                bytes,
+                from: from.collect(),
+            }));
+        }
+        Ok(None)
+    }
+}
+
+/// Who wrote a byte of memory that the host read in the call that an execution ends with.
+///
+/// # Errors
+/// If the recording is damaged.
+pub fn written_before(
+    walk: &Walk<'_, '_>,
+    host: &HostReads<'_, '_>,
+    caller: Instance,
+    range: Range,
+) -> Result<At, WhyError> {
+    let parts = host.writers(caller, range)?;
+    let unknown = || WhyError::Damaged("bytes that nobody put there");
+    let part = parts.first().ok_or_else(unknown)?;
+    Ok(match part.origin {
+        Origin::Host { call } => At::End(End::Host {
+            call,
+            range: part.range,
+        }),
+        Origin::Operator { instance, op } => {
+            let compiled = walk.values.compiled(instance.node)?;
+            let mut insts = compiled.code.insts.iter();
+            At::Written {
+                instance,
+                inst: insts.position(|inst| inst.op == op).ok_or_else(unknown)?,
+                range: part.range,
+            }
+        }
+        _ => At::End(End::Memory(part.range)),
+    })
+}
