@@ -9,6 +9,7 @@ mod machine;
 mod paths;
 mod profile;
 mod publish;
+mod slices;
 mod statistics;
 mod table;
 mod values;
@@ -35,6 +36,8 @@ enum Command {
     Live(Arguments),
     /// Whole execution traces
     Values(values::Options),
+    /// Dynamic slices: time and size
+    Slices(slices::Options),
     /// What splitting an edge costs on this engine: run time under several charges
     Calibrate(Arguments),
     /// What a part of the benchmark of paths runs as a process of its own
@@ -70,6 +73,7 @@ fn main() -> Result<()> {
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Paths(arguments) => paths::run(&arguments),
         Command::Live(arguments) => paths::live::run(&arguments),
+        Command::Slices(arguments) => slices::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Memory(arguments) => paths::memory::run(&arguments),
         Command::Values(arguments) => values::run(&arguments),

@@ -1,15 +1,15 @@
 //! The size, speed and use of whole execution traces: the targets of the project, and the analogues of the tables and figures of Zhang
 //! and Gupta 2005.
 
-mod build;
+pub(crate) mod build;
 mod dependences;
 mod facts;
-mod follow;
+pub(crate) mod follow;
 mod last;
 pub(crate) mod memory;
 mod observed;
 mod papers;
-mod questions;
+pub(crate) mod questions;
 mod shadow;
 mod sizes;
 mod summary;

@@ -96,7 +96,7 @@ impl<'a> Opened<'a> {
         recorded_epochs(&self.file, &self.path)?.context("the values are not there")
     }
 
-    pub(super) fn values<'b>(&'b self, epochs: &'b FileEpochs) -> Result<RecordedValues<'b>> {
+    pub(crate) fn values<'b>(&'b self, epochs: &'b FileEpochs) -> Result<RecordedValues<'b>> {
         Ok(recorded_values(
             self.program,
             self.bytes,
