@@ -6,6 +6,7 @@ mod build;
 mod calls;
 mod cfg;
 mod deps;
+mod diff;
 mod exit;
 mod explain;
 mod export;
@@ -57,6 +58,7 @@ enum Command {
     State(state::Arguments),
     Memory(memory::Arguments),
     Addresses(addresses::Arguments),
+    Diff(diff::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
@@ -101,6 +103,7 @@ fn main() -> std::process::ExitCode {
         Command::State(arguments) => state::run(arguments),
         Command::Memory(arguments) => memory::run(arguments),
         Command::Addresses(arguments) => addresses::run(arguments),
+        Command::Diff(arguments) => diff::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

@@ -8,6 +8,7 @@ mod calls;
 mod collapsed;
 mod context_dot;
 mod csv;
+mod diff;
 mod dot;
 mod dynamic_cfg;
 mod error;
@@ -45,6 +46,10 @@ pub use calls::{
 pub use collapsed::collapsed;
 pub use context_dot::context_dot;
 pub use csv::csv;
+pub use diff::{
+    DiffReport, FirstDifference, LineDifference, OutputPlaces, PartingDifference, diff_json,
+    diff_text,
+};
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::{dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
 pub use error::PresentError;

@@ -7,6 +7,7 @@
 
 mod body;
 mod collect;
+pub mod diff;
 mod error;
 mod frequency;
 mod lines;
