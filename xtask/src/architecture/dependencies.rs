@@ -41,6 +41,7 @@ const MACHINE: &str = "afterimage-machine";
 const STREAMS: &str = "afterimage-streams";
 const VARIABLES: &str = "afterimage-variables";
 const WET: &str = "afterimage-wet";
+const SIMULATE: &str = "afterimage-simulate";
 const SLICE: &str = "afterimage-slice";
 const RECORD: &str = "afterimage-record";
 const QUERY: &str = "afterimage-query";
@@ -61,6 +62,7 @@ const RULES: &[Rule] = &[
     pure(TRACE, &[IDS]),
     pure(MACHINE, &[IDS, NUMERIC, PROGRAM, TRACE]),
     pure(STREAMS, &[]),
+    pure(SIMULATE, &[STREAMS]),
     pure(VARIABLES, &[IDS, PROGRAM]),
     pure(WET, &[IDS, MACHINE, NUMERIC, PROGRAM, STREAMS, TRACE, WPP]),
     pure(SLICE, &[IDS, GRAPH, PROGRAM, MACHINE, WPP]),
@@ -74,7 +76,7 @@ const RULES: &[Rule] = &[
     pure(
         QUERY,
         &[
-            IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET, SLICE,
+            IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET, SIMULATE, SLICE,
         ],
     ),
     pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),
