@@ -23,6 +23,7 @@ mod profile;
 mod progress;
 mod record;
 mod signals;
+mod simulate;
 mod slice;
 mod state;
 mod steps;
@@ -59,6 +60,7 @@ enum Command {
     Memory(memory::Arguments),
     Addresses(addresses::Arguments),
     Diff(diff::Arguments),
+    Simulate(simulate::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
@@ -104,6 +106,7 @@ fn main() -> std::process::ExitCode {
         Command::Memory(arguments) => memory::run(arguments),
         Command::Addresses(arguments) => addresses::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
+        Command::Simulate(arguments) => simulate::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

@@ -24,6 +24,7 @@ mod paths;
 mod perfetto;
 mod pprof;
 mod protobuf;
+mod simulate;
 mod slice;
 mod sources;
 mod state;
@@ -67,6 +68,7 @@ pub use paths::{
 };
 pub use perfetto::perfetto;
 pub use pprof::pprof;
+pub use simulate::{MissReport, misses_csv, misses_json, misses_text};
 pub use slice::{
     SliceScene, slice_annotated, slice_csv, slice_html, slice_json, slice_lines, slice_statements,
 };

@@ -18,6 +18,7 @@ mod prologue;
 mod report;
 mod resolve;
 mod rows;
+pub mod simulate;
 pub mod slices;
 mod source;
 pub mod state;

@@ -15,5 +15,7 @@ mod spec;
 
 pub use branch::{Predictor, PredictorKind, PredictorSpec, TageSpec};
 pub use cache::{CacheSpec, Caches, Level, LevelSpec, Missed, Touch, Traffic};
-pub use history::{Epoch, HistoryError, Misses, Recorder, SiteEpoch, Tally};
+pub use history::{
+    Epoch, HistoryError, Misses, Recorder, Site, SiteEpoch, SiteKind, Summary, Tally,
+};
 pub use spec::{Spec, SpecError};

@@ -11,7 +11,9 @@
 
 mod read;
 mod record;
+mod summary;
 mod varint;
 
 pub use read::{Epoch, HistoryError, Misses, SiteEpoch};
 pub use record::{Recorder, Tally};
+pub use summary::{Site, SiteKind, Summary};

@@ -11,8 +11,19 @@ pub struct Tally {
     pub executions: u64,
     /// Those that the first level or the predictor missed.
     pub missed: u64,
-    /// Those of these that the second level missed, too.
+    /// Those of these that the second level missed, too; none if there is no second level.
     pub last: u64,
+}
+
+impl Tally {
+    /// The sum of two; what does not fit into 64 bits, which no run has, is the largest number.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            executions: self.executions.saturating_add(other.executions),
+            missed: self.missed.saturating_add(other.missed),
+            last: self.last.saturating_add(other.last),
+        }
+    }
 }
 
 /// What was missed at one level.
@@ -95,7 +106,7 @@ impl Recorder {
         let tally = &mut self.tallies[site];
         tally.executions += 1;
         tally.missed += u64::from(missed);
-        tally.last += u64::from(missed && last);
+        tally.last += u64::from(self.two && missed && last);
     }
 
     /// Whether the epoch is to [end](Self::cut).
