@@ -1,21 +1,26 @@
 //! `afterimage simulate`
 
+mod stored;
+
 use afterimage_present::{MissReport, StepScene, misses_csv, misses_json, misses_text};
 use afterimage_query::simulate::{
     CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, Summary, miss_rows, simulate,
+    stored_simulations,
 };
 use afterimage_query::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
+use crate::input;
 use crate::lens::{Traced, traced_whole};
 use crate::output::write;
 use crate::steps::follow;
 
 /// Simulate branch predictors and caches: which branches were mispredicted, which loads and stores missed
 ///
-/// The run is followed, exactly, and each of its branches and accesses of linear memory is given to the models. Branches are those of br_if and
+/// The run is followed, exactly, and each of its branches and accesses of linear memory is given to the models. Which executions were mispredicted, or missed, is kept
+/// in the recording, one bit each, so that later questions are answered at once; without options, all that is kept is shown. Branches are those of br_if and
 /// if (direction), and of br_table and calls through tables (target). What wasm keeps in locals, globals and on its operand stack is taken to be in registers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -31,7 +36,8 @@ Caches:
 Examples:
   afterimage simulate app.aft --branch-predictor gshare:bits=14,history=12
   afterimage simulate app.aft --cache 32k,8,64 --cache2 1m,16,64 --by function
-  afterimage simulate app.aft --cache 48k,12,64 --branch-predictor tage --format json")]
+  afterimage simulate app.aft --cache 48k,12,64 --branch-predictor tage --format json
+  afterimage simulate app.aft")]
 pub(crate) struct Arguments {
     /// Predict branches by this; may be repeated
     #[arg(long, value_name = "PREDICTOR")]
@@ -42,6 +48,12 @@ pub(crate) struct Arguments {
     /// The second level of cache
     #[arg(long, value_name = "SIZE,WAYS,LINE", alias = "LL", requires = "cache")]
     cache2: Option<LevelSpec>,
+    /// Simulate again what the recording has
+    #[arg(long)]
+    again: bool,
+    /// Leave the recording as it is: simulate, and keep no history
+    #[arg(long, conflicts_with = "again")]
+    no_save: bool,
     /// What has a row [default: line, or function if no line is known]
     #[arg(long)]
     by: Option<By>,
@@ -74,17 +86,17 @@ enum Format {
 const ROWS: u64 = 20;
 
 impl Arguments {
-    /// What is to be simulated.
+    /// What is to be simulated; nothing for all that was.
     fn specs(&self) -> Result<Vec<Spec>> {
         let mut specs = Vec::new();
         if let Some(first) = self.cache {
             specs.push(Spec::Caches(CacheSpec::new(first, self.cache2)?));
         }
-        specs.extend(self.branch_predictor.iter().copied().map(Spec::Branches));
-        if specs.is_empty() {
-            bail!(
-                "nothing is to be simulated: give --cache SIZE,WAYS,LINE or --branch-predictor PREDICTOR, such as --cache 32k,8,64 --branch-predictor gshare"
-            );
+        for predictor in &self.branch_predictor {
+            let spec = Spec::Branches(*predictor);
+            if !specs.contains(&spec) {
+                specs.push(spec);
+            }
         }
         Ok(specs)
     }
@@ -92,18 +104,30 @@ impl Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let specs = arguments.specs()?;
-    let traced = traced_whole(&arguments.report.file)?;
-    answer(&arguments, &traced, &specs)
-        .with_context(|| arguments.report.file.display().to_string())?;
+    let at = &arguments.report.file;
+    if specs.is_empty() && stored_simulations(&input::recording(at)?)?.is_empty() {
+        bail!(
+            "{}: nothing was simulated yet: give --cache SIZE,WAYS,LINE or --branch-predictor PREDICTOR, such as --cache 32k,8,64 --branch-predictor gshare",
+            at.display()
+        );
+    }
+    let traced = traced_whole(at)?;
+    answer(&arguments, &traced, &specs).with_context(|| at.display().to_string())?;
     Ok(Exit::Success)
 }
 
 fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> {
-    let summaries = follow(traced, |run, log| {
-        Ok(simulate(run, log, &traced.stops, specs, &mut |_, _, _| {
-            Ok(())
-        })?)
-    })?;
+    let at = &arguments.report.file;
+    if arguments.no_save || input::recorder(at, &traced.file).is_some() {
+        let summaries = follow(traced, |run, log| {
+            Ok(simulate(run, log, &traced.stops, specs, &mut |_, _, _| {
+                Ok(())
+            })?)
+        })?;
+        return shown(arguments, traced, &summaries);
+    }
+    let stored = stored::stored(at, traced, specs, arguments.again)?;
+    let summaries = Vec::from_iter(stored.iter().map(|stored| stored.summary.clone()));
     shown(arguments, traced, &summaries)
 }
 

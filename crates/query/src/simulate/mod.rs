@@ -9,6 +9,8 @@ mod error;
 mod plan;
 mod rows;
 mod run;
+mod stored;
+mod verify;
 mod watch;
 
 pub use afterimage_simulate::{
@@ -18,3 +20,7 @@ pub use afterimage_simulate::{
 pub use error::SimulateError;
 pub use rows::{MissesBy, MissesPlace, MissesRow, miss_rows};
 pub use run::{Keep, simulate};
+pub use stored::{
+    SimulationWriter, StoredError, StoredSimulation, stored_simulation, stored_simulations,
+};
+pub use verify::{SimulationsReport, verify_simulations};

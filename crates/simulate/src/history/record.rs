@@ -70,8 +70,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// In an epoch at most so many are missed: 16 MiB of them.
-    pub const EPOCH: usize = 1 << 21;
+    /// With so many missed an epoch is full: 8 MiB of them.
+    pub const EPOCH: usize = 1 << 20;
 
     /// Of one level, or of two.
     pub fn new(two: bool) -> Self {
