@@ -34,6 +34,7 @@ const PLACEMENT: &str = "afterimage-placement";
 const PATHS: &str = "afterimage-paths";
 const NUMERIC: &str = "afterimage-numeric";
 const WPP: &str = "afterimage-wpp";
+const DATAFLOW: &str = "afterimage-dataflow";
 const BASELINES: &str = "afterimage-baselines";
 const REWRITE: &str = "afterimage-rewrite";
 const TRACE: &str = "afterimage-trace";
@@ -59,6 +60,7 @@ const RULES: &[Rule] = &[
     pure(REWRITE, &[IDS, GRAPH, PROGRAM, PLACEMENT, PATHS]),
     pure(NUMERIC, &[]),
     pure(WPP, &[IDS]),
+    pure(DATAFLOW, &[IDS, WPP]),
     pure(TRACE, &[IDS]),
     pure(MACHINE, &[IDS, NUMERIC, PROGRAM, TRACE]),
     pure(STREAMS, &[]),
