@@ -15,6 +15,7 @@ pub mod location;
 pub mod paths;
 mod profile;
 mod prologue;
+pub mod redundancy;
 mod report;
 mod resolve;
 mod rows;
