@@ -22,6 +22,7 @@ mod places;
 mod profile;
 mod progress;
 mod record;
+mod redundancy;
 mod signals;
 mod simulate;
 mod slice;
@@ -61,6 +62,7 @@ enum Command {
     Addresses(addresses::Arguments),
     Diff(diff::Arguments),
     Simulate(simulate::Arguments),
+    Redundancy(redundancy::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
@@ -107,6 +109,7 @@ fn main() -> std::process::ExitCode {
         Command::Addresses(arguments) => addresses::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
+        Command::Redundancy(arguments) => redundancy::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

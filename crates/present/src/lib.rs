@@ -25,6 +25,7 @@ mod perfetto;
 mod pprof;
 mod protobuf;
 mod simulate;
+mod redundancy;
 mod slice;
 mod sources;
 mod state;
@@ -69,6 +70,7 @@ pub use paths::{
 pub use perfetto::perfetto;
 pub use pprof::pprof;
 pub use simulate::{MissReport, misses_csv, misses_json, misses_text};
+pub use redundancy::{RedundancyReport, redundancy_csv, redundancy_json, redundancy_text};
 pub use slice::{
     SliceScene, slice_annotated, slice_csv, slice_html, slice_json, slice_lines, slice_statements,
 };

@@ -92,7 +92,7 @@ impl Shadow {
         let mut found = Some(first);
         if reach(first) < length {
             let older = self.older.get(&address).filter(|_| first & 1 == 1);
-            let mut older = older.into_iter().flatten().rev();
+            let older = older.into_iter().flatten().rev();
             found = older.copied().find(|&known| reach(known) >= length);
         }
         for k in 0..length {
