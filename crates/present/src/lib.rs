@@ -24,8 +24,8 @@ mod paths;
 mod perfetto;
 mod pprof;
 mod protobuf;
-mod simulate;
 mod redundancy;
+mod simulate;
 mod slice;
 mod sources;
 mod state;
@@ -69,8 +69,8 @@ pub use paths::{
 };
 pub use perfetto::perfetto;
 pub use pprof::pprof;
-pub use simulate::{MissReport, misses_csv, misses_json, misses_text};
 pub use redundancy::{RedundancyReport, redundancy_csv, redundancy_json, redundancy_text};
+pub use simulate::{MissReport, misses_csv, misses_json, misses_text};
 pub use slice::{
     SliceScene, slice_annotated, slice_csv, slice_html, slice_json, slice_lines, slice_statements,
 };
