@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use afterimage_present::grouped;
 use afterimage_query::paths::RecordedPath;
 use afterimage_query::paths::recorded_path;
+use afterimage_query::simulate::stored_simulations;
 use afterimage_query::steps::recorded_checkpoints;
 use afterimage_query::values::{recorded_epochs, recorded_values};
 use afterimage_trace::{Frame, Kind, TraceFile, writer};
@@ -74,6 +75,8 @@ struct Document {
     values: Vec<ValuesRow>,
     /// From where the run can be followed besides its beginning, if anywhere.
     checkpoints: Option<CheckpointsRow>,
+    /// What was simulated.
+    simulations: Vec<SimulationRow>,
     length: u64,
     ignored_bytes: u64,
     sections: Vec<SectionRow>,
@@ -121,6 +124,17 @@ struct CheckpointsRow {
     stored_bytes: u64,
     /// Of the statements of which values are kept.
     bytes_per_statement: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct SimulationRow {
+    /// The options that ask for it.
+    simulation: String,
+    executions: u64,
+    missed: u64,
+    /// As they are in the file.
+    stored_bytes: u64,
+    bits_per_execution: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -212,6 +226,7 @@ fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> 
     let values = values.unwrap_or_default();
     let lenses = Vec::from_iter(lenses.chain((!values.is_empty()).then_some("full")));
     let checkpoints = read(checkpoints(file, whole.as_ref(), &values), &mut problems);
+    let simulations = read(simulations(file).map(Some), &mut problems).unwrap_or_default();
     let streams = match (&whole, &epochs) {
         (Some(whole), Some(epochs)) if sized => read(
             streams(file, loaded, whole, epochs).map(Some),
@@ -246,6 +261,7 @@ fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> 
         path,
         values,
         checkpoints,
+        simulations,
         length: file.length(),
         ignored_bytes: file.ignored_bytes(),
         sections,
@@ -345,6 +361,38 @@ fn checkpoints(
         stored_bytes,
         bytes_per_statement: (statements > 0).then(|| stored_bytes as f64 / statements as f64),
     }))
+}
+
+fn simulations(file: &TraceFile) -> Result<Vec<SimulationRow>> {
+    let rows = stored_simulations(file)?.into_iter().map(|stored| {
+        let sum = stored.summary.sum(|_| true);
+        let stored_bytes = stored.stored_bytes();
+        SimulationRow {
+            simulation: stored.summary.spec.to_string(),
+            executions: sum.executions,
+            missed: sum.missed,
+            stored_bytes,
+            bits_per_execution: (sum.executions > 0)
+                .then(|| 8.0 * stored_bytes as f64 / sum.executions as f64),
+        }
+    });
+    Ok(rows.collect())
+}
+
+fn simulation_text(out: &mut dyn Write, row: &SimulationRow) -> Result<()> {
+    let each = row.bits_per_execution;
+    let each = each.map_or(String::new(), |each| {
+        format!(", {} bits each", significant(each))
+    });
+    writeln!(
+        out,
+        "simulated {}: {}, {} missed: {}{each}",
+        row.simulation,
+        counted(row.executions, "execution"),
+        grouped(row.missed),
+        bytes(row.stored_bytes),
+    )?;
+    Ok(())
 }
 
 fn values_text(out: &mut dyn Write, values: &ValuesRow) -> Result<()> {
@@ -489,6 +537,9 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
             counted(checkpoints.intervals, "interval"),
             bytes(checkpoints.stored_bytes),
         )?;
+    }
+    for simulation in &d.simulations {
+        simulation_text(out, simulation)?;
     }
     writeln!(out, "size      {}", bytes(d.length))?;
     if d.ignored_bytes > 0 {

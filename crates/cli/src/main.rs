@@ -6,6 +6,7 @@ mod build;
 mod calls;
 mod cfg;
 mod deps;
+mod diff;
 mod exit;
 mod explain;
 mod export;
@@ -21,7 +22,9 @@ mod places;
 mod profile;
 mod progress;
 mod record;
+mod redundancy;
 mod signals;
+mod simulate;
 mod slice;
 mod state;
 mod steps;
@@ -57,6 +60,9 @@ enum Command {
     State(state::Arguments),
     Memory(memory::Arguments),
     Addresses(addresses::Arguments),
+    Diff(diff::Arguments),
+    Simulate(simulate::Arguments),
+    Redundancy(redundancy::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
@@ -101,6 +107,9 @@ fn main() -> std::process::ExitCode {
         Command::State(arguments) => state::run(arguments),
         Command::Memory(arguments) => memory::run(arguments),
         Command::Addresses(arguments) => addresses::run(arguments),
+        Command::Diff(arguments) => diff::run(arguments),
+        Command::Simulate(arguments) => simulate::run(arguments),
+        Command::Redundancy(arguments) => redundancy::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

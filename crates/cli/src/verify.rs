@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use afterimage_placement::block_counts;
 use afterimage_present::grouped;
 use afterimage_query::paths::{PathReport, verify_path};
+use afterimage_query::simulate::verify_simulations;
 use afterimage_query::values::verify_values;
 use afterimage_record::{Cache, RecordError, check, verify_words};
 use afterimage_trace::Rule;
@@ -57,6 +58,9 @@ struct Document {
     moments: Option<u64>,
     /// What was checked of the values, if there are any.
     values: Option<Vec<ValuesRow>>,
+    /// What was simulated again, if anything was stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulations: Option<Vec<SimulationRow>>,
     /// `null`: not tried.
     repeats: Option<bool>,
     /// Why it cannot be tried.
@@ -85,6 +89,12 @@ struct ValuesRow {
     last: u64,
 }
 
+#[derive(Serialize)]
+struct SimulationRow {
+    simulation: String,
+    executions: u64,
+}
+
 impl From<&PathReport> for PathRow {
     fn from(report: &PathReport) -> Self {
         Self {
@@ -106,7 +116,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let found = report.findings.iter().filter(|found| !torn(found.rule));
     let mut findings: Vec<String> = found.map(ToString::to_string).collect();
     let (mut repeats, mut obstacle, mut path, mut values) = (None, None, None, None);
-    let mut moments = None;
+    let (mut moments, mut simulations) = (None, None);
     if findings.is_empty() {
         let loaded = input::recorded_program(&arguments.file, &file)?;
         if let Some(lens) = file
@@ -140,6 +150,23 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                     last: window.last,
                 });
                 values = Some(windows.collect());
+            }
+        }
+        if findings.is_empty() && !arguments.no_execute {
+            let bar = Bar::start("simulating", path.as_ref().map(|path| path.blocks));
+            let progress = bar.progress();
+            let found = verify_simulations(&file, &loaded.program, &loaded.bytes, &|time| {
+                progress(time)
+            });
+            drop(bar);
+            if let Some(found) = found {
+                findings.extend(found.findings);
+                let rows = found.simulations.into_iter();
+                let rows = rows.map(|(simulation, executions)| SimulationRow {
+                    simulation,
+                    executions,
+                });
+                simulations = Some(rows.collect());
             }
         }
         if report.ended && !arguments.no_execute {
@@ -185,6 +212,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         path,
         moments,
         values,
+        simulations,
         repeats,
         obstacle,
         findings,
@@ -261,6 +289,14 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
             counted(values.statements, "executed statement"),
             grouped(values.first),
             grouped(values.last)
+        )?;
+    }
+    for row in d.simulations.iter().flatten().filter(|_| d.sound) {
+        writeln!(
+            out,
+            "history of {}, {}: the same when it is simulated again",
+            counted(row.executions, "execution"),
+            row.simulation
         )?;
     }
     match (d.ended, d.repeats) {

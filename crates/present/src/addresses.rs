@@ -39,6 +39,14 @@ impl Shown {
         line.unwrap_or_default()
     }
 
+    pub(crate) fn file_and_line(&self, scene: &StepScene<'_>) -> (String, String) {
+        let known = self.position.map(|position| {
+            let file = scene.file(position).to_owned();
+            (file, position.line.to_string())
+        });
+        known.unwrap_or_default()
+    }
+
     pub(crate) fn json(&self, scene: &StepScene<'_>, site: AccessSite) -> Json {
         json!({
             "function": site.function.as_u32(),

@@ -8,6 +8,7 @@ mod calls;
 mod collapsed;
 mod context_dot;
 mod csv;
+mod diff;
 mod dot;
 mod dynamic_cfg;
 mod error;
@@ -23,6 +24,8 @@ mod paths;
 mod perfetto;
 mod pprof;
 mod protobuf;
+mod redundancy;
+mod simulate;
 mod slice;
 mod sources;
 mod state;
@@ -45,6 +48,10 @@ pub use calls::{
 pub use collapsed::collapsed;
 pub use context_dot::context_dot;
 pub use csv::csv;
+pub use diff::{
+    DiffReport, FirstDifference, LineDifference, OutputPlaces, PartingDifference, diff_json,
+    diff_text,
+};
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::{dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
 pub use error::PresentError;
@@ -62,6 +69,8 @@ pub use paths::{
 };
 pub use perfetto::perfetto;
 pub use pprof::pprof;
+pub use redundancy::{RedundancyReport, redundancy_csv, redundancy_json, redundancy_text};
+pub use simulate::{MissReport, misses_csv, misses_json, misses_text};
 pub use slice::{
     SliceScene, slice_annotated, slice_csv, slice_html, slice_json, slice_lines, slice_statements,
 };

@@ -7,6 +7,7 @@
 
 mod body;
 mod collect;
+pub mod diff;
 mod error;
 mod frequency;
 mod lines;
@@ -14,9 +15,11 @@ pub mod location;
 pub mod paths;
 mod profile;
 mod prologue;
+pub mod redundancy;
 mod report;
 mod resolve;
 mod rows;
+pub mod simulate;
 pub mod slices;
 mod source;
 pub mod state;

@@ -34,6 +34,7 @@ const PLACEMENT: &str = "afterimage-placement";
 const PATHS: &str = "afterimage-paths";
 const NUMERIC: &str = "afterimage-numeric";
 const WPP: &str = "afterimage-wpp";
+const DATAFLOW: &str = "afterimage-dataflow";
 const BASELINES: &str = "afterimage-baselines";
 const REWRITE: &str = "afterimage-rewrite";
 const TRACE: &str = "afterimage-trace";
@@ -41,6 +42,7 @@ const MACHINE: &str = "afterimage-machine";
 const STREAMS: &str = "afterimage-streams";
 const VARIABLES: &str = "afterimage-variables";
 const WET: &str = "afterimage-wet";
+const SIMULATE: &str = "afterimage-simulate";
 const SLICE: &str = "afterimage-slice";
 const RECORD: &str = "afterimage-record";
 const QUERY: &str = "afterimage-query";
@@ -58,9 +60,11 @@ const RULES: &[Rule] = &[
     pure(REWRITE, &[IDS, GRAPH, PROGRAM, PLACEMENT, PATHS]),
     pure(NUMERIC, &[]),
     pure(WPP, &[IDS]),
+    pure(DATAFLOW, &[IDS, WPP]),
     pure(TRACE, &[IDS]),
     pure(MACHINE, &[IDS, NUMERIC, PROGRAM, TRACE]),
     pure(STREAMS, &[]),
+    pure(SIMULATE, &[STREAMS]),
     pure(VARIABLES, &[IDS, PROGRAM]),
     pure(WET, &[IDS, MACHINE, NUMERIC, PROGRAM, STREAMS, TRACE, WPP]),
     pure(SLICE, &[IDS, GRAPH, PROGRAM, MACHINE, WPP]),
@@ -74,7 +78,7 @@ const RULES: &[Rule] = &[
     pure(
         QUERY,
         &[
-            IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET, SLICE,
+            IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET, SIMULATE, SLICE,
         ],
     ),
     pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),

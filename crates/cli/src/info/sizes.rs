@@ -282,6 +282,14 @@ pub(super) struct SectionRow {
     chunks: u64,
 }
 
+/// Of sections with the same one, the last one is used.
+fn role(section: &SectionInfo) -> (Kind, Option<String>) {
+    match section.kind {
+        kind @ Kind::SIMULATION => (kind, section.name.clone()),
+        kind => (kind, None),
+    }
+}
+
 impl SectionRow {
     /// Those of a file. `epochs` is what is known of its values.
     pub(super) fn all(file: &TraceFile, epochs: Option<&FileEpochs>) -> Result<Vec<Self>> {
@@ -295,7 +303,7 @@ impl SectionRow {
         }
         let mut last = std::collections::HashMap::new();
         for (position, section) in sections.iter().enumerate() {
-            last.insert(section.kind, position);
+            last.insert(role(section), position);
         }
         let rows = sections.iter().enumerate().map(|(position, section)| {
             let replaced = match section.kind {
@@ -304,7 +312,7 @@ impl SectionRow {
                 }
                 // Those of several windows are used together.
                 Kind::CHECKPOINTS => false,
-                kind => last.get(&kind) != Some(&position),
+                _ => last.get(&role(section)) != Some(&position),
             };
             Self {
                 kind: section.kind.to_string(),

@@ -21,7 +21,7 @@ pub struct AccessSite {
 }
 
 /// Whether an instruction is a load or a store. What accesses any number of bytes is none.
-pub(super) fn is_access(code: Code) -> bool {
+pub(crate) fn is_access(code: Code) -> bool {
     matches!(
         code,
         Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_)
@@ -65,7 +65,7 @@ pub fn nearest_access(types: &Types<'_>, function: FuncId, op: OpId) -> Option<A
 }
 
 /// Which sites the instructions of nodes are.
-pub(super) struct SiteTable {
+pub(crate) struct SiteTable {
     /// The sites, by their number.
     pub sites: Vec<AccessSite>,
     /// The types of what those give that were added: of a store none.
@@ -79,7 +79,7 @@ pub(super) struct SiteTable {
 
 /// The sites of a node.
 #[derive(Debug, Default)]
-pub(super) struct NodeSites {
+pub(crate) struct NodeSites {
     /// By the instruction's position, the site's number plus one; 0 for none.
     numbers: Box<[u32]>,
     /// By the instruction's position, the block of the node that it is in.

@@ -20,6 +20,7 @@ mod tally;
 mod values;
 
 pub use accesses::{AccessSite, access_sites, nearest_access};
+pub(crate) use accesses::{NodeSites, SiteTable, is_access};
 pub use addresses::{Access, AccessStats, Addresses, address_stats};
 pub use afterimage_machine::{Range, Trap, stopped_before};
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
@@ -30,7 +31,9 @@ pub use last_write::{LastWrite, LastWriteError, LastWrites};
 pub use loads::{LoadValues, load_values};
 pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};
 pub use operators::{FunctionOperators, OperatorPlace, Operators};
+pub(crate) use plan::{Kind as PlanKind, Plan};
 pub use step::{Step, Value, What};
+pub(crate) use stream::Plans;
 pub use stream::{Level, Steps, Wanted, last_steps};
 pub use tally::{BOUND, Distinct, Frequent};
 pub use values::{LoadedStretches, LoadedValues};

@@ -13,7 +13,7 @@ use super::{Level, StepsError};
 
 /// A statement of a node.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(crate) struct Item {
     /// The operator.
     pub op: OpId,
     /// In which of the node's blocks.
@@ -30,7 +30,7 @@ pub(super) struct Item {
 
 /// What a statement is for the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// The instruction at this position.
     Inst(usize),
     /// An unconditional jump.
@@ -45,7 +45,7 @@ pub(super) enum Kind {
 
 /// The statements of a node.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// How many blocks it has.
     pub blocks: u32,
     /// In order.

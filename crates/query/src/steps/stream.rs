@@ -38,7 +38,7 @@ pub struct Wanted {
 }
 
 /// The plans of nodes, made when a node is executed first.
-pub(super) struct Plans<'a, S: Segments> {
+pub(crate) struct Plans<'a, S: Segments> {
     run: Run<'a, S>,
     types: Types<'a>,
     plans: Vec<Option<Rc<Plan>>>,
@@ -79,7 +79,7 @@ where
 /// Up to the first one that is wanted, time is that of following the run from its beginning or from a checkpoint. A window is left at its end.
 pub struct Steps<'a, S: Segments> {
     run: Run<'a, S>,
-    pub(super) follower: Follower<'a, S>,
+    pub(crate) follower: Follower<'a, S>,
     plans: Plans<'a, S>,
     collector: Collector<'a>,
     ended: bool,

@@ -17,6 +17,13 @@ use super::walk::Walk;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub(super) u32);
 
+impl CallId {
+    /// Its number: they are numbered from 0, callees before callers.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// What a call is besides its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Call {

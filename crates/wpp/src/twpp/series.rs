@@ -95,6 +95,21 @@ impl Series {
         Self { entries }
     }
 
+    /// From entries of which each is later than all before it.
+    ///
+    /// # Panics
+    /// If one is not, or does not reach its last timestamp.
+    pub fn from_ascending(entries: Vec<Entry>) -> Self {
+        let mut after = 0;
+        for entry in &entries {
+            let Entry { first, last, step } = *entry;
+            let ends = step > 0 && last >= first && (last - first).is_multiple_of(step);
+            assert!(first > after && ends, "{entry} does not follow {after}");
+            after = last;
+        }
+        Self::from_entries(entries)
+    }
+
     /// The series.
     pub fn entries(&self) -> &[Entry] {
         &self.entries

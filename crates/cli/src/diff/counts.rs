@@ -1,0 +1,107 @@
+//! How often lines were executed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use afterimage_ids::Counts;
+use afterimage_placement::{Mode, PlanOptions};
+use afterimage_present::LineDifference;
+use afterimage_program::{Names, SourceMap};
+use afterimage_query::{Line, Profile, Scope};
+use afterimage_record::{Cache, count};
+use afterimage_trace::TraceWriter;
+use anyhow::{Context, Result};
+
+use crate::lens::Traced;
+use crate::output::say;
+use crate::progress::Bar;
+
+/// The exact counts of a recording: those in the file, or else made by running it once more, and kept.
+fn counts(at: &Path, traced: &Traced) -> Result<Option<Counts>> {
+    let Traced { file, loaded, .. } = traced;
+    if let Some(lens) = file.counts()? {
+        return Ok(Some(lens.counts));
+    }
+    let Some(end) = file.end()? else {
+        return Ok(None);
+    };
+    let plan = PlanOptions::new(Mode::Program);
+    let bar = Bar::start("counting", Some(end.events));
+    let cache = Cache::of_user();
+    let lens = count(
+        file,
+        &loaded.bytes,
+        &loaded.program,
+        &plan,
+        &cache,
+        &bar.progress(),
+    )?;
+    drop(bar);
+    let kept = TraceWriter::append(at).and_then(|out| {
+        out.counts(&lens)?;
+        out.commit()
+    });
+    if let Err(error) = kept {
+        say(format_args!(
+            "the counts are not kept in {}: {error}",
+            at.display()
+        ));
+    }
+    Ok(Some(lens.counts))
+}
+
+/// How often each line was arrived at; `None` if the recording has no end.
+pub(super) fn line_counts(
+    at: &Path,
+    traced: &Traced,
+    names: &Names,
+    source: &SourceMap<'_>,
+) -> Result<Option<BTreeMap<Line, u64>>> {
+    let place = || at.display().to_string();
+    let Some(counts) = counts(at, traced).with_context(place)? else {
+        return Ok(None);
+    };
+    let loaded = &traced.loaded;
+    let profile = Profile::new(
+        &loaded.program,
+        &loaded.bytes,
+        &counts,
+        &traced.stops,
+        names,
+        source,
+    );
+    let rows = profile.and_then(|profile| profile.line_rows(&Scope::All));
+    let rows = rows.with_context(place)?;
+    Ok(Some(rows.iter().map(|row| (row.line, row.count)).collect()))
+}
+
+/// The lines whose counts differ, those that differ most first, and how many lines there are.
+pub(super) fn differences(
+    a: &BTreeMap<Line, u64>,
+    b: &BTreeMap<Line, u64>,
+) -> (Vec<LineDifference>, usize) {
+    let mut all: BTreeMap<Line, [u64; 2]> = BTreeMap::new();
+    for (index, counts) in [a, b].into_iter().enumerate() {
+        for (&line, &count) in counts {
+            all.entry(line).or_default()[index] = count;
+        }
+    }
+    let known = all.len();
+    let rows = all.into_iter();
+    let rows = rows.map(|(line, counts)| LineDifference { line, counts });
+    let mut rows: Vec<_> = rows.filter(|row| row.counts[0] != row.counts[1]).collect();
+    // Whether a line was executed at all tells more than how often; then by how many times more often.
+    let rank = |row: &LineDifference| {
+        let [low, high] = [
+            row.counts[0].min(row.counts[1]),
+            row.counts[0].max(row.counts[1]),
+        ];
+        (
+            low > 0,
+            u128::from(low) * (1 << 32) / u128::from(high),
+            row.line,
+        )
+    };
+    rows.sort_by_key(rank);
+    (rows, known)
+}

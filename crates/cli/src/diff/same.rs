@@ -1,0 +1,248 @@
+//! Two recordings of the same program.
+
+use std::path::Path;
+
+use afterimage_ids::OpId;
+use afterimage_present::{
+    DiffReport, FirstDifference, OutputPlaces, PartingDifference, StepScene, diff_json, diff_text,
+};
+use afterimage_query::diff::{
+    OutputDifference, Parting, Side, Written, calls_around, executed_by, first_difference,
+    output_differences, parting,
+};
+use afterimage_query::paths::{FileSegments, Window};
+use afterimage_query::steps::{
+    Level, Operators, Run, Step, Steps, Wanted, recorded_checkpoints, stopped_before,
+};
+use afterimage_trace::{LogReader, TraceError};
+use anyhow::{Context, Result, bail};
+
+use super::{Arguments, Format, counts};
+use crate::lens::{Traced, gaps};
+use crate::output::{SourceFiles, write};
+use crate::progress::Bar;
+
+/// Frames that are shown of a stack.
+const FRAMES: usize = 6;
+
+/// What there is to follow a recording.
+struct Opened<'a> {
+    traced: &'a Traced,
+    run: Run<'a, FileSegments>,
+}
+
+impl Opened<'_> {
+    fn log(&self) -> impl Fn() -> Result<LogReader, TraceError> + use<'_> {
+        || self.traced.file.log()
+    }
+}
+
+pub(super) fn compare(arguments: &Arguments, a: &Traced, b: &Traced) -> Result<()> {
+    let places = [&arguments.a, &arguments.b];
+    let checkpoints = (checkpoints(&arguments.a, a)?, checkpoints(&arguments.b, b)?);
+    let bar = Bar::start(
+        "following both runs",
+        Some(a.path.length() + b.path.length()),
+    );
+    let progress = bar.progress();
+    let half = std::cell::Cell::new(0);
+    let tell = |time: u64| progress(half.get() + time);
+    let opened = |traced, checkpoints| opened(traced, checkpoints, &tell);
+    let sides = [
+        opened(a, checkpoints.0.as_ref())?,
+        opened(b, checkpoints.1.as_ref())?,
+    ];
+    let logs = (sides[0].log(), sides[1].log());
+    let a_side = Side {
+        run: sides[0].run,
+        log: &logs.0,
+    };
+    let b_side = Side {
+        run: sides[1].run,
+        log: &logs.1,
+    };
+    let first = first_difference(a_side, b_side)?;
+    half.set(a.path.length().min(b.path.length()));
+    let (first, parted, outputs) = match first {
+        None => (None, None, Vec::new()),
+        Some(difference) => {
+            let step = difference.a.as_ref().or(difference.b.as_ref());
+            let traced = if difference.a.is_some() { a } else { b };
+            let first = match step {
+                None => bail!(
+                    "the recordings differ where neither goes on; this is a fault in afterimage"
+                ),
+                Some(step) => FirstDifference {
+                    number: match step.op {
+                        Some(op) => number(traced, step, op)?,
+                        None => 1,
+                    },
+                    calls: calls_around(&traced.path, &traced.loaded.program, step.time, FRAMES)?,
+                    difference,
+                },
+            };
+            let parted = match parting(&a.path, &b.path)? {
+                Some(parting) => Some(decision(a, [&sides[0], &sides[1]], parting)?),
+                None => None,
+            };
+            (
+                Some(first),
+                parted,
+                outputs(a, b, output_differences(a_side, b_side)?)?,
+            )
+        }
+    };
+    drop(bar);
+    let source = a.loaded.source_map();
+    let names = a.loaded.names(&source);
+    let operators = Operators::new(&a.loaded.program, &a.loaded.bytes, &source);
+    let mut lines = (None, 0);
+    if first.is_some() && !arguments.no_lines && !source.files().is_empty() {
+        let of_a = counts::line_counts(places[0], a, &names, &source)?;
+        let of_b = counts::line_counts(places[1], b, &names, &source)?;
+        if let (Some(of_a), Some(of_b)) = (of_a, of_b) {
+            let (rows, known) = counts::differences(&of_a, &of_b);
+            lines = (Some(rows), known);
+        }
+    }
+    let texts = places.map(|place| place.display().to_string());
+    let report = DiffReport {
+        names: [&texts[0], &texts[1]],
+        program: &a.loaded.program,
+        lengths: [a.path.length(), b.path.length()],
+        first,
+        parting: parted,
+        outputs,
+        lines: lines.0,
+        known_lines: lines.1,
+    };
+    let out = arguments.output.as_deref();
+    let scene = StepScene {
+        names: &names,
+        operators: &operators,
+        source: &source,
+        memories: a.loaded.program.memories,
+        style: arguments.color.style(out),
+    };
+    write(out, false, |out| {
+        match arguments.format {
+            Format::Text => diff_text(out, &scene, &report, &SourceFiles)?,
+            Format::Json => diff_json(out, &scene, &report)?,
+        }
+        Ok(())
+    })
+}
+
+type Checkpoints = afterimage_query::steps::FileCheckpoints;
+
+fn checkpoints(at: &Path, traced: &Traced) -> Result<Option<Checkpoints>> {
+    if let Some(left_out) = gaps(&traced.path) {
+        bail!(
+            "{}: the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {0}",
+            at.display()
+        );
+    }
+    recorded_checkpoints(&traced.file, &traced.path).with_context(|| at.display().to_string())
+}
+
+fn opened<'a>(
+    traced: &'a Traced,
+    checkpoints: Option<&'a Checkpoints>,
+    progress: &'a dyn Fn(u64),
+) -> Result<Opened<'a>> {
+    let loaded = &traced.loaded;
+    let end = traced.file.end()?;
+    let directory = traced.path.segments().directory();
+    Ok(Opened {
+        traced,
+        run: Run {
+            program: &loaded.program,
+            module: &loaded.bytes,
+            path: &traced.path,
+            continuations: &directory.continuations,
+            stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
+            checkpoints,
+            progress,
+        },
+    })
+}
+
+fn number(traced: &Traced, step: &Step, op: OpId) -> Result<u64> {
+    let program = &traced.loaded.program;
+    Ok(executed_by(
+        &traced.path,
+        program,
+        step.function,
+        op,
+        step.time,
+    )?)
+}
+
+/// The calls that put out something else.
+fn outputs(a: &Traced, b: &Traced, found: Vec<OutputDifference>) -> Result<Vec<OutputPlaces>> {
+    let number = |traced: &Traced, written: Option<&Written>| -> Result<u64> {
+        let Some(written) = written else {
+            return Ok(0);
+        };
+        let (path, program) = (&traced.path, &traced.loaded.program);
+        let Written {
+            function, op, time, ..
+        } = *written;
+        Ok(executed_by(path, program, function, op, time)?)
+    };
+    let places = found.into_iter().map(|difference| {
+        let numbers = [
+            number(a, difference.a.as_ref())?,
+            number(b, difference.b.as_ref())?,
+        ];
+        Ok(OutputPlaces {
+            difference,
+            numbers,
+        })
+    });
+    places.collect()
+}
+
+/// What decided where control went.
+fn decision(a: &Traced, sides: [&Opened<'_>; 2], parting: Parting) -> Result<PartingDifference> {
+    let before = parting.time - 1;
+    let mut decided = Vec::new();
+    let mut number_of = 0;
+    if before > 0 {
+        let [of_a, of_b] = sides.map(|side| steps_of(side, before));
+        let pairs = of_a?.into_iter().zip(of_b?);
+        decided = pairs.filter(|(a, b)| a != b).collect();
+        if let Some((step, _)) = decided.last()
+            && let Some(op) = step.op
+        {
+            number_of = number(a, step, op)?;
+        }
+    }
+    Ok(PartingDifference {
+        parting,
+        decided,
+        number: number_of,
+        calls: calls_around(&a.path, &a.loaded.program, before.max(1), FRAMES)?,
+    })
+}
+
+/// What the operators of a block did.
+fn steps_of(side: &Opened<'_>, time: u64) -> Result<Vec<Step>> {
+    let wanted = Wanted {
+        level: Level::Statement,
+        window: Window {
+            first: time,
+            last: time,
+        },
+        function: None,
+        range: None,
+    };
+    let mut steps = Steps::new(side.run, side.traced.file.log()?, wanted)?;
+    let mut all = Vec::new();
+    while let Some(step) = steps.next()? {
+        if step.op.is_some() {
+            all.push(step);
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,91 @@
+//! `afterimage redundancy`
+
+use afterimage_present::{
+    RedundancyReport, StepScene, redundancy_csv, redundancy_json, redundancy_text,
+};
+use afterimage_query::redundancy::load_redundancy;
+use afterimage_query::steps::Operators;
+use anyhow::{Context, Result};
+
+use crate::arguments::{ReportArguments, entries};
+use crate::exit::Exit;
+use crate::lens::{Traced, traced};
+use crate::output::write;
+use crate::steps::follow;
+
+/// Show which loads read again what was available already
+///
+/// An execution of a load is redundant if an earlier load or store covered all bytes that it reads, and since then none of them was
+/// written, by the program or the host. It is so within the same call if that access came after the call began, in the call's function or in what that called:
+/// what can be removed without looking at callers. The run is followed from its beginning.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage redundancy app.aft
+  afterimage redundancy app.aft --top 5
+  afterimage redundancy app.aft --function parse
+  afterimage redundancy app.aft --format csv -o loads.csv")]
+pub(crate) struct Arguments {
+    /// Only the loads of this function
+    #[arg(long, value_name = "FUNCTION")]
+    function: Option<String>,
+    /// Only the N loads with the most redundant executions [default: 20 for text on standard output]
+    #[arg(long, value_name = "N", value_parser = entries)]
+    top: Option<u64>,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    /// A row for each load
+    Csv,
+}
+
+/// Loads that text has on standard output if nothing else is asked for.
+const LOADS: u64 = 20;
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let traced = traced(&arguments.report.file)?;
+    answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
+    let loaded = &traced.loaded;
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
+    let scene = StepScene {
+        names: &names,
+        operators: &operators,
+        source: &source,
+        memories: loaded.program.memories,
+        style: arguments.report.style(),
+    };
+    let function = arguments.function.as_deref();
+    let function = function.map(|text| traced.function(&names, text));
+    let function = function.transpose()?;
+    let mut loads = follow(traced, |run, log| Ok(load_redundancy(run, log)?))?.loads;
+    if let Some(function) = function {
+        loads.retain(|load| load.site.function == function);
+    }
+    let out = arguments.report.output.as_deref();
+    let screen = arguments.format == Format::Text && out.is_none();
+    let top = arguments.top.or(screen.then_some(LOADS));
+    let function = function.map(|function| names.function(function).to_owned());
+    let report = RedundancyReport::new(loads, function, top);
+    write(out, false, |out| {
+        match arguments.format {
+            Format::Text => redundancy_text(out, &scene, &report)?,
+            Format::Json => redundancy_json(out, &scene, &report)?,
+            Format::Csv => redundancy_csv(out, &scene, &report)?,
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,186 @@
+//! `afterimage simulate`
+
+mod stored;
+
+use afterimage_present::{MissReport, StepScene, misses_csv, misses_json, misses_text};
+use afterimage_query::simulate::{
+    CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, Summary, miss_rows, simulate,
+    stored_simulations,
+};
+use afterimage_query::steps::Operators;
+use anyhow::{Context, Result, bail};
+
+use crate::arguments::{ReportArguments, entries};
+use crate::exit::Exit;
+use crate::input;
+use crate::lens::{Traced, traced_whole};
+use crate::output::write;
+use crate::steps::follow;
+
+/// Simulate branch predictors and caches: which branches were mispredicted, which loads and stores missed
+///
+/// The run is followed, exactly, and each of its branches and accesses of linear memory is given to the models. Which executions were mispredicted, or missed, is kept
+/// in the recording, one bit each, so that later questions are answered at once; without options, all that is kept is shown. Branches are those of br_if and
+/// if (direction), and of br_table and calls through tables (target). What wasm keeps in locals, globals and on its operand stack is taken to be in registers.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Predictors:
+  bimodal:bits=12                 2^12 counters of two bits
+  gshare:bits=14,history=12       2^14 counters, by branch and the last 12 outcomes
+  tage:tables=7,bits=10,min=5,max=130,tag=11,base=13
+                                  7 tagged tables of 2^10 entries, for histories of 5 to 130
+  Each has targets=9, too: 2^9 targets of indirect branches. What is left out is as here.
+Caches:
+  SIZE,WAYS,LINE, as cachegrind takes them: 32768,8,64 or 32k,8,64; WAYS may be full.
+  Least recently used lines go first; written lines are allocated and written back.
+Examples:
+  afterimage simulate app.aft --branch-predictor gshare:bits=14,history=12
+  afterimage simulate app.aft --cache 32k,8,64 --cache2 1m,16,64 --by function
+  afterimage simulate app.aft --cache 48k,12,64 --branch-predictor tage --format json
+  afterimage simulate app.aft")]
+pub(crate) struct Arguments {
+    /// Predict branches by this; may be repeated
+    #[arg(long, value_name = "PREDICTOR")]
+    branch_predictor: Vec<PredictorSpec>,
+    /// The first level of cache
+    #[arg(long, value_name = "SIZE,WAYS,LINE", alias = "D1")]
+    cache: Option<LevelSpec>,
+    /// The second level of cache
+    #[arg(long, value_name = "SIZE,WAYS,LINE", alias = "LL", requires = "cache")]
+    cache2: Option<LevelSpec>,
+    /// Simulate again what the recording has
+    #[arg(long)]
+    again: bool,
+    /// Leave the recording as it is: simulate, and keep no history
+    #[arg(long, conflicts_with = "again")]
+    no_save: bool,
+    /// What has a row [default: line, or function if no line is known]
+    #[arg(long)]
+    by: Option<By>,
+    /// At most N rows [default: 20 for text]
+    #[arg(long, value_name = "N", value_parser = entries)]
+    top: Option<u64>,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum By {
+    Line,
+    Function,
+    Instruction,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Format {
+    Text,
+    /// One object a line
+    Json,
+    Csv,
+}
+
+/// Rows that text has if nothing else is asked for.
+const ROWS: u64 = 20;
+
+impl Arguments {
+    /// What is to be simulated; nothing for all that was.
+    fn specs(&self) -> Result<Vec<Spec>> {
+        let mut specs = Vec::new();
+        if let Some(first) = self.cache {
+            specs.push(Spec::Caches(CacheSpec::new(first, self.cache2)?));
+        }
+        for predictor in &self.branch_predictor {
+            let spec = Spec::Branches(*predictor);
+            if !specs.contains(&spec) {
+                specs.push(spec);
+            }
+        }
+        Ok(specs)
+    }
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let specs = arguments.specs()?;
+    let at = &arguments.report.file;
+    if specs.is_empty() && stored_simulations(&input::recording(at)?)?.is_empty() {
+        bail!(
+            "{}: nothing was simulated yet: give --cache SIZE,WAYS,LINE or --branch-predictor PREDICTOR, such as --cache 32k,8,64 --branch-predictor gshare",
+            at.display()
+        );
+    }
+    let traced = traced_whole(at)?;
+    answer(&arguments, &traced, &specs).with_context(|| at.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> {
+    let at = &arguments.report.file;
+    if arguments.no_save || input::recorder(at, &traced.file).is_some() {
+        let summaries = follow(traced, |run, log| {
+            Ok(simulate(run, log, &traced.stops, specs, &mut |_, _, _| {
+                Ok(())
+            })?)
+        })?;
+        return shown(arguments, traced, &summaries);
+    }
+    let stored = stored::stored(at, traced, specs, arguments.again)?;
+    let summaries = Vec::from_iter(stored.iter().map(|stored| stored.summary.clone()));
+    shown(arguments, traced, &summaries)
+}
+
+/// Writes what was found.
+fn shown(arguments: &Arguments, traced: &Traced, summaries: &[Summary]) -> Result<()> {
+    let loaded = &traced.loaded;
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
+    let scene = StepScene {
+        names: &names,
+        operators: &operators,
+        source: &source,
+        memories: loaded.program.memories,
+        style: arguments.report.style(),
+    };
+    let by = match arguments.by {
+        Some(By::Line) => MissesBy::Line,
+        Some(By::Function) => MissesBy::Function,
+        Some(By::Instruction) => MissesBy::Instruction,
+        None if source.files().is_empty() => MissesBy::Function,
+        None => MissesBy::Line,
+    };
+    let few = matches!(arguments.format, Format::Text).then_some(ROWS);
+    let top = arguments.top.or(few);
+    let rows = summaries.iter().map(|s| miss_rows(s, &operators, by));
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let reports = summaries.iter().zip(&rows);
+    let reports = Vec::from_iter(reports.map(|(summary, rows)| MissReport {
+        summary,
+        by,
+        rows,
+        top,
+    }));
+    write(arguments.report.output.as_deref(), false, |out| {
+        match arguments.format {
+            Format::Text => {
+                for (i, report) in reports.iter().enumerate() {
+                    if i > 0 {
+                        writeln!(out)?;
+                    }
+                    if misses_text(out, &scene, report)? {
+                        writeln!(out, "… and more: see them with --top N")?;
+                    }
+                }
+            }
+            Format::Json => {
+                for report in &reports {
+                    misses_json(out, &scene, report)?;
+                }
+            }
+            Format::Csv => misses_csv(out, &scene, &reports)?,
+        }
+        Ok(())
+    })
+}

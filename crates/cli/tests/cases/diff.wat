@@ -1,0 +1,88 @@
+;; Two executions of one program: it counts its arguments, goes another way for an odd number, and prints what it computed.
+(module
+  (import "wasi_snapshot_preview1" "args_sizes_get" (func $sizes (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 64) "\60\00\00\00\07\00\00\00")
+  (data (i32.const 96) "is \3f ok\n")
+  (func $digit (param $n i32)
+    (i32.store8 (i32.const 99) (i32.add (i32.const 48) (local.get $n))))
+  (func $work (param $n i32) (result i32) (local $sum i32)
+    (if (i32.and (local.get $n) (i32.const 1))
+      (then (local.set $sum (i32.mul (local.get $n) (i32.const 2))))
+      (else (local.set $sum (i32.add (local.get $n) (i32.const 3)))))
+    (local.get $sum))
+  (func $start (export "_start")
+    (drop (call $sizes (i32.const 0) (i32.const 4)))
+    (call $digit (call $work (i32.load (i32.const 0))))
+    (drop (call $write (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 80)))))
+
+;; $ afterimage record -o a.aft FILE
+;; | is 2 ok
+;; ! afterimage: diff.wat returned; 2 host calls recorded in a.aft (N)
+;; $ afterimage record -o b.aft FILE x
+;; | is 5 ok
+;; ! afterimage: diff.wat returned; 2 host calls recorded in b.aft (N)
+;; $ afterimage record -o c.aft FILE x y
+;; | is 6 ok
+;; ! afterimage: diff.wat returned; 2 host calls recorded in c.aft (N)
+;; $ afterimage record -o d.aft FILE x y
+;; | is 6 ok
+;; ! afterimage: diff.wat returned; 2 host calls recorded in d.aft (N)
+;; $ afterimage diff c.aft d.aft
+;; | c.aft and d.aft are the same execution: 9 blocks, every value, address and call of the host
+;; ! afterimage: path of 9 executed blocks in 14 bytes
+;; ! afterimage: path of 9 executed blocks in 14 bytes
+;; $ afterimage diff a.aft b.aft
+;; | a.aft and b.aft first differ at t=1, @0xc7 in start: sizes gave other bytes
+;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes
+;; |   b.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes
+;; |   from byte 0 on:
+;; |   a.aft  "\x01\x00\x00\x00"
+;; |   b.aft  "\x02\x00\x00\x00"
+;; |
+;; | control parts at t=4, behind @0xac in work
+;; |   a.aft  goes on at @0xae in work, block1
+;; |   b.aft  goes on at @0xb6 in work, block2
+;; |   called from @0xcf in start
+;; |   what differs in the block before:
+;; |   a.aft  work                      @0xab      i32.and           = 1
+;; |   b.aft  work                      @0xab      i32.and           = 0
+;; |   a.aft  work                      @0xac      if                on 1
+;; |   b.aft  work                      @0xac      if                on 0
+;; |
+;; | standard output differs from byte 3 on, in line 1
+;; |   a.aft  "is 2 ok"  at t=8
+;; |   b.aft  "is 5 ok"  at t=8
+;; |
+;; | what led there
+;; |   afterimage why a.aft --at @0xac#1
+;; |   afterimage why b.aft --at @0xac#1
+;; |   afterimage slice a.aft --at @0xac#1
+;; |   afterimage slice b.aft --at @0xac#1
+;; ! afterimage: path of 9 executed blocks in 14 bytes
+;; ! afterimage: path of 9 executed blocks in 14 bytes
+;; $ afterimage diff a.aft c.aft
+;; | a.aft and c.aft first differ at t=1, @0xc7 in start: sizes gave other bytes
+;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes
+;; |   c.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes
+;; |   from byte 0 on:
+;; |   a.aft  "\x01\x00\x00\x00"
+;; |   c.aft  "\x03\x00\x00\x00"
+;; |
+;; | control goes the same way in both, through 9 blocks
+;; |
+;; | standard output differs from byte 3 on, in line 1
+;; |   a.aft  "is 2 ok"  at t=8
+;; |   c.aft  "is 6 ok"  at t=8
+;; |
+;; | what led there
+;; |   afterimage why a.aft --at @0xdd#1
+;; |   afterimage why c.aft --at @0xdd#1
+;; |   afterimage slice a.aft --at @0xdd#1
+;; |   afterimage slice c.aft --at @0xdd#1
+;; $ afterimage diff a.aft c.aft --format json
+;; | {"a":{"file":"a.aft","length":N},"b":{"file":"c.aft","length":N},"control":null,"first":{"a":{"access":{"address":0,"bytes":N,"memory":0},"callee":0,"callee_name":"sizes","function":4,"kind":"host write","name":"start","offset":199,"operator":"call","source":null,"t":1},"b":{"access":{"address":0,"bytes":N,"memory":0},"callee":0,"callee_name":"sizes","function":4,"kind":"host write","name":"start","offset":199,"operator":"call","source":null,"t":1},"bytes":N{"a":[1,0,0,0],"b":[3,0,0,0],"offset":0},"calls":[],"number":1},"lines":null,"outputs":[{"a":{"bytes":N[50,32,111,107],"function":4,"name":"start","place":"@0xdd","t":8},"b":{"bytes":N[54,32,111,107],"function":4,"name":"start","place":"@0xdd","t":8},"before":[105,115,32],"descriptor":1,"line":1,"offset":3}],"questions":["afterimage why a.aft --at @0xdd#1","afterimage why c.aft --at @0xdd#1","afterimage slice a.aft --at @0xdd#1","afterimage slice c.aft --at @0xdd#1"],"same":false,"schema":"afterimage/diff/1"}
+;; $ afterimage diff a.aft FILE
+;; ! afterimage: diff.wat is not a recording; make one with: afterimage record diff.wat
+;; = 125

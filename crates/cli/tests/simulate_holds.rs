@@ -1,0 +1,388 @@
+//! What is simulated of a run is what its statements, one after the other, would have met.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use afterimage_ids::{EntityRef, FuncId, OpId};
+use afterimage_program::{BlockEnd, Callee, EdgeKind, Program, SourceMap};
+use afterimage_query::paths::{FileSegments, RecordedPath, Window, recorded_path};
+use afterimage_query::simulate::{
+    Caches, Epoch, Misses, Predictor, Site, SiteKind, Spec, Summary, Tally, simulate,
+};
+use afterimage_query::steps::{
+    Level, Operators, Range, Run, Step, Steps, Value, Wanted, What, stopped_before,
+};
+use afterimage_query::{Stop, stops};
+use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
+use afterimage_trace::TraceFile;
+use common::Sandbox;
+use serde_json::Value as Json;
+use wasmparser::{Operator, ValType};
+
+/// How many seeds to try; the variable is for long runs by hand.
+fn seeds() -> u64 {
+    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
+    seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(8)
+}
+
+/// More blocks would take long.
+const MOST_BLOCKS: u64 = 20_000;
+
+/// What is simulated.
+const SPECS: [&str; 5] = [
+    "--branch-predictor bimodal:bits=3,targets=2",
+    "--branch-predictor gshare:bits=8,history=5,targets=4",
+    "--branch-predictor tage:tables=3,bits=4,min=2,max=9",
+    "--cache 128,2,16",
+    "--cache 64,full,4 --cache2 512,2,64",
+];
+
+/// Of one execution whether it was missed, and by the second level, too.
+type Outcomes = BTreeMap<Site, Vec<(bool, bool)>>;
+
+/// A recording, opened.
+struct Recorded {
+    module: Vec<u8>,
+    program: Program,
+    file: TraceFile,
+    path: RecordedPath,
+    stops: Vec<Stop>,
+}
+
+impl Recorded {
+    fn open(sandbox: &Sandbox) -> Self {
+        let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
+        let module = file.module().unwrap();
+        let program = Program::parse(&module).unwrap();
+        let path = recorded_path(&file, &program).unwrap().expect("a path");
+        let index = afterimage_program::OperatorIndex::new(&program, &module);
+        let end = file.end().unwrap().expect("an end");
+        let stops = stops(&program, &index, &end).unwrap();
+        Self {
+            module,
+            program,
+            file,
+            path,
+            stops,
+        }
+    }
+
+    fn run(&self) -> Run<'_, FileSegments> {
+        let end = self.file.end().unwrap();
+        Run {
+            program: &self.program,
+            module: &self.module,
+            path: &self.path,
+            continuations: &self.path.segments().directory().continuations,
+            stopped: end.and_then(|end| stopped_before(&self.program, &self.module, &end)),
+            checkpoints: None,
+            progress: &|_| {},
+        }
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let wanted = Wanted {
+            level: Level::Statement,
+            window: Window {
+                first: 1,
+                last: self.path.length(),
+            },
+            function: None,
+            range: None,
+        };
+        let mut steps = Steps::new(self.run(), self.file.log().unwrap(), wanted).unwrap();
+        std::iter::from_fn(|| steps.next().unwrap()).collect()
+    }
+
+    /// What is simulated, and what the epochs of each history say.
+    fn simulated(&self, specs: &[Spec]) -> Vec<(Summary, Outcomes)> {
+        let mut histories: Vec<BTreeMap<u64, (u64, Misses)>> = vec![BTreeMap::new(); specs.len()];
+        let log = self.file.log().unwrap();
+        let summaries = simulate(self.run(), log, &self.stops, specs, &mut |i, _, bytes| {
+            let epoch = Epoch::open(bytes, specs[i].is_two())?;
+            for site in &epoch.sites {
+                let (before, misses) = histories[i].entry(site.site).or_default();
+                site.misses(*before, u64::MAX, misses)?;
+                *before += site.tally.executions;
+            }
+            Ok(())
+        });
+        let summaries = summaries.unwrap();
+        let found = summaries.into_iter().zip(histories);
+        let found = found.map(|(summary, histories)| {
+            let mut outcomes = Outcomes::new();
+            for (number, (executions, misses)) in histories {
+                let (site, tally) = summary.sites[number as usize];
+                let mut bits = vec![(false, false); executions as usize];
+                misses
+                    .first
+                    .iter()
+                    .for_each(|&k| bits[k as usize - 1].0 = true);
+                misses
+                    .last
+                    .iter()
+                    .for_each(|&k| bits[k as usize - 1].1 = true);
+                let counted = Tally {
+                    executions,
+                    missed: misses.first.len() as u64,
+                    last: misses.last.len() as u64,
+                };
+                assert_eq!(tally, counted);
+                outcomes.insert(site, bits);
+            }
+            (summary, outcomes)
+        });
+        found.collect()
+    }
+}
+
+/// Where a branch by table goes: a vertex of the function.
+fn target(recorded: &Recorded, function: FuncId, op: OpId, value: Value) -> u64 {
+    let known = recorded.program.function(function).unwrap();
+    let operators = recorded.program.operators(&recorded.module, known);
+    let operator = operators.into_iter().find(|(other, ..)| *other == op);
+    let Some((_, _, Operator::BrTable { targets })) = operator else {
+        panic!("{function}, {op} is no br_table");
+    };
+    let depths: Vec<u32> = targets.targets().collect::<Result<_, _>>().unwrap();
+    let index = value.bits.0 as u32 as usize;
+    let depth = depths.get(index).copied().unwrap_or(targets.default());
+    let block = known.block_of(op).unwrap();
+    let graph = &known.cfg.graph;
+    let mut edges = graph.out_edges(block).iter();
+    let edge = edges.find(|&&edge| known.cfg.edges[edge].kind == EdgeKind::Table(depth));
+    graph.to(*edge.expect("an edge")).index() as u64
+}
+
+/// A branch: its site, its place and where it goes.
+enum Branch {
+    Taken(bool),
+    To(u64),
+}
+
+/// What happens in a run, as far as it is simulated.
+#[derive(Default)]
+struct Events {
+    branches: Vec<(Site, u64, Branch)>,
+    accesses: Vec<(Site, Vec<(Range, bool)>)>,
+}
+
+impl Events {
+    fn of(recorded: &Recorded, operators: &Operators<'_>, steps: &[Step]) -> Self {
+        let mut events = Self::default();
+        for step in steps {
+            let Some(op) = step.op else { continue };
+            let function = step.function;
+            let site = |kind| Site {
+                function: function.as_u32(),
+                op: op.as_u32(),
+                kind,
+            };
+            let place = operators.get(function, op).unwrap().unwrap();
+            let at = u64::from(place.offset.0);
+            match &step.what {
+                What::Load(range, _) => {
+                    events
+                        .accesses
+                        .push((site(SiteKind::Load), vec![(*range, false)]));
+                }
+                What::Store(range, _) => {
+                    events
+                        .accesses
+                        .push((site(SiteKind::Store), vec![(*range, true)]));
+                }
+                What::Copy { from, to } => {
+                    let ranges = vec![(*from, false), (*to, true)];
+                    events.accesses.push((site(SiteKind::Bulk), ranges));
+                }
+                What::Fill(range, _) | What::Init { to: range, .. } => {
+                    events
+                        .accesses
+                        .push((site(SiteKind::Bulk), vec![(*range, true)]));
+                }
+                What::Branch(value) if &*place.name == "br_table" => {
+                    let to = target(recorded, function, op, *value);
+                    events
+                        .branches
+                        .push((site(SiteKind::Table), at, Branch::To(to)));
+                }
+                What::Branch(value) => {
+                    let known = recorded.program.function(function).unwrap();
+                    let graph = &known.cfg.graph;
+                    let edges = graph.out_edges(known.block_of(op).unwrap());
+                    // Both ways to the same place are no branch.
+                    if edges
+                        .iter()
+                        .any(|&edge| graph.to(edge) != graph.to(edges[0]))
+                    {
+                        let taken = Branch::Taken(value.bits.0 as u32 != 0);
+                        events
+                            .branches
+                            .push((site(SiteKind::Conditional), at, taken));
+                    }
+                }
+                What::Call { callee, .. } => {
+                    let known = recorded.program.function(function).unwrap();
+                    let block = &known.cfg.blocks[known.block_of(op).unwrap()];
+                    let (BlockEnd::Call(called) | BlockEnd::TailCall(called)) = &block.end else {
+                        panic!("{function}, {op} calls inside a block");
+                    };
+                    if !matches!(called, Callee::Direct(_)) {
+                        let to = Branch::To(callee.as_u32().into());
+                        events.branches.push((site(SiteKind::Call), at, to));
+                    }
+                }
+                _ => {}
+            }
+        }
+        events
+    }
+
+    fn simulated(&self, spec: &Spec) -> Outcomes {
+        let mut outcomes = Outcomes::new();
+        match spec {
+            Spec::Branches(spec) => {
+                let mut predictor = Predictor::new(spec);
+                for (site, place, branch) in &self.branches {
+                    let right = match *branch {
+                        Branch::Taken(taken) => predictor.conditional(*place, taken),
+                        Branch::To(to) => predictor.indirect(*place, to),
+                    };
+                    outcomes.entry(*site).or_default().push((!right, false));
+                }
+            }
+            Spec::Caches(spec) => {
+                let mut caches = Caches::new(spec);
+                for (site, ranges) in &self.accesses {
+                    let (mut first, mut last) = (false, false);
+                    for (range, write) in ranges {
+                        let memory = u64::from(range.memory) << 48;
+                        let missed = caches.access(memory + range.address, range.length, *write);
+                        first |= missed.first > 0;
+                        last |= missed.last > 0 && spec.second.is_some();
+                    }
+                    outcomes.entry(*site).or_default().push((first, last));
+                }
+            }
+        }
+        outcomes
+    }
+}
+
+/// How much was compared.
+#[derive(Default)]
+struct Compared {
+    runs: u64,
+    kinds: BTreeMap<SiteKind, u64>,
+}
+
+fn compare(sandbox: &Sandbox, compared: &mut Compared) {
+    let recorded = Recorded::open(sandbox);
+    if !(1..=MOST_BLOCKS).contains(&recorded.path.length()) {
+        return;
+    }
+    let source = SourceMap::build(&recorded.module);
+    let operators = Operators::new(&recorded.program, &recorded.module, &source);
+    let events = Events::of(&recorded, &operators, &recorded.steps());
+    let specs = SPECS.map(|text| text.parse::<Spec>().expect(text));
+    let ran = sandbox.ok("profile --format json run.aft");
+    let profile: Json = serde_json::from_str(&ran.stdout).unwrap();
+    for (spec, (summary, outcomes)) in specs.iter().zip(recorded.simulated(&specs)) {
+        assert_eq!(summary.spec, *spec);
+        assert_eq!(summary.blocks, recorded.path.length());
+        let told = profile["totals"]["instructions"].as_u64();
+        assert_eq!(Some(summary.instructions), told, "{spec}");
+        assert_eq!(outcomes, events.simulated(spec), "{spec}");
+    }
+    compared.runs += 1;
+    let branches = events.branches.iter().map(|(site, ..)| site.kind);
+    for kind in branches.chain(events.accesses.iter().map(|(site, _)| site.kind)) {
+        *compared.kinds.entry(kind).or_default() += 1;
+    }
+}
+
+/// How to call an export whose parameters are all numbers.
+fn invocation(program: &Program, export: usize) -> Option<String> {
+    let (name, function) = program.exports.get(export)?;
+    let params = &program.types[program.function(*function)?.ty].params;
+    let mut words = format!("record --force --invoke {name} -o run.aft a.wasm");
+    for param in params {
+        if matches!(param, ValType::V128 | ValType::Ref(_)) {
+            return None;
+        }
+        write!(words, " {}", 1 + export % 3).unwrap();
+    }
+    let simple = name.chars().all(|c| c.is_ascii_alphanumeric());
+    simple.then_some(words)
+}
+
+#[test]
+fn simulations_of_generated_programs_hold() {
+    let mut compared = Compared::default();
+    for seed in 0..seeds() {
+        let sandbox = Sandbox::new();
+        let module = module_from_seed(seed, &ModuleConfig::default());
+        let program = Program::parse(&module).unwrap();
+        sandbox.write("a.wasm", &module);
+        for export in 0..4 {
+            let Some(words) = invocation(&program, export) else {
+                continue;
+            };
+            // Whatever the exit code is: the run may trap.
+            sandbox.run(&words);
+            if sandbox.path("run.aft").exists() {
+                sandbox.ok("build --lens paths run.aft");
+                compare(&sandbox, &mut compared);
+            }
+        }
+    }
+    assert!(compared.runs >= seeds(), "few runs: {}", compared.runs);
+}
+
+/// Every kind of site, over bytes in two memories, until it traps behind a branch.
+pub const ALL: &str = r#"(module
+  (memory 1)
+  (memory $other 1)
+  (data $passive "ABCDEFGH")
+  (table funcref (elem $even $odd))
+  (type $t (func (param i32) (result i32)))
+  (func $even (param $n i32) (result i32) (i32.load offset=60 (local.get $n)))
+  (func $odd (param $n i32) (result i32) (i32.load8_u $other (i32.shl (local.get $n) (i32.const 3))))
+  (func $choose (param $n i32) (result i32)
+    (block $two (block $one (block $zero
+      (br_table $zero $one $two (i32.rem_u (local.get $n) (i32.const 4))))
+      (return (i32.const 0)))
+      (i64.store offset=30 (local.get $n) (i64.load (i32.const 62)))
+      (br_if $two (i32.and (local.get $n) (i32.const 4)))
+      (return (i32.const 1)))
+    (br_if 0 (i32.const 5) (local.get $n))
+    (return_call_indirect (type $t) (local.get $n) (i32.and (local.get $n) (i32.const 1))))
+  (func (export "main") (result i32) (local $i i32) (local $sum i32)
+    (loop $again
+      (local.set $sum (i32.add (local.get $sum) (call $choose (local.get $i))))
+      (local.set $sum (i32.add (local.get $sum)
+        (call_indirect (type $t) (local.get $i) (i32.rem_u (local.get $i) (i32.const 2)))))
+      (if (i32.and (local.get $i) (i32.const 6))
+        (then (memory.copy $other 0 (local.get $i) (i32.const 50) (i32.const 40)))
+        (else (memory.init 0 $passive (local.get $i) (i32.const 3) (i32.const 4))))
+      (memory.fill $other (i32.const 7) (local.get $i) (local.get $i))
+      (v128.store offset=8 (local.get $i) (v128.load offset=121 (local.get $i)))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (if (i32.lt_u (local.get $i) (i32.const 60)) (then (br $again))))
+    (if (local.get $sum) (then (drop (i32.load (i32.const -1)))))
+    (local.get $sum)))"#;
+
+#[test]
+fn all_kinds_of_sites_hold() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", ALL);
+    let ran = sandbox.run("record --invoke main -o run.aft a.wasm");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    sandbox.ok("build --lens paths run.aft");
+    let mut compared = Compared::default();
+    compare(&sandbox, &mut compared);
+    assert_eq!(compared.runs, 1);
+    assert_eq!(compared.kinds.len(), 6, "{:?}", compared.kinds);
+}

@@ -1,0 +1,106 @@
+//! The timestamp-annotated dynamic control-flow graph, as queries see it.
+
+use afterimage_wpp::twpp::{DynamicCfg, Series};
+
+/// Which way a query goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Towards the beginning: what happened before?
+    Backward,
+    /// Towards the end: what happens next?
+    Forward,
+}
+
+/// Nodes with the timestamps of their executions, and who executes right after whom (Zhang and Gupta 2001, section 4.1).
+///
+/// Each timestamp from 1 to the length of the path is that of one node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TimestampedGraph {
+    timestamps: Vec<Series>,
+    before: Vec<Vec<usize>>,
+    after: Vec<Vec<usize>>,
+    length: u64,
+}
+
+impl TimestampedGraph {
+    /// The graph of a path: the nodes in the order of execution, numbered from 0. A node that is not executed has no timestamps. O(steps log nodes).
+    pub fn of_path(path: &[usize]) -> Self {
+        let nodes = path.iter().max().map_or(0, |&most| most + 1);
+        let mut when = vec![Vec::new(); nodes];
+        for (t, &node) in (1u64..).zip(path) {
+            when[node].push(t);
+        }
+        let mut edges: Vec<_> = path.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let timestamps = when.into_iter().map(Series::compact).collect();
+        Self::new(timestamps, edges, path.len() as u64)
+    }
+
+    fn new(
+        timestamps: Vec<Series>,
+        edges: impl IntoIterator<Item = (usize, usize)>,
+        length: u64,
+    ) -> Self {
+        let mut graph = Self {
+            before: vec![Vec::new(); timestamps.len()],
+            after: vec![Vec::new(); timestamps.len()],
+            timestamps,
+            length,
+        };
+        for (from, to) in edges {
+            graph.after[from].push(to);
+            graph.before[to].push(from);
+        }
+        graph
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.timestamps.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.timestamps.is_empty()
+    }
+
+    /// When a node executes.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn timestamps(&self, node: usize) -> &Series {
+        &self.timestamps[node]
+    }
+
+    /// The last timestamp.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The nodes to which a query goes on from a node.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn towards(&self, direction: Direction, node: usize) -> &[usize] {
+        match direction {
+            Direction::Backward => &self.before[node],
+            Direction::Forward => &self.after[node],
+        }
+    }
+
+    /// The node that executes at a timestamp. O(nodes log series).
+    pub fn at(&self, t: u64) -> Option<usize> {
+        self.timestamps.iter().position(|series| series.contains(t))
+    }
+}
+
+impl From<&DynamicCfg> for TimestampedGraph {
+    fn from(graph: &DynamicCfg) -> Self {
+        let nodes = graph.nodes().iter();
+        let timestamps: Vec<Series> = nodes.map(|node| node.timestamps.clone()).collect();
+        let length = timestamps.iter().map(Series::count).sum();
+        let edges = graph.edges().iter().map(|edge| (edge.from, edge.to));
+        Self::new(timestamps, edges, length)
+    }
+}

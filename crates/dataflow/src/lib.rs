@@ -1,0 +1,31 @@
+//! Profile-limited data flow analysis (Zhang and Gupta, "Timestamped Whole Program Path Representation and its Applications", 2001, section 4).
+//!
+//! A question is about a fact of a GEN-KILL problem at executions of a node of a [`TimestampedGraph`]: ⟨timestamps, node⟩. It is answered on demand, by going back (or
+//! forward) along the path that was taken and no other: [`solve`] moves all timestamps of a query one step at a time, as arithmetic series
+//! ([`Times`]), to those neighbours that have them, until each meets an execution that decides. The [`Solution`] tells of each execution what decided
+//! it, how often that was, and how many queries it took.
+//!
+//! What is done beyond the paper:
+//! - What decides has a number, a [`Site`], so reaching definitions are one question, not one for each definition.
+//! - A query that comes back to its own node at executions that were asked about, too, ends there: those have the same answer. So a loop costs
+//!   as many queries as its body has nodes, however often it ran, and all queries together visit each step of the path once at most.
+//! - Queries go in both directions: forward ones answer what happens next, such as whether a use is the last one.
+//!
+//! [`Summaries`] tell what calls decide, through the dynamic call graph, and [`slices`] has Agrawal and Horgan's three dynamic slicing algorithms.
+
+mod effect;
+mod graph;
+mod links;
+mod progression;
+pub mod slices;
+mod solution;
+mod solve;
+mod summaries;
+mod times;
+
+pub use effect::{Effect, Site};
+pub use graph::{Direction, TimestampedGraph};
+pub use solution::{Outcome, Part, Solution};
+pub use solve::{Question, solve};
+pub use summaries::{CallEffects, Events, Summaries};
+pub use times::Times;

@@ -1,0 +1,77 @@
+//! Answers that are those of other executions.
+
+use std::collections::BTreeMap;
+
+use afterimage_wpp::twpp::Series;
+
+use crate::graph::Direction;
+use crate::progression::clipped;
+use crate::solution::Outcome;
+use crate::times::{Merged, Times};
+
+/// Gives each execution that was asked about and has no answer that of the next one before it that has, or of the next one behind it.
+///
+/// O(log) for each execution that has an answer of its own, and the series of what was asked.
+pub(crate) fn resolve(
+    direction: Direction,
+    asked: &Series,
+    own: &BTreeMap<Outcome, Times>,
+) -> BTreeMap<Outcome, Times> {
+    let known = own
+        .iter()
+        .flat_map(|(&outcome, times)| times.entries().iter().map(move |&entry| (entry, outcome)));
+    let mut known = Merged::of(known).peekable();
+    let mut clip = Clip {
+        asked,
+        at: 0,
+        found: BTreeMap::new(),
+    };
+    match direction {
+        // Each answer holds up to the next one that is another.
+        Direction::Backward => {
+            while let Some((from, outcome)) = known.next() {
+                while known.next_if(|&(_, other)| other == outcome).is_some() {}
+                let to = known.peek().map_or(u64::MAX, |&(next, _)| next - 1);
+                clip.add(outcome, from, to);
+            }
+        }
+        // Each answer holds from behind the one before that is another.
+        Direction::Forward => {
+            let mut from = 0;
+            while let Some((mut to, outcome)) = known.next() {
+                while let Some((next, _)) = known.next_if(|&(_, other)| other == outcome) {
+                    to = next;
+                }
+                clip.add(outcome, from, to);
+                from = to + 1;
+            }
+        }
+    }
+    clip.found
+}
+
+struct Clip<'a> {
+    asked: &'a Series,
+    /// The first of the series that may reach further.
+    at: usize,
+    found: BTreeMap<Outcome, Times>,
+}
+
+impl Clip<'_> {
+    /// What was asked between two times, each later than those before.
+    fn add(&mut self, outcome: Outcome, from: u64, to: u64) {
+        let times = self.found.entry(outcome).or_default();
+        while let Some(&entry) = self.asked.entries().get(self.at) {
+            if entry.first > to {
+                break;
+            }
+            if let Some(part) = clipped(entry, from, to) {
+                times.add(part);
+            }
+            if entry.last > to {
+                break;
+            }
+            self.at += 1;
+        }
+    }
+}

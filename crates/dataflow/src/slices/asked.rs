@@ -1,0 +1,52 @@
+//! Which queries were raised before.
+
+use afterimage_wpp::twpp::Series;
+
+use crate::times::Times;
+
+/// Timestamps that queries were raised for. What is new is kept apart until it is as much as what is in order.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    ordered: Series,
+    recent: Vec<Series>,
+    /// How many series are in `recent`.
+    waiting: usize,
+}
+
+impl Asked {
+    /// Adds timestamps, and tells which of them are new, and which are not. Amortised O(log) for each series, if few sets are added at a time.
+    pub fn add(&mut self, times: Times) -> (Times, Times) {
+        let (mut known, mut new) = times.split(&self.ordered);
+        for recent in &self.recent {
+            if new.is_empty() {
+                break;
+            }
+            let (again, left) = new.split(recent);
+            known.join(again);
+            new = left;
+        }
+        if !new.is_empty() {
+            let series = new.to_series();
+            self.waiting += series.entries().len();
+            self.recent.push(series);
+        }
+        if self.recent.len() > 16 || self.waiting > 16 + self.ordered.entries().len() {
+            let mut all = Times::from(&self.ordered);
+            for series in self.recent.drain(..) {
+                all.join(Times::from(&series));
+            }
+            self.ordered = all.to_series();
+            self.waiting = 0;
+        }
+        (new, known)
+    }
+
+    /// All timestamps.
+    pub fn into_series(self) -> Series {
+        let mut all = Times::from(&self.ordered);
+        for series in &self.recent {
+            all.join(Times::from(series));
+        }
+        all.to_series()
+    }
+}

@@ -1,0 +1,109 @@
+//! What slices are of.
+
+use rustc_hash::FxHashMap;
+
+use crate::graph::TimestampedGraph;
+
+/// Something that statements define and use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Variable(pub u32);
+
+/// A statement: a node of the graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statement {
+    /// The variables that it defines.
+    pub defines: Vec<Variable>,
+    /// The variables whose values it uses.
+    pub uses: Vec<Variable>,
+    /// The statements that it is directly control dependent on.
+    pub controlled_by: Vec<usize>,
+}
+
+/// What a query looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    /// A definition of this.
+    Variable(Variable),
+    /// An execution of what this kind of statements, those with equal control dependences, is control dependent on.
+    Control(u32),
+}
+
+/// How something came into a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// By a data dependence.
+    Data,
+    /// By a control dependence.
+    Control,
+}
+
+/// A path and its statements, ready to be sliced.
+pub struct Slicing<'a> {
+    pub(super) graph: &'a TimestampedGraph,
+    pub(super) statements: &'a [Statement],
+    /// Per node, those from which control may come to it.
+    pub(super) before: &'a [Vec<usize>],
+    /// Per node its kind of control dependences.
+    kinds: Vec<Option<u32>>,
+    /// Per kind, the statements that decide.
+    parents: Vec<&'a [usize]>,
+}
+
+impl<'a> Slicing<'a> {
+    /// Of a path through statements, one a node. `before` has for each statement those from which control may come to it by the program's control-flow graph;
+    /// only [`Approach::Nodes`](super::Approach::Nodes) looks at it.
+    ///
+    /// # Panics
+    /// If these are not as many as the graph has nodes, or more.
+    pub fn new(
+        graph: &'a TimestampedGraph,
+        statements: &'a [Statement],
+        before: &'a [Vec<usize>],
+    ) -> Self {
+        assert!(statements.len() >= graph.len() && before.len() == statements.len());
+        let mut known: FxHashMap<&[usize], u32> = FxHashMap::default();
+        let mut parents: Vec<&[usize]> = Vec::new();
+        let kinds = statements.iter().map(|statement| {
+            let of = &statement.controlled_by[..];
+            (!of.is_empty()).then(|| {
+                *known.entry(of).or_insert_with(|| {
+                    parents.push(of);
+                    parents.len() as u32 - 1
+                })
+            })
+        });
+        Self {
+            graph,
+            statements,
+            before,
+            kinds: kinds.collect(),
+            parents,
+        }
+    }
+
+    /// Whether a node answers a query.
+    pub(super) fn answers(&self, node: usize, subject: Subject) -> Option<Kind> {
+        match subject {
+            Subject::Variable(variable) => {
+                let defines = &self.statements[node].defines;
+                defines.contains(&variable).then_some(Kind::Data)
+            }
+            Subject::Control(kind) => {
+                let parents = self.parents[kind as usize];
+                parents.contains(&node).then_some(Kind::Control)
+            }
+        }
+    }
+
+    /// What a statement in the slice makes one look for.
+    pub(super) fn needs(&self, node: usize) -> impl Iterator<Item = Subject> {
+        let uses = self.statements[node].uses.iter();
+        let uses = uses.map(|&variable| Subject::Variable(variable));
+        uses.chain(self.kinds[node].map(Subject::Control))
+    }
+
+    /// Whether a node was executed.
+    pub(super) fn is_executed(&self, node: usize) -> bool {
+        node < self.graph.len() && !self.graph.timestamps(node).entries().is_empty()
+    }
+}

@@ -1,0 +1,176 @@
+//! Propagating queries (Zhang and Gupta 2001, section 4.2).
+
+use std::collections::BTreeMap;
+
+use afterimage_wpp::twpp::Series;
+
+use crate::effect::Effect;
+use crate::graph::{Direction, TimestampedGraph};
+use crate::links;
+use crate::solution::{Outcome, Part, Solution};
+use crate::times::Times;
+
+/// A question ⟨timestamps, node⟩ about a fact: what decides it before these executions of the node, or after them?
+#[derive(Clone, Debug)]
+pub struct Question<'q> {
+    /// Which way.
+    pub direction: Direction,
+    /// The node.
+    pub node: usize,
+    /// Which of its executions.
+    pub times: &'q Series,
+    /// What the part of the node does that comes before the place that is asked about, or behind it where the query goes forward.
+    pub own: Effect,
+}
+
+/// Answers a question about a fact, given what each node does to it; that is asked for once a node, when a query comes there.
+///
+/// In each step all timestamps move by one. Each goes on at the neighbour that has it, unless something there decides, or it is an execution that was itself asked
+/// about: then the answers are the same. So each step of the path is visited once at most: O(steps log series) in the worst case, and
+/// where series stay whole O(1) for all of their timestamps together.
+///
+/// # Panics
+/// If the timestamps are not the node's, or there is no such node.
+pub fn solve(
+    graph: &TimestampedGraph,
+    question: &Question<'_>,
+    effect: impl FnMut(usize) -> Effect,
+) -> Solution {
+    let mut search = Search {
+        graph,
+        question,
+        asked: Times::from(question.times),
+        effects: BTreeMap::new(),
+        effect,
+        parts: BTreeMap::new(),
+        any_linked: false,
+        distance: 0,
+        queries: 1,
+    };
+    search.run();
+    let mut parts = search.parts;
+    if search.any_linked {
+        parts = links::resolve(question.direction, question.times, &parts);
+    }
+    let parts = parts.into_iter();
+    Solution {
+        parts: parts
+            .map(|(outcome, times)| Part { outcome, times })
+            .collect(),
+        queries: search.queries,
+    }
+}
+
+struct Search<'q, F> {
+    graph: &'q TimestampedGraph,
+    question: &'q Question<'q>,
+    asked: Times,
+    effects: BTreeMap<usize, Effect>,
+    effect: F,
+    parts: BTreeMap<Outcome, Times>,
+    /// There are executions that have the answer of the one before, or behind.
+    any_linked: bool,
+    /// How many steps away from the executions that were asked about.
+    distance: u64,
+    queries: u64,
+}
+
+impl<F: FnMut(usize) -> Effect> Search<'_, F> {
+    fn run(&mut self) {
+        let Question {
+            direction,
+            node,
+            times,
+            ..
+        } = *self.question;
+        let known = Times::from(times).of_series(self.graph.timestamps(node));
+        assert_eq!(known.count(), times.count(), "not timestamps of the node");
+        let own = self.question.own.clone();
+        let first = self.apply(self.asked.clone(), &own);
+        let mut frontier = BTreeMap::from([(node, first)]);
+        while !frontier.is_empty() {
+            self.distance += 1;
+            let mut next: BTreeMap<usize, Times> = BTreeMap::new();
+            for (from, times) in frontier {
+                let Some(moved) = self.moved(times) else {
+                    continue;
+                };
+                for &to in self.graph.towards(direction, from) {
+                    let here = moved.of_series(self.graph.timestamps(to));
+                    let left = self.arrive(to, here);
+                    if !left.is_empty() {
+                        next.entry(to).or_default().join(left);
+                    }
+                }
+            }
+            self.queries += next.len() as u64;
+            frontier = next;
+        }
+    }
+
+    /// All timestamps one step on; what is outside of the path is open.
+    fn moved(&mut self, mut times: Times) -> Option<Times> {
+        let backward = self.question.direction == Direction::Backward;
+        let edge = if backward { 1 } else { self.graph.length() };
+        if times.take(edge) {
+            let outside = if backward { 0 } else { edge + 1 };
+            self.decide(Outcome::Open, Times::single(outside));
+        }
+        let moved = match backward {
+            true => times.earlier(1),
+            false => times.later(1),
+        };
+        (!moved.is_empty()).then_some(moved)
+    }
+
+    /// What goes on from a node.
+    fn arrive(&mut self, node: usize, times: Times) -> Times {
+        if times.is_empty() {
+            return times;
+        }
+        let effect = match self.effects.remove(&node) {
+            Some(known) => known,
+            None => (self.effect)(node),
+        };
+        let left = self.apply(times, &effect);
+        self.effects.insert(node, effect);
+        if node != self.question.node || left.is_empty() {
+            return left;
+        }
+        let (linked, rest) = left.split(self.question.times);
+        self.any_linked |= !linked.is_empty();
+        rest
+    }
+
+    /// What an effect leaves.
+    fn apply(&mut self, times: Times, effect: &Effect) -> Times {
+        match effect {
+            Effect::Transparent => times,
+            Effect::Decides(site) => {
+                self.decide(Outcome::Decided(*site), times);
+                Times::new()
+            }
+            Effect::Differs { decided, rest } => {
+                for (series, site) in decided {
+                    self.decide(Outcome::Decided(*site), times.of_series(series));
+                }
+                times.of_series(rest)
+            }
+        }
+    }
+
+    fn decide(&mut self, outcome: Outcome, times: Times) {
+        if !times.is_empty() {
+            let origins = self.origins(&times);
+            self.parts.entry(outcome).or_default().join(origins);
+        }
+    }
+
+    /// The executions that were asked about for which the queries came here.
+    fn origins(&self, times: &Times) -> Times {
+        match self.question.direction {
+            Direction::Backward => times.later(self.distance),
+            Direction::Forward => times.earlier(self.distance),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What calls decide (Zhang and Gupta 2001, section 4.2: GEN and KILL of a call).
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_wpp::twpp::{Call, CallId, Entry, Series, Wpp};
+use rustc_hash::FxHashMap;
+
+use crate::effect::{Effect, Site};
+use crate::graph::Direction;
+use crate::times::Times;
+
+/// What in the blocks of a program decides a fact.
+pub trait Events {
+    /// What a query that goes through a block meets first there, the call with which the block may end left aside: the last event going backward, the first one
+    /// going forward.
+    fn of_block(&self, function: FuncId, block: BlockId) -> Option<Site>;
+
+    /// Whether there may be any in a function.
+    fn any_in(&self, function: FuncId) -> bool;
+}
+
+/// What every call of a run decides, with all that it calls.
+///
+/// Equal subtrees of the dynamic call graph are summed up once, callees before callers: O(subtrees + runs of calls + blocks of the unique path
+/// traces of functions with events).
+pub struct Summaries<'a> {
+    wpp: &'a Wpp,
+    direction: Direction,
+    decided: Vec<Option<Site>>,
+}
+
+impl<'a> Summaries<'a> {
+    /// Sums up the calls of a run.
+    pub fn new(wpp: &'a Wpp, direction: Direction, events: &impl Events) -> Self {
+        let mut own: FxHashMap<Call, Option<(u64, Site)>> = FxHashMap::default();
+        let calls = &wpp.calls;
+        let mut all = Self {
+            wpp,
+            direction,
+            decided: Vec::with_capacity(calls.subtrees()),
+        };
+        for id in calls.ids() {
+            let call = calls.call(id);
+            let own = match events.any_in(call.function) {
+                true => *own
+                    .entry(call)
+                    .or_insert_with(|| own_event(wpp, call, direction, events)),
+                false => None,
+            };
+            let decided = all.of(id, own);
+            all.decided.push(decided);
+        }
+        all
+    }
+
+    /// What a call decides, given what it decides itself and when, if callees are known.
+    fn of(&self, id: CallId, own: Option<(u64, Site)>) -> Option<Site> {
+        let deciding = self.wpp.calls.calls(id);
+        let mut deciding =
+            deciding.filter_map(|run| self.decided[run.call.index()].map(|site| (run, site)));
+        // What a block does comes before the call with which it ends.
+        match self.direction {
+            Direction::Backward => {
+                let called = deciding.last().map(|(run, site)| (run.last(), site));
+                match (own, called) {
+                    (Some((here, site)), Some((call, _))) if here > call => Some(site),
+                    (_, Some((_, site))) | (Some((_, site)), None) => Some(site),
+                    (None, None) => None,
+                }
+            }
+            Direction::Forward => {
+                let called = deciding.next().map(|(run, site)| (run.first, site));
+                match (own, called) {
+                    (Some((here, _)), Some((call, site))) if call < here => Some(site),
+                    (Some((_, site)), _) | (None, Some((_, site))) => Some(site),
+                    (None, None) => None,
+                }
+            }
+        }
+    }
+
+    /// What a call, with all that it calls, decides.
+    pub fn decided(&self, id: CallId) -> Option<Site> {
+        self.decided[id.index()]
+    }
+
+    /// What the calls that a call makes itself decide.
+    pub fn effects(&self, id: CallId) -> CallEffects {
+        let mut effects: Vec<(Entry, Site)> = Vec::new();
+        for run in self.wpp.calls.calls(id) {
+            let Some(site) = self.decided(run.call) else {
+                continue;
+            };
+            let mut entry = match run.first == run.last() {
+                true => Entry::single(run.first),
+                false => Entry {
+                    first: run.first,
+                    last: run.last(),
+                    step: run.step,
+                },
+            };
+            // A tail call follows the call that it replaces at the same place.
+            if let Some((before, _)) = effects.last_mut()
+                && before.last == entry.first
+            {
+                let shortened = match self.direction {
+                    Direction::Backward => without_last(*before),
+                    Direction::Forward => Some(*before),
+                };
+                match shortened {
+                    Some(shortened) => *before = shortened,
+                    None => drop(effects.pop()),
+                }
+                if self.direction == Direction::Forward {
+                    match without_first(entry) {
+                        Some(shortened) => entry = shortened,
+                        None => continue,
+                    }
+                }
+            }
+            effects.push((entry, site));
+        }
+        CallEffects {
+            direction: self.direction,
+            effects,
+        }
+    }
+}
+
+/// The event of a path trace that a query meets first, and at which step.
+fn own_event(
+    wpp: &Wpp,
+    call: Call,
+    direction: Direction,
+    events: &impl Events,
+) -> Option<(u64, Site)> {
+    let path = wpp.path(call)?;
+    let mut known: FxHashMap<BlockId, Option<Site>> = FxHashMap::default();
+    let found = (1u64..).zip(path.trace.blocks()).filter_map(|(t, block)| {
+        let site = *known
+            .entry(block)
+            .or_insert_with(|| events.of_block(call.function, block));
+        site.map(|site| (t, site))
+    });
+    match direction {
+        Direction::Backward => found.last(),
+        Direction::Forward => {
+            let mut found = found;
+            found.next()
+        }
+    }
+}
+
+fn without_last(entry: Entry) -> Option<Entry> {
+    let last = entry.last.checked_sub(entry.step)?;
+    (last >= entry.first).then(|| crate::progression::series(entry.first, last, entry.step))
+}
+
+fn without_first(entry: Entry) -> Option<Entry> {
+    let first = entry.first + entry.step;
+    (first <= entry.last).then(|| crate::progression::series(first, entry.last, entry.step))
+}
+
+/// Which of the calls that a call makes itself decide: at which of its steps, which are those of the blocks that end with them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CallEffects {
+    direction: Direction,
+    effects: Vec<(Entry, Site)>,
+}
+
+impl CallEffects {
+    /// No call decides.
+    pub fn none(direction: Direction) -> Self {
+        Self {
+            direction,
+            effects: Vec::new(),
+        }
+    }
+
+    /// Whether no call decides.
+    pub fn is_none(&self) -> bool {
+        self.effects.is_empty()
+    }
+
+    /// What a block does that executes at these steps, given what it does itself. O(series of the block + calls that decide).
+    pub fn of_block(&self, timestamps: &Series, own: Option<Site>) -> Effect {
+        let whole = own.map_or(Effect::Transparent, Effect::Decides);
+        // What a block does comes before the call with which it ends.
+        if own.is_some() && self.direction == Direction::Forward || self.is_none() {
+            return whole;
+        }
+        let mut by_site: FxHashMap<Site, Times> = FxHashMap::default();
+        for &(entry, site) in &self.effects {
+            let here = Times::from_iter([entry]).of_series(timestamps);
+            if !here.is_empty() {
+                by_site.entry(site).or_default().join(here);
+            }
+        }
+        if by_site.is_empty() {
+            return whole;
+        }
+        let mut decided = Vec::with_capacity(by_site.len() + 1);
+        let mut called = Times::new();
+        for (site, times) in by_site {
+            decided.push((times.to_series(), site));
+            called.join(times);
+        }
+        decided.sort_unstable_by_key(|&(_, site)| site);
+        let (_, rest) = Times::from(timestamps).split(&called.to_series());
+        let mut rest = rest.to_series();
+        if let Some(site) = own {
+            decided.push((std::mem::take(&mut rest), site));
+        }
+        Effect::Differs { decided, rest }
+    }
+}

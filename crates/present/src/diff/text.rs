@@ -1,0 +1,319 @@
+//! For a person: one sentence, then what it rests on.
+
+use std::io::Write;
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_query::diff::{CallPlace, OutputDifference, Written};
+use afterimage_query::steps::{Step, What};
+
+use super::{DiffReport, FirstDifference, PartingDifference, Spot, import_name};
+use crate::PresentError;
+use crate::Sources;
+use crate::number::{counted, grouped};
+use crate::sources::Cache;
+use crate::steps::{StepScene, step_text};
+use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
+use crate::text::short;
+
+/// Lines that are shown.
+const LINES: usize = 20;
+
+/// Writes how two executions differ, for a person.
+///
+/// # Errors
+/// If `out` fails or the module cannot be read.
+pub fn diff_text(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    report: &DiffReport<'_>,
+    sources: &dyn Sources,
+) -> Result<(), PresentError> {
+    let [a, b] = report.names.map(plain);
+    let Some(first) = &report.first else {
+        writeln!(
+            out,
+            "{a} and {b} are the same execution: {}, every value, address and call of the host",
+            counted(report.lengths[0], "block")
+        )?;
+        return Ok(());
+    };
+    let title = |text: &str| scene.style.paint(Paint::Bold, text);
+    let width = a.chars().count().max(b.chars().count());
+    let sides = [format!("{a:width$}"), format!("{b:width$}")];
+    writeln!(out, "{}", title(&sentence(scene, report, first)?))?;
+    for (side, step) in sides.iter().zip([&first.difference.a, &first.difference.b]) {
+        writeln!(out, "  {side}  {}", told(scene, step.as_ref())?)?;
+    }
+    if let Some(bytes) = &first.difference.bytes {
+        writeln!(out, "  from byte {} on:", grouped(bytes.offset))?;
+        for (side, bytes) in sides.iter().zip([&bytes.a, &bytes.b]) {
+            writeln!(out, "  {side}  {}", quoted(bytes))?;
+        }
+    }
+    called_from(out, scene, &first.calls)?;
+    writeln!(out)?;
+    match &report.parting {
+        None => writeln!(
+            out,
+            "control goes the same way in both, through {}",
+            counted(report.lengths[0], "block")
+        )?,
+        Some(parting) => parted(out, scene, report, parting, &sides)?,
+    }
+    for output in &report.outputs {
+        writeln!(out)?;
+        put_out(out, scene, &output.difference, &sides)?;
+    }
+    if let Some(lines) = &report.lines {
+        writeln!(out)?;
+        line_counts(out, scene, report, lines, sources)?;
+    }
+    let questions = report.questions(scene)?;
+    if !questions.is_empty() {
+        writeln!(out, "\n{}", title("what led there"))?;
+        for question in questions {
+            writeln!(out, "  {question}")?;
+        }
+    }
+    Ok(())
+}
+
+fn sentence(
+    scene: &StepScene<'_>,
+    report: &DiffReport<'_>,
+    first: &FirstDifference,
+) -> Result<String, PresentError> {
+    let [a, b] = report.names.map(plain);
+    let difference = &first.difference;
+    let step = difference.a.as_ref().or(difference.b.as_ref());
+    let Some(step) = step else {
+        return Ok(format!("{a} and {b} differ"));
+    };
+    let spot = Spot::of(scene, step.function, step.op)?;
+    let what = match (&difference.a, &difference.b) {
+        (None, _) => format!("{a} has ended there"),
+        (_, None) => format!("{b} has ended there"),
+        (Some(x), Some(y)) if (x.function, x.op) != (y.function, y.op) => {
+            "control goes on elsewhere".to_owned()
+        }
+        (Some(x), Some(y)) => kind(scene, x, y),
+    };
+    Ok(format!(
+        "{a} and {b} first differ at t={}, {}: {what}",
+        grouped(step.time),
+        spot.text()
+    ))
+}
+
+/// What differs, of one operator.
+fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
+    let import = |function: &FuncId| import_name(scene.names, *function);
+    match (&a.what, &b.what) {
+        (What::HostReturn(f, _), What::HostReturn(..)) => {
+            format!("{} returned something else", import(f))
+        }
+        (What::HostWrite(f, x), What::HostWrite(_, y)) if x.address == y.address => {
+            format!("{} gave other bytes", import(f))
+        }
+        (What::HostWrite(f, _), What::HostWrite(..)) => format!("{} wrote elsewhere", import(f)),
+        (What::HostRead(f, _), What::HostRead(..)) => {
+            format!("{} read elsewhere, or not as many bytes", import(f))
+        }
+        (What::Load(x, _), What::Load(y, _)) if x == y => "another value was read".into(),
+        (What::Store(x, _), What::Store(y, _)) if x == y => "another value is written".into(),
+        (What::Load(..) | What::Store(..), What::Load(..) | What::Store(..)) => {
+            "another address".into()
+        }
+        (What::Call { callee: x, .. }, What::Call { callee: y, .. }) if x != y => {
+            "another function is called".into()
+        }
+        (What::Call { .. }, What::Call { .. }) => "called with other arguments".into(),
+        (What::Branch(_), What::Branch(_)) => "a branch is decided by another value".into(),
+        _ if a.time != b.time => "control took another way".into(),
+        _ => "another value".into(),
+    }
+}
+
+fn told(scene: &StepScene<'_>, step: Option<&Step>) -> Result<String, PresentError> {
+    match step {
+        None => Ok("has ended".to_owned()),
+        Some(step) => step_text(scene, step, 0),
+    }
+}
+
+fn called_from(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    calls: &[CallPlace],
+) -> Result<(), PresentError> {
+    let mut texts = Vec::new();
+    for call in calls {
+        texts.push(Spot::of(scene, call.function, Some(call.op))?.text());
+    }
+    if !texts.is_empty() {
+        let line = format!("  called from {}", texts.join(", from "));
+        writeln!(out, "{}", scene.style.cut(&line))?;
+    }
+    Ok(())
+}
+
+fn parted(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    report: &DiffReport<'_>,
+    parting: &PartingDifference,
+    sides: &[String; 2],
+) -> Result<(), PresentError> {
+    let at = &parting.parting;
+    let behind = match parting.decided.last() {
+        Some((step, _)) => {
+            let spot = Spot::of(scene, step.function, step.op)?;
+            format!(", behind {}", spot.text())
+        }
+        None => String::new(),
+    };
+    let head = format!("control parts at t={}{behind}", grouped(at.time));
+    writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
+    for (side, block) in sides.iter().zip([at.a, at.b]) {
+        writeln!(out, "  {side}  {}", goes_on(scene, report, block)?)?;
+    }
+    called_from(out, scene, &parting.calls)?;
+    if !parting.decided.is_empty() {
+        writeln!(out, "  what differs in the block before:")?;
+    }
+    for (a, b) in &parting.decided {
+        for (side, step) in sides.iter().zip([a, b]) {
+            writeln!(out, "  {side}  {}", step_text(scene, step, 0)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn goes_on(
+    scene: &StepScene<'_>,
+    report: &DiffReport<'_>,
+    block: Option<(FuncId, BlockId)>,
+) -> Result<String, PresentError> {
+    let Some((function, block)) = block else {
+        return Ok("has ended".to_owned());
+    };
+    let known = report.program.function(function);
+    let spot = match known.and_then(|known| known.cfg.blocks.get(block)) {
+        Some(block) => Spot::of_block(scene, function, block)?,
+        None => Spot::of(scene, function, None)?,
+    };
+    Ok(format!("goes on at {}, {block}", spot.text()))
+}
+
+fn put_out(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    output: &OutputDifference,
+    sides: &[String; 2],
+) -> Result<(), PresentError> {
+    let head = format!(
+        "{} differs from byte {} on, in line {}",
+        descriptor(output.descriptor),
+        grouped(output.offset),
+        grouped(output.line)
+    );
+    writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
+    let before = quoted(&output.before);
+    let before = before.trim_end_matches('"');
+    for (side, written) in sides.iter().zip([&output.a, &output.b]) {
+        let text = match written {
+            None => format!("{before}\", and nothing more"),
+            Some(Written { bytes, time, .. }) => {
+                let text = quoted(bytes);
+                format!("{before}{}  at t={}", &text[1..], grouped(*time))
+            }
+        };
+        writeln!(out, "  {side}  {text}")?;
+    }
+    Ok(())
+}
+
+/// What people call a file descriptor.
+pub(super) fn descriptor(number: u32) -> String {
+    match number {
+        1 => "standard output".to_owned(),
+        2 => "standard error".to_owned(),
+        other => format!("file descriptor {other}"),
+    }
+}
+
+fn line_counts(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    report: &DiffReport<'_>,
+    lines: &[super::LineDifference],
+    sources: &dyn Sources,
+) -> Result<(), PresentError> {
+    if lines.is_empty() {
+        writeln!(
+            out,
+            "each of {} is executed as often in both",
+            counted(report.known_lines as u64, "line")
+        )?;
+        return Ok(());
+    }
+    let head = format!(
+        "{} of {} executed differently often",
+        grouped(lines.len() as u64),
+        counted(report.known_lines as u64, "line"),
+    );
+    writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
+    let mut table = Table::new(&[("A", Right), ("B", Right), ("line", Left), ("text", Left)]);
+    let mut cache = Cache::new(sources);
+    let files = scene.source.files();
+    for row in lines.iter().take(LINES) {
+        let path = files.get(row.line.file.0 as usize);
+        let path = path.map_or("", String::as_str);
+        let text = cache.line(path, row.line.number).map(str::trim);
+        let text = text.map(plain).unwrap_or_default();
+        table.row([
+            grouped(row.counts[0]),
+            grouped(row.counts[1]),
+            plain(&format!("{}:{}", short(path), row.line.number)),
+            text,
+        ]);
+    }
+    table.write(out, scene.style, |_| Paint::Plain)?;
+    if lines.len() > LINES {
+        writeln!(out, "… and {} more", grouped((lines.len() - LINES) as u64))?;
+    }
+    Ok(())
+}
+
+/// Bytes as text between quotation marks.
+pub(super) fn quoted(bytes: &[u8]) -> String {
+    let mut text = String::from("\"");
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '"' | '\\' => text.extend(['\\', c]),
+                '\n' | '\t' | '\r' => text.extend(c.escape_default()),
+                c if c.is_control() => text.push_str(&format!("\\x{:02x}", u32::from(c))),
+                c => text.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text.push('"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn bytes_are_told_without_driving_a_terminal() {
+        assert_eq!(
+            quoted(b"a\"\x1b[1m\n\xff\xc3\xa9"),
+            "\"a\\\"\\x1b[1m\\n\\xffé\""
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! As comma-separated values.
+
+use std::io::Write;
+
+use afterimage_query::simulate::{MissesBy, MissesPlace};
+
+use super::MissReport;
+use super::json::kind_name;
+use crate::PresentError;
+use crate::csv::quoted;
+use crate::steps::StepScene;
+
+/// Writes the rows of simulations, which are all about the same kind of place. What is not known, or not simulated, is an empty field.
+///
+/// # Errors
+/// If `out` fails.
+pub fn misses_csv(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    reports: &[MissReport<'_>],
+) -> Result<(), PresentError> {
+    let by = reports.first().map_or(MissesBy::Line, |report| report.by);
+    let place = match by {
+        MissesBy::Line => "file,line",
+        MissesBy::Function => "function,name",
+        MissesBy::Instruction => "function,name,kind,operator,offset,file,line",
+    };
+    write!(
+        out,
+        "simulation,{place},executions,missed,missed_second\r\n"
+    )?;
+    for report in reports {
+        let simulation = report.summary.spec.to_string();
+        for row in report.shown() {
+            let mut fields = vec![simulation.clone()];
+            let files = scene.source.files();
+            let line = |at: Option<(u32, u32)>| match at {
+                None => [String::new(), String::new()],
+                Some((file, line)) => [
+                    files.get(file as usize).cloned().unwrap_or_default(),
+                    line.to_string(),
+                ],
+            };
+            match &row.place {
+                MissesPlace::Line(at) => {
+                    fields.extend(line(at.map(|line| (line.file.0, line.number))));
+                }
+                MissesPlace::Function(function) => fields.extend([
+                    function.as_u32().to_string(),
+                    scene.names.function(*function).to_owned(),
+                ]),
+                MissesPlace::Instruction {
+                    kind,
+                    function,
+                    place,
+                    ..
+                } => {
+                    fields.extend([
+                        function.as_u32().to_string(),
+                        scene.names.function(*function).to_owned(),
+                        kind_name(*kind).to_owned(),
+                        place.name.to_string(),
+                        place.offset.0.to_string(),
+                    ]);
+                    fields.extend(line(place.position.map(|at| (at.file.0, at.line))));
+                }
+            }
+            fields.extend([row.tally.executions, row.tally.missed].map(|n| n.to_string()));
+            fields.push(match report.summary.spec.is_two() {
+                true => row.tally.last.to_string(),
+                false => String::new(),
+            });
+            let fields = Vec::from_iter(fields.iter().map(|field| quoted(field)));
+            write!(out, "{}\r\n", fields.join(","))?;
+        }
+    }
+    Ok(())
+}

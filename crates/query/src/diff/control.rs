@@ -1,0 +1,141 @@
+//! Where control parts.
+
+use std::collections::HashMap;
+
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId};
+use afterimage_wpp::{Cursor, Segments, Visit, WholePath};
+
+use super::DiffError;
+
+/// Where two executions take different ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parting {
+    /// The time of the first block that differs: all before are the same.
+    pub time: u64,
+    /// The block that both executed before; `None` if already the first one differs.
+    pub before: Option<(FuncId, BlockId)>,
+    /// The block that the first executes; `None` if it has ended.
+    pub a: Option<(FuncId, BlockId)>,
+    /// The block that the second executes.
+    pub b: Option<(FuncId, BlockId)>,
+}
+
+/// The first block in which two paths of the same program differ; `None` if they are the same. Linear in the paths up to there.
+///
+/// # Errors
+/// If a path cannot be read or lacks something.
+pub fn parting<S: Segments>(
+    a: &WholePath<S>,
+    b: &WholePath<S>,
+) -> Result<Option<Parting>, DiffError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let whole = |path: &WholePath<S>| path.nodes().values().all(|node| node.left_out == 0);
+    if !whole(a) || !whole(b) {
+        return Err(DiffError::Partial);
+    }
+    let same = same_nodes(a, b);
+    let (mut a, mut b) = (Blocks::new(a)?, Blocks::new(b)?);
+    let mut time = 1;
+    let mut before = None;
+    loop {
+        if let (Some(x), Some(y)) = (a.whole(), b.whole())
+            && same[x.node.index()] == Some(y.node)
+        {
+            time += x.length;
+            before = a.last();
+            a.pass()?;
+            b.pass()?;
+            continue;
+        }
+        match (a.block(), b.block()) {
+            (None, None) => return Ok(None),
+            (x, y) if x == y => {
+                time += 1;
+                before = x;
+                a.step()?;
+                b.step()?;
+            }
+            (a, b) => return Ok(Some(Parting { time, before, a, b })),
+        }
+    }
+}
+
+/// For each node of the first the one of the second with the same blocks.
+fn same_nodes<S: Segments>(a: &WholePath<S>, b: &WholePath<S>) -> Vec<Option<NodeId>> {
+    let of_b: HashMap<_, _> = b.nodes().iter().map(|(id, node)| (node, id)).collect();
+    let nodes = a.nodes().values();
+    nodes.map(|node| of_b.get(node).copied()).collect()
+}
+
+/// The blocks of a path, one after the other.
+struct Blocks<'a, S: Segments> {
+    path: &'a WholePath<S>,
+    cursor: Cursor<'a, S>,
+    visit: Option<Visit>,
+    position: usize,
+}
+
+/// An execution of a node of which nothing was passed yet.
+struct Fresh {
+    node: NodeId,
+    length: u64,
+}
+
+impl<'a, S: Segments> Blocks<'a, S> {
+    fn new(path: &'a WholePath<S>) -> Result<Self, DiffError<S::Error>>
+    where
+        S::Error: std::error::Error + 'static,
+    {
+        let mut cursor = path.cursor();
+        Ok(Self {
+            path,
+            visit: cursor.next()?,
+            cursor,
+            position: 0,
+        })
+    }
+
+    fn whole(&self) -> Option<Fresh> {
+        let visit = self.visit.filter(|_| self.position == 0)?;
+        let length = self.path.nodes()[visit.node].blocks.len() as u64;
+        Some(Fresh {
+            node: visit.node,
+            length,
+        })
+    }
+
+    fn block(&self) -> Option<(FuncId, BlockId)> {
+        let node = &self.path.nodes()[self.visit?.node];
+        Some((node.function, *node.blocks.get(self.position)?))
+    }
+
+    /// The last block of the node.
+    fn last(&self) -> Option<(FuncId, BlockId)> {
+        let node = &self.path.nodes()[self.visit?.node];
+        Some((node.function, *node.blocks.last()?))
+    }
+
+    /// Goes to the next node.
+    fn pass(&mut self) -> Result<(), DiffError<S::Error>>
+    where
+        S::Error: std::error::Error + 'static,
+    {
+        self.position = 0;
+        self.visit = self.cursor.next()?;
+        Ok(())
+    }
+
+    /// Goes to the next block.
+    fn step(&mut self) -> Result<(), DiffError<S::Error>>
+    where
+        S::Error: std::error::Error + 'static,
+    {
+        self.position += 1;
+        match self.block() {
+            Some(_) => Ok(()),
+            None => self.pass(),
+        }
+    }
+}

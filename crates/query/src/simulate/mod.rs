@@ -1,0 +1,26 @@
+//! What branch predictors and caches would have made of a run: its branches and memory accesses, by following it on the machine.
+//!
+//! A *branch* is a `br_if` or an `if` (its direction: whether the condition was true; an `if` whose two ways are the same place is none), a `br_table` (its
+//! target) or a call through a table or a reference (its callee). An *access* is a load, a store or a bulk operator of wasm's linear memory. What wasm keeps in
+//! locals, globals and on its operand stack is in registers here, as it mostly is in compiled code; what the host accesses is left out. A branch's place is its
+//! operator's offset in the module.
+
+mod error;
+mod plan;
+mod rows;
+mod run;
+mod stored;
+mod verify;
+mod watch;
+
+pub use afterimage_simulate::{
+    CacheSpec, Caches, Epoch, HistoryError, LevelSpec, Misses, Predictor, PredictorKind,
+    PredictorSpec, Site, SiteKind, Spec, SpecError, Summary, Tally, Traffic,
+};
+pub use error::SimulateError;
+pub use rows::{MissesBy, MissesPlace, MissesRow, miss_rows};
+pub use run::{Keep, simulate};
+pub use stored::{
+    SimulationWriter, StoredError, StoredSimulation, stored_simulation, stored_simulations,
+};
+pub use verify::{SimulationsReport, verify_simulations};

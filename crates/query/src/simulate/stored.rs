@@ -1,0 +1,228 @@
+//! Simulations in a file.
+
+use std::error::Error;
+
+use afterimage_simulate::{Epoch, HistoryError, Misses, Recorder, Spec, Summary, Tally};
+use afterimage_trace::{
+    Kind, SectionInfo, SectionReader, SectionWriter, TraceError, TraceFile, TraceWriter,
+};
+
+/// Most misses of a site that an epoch may have: what one node of a path adds behind a full epoch is little.
+const MOST: u64 = 2 * Recorder::EPOCH as u64;
+
+/// Why the simulations of a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    /// The file.
+    #[error(transparent)]
+    File(#[from] TraceError),
+    /// What a simulation says.
+    #[error("{simulation}: {error}; simulate it again with --again")]
+    History {
+        /// Which one: the section's name.
+        simulation: String,
+        /// What is wrong.
+        error: HistoryError,
+    },
+    /// Its parts do not fit together.
+    #[error("{simulation}: {what}; simulate it again with --again")]
+    Inconsistent {
+        /// Which one.
+        simulation: String,
+        /// What does not fit.
+        what: &'static str,
+    },
+}
+
+/// Appends simulations to a file: epochs as they come, and at the end summaries.
+pub struct SimulationWriter {
+    sections: Vec<SectionWriter>,
+}
+
+impl SimulationWriter {
+    /// Begins a section for each.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn new(out: &TraceWriter, specs: &[Spec]) -> Result<Self, TraceError> {
+        let begin = |spec: &Spec| out.section(Kind::SIMULATION, Some(&spec.to_string()));
+        Ok(Self {
+            sections: specs.iter().map(begin).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Takes an epoch, as [`simulate`](super::simulate) gives it.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn put(
+        &mut self,
+        simulation: usize,
+        before: u64,
+        epoch: &[u8],
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.sections[simulation].put(before, epoch)?)
+    }
+
+    /// Ends the sections. What was written counts from the commit on.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn finish(self, summaries: &[Summary]) -> Result<(), TraceError> {
+        for (section, summary) in self.sections.into_iter().zip(summaries) {
+            section.finish(summary.blocks, &summary.encode())?;
+        }
+        Ok(())
+    }
+}
+
+/// A simulation in a file.
+#[derive(Debug)]
+pub struct StoredSimulation {
+    file: TraceFile,
+    /// The position of its section.
+    position: usize,
+    /// What is known of it at once.
+    pub summary: Summary,
+}
+
+/// The simulations of a file, in the order of its sections; of those of one name only the last one. Reads their summaries.
+///
+/// # Errors
+/// If one is damaged.
+pub fn stored_simulations(file: &TraceFile) -> Result<Vec<StoredSimulation>, StoredError> {
+    let mut found: Vec<StoredSimulation> = Vec::new();
+    for position in simulation_sections(file)? {
+        let stored = StoredSimulation::open(file, position)?;
+        found.retain(|other| other.summary.spec != stored.summary.spec);
+        found.push(stored);
+    }
+    Ok(found)
+}
+
+/// One of the simulations of a file; `None` if it is not there.
+///
+/// # Errors
+/// If it is damaged.
+pub fn stored_simulation(
+    file: &TraceFile,
+    spec: &Spec,
+) -> Result<Option<StoredSimulation>, StoredError> {
+    let name = spec.to_string();
+    let sections = file.sections()?;
+    let is_it = |section: &SectionInfo| {
+        let kind = section.kind == Kind::SIMULATION && section.complete;
+        kind && section.name.as_deref() == Some(&name)
+    };
+    let position = sections.iter().rposition(is_it);
+    let found = position.map(|position| StoredSimulation::open(file, position));
+    found.transpose()
+}
+
+/// The complete sections of simulations, by their position; of those of one name only the last one.
+pub(super) fn simulation_sections(file: &TraceFile) -> Result<Vec<usize>, TraceError> {
+    let mut found: Vec<(usize, Option<String>)> = Vec::new();
+    for (position, section) in file.sections()?.into_iter().enumerate() {
+        if section.kind == Kind::SIMULATION && section.complete {
+            found.retain(|(_, name)| *name != section.name);
+            found.push((position, section.name));
+        }
+    }
+    Ok(found.into_iter().map(|(position, _)| position).collect())
+}
+
+impl StoredSimulation {
+    pub(super) fn open(file: &TraceFile, position: usize) -> Result<Self, StoredError> {
+        let mut reader = section(file, position)?;
+        let simulation = reader.name()?.unwrap_or_default().to_owned();
+        reader.go(reader.chunks().saturating_sub(1));
+        reader.advance()?;
+        let summary = Summary::decode(reader.bytes()).map_err(|error| StoredError::History {
+            simulation: simulation.clone(),
+            error,
+        })?;
+        if summary.spec.to_string() != simulation || reader.first() != summary.blocks {
+            return Err(StoredError::Inconsistent {
+                simulation,
+                what: "its summary is of another simulation than its name",
+            });
+        }
+        Ok(Self {
+            file: file.clone(),
+            position,
+            summary,
+        })
+    }
+
+    /// How many bytes it has in the file, without the chunks' headers.
+    pub fn stored_bytes(&self) -> u64 {
+        self.reader().map_or(0, |section| section.stored())
+    }
+
+    pub(super) fn reader(&self) -> Result<SectionReader, StoredError> {
+        section(&self.file, self.position)
+    }
+
+    /// Gives the epochs in order: how many blocks were executed before each, and what it has.
+    ///
+    /// # Errors
+    /// If one is damaged, or `each` fails.
+    pub fn epochs<E: From<StoredError>>(
+        &self,
+        mut each: impl FnMut(u64, &Epoch<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut reader = self.reader()?;
+        for _ in 1..reader.chunks() {
+            reader.advance().map_err(StoredError::from)?;
+            let epoch = Epoch::open(reader.bytes(), self.summary.spec.is_two());
+            each(reader.first(), &epoch.map_err(|error| self.damaged(error))?)?;
+        }
+        Ok(())
+    }
+
+    /// Gives what a site missed, epoch by epoch: how many executions were before, what is counted in the epoch, and which
+    /// executions were missed, numbered from the run's beginning. Epochs without executions of the site are passed over. Memory: the misses of one epoch.
+    ///
+    /// # Errors
+    /// If the history is damaged, or `each` fails.
+    pub fn misses<E: From<StoredError>>(
+        &self,
+        site: usize,
+        mut each: impl FnMut(u64, Tally, &Misses) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut sum, mut misses) = (Tally::default(), Misses::default());
+        self.epochs(|_, epoch| -> Result<(), E> {
+            let Some(found) = epoch.get(site as u64) else {
+                return Ok(());
+            };
+            misses.first.clear();
+            misses.last.clear();
+            let before = sum.executions;
+            let read = found.misses(before, MOST, &mut misses);
+            read.map_err(|error| self.damaged(error))?;
+            sum = sum.plus(found.tally);
+            each(before, found.tally, &misses)
+        })?;
+        let expected = self.summary.sites.get(site).map(|(_, tally)| *tally);
+        if expected != Some(sum) {
+            return Err(StoredError::Inconsistent {
+                simulation: self.summary.spec.to_string(),
+                what: "its history has other counts than its summary",
+            }
+            .into());
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, error: HistoryError) -> StoredError {
+        StoredError::History {
+            simulation: self.summary.spec.to_string(),
+            error,
+        }
+    }
+}
+
+fn section(file: &TraceFile, position: usize) -> Result<SectionReader, StoredError> {
+    let missing = TraceError::Missing(Kind::SIMULATION);
+    Ok(file.section(position).ok_or(missing)?)
+}

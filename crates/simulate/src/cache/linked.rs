@@ -1,0 +1,122 @@
+//! Sets of many lines, as a fully associative cache is one: lines are found by their number, and linked in the order of their last use.
+
+use rustc_hash::FxHashMap;
+
+use super::Touch;
+
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    line: u64,
+    written: bool,
+    /// The entry used before it, and after it.
+    older: u32,
+    newer: u32,
+}
+
+/// A set: the ends of its chain.
+#[derive(Clone, Copy, Debug)]
+struct Set {
+    newest: u32,
+    oldest: u32,
+    count: u64,
+}
+
+/// Sets of many lines.
+#[derive(Clone, Debug)]
+pub(super) struct Linked {
+    entries: Vec<Entry>,
+    /// By line. Who chooses addresses so that they collide makes this slow, but a cache holds no more than so many.
+    places: FxHashMap<u64, u32>,
+    sets: Vec<Set>,
+    ways: u64,
+    mask: u64,
+}
+
+impl Linked {
+    /// So many sets, a power of two.
+    pub(super) fn new(sets: u64, ways: u64) -> Self {
+        let empty = Set {
+            newest: NONE,
+            oldest: NONE,
+            count: 0,
+        };
+        Self {
+            entries: Vec::new(),
+            places: FxHashMap::default(),
+            sets: vec![empty; sets as usize],
+            ways,
+            mask: sets - 1,
+        }
+    }
+
+    #[inline]
+    pub(super) fn touch(&mut self, line: u64, write: bool) -> Touch {
+        let number = (line & self.mask) as usize;
+        if let Some(&place) = self.places.get(&line) {
+            self.entries[place as usize].written |= write;
+            if self.sets[number].newest != place {
+                self.unlink(number, place);
+                self.link(number, place);
+            }
+            return Touch::Hit;
+        }
+        let set = self.sets[number];
+        let (place, touch) = if set.count < self.ways {
+            self.sets[number].count += 1;
+            self.entries.push(Entry {
+                line,
+                written: write,
+                older: NONE,
+                newer: NONE,
+            });
+            (self.entries.len() as u32 - 1, Touch::Filled)
+        } else {
+            self.unlink(number, set.oldest);
+            let entry = &mut self.entries[set.oldest as usize];
+            let old = *entry;
+            (entry.line, entry.written) = (line, write);
+            self.places.remove(&old.line);
+            let touch = match old.written {
+                true => Touch::WroteBack(old.line),
+                false => Touch::Filled,
+            };
+            (set.oldest, touch)
+        };
+        self.places.insert(line, place);
+        self.link(number, place);
+        touch
+    }
+
+    pub(super) fn dirty(&mut self, line: u64) {
+        if let Some(&place) = self.places.get(&line) {
+            self.entries[place as usize].written = true;
+        }
+    }
+
+    /// Takes an entry out of its set's chain.
+    fn unlink(&mut self, set: usize, place: u32) {
+        let Entry { older, newer, .. } = self.entries[place as usize];
+        match self.entries.get_mut(older as usize) {
+            Some(older) => older.newer = newer,
+            None => self.sets[set].oldest = newer,
+        }
+        match self.entries.get_mut(newer as usize) {
+            Some(newer) => newer.older = older,
+            None => self.sets[set].newest = older,
+        }
+    }
+
+    /// Makes an entry the one used last.
+    fn link(&mut self, set: usize, place: u32) {
+        let newest = std::mem::replace(&mut self.sets[set].newest, place);
+        let entry = &mut self.entries[place as usize];
+        (entry.older, entry.newer) = (newest, NONE);
+        match self.entries.get_mut(newest as usize) {
+            Some(before) => before.newer = place,
+            None => self.sets[set].oldest = place,
+        }
+    }
+}

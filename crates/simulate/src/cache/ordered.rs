@@ -1,0 +1,61 @@
+//! Sets whose lines stand in the order of their last use.
+
+use super::Touch;
+
+/// No line. Lines have at least four bytes, so none has half of this as its number.
+const EMPTY: u64 = u64::MAX;
+
+/// Sets of few lines.
+#[derive(Clone, Debug)]
+pub(super) struct Ordered {
+    /// Set after set, the line used last first: twice its number, and 1 more if it was written to.
+    lines: Vec<u64>,
+    ways: usize,
+    mask: u64,
+}
+
+impl Ordered {
+    /// So many sets, a power of two.
+    pub(super) fn new(sets: u64, ways: u64) -> Self {
+        Self {
+            lines: vec![EMPTY; (sets * ways) as usize],
+            ways: ways as usize,
+            mask: sets - 1,
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, line: u64) -> &mut [u64] {
+        let first = (line & self.mask) as usize * self.ways;
+        &mut self.lines[first..first + self.ways]
+    }
+
+    #[inline]
+    pub(super) fn touch(&mut self, line: u64, write: bool) -> Touch {
+        let set = self.set(line);
+        if set[0] >> 1 == line {
+            set[0] |= u64::from(write);
+            return Touch::Hit;
+        }
+        let found = set.iter().position(|&held| held >> 1 == line);
+        let place = found.unwrap_or(set.len() - 1);
+        let old = set[place];
+        set.copy_within(..place, 1);
+        if found.is_some() {
+            set[0] = old | u64::from(write);
+            return Touch::Hit;
+        }
+        set[0] = line << 1 | u64::from(write);
+        match old & 1 == 1 && old != EMPTY {
+            true => Touch::WroteBack(old >> 1),
+            false => Touch::Filled,
+        }
+    }
+
+    pub(super) fn dirty(&mut self, line: u64) {
+        let mut set = self.set(line).iter_mut();
+        if let Some(held) = set.find(|held| **held >> 1 == line) {
+            *held |= 1;
+        }
+    }
+}

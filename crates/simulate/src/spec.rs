@@ -1,0 +1,87 @@
+//! What is to be simulated, as it is written on a command line and in a file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{CacheSpec, LevelSpec, PredictorSpec};
+
+/// What is simulated: branches or memory accesses. Its text is that of the command line's options:
+/// `--branch-predictor gshare:bits=14,history=12,targets=9`, `--cache 32768,8,64 --cache2 1048576,16,64`; and its text is read again as the
+/// same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spec {
+    /// A branch predictor.
+    Branches(PredictorSpec),
+    /// One or two levels of cache.
+    Caches(CacheSpec),
+}
+
+/// Why a text asks for nothing that can be simulated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SpecError(pub(crate) String);
+
+/// The option of a predictor.
+const PREDICTOR: &str = "--branch-predictor ";
+/// The option of the first level.
+const CACHE: &str = "--cache ";
+/// The option of the second level.
+const CACHE2: &str = " --cache2 ";
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Spec::Branches(predictor) => write!(f, "{PREDICTOR}{predictor}"),
+            Spec::Caches(CacheSpec { first, second }) => {
+                write!(f, "{CACHE}{first}")?;
+                match second {
+                    Some(second) => write!(f, "{CACHE2}{second}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl FromStr for Spec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        if let Some(predictor) = text.strip_prefix(PREDICTOR) {
+            return Ok(Spec::Branches(predictor.parse()?));
+        }
+        let Some(levels) = text.strip_prefix(CACHE) else {
+            return Err(SpecError(format!(
+                "{text:?} names neither a branch predictor nor a cache"
+            )));
+        };
+        let (first, second) = match levels.split_once(CACHE2) {
+            Some((first, second)) => (first, Some(second.parse::<LevelSpec>()?)),
+            None => (levels, None),
+        };
+        Ok(Spec::Caches(CacheSpec::new(first.parse()?, second)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Spec;
+
+    #[test]
+    fn texts_lead_back() {
+        for text in [
+            "--branch-predictor bimodal:bits=12,targets=9",
+            "--branch-predictor gshare:bits=14,history=12,targets=9",
+            "--branch-predictor tage:base=13,bits=10,tables=7,tag=11,min=5,max=130,targets=9",
+            "--cache 32768,8,64",
+            "--cache 32768,8,64 --cache2 1048576,16,64",
+            "--cache 1024,full,64",
+        ] {
+            let spec: Spec = text.parse().expect(text);
+            assert_eq!(spec.to_string(), text);
+        }
+        for wrong in ["", "gshare", "--cache ", "--cache 1,2", "--cache2 1k,1,64"] {
+            assert!(wrong.parse::<Spec>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Any bytes as a history of misses, or as the text that says what was simulated.
+
+#![no_main]
+
+#[path = "../bodies/simulation.rs"]
+mod body;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    body::read_history(bytes, false);
+    body::read_history(bytes, true);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        body::read_spec(text);
+    }
+});
