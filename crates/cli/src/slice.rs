@@ -2,12 +2,18 @@
 
 mod question;
 
+use std::collections::BTreeSet;
+
 use afterimage_ids::OrigOffset;
 use afterimage_present::{
-    SliceScene, slice_annotated, slice_csv, slice_html, slice_json, slice_lines, slice_statements,
+    SliceScene, slice_annotated, slice_csv, slice_dot, slice_html, slice_json, slice_lines,
+    slice_statements,
 };
 use afterimage_query::operator_texts;
-use afterimage_query::slices::{Follows, SliceReport, backward, forward};
+use afterimage_query::slices::{
+    Direction, Edge, Follows, SliceReport, backward, chop, exercised, forward, is_followed,
+    reachable,
+};
 use afterimage_query::steps::{Operators, Range};
 use anyhow::{Context, Result, bail};
 
@@ -36,6 +42,8 @@ Examples:
   afterimage slice app.aft --at @0x1f3#1000 --operand 2 --data-only
   afterimage slice app.aft --at end --address 0x1040..0x1043
   afterimage slice app.aft --at parser.c:42#7 --forward
+  afterimage slice app.aft --at report.c:10#last --chop parser.c:42#7
+  afterimage slice app.aft --at parser.c:42#7 --format dot | dot -Tsvg -o slice.svg
   afterimage slice app.aft --at parser.c:42#7 --format html -o slice.html")]
 pub(crate) struct Arguments {
     /// The place and which of its executions: file.c:42#K, func+0x2a#last, @0x1f3#3 [default: the first]; with --var and --address, any moment
@@ -53,6 +61,12 @@ pub(crate) struct Arguments {
     /// What depends on it instead: everything that it had an influence on
     #[arg(long)]
     forward: bool,
+    /// Only what also depends on this other place: how that had an influence on --at
+    #[arg(long, value_name = "PLACE#K", conflicts_with = "forward")]
+    chop: Option<String>,
+    /// How exact the slice is
+    #[arg(long, value_name = "ALGORITHM", default_value = "full")]
+    algorithm: Algorithm,
     /// Along data only, not along what let statements run
     #[arg(long, conflicts_with_all = ["control_only", "thin"])]
     data_only: bool,
@@ -91,6 +105,17 @@ enum Format {
     Csv,
     /// A page with the source files, and the slice marked in them
     Html,
+    /// A graph for Graphviz: which lines of the slice depended on which
+    Dot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Algorithm {
+    /// By executions: whatever this one execution depends on
+    #[value(alias = "instances")]
+    Full,
+    /// By statements: over dependences that were exercised in some execution or other
+    Edges,
 }
 
 /// Rows that text has on standard output if nothing else is asked for.
@@ -100,6 +125,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     input::ended(&arguments.report.file)?;
     if arguments.annotate && arguments.format != Format::Text {
         bail!("--annotate writes text; the page of --format html is the same with color");
+    }
+    let of_statements = arguments.var.is_none() && arguments.address.is_none();
+    if arguments.algorithm == Algorithm::Edges
+        && (!of_statements || arguments.operand.is_some() || arguments.chop.is_some())
+    {
+        bail!(
+            "--algorithm edges knows statements only: leave --var, --address, --operand and --chop out, or the algorithm"
+        );
     }
     let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
@@ -150,16 +183,18 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         &arguments.at,
         &arguments.subject(),
     )?;
-    let criteria = question.criteria.clone();
-    let slice = follow_for(traced, "slicing", |run, log| {
-        let follows = arguments.follows();
-        Ok(match arguments.forward {
-            true => forward(run, log, follows, criteria)?,
-            false => backward(run, log, follows, criteria)?,
-        })
-    })?;
+    let source_of = match &arguments.chop {
+        None => None,
+        Some(at) => Some(Question::read(
+            traced,
+            &values,
+            (&names, &source),
+            at,
+            &Subject::Statement,
+        )?),
+    };
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
-    let report = SliceReport::new(&slice, &loaded.program, &traced.path, &operators)?;
+    let report = found(arguments, traced, &question, source_of.as_ref(), &operators)?;
     let by_line = arguments.by != Some(By::Statement);
     let limit = arguments.limit();
     let texts = match (arguments.format, by_line) {
@@ -170,9 +205,18 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         }
         _ => Vec::new(),
     };
-    let title = match arguments.forward {
-        true => format!("what depends on {}", question.title.trim_end_matches(',')),
-        false => format!("what {} depends on", question.title),
+    let asked = question.title.trim_end_matches(',');
+    let title = match (&source_of, arguments.forward, arguments.algorithm) {
+        (Some(from), ..) => {
+            let from = from.title.trim_end_matches(',');
+            format!("how {from} had an influence on {asked}")
+        }
+        (None, true, Algorithm::Full) => format!("what depends on {asked}"),
+        (None, false, Algorithm::Full) => format!("what {} depends on", question.title),
+        (None, true, Algorithm::Edges) => format!("what ever depended on statements of {asked}"),
+        (None, false, Algorithm::Edges) => {
+            format!("what statements of {} ever depended on", question.title)
+        }
     };
     let scene = SliceScene {
         title: &title,
@@ -183,6 +227,10 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         limit,
         texts: &texts,
     };
+    let edges = match arguments.format {
+        Format::Dot => edges(arguments, traced, &question)?,
+        _ => BTreeSet::new(),
+    };
     let style = arguments.report.style();
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
@@ -192,9 +240,58 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             Format::Json => slice_json(out, &report, &scene)?,
             Format::Csv => slice_csv(out, &report, &scene, by_line)?,
             Format::Html => slice_html(out, &report, &scene)?,
+            Format::Dot => slice_dot(out, &report, &scene, &edges, by_line)?,
         }
         Ok(())
     })
+}
+
+/// The slice that is asked for.
+fn found(
+    arguments: &Arguments,
+    traced: &Traced,
+    question: &Question,
+    source_of: Option<&Question>,
+    operators: &Operators<'_>,
+) -> Result<SliceReport> {
+    let follows = arguments.follows();
+    let (program, path) = (&traced.loaded.program, &traced.path);
+    if arguments.algorithm == Algorithm::Edges {
+        let edges = edges(arguments, traced, question)?;
+        let direction = match arguments.forward {
+            true => Direction::Forward,
+            false => Direction::Backward,
+        };
+        let found = reachable(&edges, &question.operators, follows, direction);
+        return Ok(SliceReport::of_operators(&found, program, path, operators)?);
+    }
+    let to = question.criteria.clone();
+    let slice = follow_for(traced, "slicing", |run, log| {
+        Ok(match source_of {
+            Some(from) => {
+                let logs = [log, traced.file.log()?];
+                chop(run, logs, follows, from.criteria.clone(), to)?
+            }
+            None if arguments.forward => forward(run, log, follows, to)?,
+            None => backward(run, log, follows, to)?,
+        })
+    })?;
+    Ok(SliceReport::new(&slice, program, path, operators)?)
+}
+
+/// The dependences that were exercised, of those that are followed: before what is asked about, or in the whole run.
+fn edges(arguments: &Arguments, traced: &Traced, question: &Question) -> Result<BTreeSet<Edge>> {
+    let starts = question.criteria.iter().map(|criterion| criterion.start);
+    let until = match arguments.forward {
+        true => u64::MAX,
+        false => starts.max().unwrap_or(0),
+    };
+    let mut edges = follow_for(traced, "collecting dependences", |run, log| {
+        Ok(exercised(run, log, until)?)
+    })?;
+    let follows = arguments.follows();
+    edges.retain(|edge| is_followed(edge.why, follows));
+    Ok(edges)
 }
 
 /// The texts of operators, in the order in which they are given.

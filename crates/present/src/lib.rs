@@ -72,7 +72,8 @@ pub use pprof::pprof;
 pub use redundancy::{RedundancyReport, redundancy_csv, redundancy_json, redundancy_text};
 pub use simulate::{MissReport, misses_csv, misses_json, misses_text};
 pub use slice::{
-    SliceScene, slice_annotated, slice_csv, slice_html, slice_json, slice_lines, slice_statements,
+    SliceScene, slice_annotated, slice_csv, slice_dot, slice_html, slice_json, slice_lines,
+    slice_statements,
 };
 pub use sources::{NoSources, Sources};
 pub use state::{state_json, state_text};

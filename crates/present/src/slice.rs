@@ -1,5 +1,6 @@
 //! Slices: by source line, by statement, beside the source.
 
+mod dot;
 mod html;
 mod json;
 
@@ -10,6 +11,7 @@ use afterimage_program::Names;
 use afterimage_query::slices::{SliceReport, SlicedLine};
 use afterimage_query::{Line, Source};
 
+pub use dot::slice_dot;
 pub use html::slice_html;
 pub use json::{slice_csv, slice_json};
 

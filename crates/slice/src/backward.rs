@@ -10,6 +10,7 @@ use afterimage_wpp::Node;
 use crate::bytes::ByteSet;
 use crate::criterion::{Asked, Criteria, Criterion, Follows, Stored};
 use crate::frame::Frame;
+use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
 use crate::plan::{End, Kind, Plan};
 use crate::plans::Plans;
@@ -49,7 +50,7 @@ pub struct Backward<'a> {
     of_end: OfEnd,
     criteria: Criteria,
     /// What is asked about the execution at hand.
-    asked: Asked,
+    asked: Option<Box<Asked>>,
     /// Registers of the node at hand that are wanted, one bit each.
     registers: Vec<u64>,
     /// The instruction that is in the slice although nothing of it is wanted.
@@ -58,6 +59,12 @@ pub struct Backward<'a> {
     ended: bool,
     parts: Vec<Range>,
     marks: Marks,
+    /// Only these executions are marked.
+    within: Option<Instances>,
+    /// Where their bits of the execution at hand begin.
+    base: Option<u64>,
+    /// The time down to which the run was gone over.
+    gone: u64,
 }
 
 impl<'a> Backward<'a> {
@@ -78,18 +85,32 @@ impl<'a> Backward<'a> {
             frames: Vec::new(),
             of_end: OfEnd::default(),
             criteria: Criteria::new(criteria),
-            asked: Asked::default(),
+            asked: None,
             registers: Vec::new(),
             forced: None,
             ended: false,
             parts: Vec::new(),
             marks: Marks::new(nodes.len()),
+            within: None,
+            base: None,
+            gone: u64::MAX,
         }
+    }
+
+    /// Only these executions are in the slice: those of a forward slice, and it is a chop (Jackson and Rollins 1994). Stretches must begin where those began that they were
+    /// found in, or be made of several of those.
+    pub fn within(mut self, instances: Instances) -> Self {
+        self.within = Some(instances);
+        self
     }
 
     /// Whether nothing is wanted any more: what comes before cannot be in the slice.
     pub fn is_done(&self) -> bool {
         let none = |flags: &[bool]| flags.iter().all(|&wanted| !wanted);
+        let before = |within: &Instances| within.first().is_none_or(|first| first > self.gone);
+        if self.criteria.is_empty() && self.within.as_ref().is_some_and(before) {
+            return true;
+        }
         self.criteria.is_empty()
             && self.bytes.len() == 0
             && none(&self.globals)
@@ -109,8 +130,12 @@ impl<'a> Backward<'a> {
         let Some(executions) = self.criteria.begin(stretch) else {
             return;
         };
+        let mut bases = self.bases(stretch, executions);
         for at in (0..executions).rev() {
             let execution = stretch.executions[at];
+            self.base = bases
+                .pop_if(|(position, _)| *position == at)
+                .map(|(_, base)| base);
             let before = at.checked_sub(1).map(|i| stretch.executions[i]);
             let first = before.map_or(stretch.before, |before| before.events);
             let addresses = before.map_or(0, |before| before.addresses);
@@ -119,8 +144,38 @@ impl<'a> Backward<'a> {
             let accesses = &stretch.addresses[addresses..execution.addresses];
             self.execution(execution, &stretch.events[first..first + events], accesses);
         }
-        self.asked = Asked::default();
+        self.gone = stretch
+            .first()
+            .map_or(self.gone, |first| first.saturating_sub(1));
+        self.asked = None;
         self.events(&stretch.events[..stretch.before]);
+    }
+
+    /// Where the bits of a stretch's first executions begin, by their positions, ascending.
+    fn bases(&self, stretch: &Stretch, executions: usize) -> Vec<(usize, u64)> {
+        let Some(within) = &self.within else {
+            return Vec::new();
+        };
+        let mut bases = Vec::with_capacity(executions);
+        let mut base = None;
+        for (position, execution) in stretch.executions[..executions].iter().enumerate() {
+            base = within.of_stretch(execution.start).or(base);
+            let plan = self.plans.get(execution.node);
+            if let (Some(at), Some(plan)) = (base, plan) {
+                bases.push((position, at));
+                base = Some(at + plan.insts.len() as u64 + 1);
+            }
+        }
+        bases
+    }
+
+    /// Whether an instruction of the execution at hand, or the end, is one that may be in the slice.
+    #[inline]
+    fn is_within(&self, inst: usize) -> bool {
+        let Some(within) = &self.within else {
+            return true;
+        };
+        self.base.is_some_and(|base| within.has(base + inst as u64))
     }
 
     /// What the slice is. What is still wanted was there before the run, or before what was gone over.
@@ -235,7 +290,7 @@ impl<'a> Backward<'a> {
 
     /// A call of the host.
     fn host(&mut self, events: &[Event]) {
-        let mut wanted = self.asked.end;
+        let mut wanted = self.asked.as_ref().is_some_and(|asked| asked.end);
         for event in events.iter().rev() {
             match *event {
                 Event::HostReturned(first, count) => wanted |= !self.given(first, count).is_empty(),
@@ -268,7 +323,10 @@ impl<'a> Backward<'a> {
     /// What a node ends with is in the slice.
     fn mark_end(&mut self, execution: Execution) {
         if !std::mem::replace(&mut self.ended, true) {
-            self.marks.end(execution);
+            let plan = self.plans.get(execution.node);
+            if plan.is_some_and(|plan| self.is_within(plan.insts.len())) {
+                self.marks.end(execution);
+            }
         }
     }
 
@@ -324,10 +382,9 @@ impl<'a> Backward<'a> {
 
     /// What the criteria want of an execution besides what is in memory.
     fn ask(&mut self, plan: &Plan, execution: Execution) {
-        if self.asked.is_none() {
+        let Some(asked) = self.asked.take() else {
             return;
-        }
-        let asked = std::mem::take(&mut self.asked);
+        };
         for &inst in &asked.insts {
             self.want_register(plan.result(inst) as Register, plan);
         }
@@ -351,15 +408,23 @@ impl<'a> Backward<'a> {
                 End::Next => {}
             }
         }
-        self.asked = asked;
+        self.asked = Some(asked);
+    }
+
+    /// Whether the criteria want that a block of the node at hand was executed.
+    #[inline]
+    fn asks_block(&self, position: usize) -> bool {
+        let asked = self.asked.as_ref();
+        asked.is_some_and(|asked| asked.blocks.contains(&position))
     }
 
     /// What the criteria want of what is in memory behind the first `behind` instructions of an execution.
+    #[inline]
     fn ask_memory(&mut self, behind: usize) {
-        while let Some(&(before, of)) = self.asked.memory.last()
-            && before >= behind
-        {
-            self.asked.memory.pop();
+        let Some(asked) = &mut self.asked else {
+            return;
+        };
+        while let Some((_, of)) = asked.memory.pop_if(|(before, _)| *before >= behind) {
             match of {
                 Stored::Bytes(range) => self.bytes.add(range),
                 Stored::Global(global) => set(&mut self.globals, global, true),
@@ -505,7 +570,7 @@ impl<'a> Backward<'a> {
                 live = true;
                 self.decided(plan, position, execution);
             }
-            live |= self.asked.blocks.contains(&position);
+            live |= self.asks_block(position);
             let first = plan.firsts[position] as usize;
             let behind = (plan.firsts[position + 1] as usize).min(executed);
             for i in (first..behind).rev() {
@@ -586,8 +651,8 @@ impl<'a> Backward<'a> {
     ) -> bool {
         let inst = plan.insts[i];
         let mut wanted = self.is_wanted(plan.result(i));
-        if !self.asked.insts.is_empty() {
-            wanted |= self.asked.insts.contains(&i);
+        if let Some(asked) = &self.asked {
+            wanted |= asked.insts.contains(&i);
         }
         if self.forced == Some(i) {
             wanted = true;
@@ -657,7 +722,9 @@ impl<'a> Backward<'a> {
         if !wanted {
             return false;
         }
-        self.marks.inst(execution, i);
+        if self.is_within(i) {
+            self.marks.inst(execution, i);
+        }
         if !self.follows.data {
             all = 0;
         }

@@ -133,14 +133,17 @@ impl Criteria {
 
     /// What is asked of the execution that began at this time. Executions must come in the order of falling time.
     #[inline]
-    pub fn of(&mut self, start: u64) -> Asked {
-        let mut asked = Asked::default();
+    pub fn of(&mut self, start: u64) -> Option<Box<Asked>> {
+        if self.left.last()?.start != start {
+            return None;
+        }
+        let mut asked = Box::<Asked>::default();
         while let Some(criterion) = self.left.last()
             && criterion.start == start
         {
             asked.add(criterion);
             self.left.pop();
         }
-        asked
+        Some(asked)
     }
 }

@@ -19,6 +19,9 @@ pub(crate) trait Domain {
     /// The default is the label of what depends on nothing.
     type Label: Copy + Default + PartialEq + std::fmt::Debug;
 
+    /// An execution of a node begins.
+    fn begin(&mut self, _: &Plan) {}
+
     /// An instruction was executed, and depends on these.
     fn inst(
         &mut self,
@@ -46,6 +49,11 @@ pub(crate) trait Domain {
 
     /// The label of a byte that an instruction with a label copied from one with another label.
     fn copied(&mut self, copy: Self::Label, byte: Self::Label) -> Self::Label;
+
+    /// The label of what the host took in a call: of all that came before, and of something more.
+    fn taken(&mut self, before: Self::Label, more: Self::Label) -> Self::Label {
+        self.join(before, more)
+    }
 
     /// The label of what the host gave, in a call with a label, if what the host took has this one.
     fn host(&mut self, call: Self::Label, taken: Self::Label) -> Self::Label;

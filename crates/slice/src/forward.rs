@@ -9,6 +9,7 @@ use afterimage_wpp::Node;
 
 use crate::criterion::{Asked, Criterion, Follows};
 use crate::domain::{Domain, Why};
+use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
 use crate::plan::Plan;
 use crate::stretch::{Execution, Stretch};
@@ -17,10 +18,15 @@ use crate::walk::Walk;
 /// Whether something depends on the criteria.
 struct Reached {
     marks: Marks,
+    /// Which executions, if that is to be known.
+    instances: Option<Instances>,
 }
 
 impl Reached {
-    fn mark(&mut self, execution: Execution, inst: Option<usize>) {
+    fn mark(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>) {
+        if let Some(instances) = &mut self.instances {
+            instances.add(inst.unwrap_or(plan.insts.len()));
+        }
         match inst {
             Some(inst) => self.marks.inst_once(execution, inst),
             None => self.marks.end_once(execution),
@@ -32,25 +38,37 @@ impl Domain for Reached {
     type Label = bool;
     const SKIPS: bool = true;
 
-    fn inst(&mut self, execution: Execution, _: &Plan, inst: usize, on: &[(Why, bool)]) -> bool {
+    fn begin(&mut self, plan: &Plan) {
+        if let Some(instances) = &mut self.instances {
+            instances.begin(plan.insts.len());
+        }
+    }
+
+    fn inst(&mut self, execution: Execution, plan: &Plan, inst: usize, on: &[(Why, bool)]) -> bool {
         let reached = on.iter().any(|&(_, label)| label);
         if reached {
-            self.mark(execution, Some(inst));
+            self.mark(execution, plan, Some(inst));
         }
         reached
     }
 
-    fn end(&mut self, execution: Execution, _: &Plan, on: &[(Why, bool)]) -> bool {
+    fn end(&mut self, execution: Execution, plan: &Plan, on: &[(Why, bool)]) -> bool {
         let reached = on.iter().any(|&(_, label)| label);
         if reached {
-            self.mark(execution, None);
+            self.mark(execution, plan, None);
         }
         reached
     }
 
-    fn takes(&mut self, execution: Execution, _: &Plan, inst: Option<usize>, on: &[(Why, bool)]) {
+    fn takes(
+        &mut self,
+        execution: Execution,
+        plan: &Plan,
+        inst: Option<usize>,
+        on: &[(Why, bool)],
+    ) {
         if on.iter().any(|&(_, label)| label) {
-            self.mark(execution, inst);
+            self.mark(execution, plan, inst);
         }
     }
 
@@ -86,11 +104,20 @@ impl<'a> Forward<'a> {
         mut criteria: Vec<Criterion>,
     ) -> Self {
         criteria.sort_by_key(|criterion| criterion.start);
-        let marks = Marks::new(nodes.len());
+        let reached = Reached {
+            marks: Marks::new(nodes.len()),
+            instances: None,
+        };
         Self {
-            walk: Walk::new(program, nodes, follows, Reached { marks }),
+            walk: Walk::new(program, nodes, follows, reached),
             criteria: criteria.into(),
         }
+    }
+
+    /// Also keeps which executions are in the slice.
+    pub fn with_instances(mut self) -> Self {
+        self.walk.domain.instances = Some(Instances::default());
+        self
     }
 
     /// A node's code; to be told before a stretch with the node.
@@ -105,6 +132,9 @@ impl<'a> Forward<'a> {
 
     /// Goes over a stretch: the one after the last one that was given.
     pub fn pass(&mut self, stretch: &Stretch) {
+        if let (Some(instances), Some(start)) = (&mut self.walk.domain.instances, stretch.first()) {
+            instances.stretch(start);
+        }
         let criteria = &mut self.criteria;
         let asked = |start| {
             let mut asked = Asked::default();
@@ -114,6 +144,11 @@ impl<'a> Forward<'a> {
             asked
         };
         self.walk.pass(stretch, asked, true);
+    }
+
+    /// Which executions are in the slice, if that was kept.
+    pub fn instances(&mut self) -> Option<Instances> {
+        self.walk.domain.instances.take()
     }
 
     /// What the slice is.

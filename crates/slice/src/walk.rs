@@ -133,6 +133,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         let Some(plan) = self.plans.get(execution.node).map(Rc::clone) else {
             return;
         };
+        self.domain.begin(&plan);
         let whole = execution.ended;
         self.calls = None;
         if D::SKIPS && asked.is_none() && whole && self.is_plain(&plan, ahead) {
@@ -546,7 +547,7 @@ impl<'a, D: Domain> Walk<'a, D> {
                     let mut taken = D::Label::default();
                     if self.follows.data {
                         for label in std::mem::take(&mut self.given) {
-                            taken = self.domain.join(taken, label);
+                            taken = self.domain.taken(taken, label);
                         }
                     }
                     let call = self.calls.take().map(|execution| (execution, self.call));
@@ -561,7 +562,7 @@ impl<'a, D: Domain> Walk<'a, D> {
                             self.domain.takes(*execution, plan, None, &on);
                         }
                         for &(_, label) in &on {
-                            *taken = self.domain.join(*taken, label);
+                            *taken = self.domain.taken(*taken, label);
                         }
                     }
                     self.on = on;

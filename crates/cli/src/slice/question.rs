@@ -5,7 +5,7 @@ use afterimage_present::grouped;
 use afterimage_program::{Names, SourceMap};
 use afterimage_query::location::Occurrence;
 use afterimage_query::paths::At;
-use afterimage_query::slices::{Criterion, criteria};
+use afterimage_query::slices::{Criterion, Operator, criteria};
 use afterimage_query::state::{
     Activation, Bodies, Occasion, Path, PathError, Variables, Watch, WatchError, follow_to,
 };
@@ -38,6 +38,8 @@ pub(super) struct Question {
     pub title: String,
     /// The lines of it.
     pub lines: Vec<Line>,
+    /// The statements of it, if these are asked about.
+    pub operators: Vec<Operator>,
 }
 
 impl Question {
@@ -86,7 +88,7 @@ fn of_statements<'a>(
         );
     }
     let which = occurrence(found.occurrence);
-    let (mut criteria, mut lines) = (Vec::new(), Vec::new());
+    let (mut criteria, mut lines, mut operators) = (Vec::new(), Vec::new(), Vec::new());
     let (mut chosen, mut most, mut title) = (0, 0, String::new());
     for site in &found.sites {
         let (all, count) = executions(traced, values, site)?;
@@ -119,6 +121,7 @@ fn of_statements<'a>(
             }
         };
         criteria.extend(criterion);
+        operators.push((site.function, site.op));
         if let Some(position) = source.locate(site.offset) {
             lines.push(Line::from(position));
         }
@@ -144,6 +147,7 @@ fn of_statements<'a>(
         criteria,
         title,
         lines,
+        operators,
     })
 }
 
@@ -188,6 +192,7 @@ fn of_bytes<'a>(
             grouped(activation.time)
         ),
         lines,
+        operators: Vec::new(),
     })
 }
 
@@ -232,5 +237,6 @@ fn of_variable<'a>(
         criteria: vec![criteria::of_pieces(&activation, &object.pieces)],
         title: format!("{name} = {text} before {at}, t={},", grouped(occasion.time)),
         lines,
+        operators: Vec::new(),
     })
 }

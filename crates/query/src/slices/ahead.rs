@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::NodeCode;
-use afterimage_slice::Stretch;
+use afterimage_slice::{Forward, Stretch};
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 
@@ -21,6 +21,21 @@ pub(super) struct Followed {
     pub before: u64,
     /// The activations that are open before it, the outermost first, and the node that each executed last.
     pub open: Vec<(FuncId, NodeId)>,
+}
+
+impl Followed {
+    /// Has a forward slicer go over it; it has not begun before the first one.
+    pub fn go_over(&self, slicer: &mut Forward<'_>, begun: &mut bool) {
+        for (node, code) in &self.codes {
+            slicer.prepare(*node, code);
+        }
+        if !std::mem::replace(begun, true) {
+            for &(function, node) in &self.open {
+                slicer.open(function, node);
+            }
+        }
+        slicer.pass(&self.stretch);
+    }
 }
 
 /// Follows the run: fills stretches and gives them away.

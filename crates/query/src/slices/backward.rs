@@ -31,8 +31,22 @@ where
     let Some(last) = criteria.iter().map(|criterion| criterion.start).max() else {
         return Ok(Slice::default());
     };
-    let Run { program, path, .. } = run;
-    let (nodes, length) = (path.nodes(), path.length());
+    let nodes = run.path.nodes();
+    let slicer = || Backward::new(run.program, nodes, follows, criteria);
+    go_back(run, log, last, slicer)
+}
+
+/// Goes back over a run, from the node that begins at a time on.
+pub(super) fn go_back<'a, S: Segments>(
+    run: Run<'a, S>,
+    log: LogReader,
+    last: u64,
+    slicer: impl FnOnce() -> Backward<'a> + Send,
+) -> Result<Slice, StepsError<S::Error>>
+where
+    S::Error: Error + 'static,
+{
+    let length = run.path.length();
     ahead(
         run,
         log,
@@ -59,7 +73,7 @@ where
             Ok(())
         },
         |coming| {
-            let mut slicer = Backward::new(program, nodes, follows, criteria);
+            let mut slicer = slicer();
             coming.each(|followed| {
                 for (node, code) in &followed.codes {
                     slicer.prepare(*node, code);

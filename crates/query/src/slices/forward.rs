@@ -50,15 +50,7 @@ where
             let mut slicer = Forward::new(program, nodes, follows, criteria);
             let mut begun = false;
             coming.each(|followed| {
-                for (node, code) in &followed.codes {
-                    slicer.prepare(*node, code);
-                }
-                if !std::mem::replace(&mut begun, true) {
-                    for &(function, node) in &followed.open {
-                        slicer.open(function, node);
-                    }
-                }
-                slicer.pass(&followed.stretch);
+                followed.go_over(&mut slicer, &mut begun);
                 Wanted::More
             });
             slicer.finish()

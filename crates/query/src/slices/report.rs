@@ -1,11 +1,11 @@
 //! A slice, by statement and by source line.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::error::Error;
 
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_program::Program;
-use afterimage_slice::Slice;
+use afterimage_slice::{Operator, Slice};
 use afterimage_wpp::{Segments, WholePath};
 
 use crate::steps::Operators;
@@ -57,6 +57,32 @@ pub struct SlicedLine {
 }
 
 impl SliceReport {
+    /// Of operators of the run with this path, all executions of each: slices by statements. Linear as [`new`](Self::new).
+    ///
+    /// # Errors
+    /// If the module is not the program's.
+    pub fn of_operators<S: Segments>(
+        found: &BTreeSet<Operator>,
+        program: &Program,
+        path: &WholePath<S>,
+        operators: &Operators<'_>,
+    ) -> Result<Self, ProfileError>
+    where
+        S::Error: Error + 'static,
+    {
+        let blocks = executed_blocks(path);
+        let count = |&(function, op): &Operator| {
+            let block = program.function(function).and_then(|f| f.block_of(op));
+            let count = block.and_then(|block| blocks.get(&(function, block)));
+            ((function, op), count.copied().unwrap_or(0))
+        };
+        let slice = Slice {
+            operators: found.iter().map(count).collect(),
+            initial: Vec::new(),
+        };
+        Self::new(&slice, program, path, operators)
+    }
+
     /// Of a slice of the run with this path. Linear in the nodes of the path and the operators of the functions that were executed.
     ///
     /// # Errors

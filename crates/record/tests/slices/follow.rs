@@ -1,10 +1,11 @@
 //! Slices of every guest, from many criteria.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Machine;
-use afterimage_slice::{Backward, Criterion, Follows, Forward, Want};
+use afterimage_slice::{
+    Backward, Criterion, Edge, Exercised, Follows, Forward, Instances, Operator, Want, Why,
+};
 use afterimage_testkit::modules::SplitMix64;
 
 use crate::epochs::Stored;
@@ -52,6 +53,7 @@ pub fn agree(recording: &Recording) {
         stored: &stored,
         machine: &machine,
         users: FOLLOWS.map(|follows| naive.users(follows)),
+        edges: edges(recording, &stored, &naive, &machine),
         naive: &naive,
     };
     let mut random = SplitMix64(length);
@@ -83,6 +85,10 @@ pub fn agree(recording: &Recording) {
             compared.slices(&[criterion], &from);
         }
     }
+    for pair in earlier.windows(2).step_by(3) {
+        compared.chop(&pair[0], &pair[1]);
+        compared.chop(&pair[1], &pair[0]);
+    }
     // Several at once: what can be reached from any of them.
     for some in earlier.chunks(5) {
         let criteria = some.iter().map(|(criterion, _)| criterion.clone());
@@ -100,55 +106,137 @@ struct Compared<'t> {
     machine: &'t Machine<'t>,
     /// Who depends on what, for each of the kinds that are followed.
     users: [Vec<Vec<Vertex>>; FOLLOWS.len()],
+    /// Which operators depended on which.
+    edges: BTreeSet<Edge>,
 }
 
 impl Compared<'_> {
     /// Slices from these criteria are what can be reached from these vertices, and what these can be reached from.
     fn slices(&self, criteria: &[Criterion], from: &[Vertex]) {
-        let program = &self.recording.program;
-        let nodes = self.stored.path.nodes();
-        let codes = self.machine.codes();
-        let first = criteria.iter().map(|criterion| criterion.start).min();
-        let first = first.expect("a criterion");
         for (follows, users) in FOLLOWS.into_iter().zip(&self.users) {
-            let mut slicer = Backward::new(program, nodes, follows, criteria.to_vec());
-            codes
-                .iter()
-                .for_each(|(node, code)| slicer.prepare(node, code));
-            for part in self.naive.stretches.iter().rev() {
-                slicer.pass(&part.stretch);
-            }
-            let found = slicer.finish().operators;
-            let expected = self.naive.reach(from, follows);
+            let found = self.backward(criteria, follows, None);
+            let reached = self.naive.reach(from, follows);
             let what = format!("backward {criteria:?} {follows:?}");
-            same(&found, &expected, &what);
-            let mut slicer = Forward::new(program, nodes, follows, criteria.to_vec());
-            codes
-                .iter()
-                .for_each(|(node, code)| slicer.prepare(node, code));
-            // From the part on that has the first of them.
-            let begins = |part: &Part| part.stretch.first().is_some_and(|start| start <= first);
-            let from_part = self.naive.stretches.iter().rposition(begins).unwrap_or(0);
-            let parts = &self.naive.stretches[from_part..];
-            for &(function, node) in &parts[0].open {
-                slicer.open(function, node);
+            same(&found, &self.naive.count(&reached), &what);
+            if follows == Follows::ALL {
+                // What executions depend on, their operators depended on.
+                let from = from.iter().filter_map(|&v| self.naive.operator(v));
+                let from = Vec::from_iter(from);
+                let wider = self.reachable(from);
+                let only_blocks = criteria.iter().flat_map(|c| &c.wants);
+                let mut only_blocks = only_blocks.filter(|want| matches!(want, Want::Block(_)));
+                assert!(
+                    only_blocks.next().is_some() || found.keys().all(|op| wider.contains(op)),
+                    "{what}: not all of it is reachable over edges"
+                );
             }
-            for part in parts {
-                slicer.pass(&part.stretch);
-            }
-            let found = slicer.finish().operators;
-            let expected = self.naive.reached_from(from, users);
+            let (found, _) = self.forward(criteria, follows);
+            let reached = self.naive.reached_from(from, users);
             let what = format!("forward {criteria:?} {follows:?}");
+            same(&found, &self.naive.count(&reached), &what);
+        }
+    }
+
+    /// What operators ever depended on.
+    fn reachable(&self, from: Vec<Operator>) -> BTreeSet<Operator> {
+        let (mut found, mut work) = (BTreeSet::new(), from);
+        while let Some(user) = work.pop() {
+            if found.insert(user) {
+                let on = self.edges.iter().filter(|edge| edge.user == user);
+                work.extend(on.map(|edge| edge.on));
+            }
+        }
+        found
+    }
+
+    /// Chops are what is in both slices.
+    fn chop(&self, from: &(Criterion, Vec<Vertex>), to: &(Criterion, Vec<Vertex>)) {
+        for (follows, users) in FOLLOWS.into_iter().zip(&self.users) {
+            let (_, instances) = self.forward(std::slice::from_ref(&from.0), follows);
+            let found = self.backward(std::slice::from_ref(&to.0), follows, Some(instances));
+            let reached = self.naive.reached_from(&from.1, users);
+            let reaching = self.naive.reach(&to.1, follows);
+            let both = reached.iter().zip(&reaching).map(|(a, b)| *a && *b);
+            let expected = self.naive.count(&Vec::from_iter(both));
+            let what = format!("chop {from:?} {to:?} {follows:?}");
             same(&found, &expected, &what);
         }
     }
+
+    fn backward(
+        &self,
+        criteria: &[Criterion],
+        follows: Follows,
+        within: Option<Instances>,
+    ) -> BTreeMap<Operator, u64> {
+        let program = &self.recording.program;
+        let nodes = self.stored.path.nodes();
+        let mut slicer = Backward::new(program, nodes, follows, criteria.to_vec());
+        if let Some(instances) = within {
+            slicer = slicer.within(instances);
+        }
+        for (node, code) in self.machine.codes().iter() {
+            slicer.prepare(node, code);
+        }
+        for part in self.naive.stretches.iter().rev() {
+            slicer.pass(&part.stretch);
+        }
+        slicer.finish().operators
+    }
+
+    /// From the part on that has the first of the criteria.
+    fn forward(
+        &self,
+        criteria: &[Criterion],
+        follows: Follows,
+    ) -> (BTreeMap<Operator, u64>, Instances) {
+        let program = &self.recording.program;
+        let nodes = self.stored.path.nodes();
+        let first = criteria.iter().map(|criterion| criterion.start).min();
+        let first = first.expect("a criterion");
+        let slicer = Forward::new(program, nodes, follows, criteria.to_vec());
+        let mut slicer = slicer.with_instances();
+        for (node, code) in self.machine.codes().iter() {
+            slicer.prepare(node, code);
+        }
+        let begins = |part: &Part| part.stretch.first().is_some_and(|start| start <= first);
+        let part = self.naive.stretches.iter().rposition(begins).unwrap_or(0);
+        let parts = &self.naive.stretches[part..];
+        for &(function, node) in &parts[0].open {
+            slicer.open(function, node);
+        }
+        for part in parts {
+            slicer.pass(&part.stretch);
+        }
+        let instances = slicer.instances().expect("kept");
+        (slicer.finish().operators, instances)
+    }
 }
 
-fn same(
-    found: &BTreeMap<(FuncId, OpId), u64>,
-    expected: &BTreeMap<(FuncId, OpId), u64>,
-    what: &str,
-) {
+/// The edges that were exercised; values are taken over exactly those that were written down.
+fn edges(
+    recording: &Recording,
+    stored: &Stored,
+    naive: &Naive<'_>,
+    machine: &Machine<'_>,
+) -> BTreeSet<Edge> {
+    let mut exercised = Exercised::new(&recording.program, stored.path.nodes());
+    for (node, code) in machine.codes().iter() {
+        exercised.prepare(node, code);
+    }
+    for part in &naive.stretches {
+        exercised.pass(&part.stretch);
+    }
+    let edges = exercised.finish();
+    let mut taken = edges.clone();
+    taken.retain(|edge| edge.why != Why::Control);
+    let expected = naive.values_taken();
+    let differ = Vec::from_iter(taken.symmetric_difference(&expected));
+    assert!(differ.is_empty(), "edges that only one has: {differ:?}");
+    edges
+}
+
+fn same(found: &BTreeMap<Operator, u64>, expected: &BTreeMap<Operator, u64>, what: &str) {
     let keys = found.keys().chain(expected.keys());
     let differs = |key: &&_| found.get(*key) != expected.get(*key);
     let differ = keys

@@ -1,6 +1,6 @@
 //! A graph of all dependences of a run, made forward, one execution after the other, and what can be reached in it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use afterimage_graph::{ControlDependence, PostDominatorTree};
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
@@ -8,7 +8,7 @@ use afterimage_machine::{
     Caller, Code, Machine, NodeCode, NodeEnd, Observer, Operand, Range, Register,
 };
 use afterimage_program::{BlockKind, Callee, Program};
-use afterimage_slice::{Follows, Stretch};
+use afterimage_slice::{Edge, Follows, Operator, Stretch};
 
 use crate::epochs::Stored;
 use crate::harness::Recording;
@@ -171,25 +171,63 @@ impl<'a> Naive<'a> {
     }
 
     /// What can be reached from executions of operators and blocks.
-    pub fn reach(&self, from: &[Vertex], follows: Follows) -> BTreeMap<(FuncId, OpId), u64> {
+    pub fn reach(&self, from: &[Vertex], follows: Follows) -> Vec<bool> {
         let mut seen = vec![false; self.graph.len()];
         let mut work = from.to_vec();
         let parts = self.graph.iter().enumerate();
         let parts = parts.filter(|(_, of)| of.part_of.is_some_and(|whole| from.contains(&whole)));
         work.extend(parts.map(|(part, _)| part));
-        let mut found: BTreeMap<_, u64> = BTreeMap::new();
         while let Some(v) = work.pop() {
             if std::mem::replace(&mut seen[v], true) {
                 continue;
             }
-            let of = &self.graph[v];
+            let on = self.graph[v].on.iter();
+            let followed = on.filter(|(why, _)| is_followed(*why, follows));
+            work.extend(followed.map(|&(_, on)| on));
+        }
+        seen
+    }
+
+    /// The operator of a vertex.
+    pub fn operator(&self, v: Vertex) -> Option<Operator> {
+        self.graph[v].operator
+    }
+
+    /// How many executions of each operator there are among some vertices.
+    pub fn count(&self, vertices: &[bool]) -> BTreeMap<Operator, u64> {
+        let mut found: BTreeMap<_, u64> = BTreeMap::new();
+        for (of, _) in self.graph.iter().zip(vertices).filter(|(_, is)| **is) {
             if let Some(operator) = of.operator {
                 *found.entry(operator).or_default() += 1;
             }
-            let followed = of.on.iter().filter(|(why, _)| is_followed(*why, follows));
-            work.extend(followed.map(|&(_, on)| on));
         }
         found
+    }
+
+    /// Which operators took values of which others: data, and what told addresses.
+    pub fn values_taken(&self) -> BTreeSet<Edge> {
+        let mut edges = BTreeSet::new();
+        for (v, of) in self.graph.iter().enumerate() {
+            let Some(user) = self.graph[of.part_of.unwrap_or(v)].operator else {
+                continue;
+            };
+            for &(why, on) in &of.on {
+                let why = match why {
+                    Why::Data => afterimage_slice::Why::Data,
+                    Why::Address => afterimage_slice::Why::Address,
+                    Why::Control | Why::Always => continue,
+                };
+                // A reference to an exception stands for what that carries.
+                let mut work = vec![on];
+                while let Some(on) = work.pop() {
+                    match self.graph[self.graph[on].part_of.unwrap_or(on)].operator {
+                        Some(on) => drop(edges.insert(Edge { user, on, why })),
+                        None => work.extend(self.graph[on].on.iter().map(|&(_, on)| on)),
+                    }
+                }
+            }
+        }
+        edges
     }
 
     /// Who depends directly on each vertex.
@@ -202,12 +240,8 @@ impl<'a> Naive<'a> {
         users
     }
 
-    /// What they can be reached from.
-    pub fn reached_from(
-        &self,
-        to: &[Vertex],
-        users: &[Vec<Vertex>],
-    ) -> BTreeMap<(FuncId, OpId), u64> {
+    /// What they can be reached from; of what has parts, if one of these is.
+    pub fn reached_from(&self, to: &[Vertex], users: &[Vec<Vertex>]) -> Vec<bool> {
         let mut seen = vec![false; self.graph.len()];
         let mut work = to.to_vec();
         while let Some(v) = work.pop() {
@@ -215,15 +249,12 @@ impl<'a> Naive<'a> {
                 work.extend(&users[v]);
             }
         }
-        let reached = (0..seen.len()).filter(|&v| seen[v]);
-        let wholes = reached.map(|v| self.graph[v].part_of.unwrap_or(v));
-        let mut found: BTreeMap<_, u64> = BTreeMap::new();
-        for v in std::collections::BTreeSet::from_iter(wholes) {
-            if let Some(operator) = self.graph[v].operator {
-                *found.entry(operator).or_default() += 1;
+        for v in 0..seen.len() {
+            if let Some(whole) = self.graph[v].part_of.filter(|_| seen[v]) {
+                seen[whole] = true;
             }
         }
-        found
+        seen
     }
 
     /// A part of the execution of an operator.

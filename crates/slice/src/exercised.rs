@@ -1,0 +1,224 @@
+//! Which statements depended on which others during a run.
+
+use std::collections::BTreeSet;
+
+use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
+use afterimage_machine::NodeCode;
+use afterimage_program::Program;
+use afterimage_wpp::Node;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::criterion::{Asked, Follows};
+use crate::domain::{Domain, Why};
+use crate::plan::Plan;
+use crate::stretch::{Execution, Stretch};
+use crate::walk::Walk;
+
+/// An operator.
+pub type Operator = (FuncId, OpId);
+
+/// One operator depended on another one in some execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Edge {
+    /// Who depended.
+    pub user: Operator,
+    /// Whom it depended on.
+    pub on: Operator,
+    /// Why.
+    pub why: Why,
+}
+
+/// Who made a thing: 0 for nobody, an operator's number from 1, or, from [`SETS`] on, several.
+type Label = u32;
+
+/// The first label of a set of operators.
+const SETS: Label = 1 << 31;
+
+/// Places of the edges that were seen last, so that most need no look into the set of all.
+const RECENT: usize = 1 << 14;
+
+/// The edges that were exercised.
+struct Edges {
+    numbers: FxHashMap<Operator, Label>,
+    operators: Vec<Operator>,
+    /// The numbers of a node's instructions, and of what it ends with.
+    of_nodes: Vec<Box<[Label]>>,
+    /// Sets of operators, each ascending.
+    sets: Vec<Box<[Label]>>,
+    of_sets: FxHashMap<Box<[Label]>, Label>,
+    edges: FxHashSet<(Label, Label, Why)>,
+    recent: Vec<(Label, Label, Why)>,
+}
+
+impl Edges {
+    fn new(nodes: usize) -> Self {
+        Self {
+            numbers: FxHashMap::default(),
+            operators: Vec::new(),
+            of_nodes: vec![Box::default(); nodes],
+            sets: Vec::new(),
+            of_sets: FxHashMap::default(),
+            edges: FxHashSet::default(),
+            recent: vec![(0, 0, Why::Data); RECENT],
+        }
+    }
+
+    fn number(&mut self, operator: Operator) -> Label {
+        let operators = &mut self.operators;
+        *self.numbers.entry(operator).or_insert_with(|| {
+            operators.push(operator);
+            operators.len() as Label
+        })
+    }
+
+    /// The number of an instruction of a node, or of what it ends with.
+    fn of(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>) -> Label {
+        let node = execution.node.index();
+        if self.of_nodes[node].is_empty() {
+            let ops = plan.ops.iter().chain([&plan.last_op]);
+            let ops = ops.map(|&op| self.number((plan.function, op)));
+            self.of_nodes[node] = ops.collect();
+        }
+        let numbers = &self.of_nodes[node];
+        numbers[inst.unwrap_or(plan.ops.len())]
+    }
+
+    #[inline]
+    fn exercise(&mut self, user: Label, on: &[(Why, Label)]) {
+        for &(why, label) in on {
+            let edge = (user, label, why);
+            let place = (user.wrapping_mul(0x9e37_79b1) ^ label.wrapping_mul(0x85eb_ca77)) >> 18;
+            let recent = &mut self.recent[place as usize];
+            if *recent != edge {
+                *recent = edge;
+                self.edges.insert(edge);
+            }
+        }
+    }
+
+    fn members(&self, label: Label) -> &[Label] {
+        match label.checked_sub(SETS) {
+            Some(set) => self.sets.get(set as usize).map_or(&[], |set| &set[..]),
+            None => &[],
+        }
+    }
+
+    /// All edges between operators.
+    fn finish(self) -> BTreeSet<Edge> {
+        let mut all = BTreeSet::new();
+        let operator = |label: Label| {
+            let position = (label as usize).checked_sub(1)?;
+            self.operators.get(position).copied()
+        };
+        for &(user, on, why) in &self.edges {
+            let alone = [on];
+            let on = match on < SETS {
+                true => &alone[..],
+                false => self.members(on),
+            };
+            for &on in on {
+                if let (Some(user), Some(on)) = (operator(user), operator(on)) {
+                    all.insert(Edge { user, on, why });
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Domain for Edges {
+    type Label = Label;
+    const SKIPS: bool = false;
+
+    fn inst(
+        &mut self,
+        execution: Execution,
+        plan: &Plan,
+        inst: usize,
+        on: &[(Why, Label)],
+    ) -> Label {
+        let number = self.of(execution, plan, Some(inst));
+        self.exercise(number, on);
+        number
+    }
+
+    fn end(&mut self, execution: Execution, plan: &Plan, on: &[(Why, Label)]) -> Label {
+        let number = self.of(execution, plan, None);
+        self.exercise(number, on);
+        number
+    }
+
+    fn takes(
+        &mut self,
+        execution: Execution,
+        plan: &Plan,
+        inst: Option<usize>,
+        on: &[(Why, Label)],
+    ) {
+        let number = self.of(execution, plan, inst);
+        self.exercise(number, on);
+    }
+
+    fn join(&mut self, a: Label, b: Label) -> Label {
+        if a == b || b == 0 {
+            return a;
+        }
+        if a == 0 {
+            return b;
+        }
+        let of = |label: Label| match label < SETS {
+            true => vec![label],
+            false => self.members(label).to_vec(),
+        };
+        let both = BTreeSet::from_iter(of(a).into_iter().chain(of(b)));
+        let both: Box<[Label]> = both.into_iter().collect();
+        if let Some(&known) = self.of_sets.get(&both) {
+            return known;
+        }
+        let label = SETS + self.sets.len() as Label;
+        self.sets.push(both.clone());
+        self.of_sets.insert(both, label);
+        label
+    }
+
+    fn copied(&mut self, copy: Label, _: Label) -> Label {
+        copy
+    }
+
+    fn taken(&mut self, _: Label, _: Label) -> Label {
+        0
+    }
+
+    fn host(&mut self, call: Label, _: Label) -> Label {
+        call
+    }
+}
+
+/// Goes forward over a run from its beginning, and collects which operators depended on which: the edges of Agrawal and Horgan's second approach (1990, section 3.2).
+///
+/// A call and what the host did in it are one; so are a copy and all of its bytes. Time is linear in the statements executed and the blocks that decisions decide; memory is that of the
+/// edges and four bytes for each byte of the guest's memory that was written.
+pub struct Exercised<'a>(Walk<'a, Edges>);
+
+impl<'a> Exercised<'a> {
+    /// Of a run of a program.
+    pub fn new(program: &'a Program, nodes: &'a PrimaryMap<NodeId, Node>) -> Self {
+        let edges = Edges::new(nodes.len());
+        Self(Walk::new(program, nodes, Follows::ALL, edges))
+    }
+
+    /// A node's code; to be told before a stretch with the node.
+    pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
+        self.0.prepare(node, code);
+    }
+
+    /// Goes over a stretch: the one after the last one that was given.
+    pub fn pass(&mut self, stretch: &Stretch) {
+        self.0.pass(stretch, |_| Asked::default(), 0);
+    }
+
+    /// The edges.
+    pub fn finish(self) -> BTreeSet<Edge> {
+        self.0.domain.finish()
+    }
+}
