@@ -1,4 +1,4 @@
-//! Any bytes as a history of misses, or as the text that says what was simulated.
+//! Any bytes as a history of misses or a summary, or as the text that says what was simulated.
 
 #![no_main]
 
@@ -8,6 +8,7 @@ mod body;
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     body::read_history(bytes, false);
     body::read_history(bytes, true);
+    body::read_summary(bytes);
     if let Ok(text) = std::str::from_utf8(bytes) {
         body::read_spec(text);
     }

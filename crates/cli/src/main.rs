@@ -32,6 +32,7 @@ mod trace;
 mod values;
 mod verify;
 mod why;
+mod why_not;
 
 use clap::{Parser, Subcommand};
 
@@ -57,6 +58,7 @@ enum Command {
     Deps(deps::Arguments),
     Slice(slice::Arguments),
     Why(why::Arguments),
+    WhyNot(why_not::Arguments),
     State(state::Arguments),
     Memory(memory::Arguments),
     Addresses(addresses::Arguments),
@@ -104,6 +106,7 @@ fn main() -> std::process::ExitCode {
         Command::Deps(arguments) => deps::run(arguments),
         Command::Slice(arguments) => slice::run(arguments),
         Command::Why(arguments) => why::run(arguments),
+        Command::WhyNot(arguments) => why_not::run(arguments),
         Command::State(arguments) => state::run(arguments),
         Command::Memory(arguments) => memory::run(arguments),
         Command::Addresses(arguments) => addresses::run(arguments),

@@ -1,8 +1,10 @@
 //! `afterimage simulate`
 
+mod at;
 mod stored;
+mod worst;
 
-use afterimage_present::{MissReport, StepScene, misses_csv, misses_json, misses_text};
+use afterimage_present::{MissReport, StepScene, grouped, misses_csv, misses_json, misses_text};
 use afterimage_query::simulate::{
     CacheSpec, LevelSpec, MissesBy, PredictorSpec, Spec, Summary, miss_rows, simulate,
     stored_simulations,
@@ -14,7 +16,7 @@ use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::input;
 use crate::lens::{Traced, traced_whole};
-use crate::output::write;
+use crate::output::{say, write};
 use crate::steps::follow;
 
 /// Simulate branch predictors and caches: which branches were mispredicted, which loads and stores missed
@@ -37,6 +39,9 @@ Examples:
   afterimage simulate app.aft --branch-predictor gshare:bits=14,history=12
   afterimage simulate app.aft --cache 32k,8,64 --cache2 1m,16,64 --by function
   afterimage simulate app.aft --cache 48k,12,64 --branch-predictor tage --format json
+  afterimage simulate app.aft --at parser.c:42 --cache 32k,8,64
+  afterimage simulate app.aft --at @0x1f3#1000
+  afterimage simulate app.aft --worst --top 5
   afterimage simulate app.aft")]
 pub(crate) struct Arguments {
     /// Predict branches by this; may be repeated
@@ -48,6 +53,12 @@ pub(crate) struct Arguments {
     /// The second level of cache
     #[arg(long, value_name = "SIZE,WAYS,LINE", alias = "LL", requires = "cache")]
     cache2: Option<LevelSpec>,
+    /// The history of what is at a place: file.c:42, func+0x2a, @0x1f3, or a function; with #K or #last at its end, of one execution
+    #[arg(long, value_name = "PLACE", conflicts_with_all = ["by", "no_save"])]
+    at: Option<String>,
+    /// The loads or branches that missed most, who made their addresses or conditions, if the recording has values, and how to see the slice behind a miss
+    #[arg(long, conflicts_with_all = ["by", "at", "no_save"])]
+    worst: bool,
     /// Simulate again what the recording has
     #[arg(long)]
     again: bool,
@@ -57,7 +68,7 @@ pub(crate) struct Arguments {
     /// What has a row [default: line, or function if no line is known]
     #[arg(long)]
     by: Option<By>,
-    /// At most N rows [default: 20 for text]
+    /// At most N rows [default for text: 20; 100 lines with --at; 5 with --worst]
     #[arg(long, value_name = "N", value_parser = entries)]
     top: Option<u64>,
     /// The format
@@ -118,7 +129,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> {
     let at = &arguments.report.file;
-    if arguments.no_save || input::recorder(at, &traced.file).is_some() {
+    let is_live = input::recorder(at, &traced.file).is_some();
+    if is_live && (arguments.at.is_some() || arguments.worst) {
+        bail!(
+            "it is still being recorded, so no history can be kept in it yet; ask again when the program has ended, or without --at and --worst"
+        );
+    }
+    if arguments.no_save || is_live {
         let summaries = follow(traced, |run, log| {
             Ok(simulate(run, log, &traced.stops, specs, &mut |_, _, _| {
                 Ok(())
@@ -127,8 +144,25 @@ fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> 
         return shown(arguments, traced, &summaries);
     }
     let stored = stored::stored(at, traced, specs, arguments.again)?;
+    if let Some(place) = &arguments.at {
+        return at::answer(arguments, traced, &stored, place);
+    }
+    if arguments.worst {
+        return worst::answer(arguments, traced, &stored);
+    }
     let summaries = Vec::from_iter(stored.iter().map(|stored| stored.summary.clone()));
     shown(arguments, traced, &summaries)
+}
+
+/// Says that a recording was cut off before its path ends.
+fn say_cut(traced: &Traced, summary: &Summary) {
+    if summary.blocks < traced.path.length() {
+        say(format_args!(
+            "the recording was cut off: its log ends at t={}, its path at t={}; what follows is about the run up to there",
+            grouped(summary.blocks),
+            grouped(traced.path.length())
+        ));
+    }
 }
 
 /// Writes what was found.
@@ -144,6 +178,9 @@ fn shown(arguments: &Arguments, traced: &Traced, summaries: &[Summary]) -> Resul
         memories: loaded.program.memories,
         style: arguments.report.style(),
     };
+    if let Some(summary) = summaries.first() {
+        say_cut(traced, summary);
+    }
     let by = match arguments.by {
         Some(By::Line) => MissesBy::Line,
         Some(By::Function) => MissesBy::Function,

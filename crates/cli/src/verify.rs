@@ -134,7 +134,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             Ok(found) => moments = found,
             Err(error) => findings.push(format!("Words: {error}")),
         }
-        if findings.is_empty() && !arguments.no_execute {
+        let is_path_sound = findings.is_empty();
+        if is_path_sound && !arguments.no_execute {
             let bar = Bar::start(
                 "following the values",
                 path.as_ref().map(|path| path.blocks),
@@ -152,7 +153,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 values = Some(windows.collect());
             }
         }
-        if findings.is_empty() && !arguments.no_execute {
+        if is_path_sound && !arguments.no_execute {
             let bar = Bar::start("simulating", path.as_ref().map(|path| path.blocks));
             let progress = bar.progress();
             let found = verify_simulations(&file, &loaded.program, &loaded.bytes, &|time| {

@@ -17,7 +17,7 @@ use crate::explain::{Scene, explain};
 use crate::input;
 use crate::lens::traced;
 use crate::output::write;
-use start::Start;
+pub(crate) use start::Start;
 use stdout::Byte;
 use tell::Teller;
 
@@ -134,7 +134,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
 }
 
 /// What was found, in one sentence.
-fn head(start: &Start, begun: &[WhyEntry], links: u64) -> String {
+pub(crate) fn head(start: &Start, begun: &[WhyEntry], links: u64) -> String {
     let what = &start.what;
     let back = |links: u64| match links {
         0 => String::new(),
@@ -173,7 +173,7 @@ fn head(start: &Start, begun: &[WhyEntry], links: u64) -> String {
 }
 
 /// The way back, told entry by entry.
-struct Way<'t, 's, 'a> {
+pub(crate) struct Way<'t, 's, 'a> {
     chain: Chain<'s, 'a>,
     folder: Option<Folder>,
     teller: Teller<'t, 's, 'a>,
@@ -181,7 +181,7 @@ struct Way<'t, 's, 'a> {
 }
 
 impl<'t, 's, 'a> Way<'t, 's, 'a> {
-    fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Self {
+    pub(crate) fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Self {
         Self {
             chain: Chain::new(scene.walk(), start.from),
             folder: Some(Folder::new()),
@@ -190,12 +190,12 @@ impl<'t, 's, 'a> Way<'t, 's, 'a> {
         }
     }
 
-    fn links(&self) -> u64 {
+    pub(crate) fn links(&self) -> u64 {
         self.chain.links()
     }
 
     /// Goes one step on, and adds what is known to be told. Whether there may be more.
-    fn more(&mut self, told: &mut Vec<WhyEntry>) -> Result<bool> {
+    pub(crate) fn more(&mut self, told: &mut Vec<WhyEntry>) -> Result<bool> {
         let Some(folder) = &mut self.folder else {
             return Ok(false);
         };

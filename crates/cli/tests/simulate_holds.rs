@@ -4,19 +4,21 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
 use afterimage_ids::{EntityRef, FuncId, OpId};
 use afterimage_program::{BlockEnd, Callee, EdgeKind, Program, SourceMap};
 use afterimage_query::paths::{FileSegments, RecordedPath, Window, recorded_path};
 use afterimage_query::simulate::{
-    Caches, Epoch, Misses, Predictor, Site, SiteKind, Spec, Summary, Tally, simulate,
+    Caches, Epoch, Misses, Outcome, Predictor, Site, SiteKind, Spec, StoredError, StoredSimulation,
+    Summary, Tally, simulate, stored_simulation, stored_simulations, verify_simulations,
 };
 use afterimage_query::steps::{
     Level, Operators, Range, Run, Step, Steps, Value, Wanted, What, stopped_before,
 };
 use afterimage_query::{Stop, stops};
 use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
-use afterimage_trace::TraceFile;
+use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use common::Sandbox;
 use serde_json::Value as Json;
 use wasmparser::{Operator, ValType};
@@ -104,7 +106,7 @@ impl Recorded {
             let epoch = Epoch::open(bytes, specs[i].is_two())?;
             for site in &epoch.sites {
                 let (before, misses) = histories[i].entry(site.site).or_default();
-                site.misses(*before, u64::MAX, misses)?;
+                site.misses(*before, misses)?;
                 *before += site.tally.executions;
             }
             Ok(())
@@ -385,4 +387,227 @@ fn all_kinds_of_sites_hold() {
     compare(&sandbox, &mut compared);
     assert_eq!(compared.runs, 1);
     assert_eq!(compared.kinds.len(), 6, "{:?}", compared.kinds);
+}
+
+/// A recording of all kinds of sites, with all that can be simulated.
+fn kept() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", ALL);
+    sandbox.run("record --invoke main -o run.aft a.wasm");
+    for spec in SPECS {
+        sandbox.ok(&format!("simulate run.aft {spec}"));
+    }
+    sandbox
+}
+
+/// A history, execution by execution, as its runs tell.
+fn bits(stored: &StoredSimulation, site: usize) -> Vec<(bool, bool)> {
+    let mut bits = Vec::new();
+    let mut last = None;
+    let ended = stored.runs(site, |run| {
+        assert_eq!(run.first, bits.len() as u64 + 1);
+        assert_ne!(
+            last.replace(run.outcome),
+            Some(run.outcome),
+            "runs are long"
+        );
+        let outcome = (
+            run.outcome != Outcome::Hit,
+            run.outcome == Outcome::MissedBoth,
+        );
+        bits.extend((0..run.count).map(|_| outcome));
+        ControlFlow::Continue(())
+    });
+    ended.unwrap();
+    bits
+}
+
+#[test]
+fn histories_that_are_kept_answer_about_each_execution() {
+    let sandbox = kept();
+    let recorded = Recorded::open(&sandbox);
+    let source = SourceMap::build(&recorded.module);
+    let operators = Operators::new(&recorded.program, &recorded.module, &source);
+    let events = Events::of(&recorded, &operators, &recorded.steps());
+    let all = stored_simulations(&recorded.file).unwrap();
+    assert_eq!(all.len(), SPECS.len());
+    let mut missed = 0;
+    for (text, stored) in SPECS.iter().zip(&all) {
+        let spec: Spec = text.parse().unwrap();
+        assert_eq!(stored.summary.spec, spec);
+        let expected = events.simulated(&spec);
+        let sites = stored.summary.sites.iter().enumerate();
+        // What trapped was not executed.
+        let executed = sites.filter(|(_, (_, tally))| tally.executions > 0);
+        let executed = Vec::from_iter(executed);
+        assert_eq!(executed.len(), expected.len());
+        for (number, (site, tally)) in executed {
+            let expected = &expected[site];
+            assert_eq!(bits(stored, number), *expected);
+            let misses = (1..).zip(expected).filter(|(_, bits)| bits.0);
+            let misses = Vec::from_iter(misses.map(|(k, _): (u64, _)| k));
+            for (k, bits) in (1..).zip(expected) {
+                let one = stored.outcome(number, k).unwrap().expect("an execution");
+                let outcome = match bits {
+                    (false, _) => Outcome::Hit,
+                    (true, false) => Outcome::Missed,
+                    (true, true) => Outcome::MissedBoth,
+                };
+                assert_eq!(one.outcome, outcome);
+                let before = misses.iter().copied().filter(|&miss| miss < k);
+                let after = misses.iter().copied().find(|&miss| miss > k);
+                let up_to = misses.iter().filter(|&&miss| miss <= k).count() as u64;
+                let expected = (up_to, before.max(), after);
+                assert_eq!((one.missed, one.before, one.after), expected);
+            }
+            let none = stored.outcome(number, tally.executions + 1).unwrap();
+            assert!(none.is_none() && stored.outcome(number, 0).unwrap().is_none());
+            for most in [1, 2, 5, 1000] {
+                let sample = stored.sample(number, most).unwrap();
+                let of = (1..).zip(expected).filter(|(_, bits)| match tally.last {
+                    0 => bits.0,
+                    _ => bits.1,
+                });
+                let of = Vec::from_iter(of.map(|(k, _): (u64, _)| k));
+                assert_eq!(sample.len() as u64, most.min(of.len() as u64));
+                assert_eq!(sample.first(), of.first());
+                assert!(sample.is_sorted() && sample.iter().all(|k| of.contains(k)));
+                assert!(most == 1 || sample.last() == of.last());
+            }
+            missed += misses.len();
+        }
+    }
+    assert!(missed > 200);
+}
+
+#[test]
+fn histories_that_are_kept_are_used_again() {
+    let sandbox = kept();
+    let before = sandbox.read("run.aft");
+    let [all, one] = ["simulate run.aft", "simulate run.aft --cache 128,2,16"].map(|words| {
+        let ran = sandbox.ok(words);
+        assert_eq!(ran.stderr, "");
+        ran.stdout
+    });
+    assert!(all.contains(&one));
+    assert_eq!(sandbox.read("run.aft"), before);
+    let fresh = sandbox
+        .ok("simulate run.aft --cache 128,2,16 --no-save")
+        .stdout;
+    assert_eq!(
+        (fresh, sandbox.read("run.aft") == before),
+        (one.clone(), true)
+    );
+    // The last one of a name holds.
+    sandbox.ok("simulate run.aft --cache 128,2,16 --again");
+    assert!(sandbox.read("run.aft").len() > before.len());
+    let text = sandbox.ok("info run.aft --sizes").stdout;
+    let told = |what: &str| text.lines().filter(|line| line.starts_with(what)).count();
+    assert_eq!((told("simulated "), told("SIMULATION ")), (5, 6));
+    assert!(
+        text.contains("SIMULATION --cache 128,2,16 (replaced)"),
+        "{text}"
+    );
+    let verified = sandbox.ok("verify run.aft").stdout;
+    let again = verified.matches("the same when it is simulated again");
+    assert_eq!(again.count(), 5, "{verified}");
+}
+
+/// Puts another history into the file: epochs with the blocks before them, and a summary.
+fn replace(sandbox: &Sandbox, change: impl FnOnce(&mut Vec<(u64, Vec<u8>)>, &mut Summary)) {
+    let at = sandbox.path("run.aft");
+    let file = TraceFile::open(&at).unwrap();
+    let sections = file.sections().unwrap();
+    let name = SPECS[4];
+    let position = sections.iter().rposition(|section| {
+        section.kind == Kind::SIMULATION && section.name.as_deref() == Some(name)
+    });
+    let mut reader = file.section(position.unwrap()).unwrap();
+    let mut chunks = Vec::new();
+    while reader.advance().unwrap() {
+        chunks.push((reader.first(), reader.bytes().to_vec()));
+    }
+    let (_, summary) = chunks.pop().unwrap();
+    let mut summary = Summary::decode(&summary).unwrap();
+    change(&mut chunks, &mut summary);
+    let out = TraceWriter::append(&at).unwrap();
+    let mut section = out.section(Kind::SIMULATION, Some(name)).unwrap();
+    for (first, bytes) in chunks {
+        section.put(first, &bytes).unwrap();
+    }
+    section.finish(summary.blocks, &summary.encode()).unwrap();
+    out.commit().unwrap();
+}
+
+#[test]
+fn what_is_wrong_with_a_history_is_found() {
+    let sandbox = kept();
+    replace(&sandbox, |_, _| {});
+    sandbox.ok("verify run.aft");
+    let sound = sandbox.read("run.aft");
+    type Change = fn(&mut Vec<(u64, Vec<u8>)>, &mut Summary);
+    let changes: [(&str, Change); 8] = [
+        ("ends too early", |epochs, _| epochs.clear()),
+        ("goes on behind", |epochs, _| epochs.push(epochs[0].clone())),
+        ("begins after 1 blocks", |epochs, _| epochs[0].0 = 1),
+        // How often the first site was executed.
+        ("executions", |epochs, _| epochs[0].1[3] ^= 1),
+        ("", |epochs, _| epochs[0].1.truncate(9)),
+        ("version 2", |epochs, _| epochs[0].1[0] = 2),
+        ("summary", |_, summary| summary.instructions += 1),
+        ("summary", |_, summary| summary.sites[0].1.executions += 1),
+    ];
+    for (says, change) in changes {
+        sandbox.write("run.aft", &sound);
+        replace(&sandbox, change);
+        let ran = sandbox.run("verify run.aft");
+        assert_eq!(ran.code, Some(1), "{says}: {ran:?}");
+        let line = ran.stdout.lines().next().unwrap();
+        assert!(
+            line.starts_with("Simulation: ") && line.contains(says),
+            "{says}: {line}"
+        );
+        assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+        // To simulate it again mends it.
+        sandbox.ok(&format!("simulate run.aft {} --again", SPECS[4]));
+        sandbox.ok("verify run.aft");
+    }
+}
+
+/// Any byte that makes a history another one is found.
+#[test]
+fn no_other_history_holds() {
+    let sandbox = kept();
+    let recorded = Recorded::open(&sandbox);
+    let all = stored_simulations(&recorded.file).unwrap();
+    let read = |stored: &StoredSimulation| {
+        let mut found = Vec::new();
+        for site in 0..stored.summary.sites.len() {
+            let ended = stored.misses(site, |before, tally, misses| -> Result<(), StoredError> {
+                found.push((site, before, tally, misses.clone()));
+                Ok(())
+            });
+            ended.ok()?;
+        }
+        Some(found)
+    };
+    let sound = read(&all[4]).expect("a sound history");
+    let before = sandbox.read("run.aft");
+    let mut length = 0;
+    replace(&sandbox, |epochs, _| length = epochs[0].1.len());
+    assert!(length > 60);
+    let mut found = 0;
+    for at in 0..length {
+        sandbox.write("run.aft", &before);
+        replace(&sandbox, |epochs, _| epochs[0].1[at] ^= 1 << (at % 8));
+        let recorded = Recorded::open(&sandbox);
+        let (program, module) = (&recorded.program, &recorded.module);
+        let report = verify_simulations(&recorded.file, program, module, &|_| {});
+        let report = report.expect("simulations");
+        let stored = stored_simulation(&recorded.file, &SPECS[4].parse().unwrap()).unwrap();
+        let is_same = stored.and_then(|stored| read(&stored)).as_ref() == Some(&sound);
+        assert_eq!(report.findings.is_empty(), is_same, "byte {at}: {report:?}");
+        found += report.findings.len();
+    }
+    assert!(found > length / 2, "{found} of {length}");
 }

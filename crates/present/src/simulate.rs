@@ -1,14 +1,18 @@
 //! What branch predictors and caches missed.
 
 mod csv;
+mod history;
 mod json;
 mod text;
+mod worst;
 
-use afterimage_query::simulate::{MissesBy, MissesRow, Summary};
+use afterimage_query::simulate::{MissesBy, MissesRow, Spec, Summary};
 
 pub use self::csv::misses_csv;
+pub use self::history::{SiteHistory, history_csv, history_json, history_text, outcome_text};
 pub use self::json::misses_json;
 pub use self::text::misses_text;
+pub use self::worst::{WorstSite, worst_json, worst_text};
 
 /// A simulation, to be shown.
 #[derive(Clone, Copy)]
@@ -24,6 +28,10 @@ pub struct MissReport<'a> {
 }
 
 impl<'a> MissReport<'a> {
+    fn is_branches(&self) -> bool {
+        matches!(self.summary.spec, Spec::Branches(_))
+    }
+
     /// The rows that are shown.
     fn shown(&self) -> &'a [MissesRow] {
         let top = self.top.map_or(usize::MAX, |top| top as usize);

@@ -10,7 +10,7 @@ use crate::explain::Scene;
 use crate::places::{Site, executions, number, statements, times};
 
 /// A value that is explained.
-pub(super) struct Start {
+pub(crate) struct Start {
     /// Where it is.
     pub from: At,
     /// Its type.

@@ -49,12 +49,11 @@ pub(super) fn find(scene: &Scene<'_, '_>, wanted: Byte) -> Result<Start> {
             Byte::Number(_) => continue,
             Byte::Line(_) if begins => return told(scene, &put, put.before),
             Byte::Line(number) => {
-                let mut at = put.before;
-                for byte in held(scene, &put, put.before, put.bytes)? {
+                let held = held(scene, &put, put.before, put.bytes)?;
+                for (at, byte) in (put.before..).zip(held) {
                     if begins {
                         return told(scene, &put, at);
                     }
-                    at += 1;
                     line += u64::from(byte == b'\n');
                     begins = byte == b'\n' && line == number;
                 }

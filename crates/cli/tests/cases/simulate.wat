@@ -24,6 +24,9 @@
 ;; $ afterimage record --invoke main -o run.aft FILE
 ;; | 1024
 ;; ! afterimage: simulate.wat returned; 0 host calls recorded in run.aft (N)
+;; $ afterimage simulate run.aft
+;; ! afterimage: run.aft: nothing was simulated yet: give --cache SIZE,WAYS,LINE or --branch-predictor PREDICTOR, such as --cache 32k,8,64 --branch-predictor gshare
+;; = 125
 ;; $ afterimage simulate run.aft --cache 128,2,16
 ;; | 41 of 193 accesses (21.2%) miss a cache of 128 bytes (2 ways, lines of 16 bytes)
 ;; |
@@ -39,6 +42,7 @@
 ;; |  39.0%        64      16   25.0%  fill
 ;; |   2.4%         1       1  100.0%  main
 ;; ! afterimage: path of 392 executed blocks in 22 bytes
+;; ! afterimage: --cache 128,2,16: history of 193 executions in 91 bytes (3.7720 bits each)
 ;; $ afterimage simulate run.aft --cache 128,2,16 --cache2 1k,4,32 --by instruction
 ;; | 41 of 193 accesses (21.2%) miss a cache of 128 bytes (2 ways, lines of 16 bytes), and 9 (4.7%) one of 1 KiB (4 ways, lines of 32 bytes) behind it
 ;; |
@@ -53,6 +57,7 @@
 ;; |  58.5%       128      24   18.8%            0    0.0%  @0x7b   i32.load             sum
 ;; |  39.0%        64      16   25.0%            8   12.5%  @0x57   i32.store            fill
 ;; |   2.4%         1       1  100.0%            1  100.0%  @0xac   memory.copy          main
+;; ! afterimage: --cache 128,2,16 --cache2 1024,4,32: history of 193 executions in 143 bytes (5.9275 bits each)
 ;; $ afterimage simulate run.aft --branch-predictor bimodal --branch-predictor gshare:bits=8,history=6 --by instruction --top 2
 ;; | a bimodal predictor of 4,096 counters mispredicts 134 of 321 branches (41.7%), 45.32 for 1,000 instructions
 ;; |
@@ -75,7 +80,9 @@
 ;; |  40.0%        64             8  12.5%  @0x65   br_if             fill
 ;; |  35.0%       128             7   5.5%  @0x91   br_if             sum
 ;; | … and more: see them with --top N
-;; $ afterimage simulate run.aft --cache 128,2,16 --branch-predictor tage --format json
+;; ! afterimage: --branch-predictor bimodal:bits=12,targets=9: history of 321 executions in 154 bytes (3.8380 bits each)
+;; ! afterimage: --branch-predictor gshare:bits=8,history=6,targets=9: history of 321 executions in 177 bytes (4.4112 bits each)
+;; $ afterimage simulate run.aft --cache 128,2,16 --branch-predictor tage --no-save --format json
 ;; | {"blocks":392,"executions":193,"instructions":2957,"lines":{"first_read":48,"first_written_back":24,"touched":208},"missed":41,"schema":"afterimage/simulate/1","simulation":"--cache 128,2,16"}
 ;; | {"executions":128,"function":1,"missed":24,"name":"sum"}
 ;; | {"executions":64,"function":0,"missed":16,"name":"fill"}
@@ -84,14 +91,151 @@
 ;; | {"executions":256,"function":1,"missed":10,"name":"sum"}
 ;; | {"executions":64,"function":0,"missed":2,"name":"fill"}
 ;; | {"executions":1,"function":2,"missed":1,"name":"main"}
-;; $ afterimage simulate run.aft --cache 1k,full,64 --cache2 1m,16,64 --by instruction --format csv
+;; $ afterimage simulate run.aft --cache 1k,full,64 --cache2 1m,16,64 --no-save --by instruction --format csv
 ;; | simulation,function,name,kind,operator,offset,file,line,executions,missed,missed_second
 ;; | "--cache 1024,full,64 --cache2 1048576,16,64",0,fill,store,i32.store,87,,,64,4,4
 ;; | "--cache 1024,full,64 --cache2 1048576,16,64",2,main,bulk,memory.copy,172,,,1,1,1
 ;; | "--cache 1024,full,64 --cache2 1048576,16,64",1,sum,load,i32.load,123,,,128,0,0
-;; $ afterimage simulate run.aft
-;; ! afterimage: nothing is to be simulated: give --cache SIZE,WAYS,LINE or --branch-predictor PREDICTOR, such as --cache 32k,8,64 --branch-predictor gshare
+;; $ afterimage simulate run.aft --cache 128,2,16 --by instruction --top 1 --format csv
+;; | simulation,function,name,kind,operator,offset,file,line,executions,missed,missed_second
+;; | "--cache 128,2,16",1,sum,load,i32.load,123,,,128,24,
+;; $ afterimage simulate run.aft --at sum --cache 128,2,16 --cache2 1k,4,32
+;; | @0x7b i32.load    in sum
+;; | 24 of 128 executions missed (18.8%), 0 both: --cache 128,2,16 --cache2 1024,4,32
+;; |             #1  hit 32
+;; |            #33  missed 1, hit 3 x 24
+;; $ afterimage simulate run.aft --at @0x85 --top 3
+;; | @0x85 if    in sum
+;; | 128 of 128 executions mispredicted (100.0%): --branch-predictor bimodal:bits=12,targets=9
+;; |             #1  mispredicted 128
+;; |
+;; | @0x85 if    in sum
+;; | 4 of 128 executions mispredicted (3.1%): --branch-predictor gshare:bits=8,history=6,targets=9
+;; |             #1  mispredicted 1, predicted 1
+;; |             #3  mispredicted 1, predicted 61
+;; |            #65  mispredicted 1, predicted 1
+;; | … and more: see them with --top N
+;; $ afterimage simulate run.aft --at fill --branch-predictor gshare:bits=8,history=6
+;; | @0x65 br_if    in fill
+;; | 8 of 64 executions mispredicted (12.5%): --branch-predictor gshare:bits=8,history=6,targets=9
+;; |             #1  mispredicted 7, predicted 56
+;; |            #64  mispredicted 1
+;; $ afterimage simulate run.aft --at fill --branch-predictor gshare:bits=8,history=6 --format json
+;; | {"executions":64,"function":0,"kind":"branch","missed":8,"name":"fill","offset":101,"operator":"br_if","schema":"afterimage/simulate-history/1","simulation":"--branch-predictor gshare:bits=8,history=6,targets=9","source":null}
+;; | {"executions":7,"first":1,"outcome":"missed"}
+;; | {"executions":56,"first":8,"outcome":"hit"}
+;; | {"executions":1,"first":64,"outcome":"missed"}
+;; $ afterimage simulate run.aft --at fill --branch-predictor gshare:bits=8,history=6 --format csv
+;; | simulation,offset,first,executions,outcome
+;; | "--branch-predictor gshare:bits=8,history=6,targets=9",101,1,7,missed
+;; | "--branch-predictor gshare:bits=8,history=6,targets=9",101,8,56,hit
+;; | "--branch-predictor gshare:bits=8,history=6,targets=9",101,64,1,missed
+;; $ afterimage simulate run.aft --at @0x7b#35 --cache 128,2,16
+;; | @0x7b i32.load    in sum
+;; | execution 35 hit the first level
+;; | the last one before that missed is #33; the next one is #37
+;; | 24 of 128 executions missed (18.8%): --cache 128,2,16
+;; $ afterimage simulate run.aft --at @0x7b#33 --cache 128,2,16
+;; | @0x7b i32.load    in sum
+;; | execution 33 missed, the 1st of 24 that missed
+;; | none before missed; the next one is #37
+;; | 24 of 128 executions missed (18.8%): --cache 128,2,16
+;; $ afterimage simulate run.aft --at fill#last
+;; | @0x57 i32.store    in fill
+;; | execution 64 hit the first level
+;; | the last one before that missed is #61; none after missed
+;; | 16 of 64 executions missed (25.0%): --cache 128,2,16
+;; |
+;; | @0x57 i32.store    in fill
+;; | execution 64 hit the first level
+;; | the last one before that missed is #61; none after missed
+;; | 16 of 64 executions missed (25.0%), 8 both: --cache 128,2,16 --cache2 1024,4,32
+;; |
+;; | @0x65 br_if    in fill
+;; | execution 64 was mispredicted, the 2nd of 2 that were mispredicted
+;; | the last one before that was mispredicted is #1; none after was mispredicted
+;; | 2 of 64 executions mispredicted (3.1%): --branch-predictor bimodal:bits=12,targets=9
+;; |
+;; | @0x65 br_if    in fill
+;; | execution 64 was mispredicted, the 8th of 8 that were mispredicted
+;; | the last one before that was mispredicted is #7; none after was mispredicted
+;; | 8 of 64 executions mispredicted (12.5%): --branch-predictor gshare:bits=8,history=6,targets=9
+;; $ afterimage simulate run.aft --at @0x7b#129
+;; ! afterimage: run.aft: what is at @0x7b#129 was executed 128 times: there is no execution 129
 ;; = 125
+;; $ afterimage simulate run.aft --at @0x7e --cache 128,2,16
+;; ! afterimage: run.aft: no load or store at @0x7e was ever executed; see those that were with --by instruction
+;; = 125
+;; $ afterimage simulate run.aft --worst --cache 128,2,16
+;; | one load has 58.5% of all misses: --cache 128,2,16
+;; |
+;; | @0x7b i32.load    in sum
+;; |   24 of 128 executions missed (18.8%): 58.5% of all
+;; |   afterimage slice run.aft --at @0x7b#125 --operand 1
+;; ! afterimage: who made addresses and conditions is told if the recording has values: afterimage build --lens full run.aft
+;; $ afterimage build --lens full run.aft
+;; ! afterimage: values of 1153 executed statements in 137 bytes (0.1188 a statement)
+;; $ afterimage simulate run.aft --worst --cache 128,2,16 --branch-predictor gshare:bits=8,history=6 --top 2
+;; | one load has 58.5% of all misses: --cache 128,2,16
+;; |
+;; | @0x7b i32.load    in sum
+;; |   24 of 128 executions missed (18.8%): 58.5% of all
+;; |   address from @0x7a i32.shl    in sum
+;; |   afterimage slice run.aft --at @0x7b#125 --operand 1
+;; |
+;; | 2 branch sites have 75.0% of all misses: --branch-predictor gshare:bits=8,history=6,targets=9
+;; |
+;; | @0x65 br_if    in fill
+;; |   8 of 64 executions mispredicted (12.5%): 40.0% of all
+;; |   decided by @0x64 i32.lt_u    in fill
+;; |   afterimage slice run.aft --at @0x65#64 --operand 1
+;; |
+;; | @0x91 br_if    in sum
+;; |   7 of 128 executions mispredicted (5.5%): 35.0% of all
+;; |   decided by @0x73 i32.sub    in sum
+;; |   afterimage slice run.aft --at @0x91#128 --operand 1
+;; $ afterimage simulate run.aft --worst --cache 128,2,16 --format json
+;; | {"executions":193,"missed":41,"schema":"afterimage/simulate-worst/1","simulation":"--cache 128,2,16"}
+;; | {"command":"afterimage slice run.aft --at @0x7b#125 --operand 1","executions":128,"function":1,"missed":24,"name":"sum","offset":123,"operator":"i32.load","producers":[{"from":"operator","function":1,"misses":16,"name":"sum","offset":122,"operator":"i32.shl","source":null}],"sample":[33,37,45,49,57,61,69,73,81,85,93,97,105,109,117,125],"source":null}
+;; $ afterimage slice run.aft --at @0x7b#125 --operand 1 --by statement
+;; | what operand 1 of @0x7b#125, `i32.load` at t=382, depends on: 4 statements, 123 executions of them
+;; |
+;; | sum
+;; | times   of  offset  line  text
+;; |    61  128  @0x73         i32.sub
+;; |     1  128  @0x7a         i32.shl
+;; |    60  128  @0x91         br_if $again
+;; |
+;; | main
+;; | times  of  offset  line  text
+;; |     1   1  @0xb3         call $sum
+;; $ afterimage info run.aft
+;; | program   simulate.wat
+;; | invoked   main
+;; | recorded  WHEN
+;; | ending    returned
+;; | boundary  0 host calls in 2 events
+;; | module    sha256 ab5fd0a6883b9aed32953ce72f2067c830476505ea276f443d6b790cc6debc8c
+;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
+;; | lenses    paths, full
+;; | path      392 executed blocks in 1 segment: 76 bytes, 1.551 bits each; 329 bits recorded, 0.839 bits each
+;; | values    1153 executed statements from t=1 to t=392 in 1 epoch: 137 bytes, 0.119 bytes each
+;; | simulated --cache 128,2,16: 193 executions, 41 missed: 91 bytes, 3.772 bits each
+;; | simulated --cache 128,2,16 --cache2 1024,4,32: 193 executions, 41 missed: 143 bytes, 5.927 bits each
+;; | simulated --branch-predictor bimodal:bits=12,targets=9: 321 executions, 134 missed: 154 bytes, 3.838 bits each
+;; | simulated --branch-predictor gshare:bits=8,history=6,targets=9: 321 executions, 20 missed: 177 bytes, 4.411 bits each
+;; | size      N
+;; |
+;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; $ afterimage verify run.aft
+;; | sound: N, 23 chunks in 13 sections, 2 events
+;; | whole path: 392 executed blocks, 10 paths in 1 segment, compared with the end
+;; | values of 1153 executed statements from t=1 to t=392: the same when the run is followed again, without the engine
+;; | history of 193 executions, --cache 128,2,16: the same when it is simulated again
+;; | history of 193 executions, --cache 128,2,16 --cache2 1024,4,32: the same when it is simulated again
+;; | history of 321 executions, --branch-predictor bimodal:bits=12,targets=9: the same when it is simulated again
+;; | history of 321 executions, --branch-predictor gshare:bits=8,history=6,targets=9: the same when it is simulated again
+;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage simulate run.aft --cache 128,3,16
 ;; ! error: invalid value '128,3,16' for '--cache <SIZE,WAYS,LINE>': cache "128,3,16": 8 lines in sets of 3 are no power of two of sets; change the size or the ways
 ;; !

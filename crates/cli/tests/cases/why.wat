@@ -90,7 +90,7 @@
 ;; |   … 10 steps were gone back
 ;; |       to go on from here, ask about @0xe3#21, or for more with --steps N
 ;; $ afterimage why run.aft --at @0xe3#30 --format json
-;; | {"at":"@0xe3#30","place":"@0xe3#30","schema":"afterimage/why/1","value":"30"}
+;; | {"about":"30 at @0xe3#30 in _start","place":"@0xe3#30","schema":"afterimage/why/1","value":"30"}
 ;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"29"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"at":"@0xe3#30","function":"_start","line":null,"operator":"i32.add","source":null,"time":38},"step":"computed","value":"30"}
 ;; | {"back":{"operands":[{"constant":false,"followed":true,"role":"left","value":"0"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"at":"@0xe3#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":9},"step":"computed","value":"1"},"step":"again","steps":1,"times":29}
 ;; | {"bytes":Nnull,"file":null,"kind":"zero","offset":null,"place":null,"remark":null,"step":"end","what":"a local that nothing wrote, which is 0"}

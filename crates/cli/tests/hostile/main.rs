@@ -19,7 +19,7 @@ use common::{Ran, Sandbox, afterimage, text};
 use mutate::Parts;
 
 /// Commands that only read: FILE is the recording.
-const READING: [&str; 44] = [
+const READING: [&str; 49] = [
     "info FILE",
     "info FILE --sizes --format json",
     "verify --no-execute FILE",
@@ -56,6 +56,11 @@ const READING: [&str; 44] = [
     "addresses FILE --all --limit 20",
     "addresses FILE --at work",
     "addresses FILE --at work --stats",
+    "simulate FILE --top 9",
+    "simulate FILE --by instruction --format json",
+    "simulate FILE --at work",
+    "simulate FILE --at work#last",
+    "simulate FILE --worst",
     "calls FILE",
     "calls FILE --function work",
     "paths FILE",
@@ -66,7 +71,7 @@ const READING: [&str; 44] = [
     "export FILE --format collapsed -o /dev/null",
 ];
 /// Commands that may execute the program again, or write.
-const EXECUTING: [&str; 8] = [
+const EXECUTING: [&str; 9] = [
     "verify FILE",
     "profile FILE",
     "profile FILE --by block --format json",
@@ -75,6 +80,7 @@ const EXECUTING: [&str; 8] = [
     "build --lens full --again FILE",
     "build --lens full --again --window 5..60 FILE",
     "build --lens full FILE",
+    "simulate FILE --cache 1k,2,64 --branch-predictor gshare --again",
 ];
 
 /// More than any of the recordings needs.

@@ -104,6 +104,9 @@ pub fn recordings(sandbox: &Sandbox) -> Vec<String> {
             assert!(codes.contains(&ran.code), "{name}: {ran:?}");
             if kind == "full" {
                 sandbox.ok(&format!("profile {file}"));
+                sandbox.ok(&format!(
+                    "simulate {file} --cache 256,2,16 --cache2 1k,4,32 --branch-predictor tage:bits=4"
+                ));
             }
             names.push(file);
         }

@@ -15,6 +15,6 @@ pub enum SimulateError<E: Error + 'static> {
     #[error(transparent)]
     Module(#[from] ProfileError),
     /// The receiver of histories could not take one.
-    #[error("a history cannot be kept: {0}")]
+    #[error("{0}")]
     Kept(Box<dyn Error + Send + Sync>),
 }

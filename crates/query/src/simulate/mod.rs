@@ -6,7 +6,9 @@
 //! operator's offset in the module.
 
 mod error;
+mod history;
 mod plan;
+mod producers;
 mod rows;
 mod run;
 mod stored;
@@ -18,6 +20,8 @@ pub use afterimage_simulate::{
     PredictorSpec, Site, SiteKind, Spec, SpecError, Summary, Tally, Traffic,
 };
 pub use error::SimulateError;
+pub use history::{OneOutcome, Outcome, OutcomeRun};
+pub use producers::{Producer, producers};
 pub use rows::{MissesBy, MissesPlace, MissesRow, miss_rows};
 pub use run::{Keep, simulate};
 pub use stored::{

@@ -2,13 +2,10 @@
 
 use std::error::Error;
 
-use afterimage_simulate::{Epoch, HistoryError, Misses, Recorder, Spec, Summary, Tally};
+use afterimage_simulate::{Epoch, HistoryError, Misses, Spec, Summary, Tally};
 use afterimage_trace::{
     Kind, SectionInfo, SectionReader, SectionWriter, TraceError, TraceFile, TraceWriter,
 };
-
-/// Most misses of a site that an epoch may have: what one node of a path adds behind a full epoch is little.
-const MOST: u64 = 2 * Recorder::EPOCH as u64;
 
 /// Why the simulations of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -191,6 +188,12 @@ impl StoredSimulation {
         mut each: impl FnMut(u64, Tally, &Misses) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mut sum, mut misses) = (Tally::default(), Misses::default());
+        let inconsistent = || StoredError::Inconsistent {
+            simulation: self.summary.spec.to_string(),
+            what: "its history has other counts than its summary",
+        };
+        let expected = self.summary.sites.get(site).map(|(_, tally)| *tally);
+        let expected = expected.unwrap_or_default();
         self.epochs(|_, epoch| -> Result<(), E> {
             let Some(found) = epoch.get(site as u64) else {
                 return Ok(());
@@ -198,20 +201,19 @@ impl StoredSimulation {
             misses.first.clear();
             misses.last.clear();
             let before = sum.executions;
-            let read = found.misses(before, MOST, &mut misses);
+            let read = found.misses(before, &mut misses);
             read.map_err(|error| self.damaged(error))?;
             sum = sum.plus(found.tally);
+            // So that no number of an execution is beyond those of the summary, which are bounded.
+            if sum.executions > expected.executions {
+                return Err(inconsistent().into());
+            }
             each(before, found.tally, &misses)
         })?;
-        let expected = self.summary.sites.get(site).map(|(_, tally)| *tally);
-        if expected != Some(sum) {
-            return Err(StoredError::Inconsistent {
-                simulation: self.summary.spec.to_string(),
-                what: "its history has other counts than its summary",
-            }
-            .into());
+        match sum == expected {
+            true => Ok(()),
+            false => Err(inconsistent().into()),
         }
-        Ok(())
     }
 
     fn damaged(&self, error: HistoryError) -> StoredError {

@@ -136,9 +136,8 @@ fn compare(found: &Epoch<'_>, expected: &Epoch<'_>) -> Result<(), String> {
             ));
         }
         let [mut one_misses, mut other_misses] = [Misses::default(), Misses::default()];
-        let all = u64::MAX;
-        let read = one.misses(0, all, &mut one_misses);
-        read.and_then(|()| other.misses(0, all, &mut other_misses))
+        let read = one.misses(0, &mut one_misses);
+        read.and_then(|()| other.misses(0, &mut other_misses))
             .map_err(|error| error.to_string())?;
         let levels = [
             (&one_misses.first, &other_misses.first),

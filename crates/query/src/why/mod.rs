@@ -6,6 +6,7 @@
 //!
 //! Everything is answered from the stored trace, in a fraction of a millisecond a link; the run is not followed.
 
+mod absent;
 mod chain;
 mod data;
 mod error;
@@ -17,6 +18,7 @@ mod printed;
 mod start;
 mod walk;
 
+pub use absent::{Absence, Absent, Cause, Hop, Place, Turned};
 pub use afterimage_machine::Register;
 pub use chain::{Chain, Link, Made, Moved, Operand, Spot, Step};
 pub use data::{DataPart, data_in, data_of};

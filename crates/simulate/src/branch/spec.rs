@@ -97,7 +97,7 @@ impl PredictorSpec {
                 ("max", &mut tage.max, 1..=tage::LONGEST),
             ],
         };
-        known.push(("targets", &mut self.targets, powers));
+        known.push(("targets", &mut self.targets, 1..=16));
         let (key, value) = option.split_once('=').unwrap_or((option, ""));
         let key = key.trim();
         let Some((_, place, range)) = known.iter_mut().find(|(known, ..)| *known == key) else {

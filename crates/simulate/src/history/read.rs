@@ -2,7 +2,7 @@
 
 use afterimage_streams::{Stream, StreamError};
 
-use super::record::{Tally, VERSION};
+use super::record::{Recorder, Tally, VERSION};
 use super::varint;
 
 /// Why a history cannot be read.
@@ -41,6 +41,9 @@ pub struct Epoch<'a> {
 }
 
 impl<'a> Epoch<'a> {
+    /// Most misses that an epoch may have, all sites together: behind a full one, those of one node of the path may follow.
+    const MOST: u64 = 2 * Recorder::EPOCH as u64;
+
     /// Reads the sites of an epoch that has one level or two, but not yet what each missed. O(sites); memory in proportion to the bytes.
     ///
     /// # Errors
@@ -52,7 +55,7 @@ impl<'a> Epoch<'a> {
         }
         let count = varint::get(&mut rest)?;
         let (mut sites, mut lengths) = (Vec::new(), Vec::new());
-        let mut behind = 0u64;
+        let (mut behind, mut all) = (0u64, 0u64);
         let many = || HistoryError::Malformed("numbers beyond 64 bits");
         for _ in 0..count {
             let site = behind
@@ -75,6 +78,10 @@ impl<'a> Epoch<'a> {
                 length[level] = varint::get(&mut rest)?;
             }
             let [missed, last] = missed;
+            all = all.saturating_add(missed);
+            if all > Self::MOST {
+                return Err(HistoryError::Malformed("more misses than an epoch has"));
+            }
             sites.push(SiteEpoch {
                 site,
                 tally: Tally {
@@ -123,22 +130,16 @@ pub struct Misses {
 }
 
 impl SiteEpoch<'_> {
-    /// Appends those that were missed, `before` executions having been before the epoch. Memory: 16 bytes a miss, of which a stream of anyone's
-    /// bytes may have more than bytes; so `most` says how many are bearable in all.
+    /// Appends those that were missed, `before` executions having been before the epoch. Memory: 16 bytes a miss.
     ///
     /// # Errors
-    /// If the history is damaged, or has more.
-    pub fn misses(&self, before: u64, most: u64, into: &mut Misses) -> Result<(), HistoryError> {
+    /// If the history is damaged.
+    pub fn misses(&self, before: u64, into: &mut Misses) -> Result<(), HistoryError> {
         let Tally {
             executions,
             missed,
             last,
         } = self.tally;
-        if missed > most.saturating_sub(into.first.len() as u64) {
-            return Err(HistoryError::Malformed(
-                "more misses than an epoch may have",
-            ));
-        }
         let first = into.first.len();
         places(self.first, missed, executions, |place| {
             into.first.push(before.saturating_add(place));

@@ -46,6 +46,9 @@ const KINDS: [SiteKind; 6] = [
     SiteKind::Bulk,
 ];
 
+/// No site is executed as often.
+const MOST: u64 = 1 << 62;
+
 impl SiteKind {
     /// It is a branch, and accesses no memory.
     pub fn is_branch(self) -> bool {
@@ -72,6 +75,11 @@ impl Spec {
     /// There is a second level.
     pub fn is_two(&self) -> bool {
         matches!(self, Spec::Caches(caches) if caches.second.is_some())
+    }
+
+    /// It is of branches, and not of memory accesses.
+    pub fn is_branches(&self) -> bool {
+        matches!(self, Spec::Branches(_))
     }
 }
 
@@ -149,7 +157,10 @@ impl Summary {
         let mut sites = Vec::new();
         for _ in 0..count {
             let narrow = |number| {
-                u32::try_from(number).map_err(|_| HistoryError::Malformed("a place of no program"))
+                let narrow = u32::try_from(number)
+                    .ok()
+                    .filter(|&narrow| narrow < u32::MAX);
+                narrow.ok_or(HistoryError::Malformed("a place of no program"))
             };
             let function = narrow(varint::get(&mut rest)?)?;
             let op = narrow(varint::get(&mut rest)?)?;
@@ -162,6 +173,9 @@ impl Summary {
                 true => varint::get(&mut rest)?,
                 false => 0,
             };
+            if executions >= MOST {
+                return Err(HistoryError::Malformed("more executions than a run has"));
+            }
             if executions < missed || missed < last {
                 return Err(HistoryError::Malformed("more misses than executions"));
             }

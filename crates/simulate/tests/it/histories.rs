@@ -36,7 +36,7 @@ fn read(epochs: &[Vec<u8>], two: bool, sites: usize) -> Vec<(u64, Misses, Tally)
         let epoch = Epoch::open(bytes, two).expect("an epoch");
         for site in &epoch.sites {
             let (before, misses, tally) = &mut found[site.site as usize];
-            site.misses(*before, u64::MAX, misses).expect("a history");
+            site.misses(*before, misses).expect("a history");
             *before += site.tally.executions;
             tally.executions += site.tally.executions;
             tally.missed += site.tally.missed;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use afterimage_simulate::Recorder;
+use afterimage_simulate::{Recorder, Site, SiteKind, Spec, Summary, Tally, Traffic};
 
 use crate::random::Random;
 
@@ -21,6 +21,72 @@ fn sound(random: &mut Random, two: bool) -> Vec<u8> {
     recorder.cut().unwrap_or_default()
 }
 
+/// The summary of some simulation.
+fn summary(random: &mut Random) -> Summary {
+    let (text, kinds) = match random.below(3) {
+        0 => (
+            "--branch-predictor tage",
+            [SiteKind::Conditional, SiteKind::Table],
+        ),
+        1 => ("--cache 1k,2,64", [SiteKind::Load, SiteKind::Bulk]),
+        _ => (
+            "--cache 1k,2,64 --cache2 4k,2,64",
+            [SiteKind::Store, SiteKind::Load],
+        ),
+    };
+    let spec: Spec = text.parse().expect(text);
+    let sites = (0..random.below(30)).map(|i| {
+        let missed = random.below(1000);
+        let site = Site {
+            function: random.below(1 << 20) as u32,
+            op: i as u32,
+            kind: kinds[random.below(2) as usize],
+        };
+        let tally = Tally {
+            executions: missed + random.below(1 << 31),
+            missed,
+            last: if spec.is_two() { missed / 2 } else { 0 },
+        };
+        (site, tally)
+    });
+    Summary {
+        sites: sites.collect(),
+        spec,
+        blocks: random.bits(),
+        instructions: random.bits() >> 20,
+        traffic: Traffic {
+            touched: random.below(1 << 31),
+            first: 7,
+            ..Traffic::default()
+        },
+    }
+}
+
+#[test]
+fn a_summary_is_read_again() {
+    let mut random = Random(23);
+    for _ in 0..200 {
+        let summary = summary(&mut random);
+        assert_eq!(Summary::decode(&summary.encode()), Ok(summary));
+    }
+}
+
+/// Cuts off, puts in and changes bytes.
+fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
+    for _ in 0..=random.below(3) {
+        let at = random.below(bytes.len() as u64 + 1) as usize;
+        match random.below(5) {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at, random.bits() as u8),
+            _ => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << random.below(8);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn mutations_of_sound_histories_do_no_harm() {
     let mut random = Random(21);
@@ -30,19 +96,14 @@ fn mutations_of_sound_histories_do_no_harm() {
         let sound = sound(&mut random, two);
         for _ in 0..20 {
             let mut bytes = sound.clone();
-            for _ in 0..=random.below(3) {
-                let at = random.below(bytes.len() as u64 + 1) as usize;
-                match random.below(5) {
-                    0 => bytes.truncate(at),
-                    1 => bytes.insert(at, random.bits() as u8),
-                    _ => {
-                        if let Some(byte) = bytes.get_mut(at) {
-                            *byte ^= 1 << random.below(8);
-                        }
-                    }
-                }
-            }
+            damage(&mut bytes, &mut random);
             body::read_history(&bytes, two);
+        }
+        let sound = summary(&mut random).encode();
+        for _ in 0..20 {
+            let mut bytes = sound.clone();
+            damage(&mut bytes, &mut random);
+            body::read_summary(&bytes);
         }
         if start.elapsed() > Duration::from_secs(1) {
             assert!(round > 20, "{round} rounds only");

@@ -1,0 +1,70 @@
+;; What did not run: behind a branch, in a function whose call is behind one, in one that a table could have called, behind a call that does not return.
+(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+  (memory (export "memory") 1)
+  (table 2 funcref)
+  (elem (i32.const 0) $one $two)
+  (type $get (func (result i32)))
+  (func $one (result i32) (i32.const 1))
+  (func $two (result i32) (i32.const 2))
+  (func $report (param $n i32)
+    (i32.store (i32.const 8) (i32.mul (local.get $n) (i32.const 3))))
+  (func $check (param $n i32)
+    (if (i32.gt_s (local.get $n) (i32.const 10))
+      (then (call $report (local.get $n)))))
+  (func $forgotten (drop (i32.load (i32.const 0))))
+  (func $leave
+    (call $proc_exit (i32.const 0))
+    (i32.store (i32.const 4) (i32.const 1)))
+  (func (export "unused") (i32.store (i32.const 4) (i32.const 2)))
+  (func (export "_start")
+    (local $i i32)
+    (loop $next
+      (call $check (local.get $i))
+      (local.set $i (i32.add (local.get $i) (i32.const 4)))
+      (br_if $next (i32.lt_u (local.get $i) (i32.const 10))))
+    (i32.store (i32.const 0) (call_indirect (type $get) (i32.and (local.get $i) (i32.const 1))))
+    (call $leave)))
+
+;; $ afterimage record --lens full -o run.aft FILE
+;; ! afterimage: why-not.wat exited with code 0; 1 host call recorded in run.aft (N)
+;; ! afterimage: path of 14 executed blocks in 19 bytes
+;; ! afterimage: values of 17 executed statements in 12 bytes (0.7059 a statement)
+;; $ afterimage why-not run.aft --at report+0x8
+;; | report+0x8 was never executed: if at @0x9b#3 in check was executed 3 times and never went there; the last time decided by 0, it left the function (that takes another value than 0)
+;; |   its function would be called by call at @0x9f in check, which was not executed
+;; | what decided it at @0x9b#3, 0, comes from a local that nothing wrote, which is 0, 3 steps back
+;; |   0 = 8 > 10                          @0x9a#3 in check  t=9
+;; |   8 = 4 + 4                           @0xd2#2 in _start  t=7
+;; |   4 = 0 + 4                           @0xd2#1 in _start  t=4
+;; |   a local that nothing wrote, which is 0
+;; $ afterimage why-not run.aft --at two
+;; | two was never executed: call_indirect at @0xe4#1 in _start was executed once and never called two; the last time it called one, through index 0
+;; | what decided it at @0xe4#1, 0, comes from a local that nothing wrote, which is 0, 4 steps back
+;; |   0 = 12 & 1                          @0xe3#1 in _start  t=11
+;; |   12 = 8 + 4                          @0xd2#3 in _start  t=10
+;; |   … this 2 more times, back to
+;; |   4 = 0 + 4                           @0xd2#1 in _start  t=4
+;; |   a local that nothing wrote, which is 0
+;; $ afterimage why-not run.aft --at forgotten
+;; | forgotten was never executed: nothing in the program calls forgotten
+;; $ afterimage why-not run.aft --at unused
+;; | unused was never executed: only the host could have called unused
+;; $ afterimage why-not run.aft --at leave+0x9
+;; | leave+0x9 was never executed: call at @0xb0 in leave was executed once, and from there the way leads on, but then, at t=14 or after, the run exited with code 0
+;; $ afterimage why-not run.aft --at check
+;; ! afterimage: run.aft: check was executed 3 times, first at t=3, last at t=9; for why not again: --after 9
+;; = 125
+;; $ afterimage why-not run.aft --at check --after t=12
+;; ! afterimage: run.aft: check was not executed after t=12, and no branch or call was that leads there: it was executed 3 times before, the last time at t=9
+;; = 125
+;; $ afterimage why-not run.aft --at check#1
+;; ! afterimage: run.aft: --at check#1: leave the number of the execution out; to ask about a part of the run, use --after
+;; = 125
+;; $ afterimage why-not run.aft --at report --format json
+;; | {"after":0,"at":"report","cause":{"function":"check","kind":"branch","line":"","operator":"if","place":"@0x9b#3","through":[{"at":"@0x9f","function":"check","how":"call","line":"","operator":"call"}],"time":9,"times":3,"value":"0"},"others":[],"schema":"afterimage/why-not/1","why":[{"operands":[{"constant":false,"followed":true,"role":"left","value":"8"},{"constant":true,"followed":false,"role":"right","value":"10"}],"place":{"at":"@0x9a#3","function":"check","line":null,"operator":"i32.gt_s","source":null,"time":9},"step":"computed","value":"0"},{"operands":[{"constant":false,"followed":true,"role":"left","value":"4"},{"constant":true,"followed":false,"role":"right","value":"4"}],"place":{"at":"@0xd2#2","function":"_start","line":null,"operator":"i32.add","source":null,"time":7},"step":"computed","value":"8"},{"operands":[{"constant":false,"followed":true,"role":"left","value":"0"},{"constant":true,"followed":false,"role":"right","value":"4"}],"place":{"at":"@0xd2#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":4},"step":"computed","value":"4"},{"bytes":Nnull,"file":null,"kind":"zero","offset":null,"place":null,"remark":null,"step":"end","what":"a local that nothing wrote, which is 0"}]}
+;; $ afterimage why run.aft --trap
+;; | the run exited with code 0 at @0xb0#1 in leave: the exit code is 0, which comes from the constant 0 at @0xb0#1
+;; |   ended at @0xb0#1 in leave
+;; |   called at @0xea#1 in _start
+;; |   the constant 0                      @0xb0#1 in leave  t=14

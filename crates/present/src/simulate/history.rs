@@ -1,0 +1,289 @@
+//! The history of one branch, load or store.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_query::simulate::{OneOutcome, Outcome, OutcomeRun, Spec, StoredSimulation, Tally};
+use afterimage_query::steps::AccessSite;
+use serde_json::json;
+
+use super::json::kind_name;
+use crate::PresentError;
+use crate::addresses::Shown;
+use crate::csv::quoted;
+use crate::number::{grouped, percent};
+use crate::steps::StepScene;
+use crate::table::{Paint, plain};
+
+/// A site of a simulation.
+#[derive(Clone, Copy, Debug)]
+pub struct SiteHistory<'a> {
+    /// The simulation.
+    pub stored: &'a StoredSimulation,
+    /// The site's number in its summary.
+    pub site: usize,
+}
+
+/// Runs of at most so many kinds are taken together.
+const MOST_PARTS: usize = 8;
+
+/// Executions up to the next one that was missed behind one that was not, and how often just that followed.
+#[derive(Default)]
+struct Group {
+    first: u64,
+    parts: Vec<(Outcome, u64)>,
+    times: u64,
+}
+
+impl SiteHistory<'_> {
+    fn spec(&self) -> &Spec {
+        &self.stored.summary.spec
+    }
+
+    pub(super) fn tally(&self) -> Tally {
+        self.stored.summary.sites[self.site].1
+    }
+
+    pub(super) fn place(&self) -> AccessSite {
+        let (site, _) = self.stored.summary.sites[self.site];
+        AccessSite {
+            function: FuncId::from_u32(site.function),
+            op: OpId::from_u32(site.op),
+        }
+    }
+
+    fn word(&self, outcome: Outcome) -> &'static str {
+        match (self.spec(), outcome) {
+            (Spec::Branches(_), Outcome::Hit) => "predicted",
+            (Spec::Branches(_), _) => "mispredicted",
+            (Spec::Caches(_), Outcome::Hit) => "hit",
+            (Spec::Caches(_), Outcome::Missed) => "missed",
+            (Spec::Caches(_), Outcome::MissedBoth) => "missed both",
+        }
+    }
+
+    fn runs(&self, each: impl FnMut(OutcomeRun) -> ControlFlow<()>) -> Result<(), PresentError> {
+        let runs = self.stored.runs(self.site, each);
+        runs.map_err(|error| PresentError::Path(Box::new(error)))
+    }
+
+    /// The site, and what was counted of it.
+    pub(super) fn head(&self, scene: &StepScene<'_>) -> Result<(String, String), PresentError> {
+        let place = self.place();
+        let shown = Shown::of(scene, place)?;
+        let line = shown.line(scene);
+        let function = plain(scene.names.function(place.function));
+        let head = format!("@{} {}  {line}  in {function}", shown.offset, shown.name);
+        let tally = self.tally();
+        let both = match self.spec().is_two() {
+            true => format!(", {} both", grouped(tally.last)),
+            false => String::new(),
+        };
+        let counts = format!(
+            "{} of {} executions {} ({}){both}",
+            grouped(tally.missed),
+            grouped(tally.executions),
+            self.word(Outcome::Missed),
+            percent(tally.missed, tally.executions),
+        );
+        Ok((head, counts))
+    }
+
+    fn line(&self, group: &Group) -> String {
+        let parts = group.parts.iter();
+        let parts =
+            parts.map(|(outcome, count)| format!("{} {}", self.word(*outcome), grouped(*count)));
+        let parts = Vec::from_iter(parts).join(", ");
+        let times = match group.times {
+            1 => String::new(),
+            times => format!(" x {}", grouped(times)),
+        };
+        format!(
+            "{:>14}  {parts}{times}",
+            format!("#{}", grouped(group.first))
+        )
+    }
+}
+
+/// Writes a history for a person: runs of executions that met the same; those that follow each other again and again are one line. Whether there are more than
+/// `limit` lines.
+///
+/// # Errors
+/// If `out` fails or the history is damaged.
+pub fn history_text(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    history: &SiteHistory<'_>,
+    limit: u64,
+) -> Result<bool, PresentError> {
+    let (head, counts) = history.head(scene)?;
+    writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
+    writeln!(out, "{counts}: {}", history.spec())?;
+    let (mut lines, mut written) = (Vec::new(), 0);
+    let (mut last, mut next) = (Group::default(), Group::default());
+    history.runs(|run| {
+        if next.parts.is_empty() {
+            next.first = run.first;
+            next.times = 1;
+        }
+        next.parts.push((run.outcome, run.count));
+        if run.outcome != Outcome::Hit && next.parts.len() < MOST_PARTS {
+            return ControlFlow::Continue(());
+        }
+        let group = std::mem::take(&mut next);
+        if group.parts == last.parts {
+            last.times += 1;
+            return ControlFlow::Continue(());
+        }
+        let done = std::mem::replace(&mut last, group);
+        if !done.parts.is_empty() {
+            lines.push(done);
+            written += 1;
+        }
+        match written > limit {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })?;
+    lines.extend([last, next]);
+    lines.retain(|group| !group.parts.is_empty());
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    for group in lines.iter().take(limit) {
+        writeln!(out, "{}", scene.style.cut(&history.line(group)))?;
+    }
+    Ok(lines.len() > limit)
+}
+
+/// Writes what one execution met.
+///
+/// # Errors
+/// If `out` fails.
+pub fn outcome_text(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    history: &SiteHistory<'_>,
+    number: u64,
+    one: &OneOutcome,
+) -> Result<(), PresentError> {
+    let (head, counts) = history.head(scene)?;
+    writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
+    let met = match (history.spec(), one.outcome) {
+        (Spec::Branches(_), Outcome::Hit) => "was predicted",
+        (Spec::Branches(_), _) => "was mispredicted",
+        (Spec::Caches(_), Outcome::Hit) => "hit the first level",
+        (Spec::Caches(spec), Outcome::Missed) if spec.second.is_some() => {
+            "missed the first level and hit the second"
+        }
+        (Spec::Caches(_), Outcome::Missed) => "missed",
+        (Spec::Caches(_), Outcome::MissedBoth) => "missed both levels",
+    };
+    let (missed, plural) = match history.spec() {
+        Spec::Branches(_) => ("was mispredicted", "were mispredicted"),
+        Spec::Caches(_) => ("missed", "missed"),
+    };
+    let which = match one.outcome {
+        Outcome::Hit => String::new(),
+        _ => format!(
+            ", the {} of {} that {plural}",
+            ordinal(one.missed),
+            grouped(history.tally().missed)
+        ),
+    };
+    writeln!(out, "execution {} {met}{which}", grouped(number))?;
+    let before = match one.before {
+        Some(number) => format!("the last one before that {missed} is #{}", grouped(number)),
+        None => format!("none before {missed}"),
+    };
+    let after = match one.after {
+        Some(number) => format!("the next one is #{}", grouped(number)),
+        None => format!("none after {missed}"),
+    };
+    writeln!(out, "{before}; {after}")?;
+    writeln!(out, "{counts}: {}", history.spec())?;
+    Ok(())
+}
+
+/// `1st`, `2nd`, `3rd`, `4th`, `11th`.
+fn ordinal(number: u64) -> String {
+    let end = match (number % 10, number % 100) {
+        (1, rest) if rest != 11 => "st",
+        (2, rest) if rest != 12 => "nd",
+        (3, rest) if rest != 13 => "rd",
+        _ => "th",
+    };
+    format!("{}{end}", grouped(number))
+}
+
+/// Writes a history as lines of JSON: a head, then its runs.
+///
+/// # Errors
+/// If `out` fails or the history is damaged.
+pub fn history_json(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    history: &SiteHistory<'_>,
+) -> Result<(), PresentError> {
+    let place = history.place();
+    let mut head = Shown::of(scene, place)?.json(scene, place);
+    let (site, tally) = history.stored.summary.sites[history.site];
+    head["schema"] = json!("afterimage/simulate-history/1");
+    head["simulation"] = json!(history.spec().to_string());
+    head["kind"] = json!(kind_name(site.kind));
+    head["executions"] = json!(tally.executions);
+    head["missed"] = json!(tally.missed);
+    if history.spec().is_two() {
+        head["missed_second"] = json!(tally.last);
+    }
+    writeln!(out, "{head}")?;
+    each_run(history, |run, outcome| {
+        let line = json!({ "first": run.first, "executions": run.count, "outcome": outcome });
+        writeln!(out, "{line}")
+    })
+}
+
+/// Writes a history as comma-separated values: `simulation`, `offset`, `first`, `executions`, `outcome`; with the columns' names, if it is the first one.
+///
+/// # Errors
+/// If `out` fails or the history is damaged.
+pub fn history_csv(
+    out: &mut dyn Write,
+    scene: &StepScene<'_>,
+    history: &SiteHistory<'_>,
+    is_first: bool,
+) -> Result<(), PresentError> {
+    if is_first {
+        write!(out, "simulation,offset,first,executions,outcome\r\n")?;
+    }
+    let offset = Shown::of(scene, history.place())?.offset.0;
+    let name = history.spec().to_string();
+    each_run(history, |run, outcome| {
+        let OutcomeRun { first, count, .. } = run;
+        write!(
+            out,
+            "{},{offset},{first},{count},{outcome}\r\n",
+            quoted(&name)
+        )
+    })
+}
+
+/// Gives all runs, with their outcomes in a word.
+fn each_run(
+    history: &SiteHistory<'_>,
+    mut write: impl FnMut(OutcomeRun, &'static str) -> std::io::Result<()>,
+) -> Result<(), PresentError> {
+    let mut written = Ok(());
+    history.runs(|run| {
+        let outcome = match run.outcome {
+            Outcome::Hit => "hit",
+            Outcome::Missed => "missed",
+            Outcome::MissedBoth => "missed_second",
+        };
+        written = write(run, outcome);
+        match written {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    })?;
+    Ok(written?)
+}

@@ -1,0 +1,185 @@
+//! The history of one site, execution by execution.
+
+use std::ops::ControlFlow;
+
+use afterimage_simulate::{Misses, Tally};
+
+use super::stored::{StoredError, StoredSimulation};
+
+/// What an execution met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// It was predicted, or the first level had it.
+    Hit,
+    /// It was mispredicted, or the first level did not have it; the second one did, or there is none.
+    Missed,
+    /// The second level did not have it either.
+    MissedBoth,
+}
+
+/// Executions after each other that met the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutcomeRun {
+    /// Which execution the first one is, from 1.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+    /// What they met.
+    pub outcome: Outcome,
+}
+
+/// One execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneOutcome {
+    /// What it met.
+    pub outcome: Outcome,
+    /// How many up to it were missed, itself included.
+    pub missed: u64,
+    /// The last execution before it that was missed.
+    pub before: Option<u64>,
+    /// The first one after it.
+    pub after: Option<u64>,
+}
+
+/// Why it was not gone on.
+enum Ended {
+    Enough,
+    Error(StoredError),
+}
+
+impl From<StoredError> for Ended {
+    fn from(error: StoredError) -> Self {
+        Self::Error(error)
+    }
+}
+
+fn unless_enough(ended: Result<(), Ended>) -> Result<(), StoredError> {
+    match ended {
+        Err(Ended::Error(error)) => Err(error),
+        Ok(()) | Err(Ended::Enough) => Ok(()),
+    }
+}
+
+impl StoredSimulation {
+    /// Gives the history of a site, by its number in the summary, in runs as long as can be, until `each` breaks. Memory: the misses of one epoch.
+    ///
+    /// # Errors
+    /// If the history is damaged.
+    pub fn runs(
+        &self,
+        site: usize,
+        mut each: impl FnMut(OutcomeRun) -> ControlFlow<()>,
+    ) -> Result<(), StoredError> {
+        let mut pending: Option<OutcomeRun> = None;
+        let mut tell = |first, count, outcome| -> Result<(), Ended> {
+            if count == 0 {
+                return Ok(());
+            }
+            match &mut pending {
+                Some(run) if run.outcome == outcome => run.count += count,
+                pending => {
+                    let next = OutcomeRun {
+                        first,
+                        count,
+                        outcome,
+                    };
+                    if let Some(run) = pending.replace(next)
+                        && each(run).is_break()
+                    {
+                        *pending = None;
+                        return Err(Ended::Enough);
+                    }
+                }
+            }
+            Ok(())
+        };
+        let all = |before: u64, tally: Tally, misses: &Misses| -> Result<(), Ended> {
+            let mut next = before + 1;
+            let mut last = misses.last.iter().peekable();
+            for &missed in &misses.first {
+                tell(next, missed - next, Outcome::Hit)?;
+                let outcome = match last.next_if_eq(&&missed) {
+                    Some(_) => Outcome::MissedBoth,
+                    None => Outcome::Missed,
+                };
+                tell(missed, 1, outcome)?;
+                next = missed + 1;
+            }
+            tell(next, before + tally.executions + 1 - next, Outcome::Hit)
+        };
+        let ended = self.misses(site, all);
+        unless_enough(ended)?;
+        if let Some(run) = pending {
+            let _ = each(run);
+        }
+        Ok(())
+    }
+
+    /// What one execution of a site met, from 1; `None` if there is none with this number.
+    ///
+    /// # Errors
+    /// If the history is damaged.
+    pub fn outcome(&self, site: usize, number: u64) -> Result<Option<OneOutcome>, StoredError> {
+        let mut found: Option<OneOutcome> = None;
+        let (mut passed, mut last) = (0, None);
+        let ended = self.misses(site, |before, tally, misses| -> Result<(), Ended> {
+            let at = misses.first.partition_point(|&missed| missed < number);
+            if let Some(found) = &mut found {
+                found.after = misses.first.first().copied();
+            } else if number > before && number - before <= tally.executions {
+                let is_missed = misses.first.get(at) == Some(&number);
+                found = Some(OneOutcome {
+                    outcome: match misses.last.binary_search(&number) {
+                        Ok(_) => Outcome::MissedBoth,
+                        Err(_) if is_missed => Outcome::Missed,
+                        Err(_) => Outcome::Hit,
+                    },
+                    missed: passed + at as u64 + u64::from(is_missed),
+                    before: at.checked_sub(1).map(|at| misses.first[at]).or(last),
+                    after: misses.first.get(at + usize::from(is_missed)).copied(),
+                });
+            }
+            if found.is_some_and(|found| found.after.is_some()) {
+                return Err(Ended::Enough);
+            }
+            passed += misses.first.len() as u64;
+            last = misses.first.last().copied().or(last);
+            Ok(())
+        });
+        unless_enough(ended)?;
+        Ok(found)
+    }
+
+    /// Up to so many of the executions of a site that were missed, spread evenly over them, the first and the last among them; those that
+    /// the second level missed, too, if there are any.
+    ///
+    /// # Errors
+    /// If the history is damaged.
+    pub fn sample(&self, site: usize, most: u64) -> Result<Vec<u64>, StoredError> {
+        let Some((_, tally)) = self.summary.sites.get(site) else {
+            return Ok(Vec::new());
+        };
+        let behind = tally.last > 0;
+        let count = if behind { tally.last } else { tally.missed };
+        let most = most.min(count);
+        let mut wanted = (0..most).map(|i| match most {
+            1 => 0,
+            _ => (u128::from(i) * u128::from(count - 1) / u128::from(most - 1)) as u64,
+        });
+        let mut next = wanted.next();
+        let (mut passed, mut found) = (0, Vec::new());
+        self.misses(site, |_, _, misses| -> Result<(), StoredError> {
+            let numbers = if behind { &misses.last } else { &misses.first };
+            while let Some(&number) = next
+                .and_then(|next: u64| next.checked_sub(passed))
+                .and_then(|at| numbers.get(at as usize))
+            {
+                found.push(number);
+                next = wanted.next();
+            }
+            passed += numbers.len() as u64;
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
