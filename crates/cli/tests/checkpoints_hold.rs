@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use afterimage_ids::FuncId;
 use afterimage_program::Program;
 use afterimage_query::paths::{FileSegments, RecordedPath, Window, recorded_path};
+use afterimage_query::slices::{Criterion, Follows, Slice, Want, backward, chop, forward};
 use afterimage_query::state::{Halt, follow_to};
 use afterimage_query::steps::{
     At, FileCheckpoints, LastWrite, LastWrites, Level, Range, Run, Step, Steps, Wanted, last_steps,
@@ -174,6 +175,21 @@ fn states(recorded: &Recorded, from: Option<&FileCheckpoints>, halts: &[Halt]) -
     shown
 }
 
+/// Slices backward and forward, and what is between the first and the last criterion.
+fn slices(
+    recorded: &Recorded,
+    from: Option<&FileCheckpoints>,
+    criteria: &[Criterion],
+) -> [Slice; 3] {
+    let (log, run) = (|| recorded.file.log().unwrap(), recorded.run(from));
+    let (first, last) = (criteria[0].clone(), criteria[criteria.len() - 1].clone());
+    [
+        backward(run, log(), Follows::ALL, criteria.to_vec()).unwrap(),
+        forward(run, log(), Follows::ALL, criteria.to_vec()).unwrap(),
+        chop(run, [log(), log()], Follows::ALL, vec![first], vec![last]).unwrap(),
+    ]
+}
+
 /// How much was compared.
 #[derive(Default)]
 struct Compared {
@@ -257,6 +273,18 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
         states(recorded, from, &halts),
         states(recorded, None, &halts)
     );
+    let criteria = halts.iter().map(|halt| Criterion {
+        start: halt.start,
+        wants: vec![Want::Block(0)],
+    });
+    let criteria = Vec::from_iter(criteria);
+    for pair in criteria.chunks(2) {
+        assert_eq!(
+            slices(recorded, from, pair),
+            slices(recorded, None, pair),
+            "{pair:?}"
+        );
+    }
     let epochs = recorded_epochs(&recorded.file, &recorded.path).unwrap();
     let epochs = epochs.expect("values");
     let (program, module) = (&recorded.program, &recorded.module);

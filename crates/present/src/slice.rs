@@ -62,6 +62,10 @@ fn head(
     let lines = report.lines.len() as u64;
     let statements = counted(report.operators.len() as u64, "statement");
     let executions = counted(report.executions, "execution");
+    if report.operators.is_empty() {
+        writeln!(out, "{}: nothing that was executed", plain(scene.title))?;
+        return initial(out, report);
+    }
     let place = match lines {
         0 => String::new(),
         _ => format!(
@@ -75,6 +79,10 @@ fn head(
         "{}: {place}{statements}, {executions} of them",
         plain(scene.title)
     )?;
+    initial(out, report)
+}
+
+fn initial(out: &mut dyn Write, report: &SliceReport) -> Result<(), PresentError> {
     if report.initial > 0 {
         let bytes = counted(report.initial, "byte");
         writeln!(out, "and {bytes} of memory as they were before the run")?;

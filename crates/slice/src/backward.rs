@@ -181,7 +181,11 @@ impl<'a> Backward<'a> {
     /// What the slice is. What is still wanted was there before the run, or before what was gone over.
     pub fn finish(self) -> Slice {
         let plans = |node: NodeId| self.plans.get(node).map(Rc::as_ref);
-        let initial = self.bytes.all();
+        // Between two places there is nothing from before.
+        let initial = match self.within {
+            Some(_) => Vec::new(),
+            None => self.bytes.all(),
+        };
         self.marks.finish(plans, initial)
     }
 

@@ -71,12 +71,13 @@ impl Edges {
         })
     }
 
-    /// The number of an instruction of a node, or of what it ends with.
+    /// The number of an instruction of a node, or of what it ends with: 0 if that is no operator of its own.
     fn of(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>) -> Label {
         let node = execution.node.index();
         if self.of_nodes[node].is_empty() {
-            let ops = plan.ops.iter().chain([&plan.last_op]);
-            let ops = ops.map(|&op| self.number((plan.function, op)));
+            let ops = plan.ops.iter().map(|&op| Some(op));
+            let ops = ops.chain([plan.end_op]);
+            let ops = ops.map(|op| op.map_or(0, |op| self.number((plan.function, op))));
             self.of_nodes[node] = ops.collect();
         }
         let numbers = &self.of_nodes[node];
@@ -85,6 +86,9 @@ impl Edges {
 
     #[inline]
     fn exercise(&mut self, user: Label, on: &[(Why, Label)]) {
+        if user == 0 {
+            return;
+        }
         for &(why, label) in on {
             let edge = (user, label, why);
             let place = (user.wrapping_mul(0x9e37_79b1) ^ label.wrapping_mul(0x85eb_ca77)) >> 18;

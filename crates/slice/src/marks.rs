@@ -82,7 +82,8 @@ impl Marks {
                 continue;
             };
             let counts = insts.iter().copied().zip(plan.ops.iter().copied());
-            for (count, op) in counts.chain([(end, plan.last_op)]) {
+            let end = plan.end_op.map(|op| (end, op));
+            for (count, op) in counts.chain(end) {
                 if count > 0 {
                     *operators.entry((plan.function, op)).or_default() += count;
                 }

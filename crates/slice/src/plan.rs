@@ -80,8 +80,8 @@ pub(crate) struct Plan {
     pub insts: Box<[Inst]>,
     /// The operators that the instructions are.
     pub ops: Box<[OpId]>,
-    /// The last operator of the last block.
-    pub last_op: OpId,
+    /// The operator that it ends with, unless it goes on, or that operator is an instruction: a function may end behind one.
+    pub end_op: Option<OpId>,
     pub outputs: Box<[(u32, Register)]>,
     pub end: End,
     /// How many variables there are: the first register that is none.
@@ -165,8 +165,10 @@ impl Plan {
         Self {
             function: code.function,
             firsts: firsts.into(),
-            last_op: last.map_or(OpId::from_u32(0), |last| {
-                OpId::from_u32(last.ops.end.as_u32().saturating_sub(1))
+            end_op: last.and_then(|last| {
+                let op = OpId::from_u32(last.ops.end.as_u32().checked_sub(1)?);
+                let ends = !matches!(code.end, NodeEnd::Next | NodeEnd::Trap);
+                Some(op).filter(|op| ends && !ops.contains(op))
             }),
             outputs: code.outputs.clone(),
             end: end(code),

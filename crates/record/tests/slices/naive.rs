@@ -553,10 +553,12 @@ impl Observer for Naive<'_> {
         let block = *last.blocks.last().expect("a block");
         let blocks = &self.blocks[last.node.index()];
         let ops = &function.cfg.blocks[*blocks.last().expect("a block")].ops;
-        let operator = (
-            code.function,
-            OpId::from_u32(ops.end.as_u32().saturating_sub(1)),
-        );
+        let last = ops.end.as_u32().checked_sub(1).map(OpId::from_u32);
+        // A function may end behind an instruction, without an operator that says so.
+        let is_inst = |op: OpId| code.insts.iter().any(|inst| inst.op == op);
+        let operator = last
+            .filter(|&op| !is_inst(op))
+            .map(|op| (code.function, op));
         let values = |naive: &Self, registers: &[Register]| {
             Vec::from_iter(
                 registers
@@ -585,7 +587,7 @@ impl Observer for Naive<'_> {
                     on.push((Why::Data, table));
                 }
                 self.ends_with_call = true;
-                let call = self.vertex(Some(operator), on);
+                let call = self.vertex(operator, on);
                 let takes = self.given.iter().map(|&argument| (Why::Data, argument));
                 let takes = Vec::from_iter(takes);
                 self.part(call, takes);
@@ -595,7 +597,7 @@ impl Observer for Naive<'_> {
             NodeEnd::Return(results) => {
                 self.given = values(self, results);
                 on.extend(self.given.iter().map(|&value| (Why::Data, value)));
-                Some(self.vertex(Some(operator), on))
+                Some(self.vertex(operator, on))
             }
             NodeEnd::Throw {
                 values: carried, ..
@@ -603,7 +605,7 @@ impl Observer for Naive<'_> {
                 self.given = values(self, carried);
                 let takes = self.given.iter().map(|&value| (Why::Data, value));
                 let takes = Vec::from_iter(takes);
-                let throw = self.vertex(Some(operator), on);
+                let throw = self.vertex(operator, on);
                 self.part(throw, takes);
                 Some(throw)
             }
@@ -611,7 +613,7 @@ impl Observer for Naive<'_> {
                 let exception = self.value(code, *exception);
                 self.given = vec![exception; 64];
                 on.push((Why::Data, exception));
-                Some(self.vertex(Some(operator), on))
+                Some(self.vertex(operator, on))
             }
             NodeEnd::Next | NodeEnd::Trap => None,
         };

@@ -1,0 +1,240 @@
+;; Slices: a value through memory, a copy, a call and a loop; what is beside it is not in them.
+(module
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 16) "\03\00\00\00")
+  (func $double (param i32) (result i32) (i32.add (local.get 0) (local.get 0)))
+  (func $sum (param $n i32) (result i32) (local $total i32)
+    (loop $again
+      (local.set $total (i32.add (local.get $total) (local.get $n)))
+      (i32.store (i32.const 32) (local.get $total))
+      (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $total))
+  (func $start (export "_start") (local $x i32) (local $beside i32)
+    (local.set $beside (i32.mul (i32.load (i32.const 20)) (i32.const 7)))
+    (local.set $x (call $sum (i32.load (i32.const 16))))
+    (memory.copy (i32.const 40) (i32.const 32) (i32.const 4))
+    (if (i32.gt_s (local.get $x) (i32.const 5))
+      (then (i32.store (i32.const 44) (call $double (i32.load (i32.const 40))))))
+    (drop (call $random (i32.const 64) (local.get $x)))
+    (i32.store (i32.const 48) (i32.xor (i32.load (i32.const 44)) (i32.load8_u (i32.const 64))))
+    (i32.store (i32.const 52) (local.get $beside))))
+
+;; $ afterimage record -o run.aft FILE
+;; ! afterimage: slice.wat returned; 1 host call recorded in run.aft (N)
+;; $ afterimage slice run.aft --at @0xd8 --by statement
+;; ! afterimage: path of 12 executed blocks in 14 bytes
+;; ! afterimage: values of 26 executed statements in 81 bytes (3.1154 a statement)
+;; ! afterimage: run.aft: no operator begins at 0xda; the nearest begins at 0xdb
+;; = 125
+;; $ afterimage slice run.aft --at double --by statement
+;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
+;; | and 4 bytes of memory as they were before the run
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     3   3  @0x76         i32.add
+;; |     1   3  @0x7d         i32.store
+;; |     2   3  @0x84         i32.sub
+;; |     2   3  @0x87         br_if $again
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0x9d         i32.load
+;; |     1   1  @0xa0         call $sum
+;; |     1   1  @0xaa         memory.copy
+;; |     1   1  @0xb2         i32.gt_s
+;; |     1   1  @0xb3         if ;; label = @1
+;; |     1   1  @0xb9         i32.load
+;; |     1   1  @0xbc         call $double
+;; $ afterimage slice run.aft --at double
+;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
+;; | and 4 bytes of memory as they were before the run
+;; |
+;; | Statements of no known line
+;; | statements  executions  function
+;; |          1           1  double
+;; |          4           8  sum
+;; |          7           7  start
+;; $ afterimage slice run.aft --at double --data-only --by statement
+;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions of them
+;; | and 4 bytes of memory as they were before the run
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     3   3  @0x76         i32.add
+;; |     1   3  @0x7d         i32.store
+;; |     2   3  @0x84         i32.sub
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0x9d         i32.load
+;; |     1   1  @0xaa         memory.copy
+;; |     1   1  @0xb9         i32.load
+;; $ afterimage slice run.aft --at double --thin --by statement
+;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions of them
+;; | and 4 bytes of memory as they were before the run
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     3   3  @0x76         i32.add
+;; |     1   3  @0x7d         i32.store
+;; |     2   3  @0x84         i32.sub
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0x9d         i32.load
+;; |     1   1  @0xaa         memory.copy
+;; |     1   1  @0xb9         i32.load
+;; $ afterimage slice run.aft --at double --control-only --by statement
+;; | what double#1, `i32.add` at t=9, depends on: 3 statements, 3 executions of them
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0xb3         if ;; label = @1
+;; |     1   1  @0xbc         call $double
+;; $ afterimage slice run.aft --at double --operand 1 --thin --by statement --format csv
+;; | function,name,op,offset,file,line,sliced,executed
+;; | 2,sum,3,118,,,3,3
+;; | 2,sum,7,125,,,1,3
+;; | 2,sum,10,132,,,2,3
+;; | 3,start,6,157,,,1,1
+;; | 3,start,12,170,,,1,1
+;; | 3,start,19,185,,,1,1
+;; $ afterimage slice run.aft --at sum#2 --forward --by statement
+;; | what depends on sum#2 (4 statements): 17 statements, 21 executions of them
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     2   3  @0x76         i32.add
+;; |     2   3  @0x7d         i32.store
+;; |     2   3  @0x84         i32.sub
+;; |     2   3  @0x87         br_if $again
+;; |     1   1  @0x8a         local.get $total
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0xaa         memory.copy
+;; |     1   1  @0xb2         i32.gt_s
+;; |     1   1  @0xb3         if ;; label = @1
+;; |     1   1  @0xb9         i32.load
+;; |     1   1  @0xbc         call $double
+;; |     1   1  @0xbe         i32.store
+;; |     1   1  @0xc7         call $random
+;; |     1   1  @0xce         i32.load
+;; |     1   1  @0xd4         i32.load8_u
+;; |     1   1  @0xd7         i32.xor
+;; |     1   1  @0xd8         i32.store
+;; $ afterimage slice run.aft --at double --chop sum#last --by statement
+;; | how sum#3 (4 statements) had an influence on double#1, `i32.add` at t=9: 8 statements, 8 executions of them
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     1   3  @0x76         i32.add
+;; |     1   3  @0x7d         i32.store
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0xaa         memory.copy
+;; |     1   1  @0xb2         i32.gt_s
+;; |     1   1  @0xb3         if ;; label = @1
+;; |     1   1  @0xb9         i32.load
+;; |     1   1  @0xbc         call $double
+;; $ afterimage slice run.aft --at sum#1 --chop double --by statement
+;; | how double#1, `i32.add` at t=9 had an influence on sum#1 (4 statements): nothing that was executed
+;; $ afterimage slice run.aft --at double --algorithm edges --by statement --limit 4
+;; | what statements of double#1, `i32.add` at t=9, ever depended on: 12 statements, 20 executions of them
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     3   3  @0x76         i32.add
+;; |     3   3  @0x7d         i32.store
+;; |     3   3  @0x84         i32.sub
+;; | … 8 more statements: --limit shows others
+;; $ afterimage slice run.aft --at end --address 44..47 --thin --by statement
+;; | what 0x2c..0x2f before t=12 depends on: 8 statements, 11 executions of them
+;; | and 4 bytes of memory as they were before the run
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     3   3  @0x76         i32.add
+;; |     1   3  @0x7d         i32.store
+;; |     2   3  @0x84         i32.sub
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0x9d         i32.load
+;; |     1   1  @0xaa         memory.copy
+;; |     1   1  @0xb9         i32.load
+;; |     1   1  @0xbe         i32.store
+;; $ afterimage slice run.aft --at end --address 52..55 --thin --format json
+;; | {"executed_lines":0,"executions":0,"initial_bytes":4,"lines":[],"schema":"afterimage/slice/1","statements":[],"title":"what 0x34..0x37 before t=12 depends on"}
+;; $ afterimage slice run.aft --at double --thin --format dot --by statement
+;; | digraph slice {
+;; |   label="what double#1, `i32.add` at t=9, depends on";
+;; |   node [shape=box, fontname="monospace"];
+;; |   n0 [label="double @0x6a "];
+;; |   n1 [label="sum @0x76 "];
+;; |   n2 [label="sum @0x7d "];
+;; |   n3 [label="sum @0x84 "];
+;; |   n4 [label="start @0x9d "];
+;; |   n5 [label="start @0xaa "];
+;; |   n6 [label="start @0xb9 "];
+;; |   n0 -> n6;
+;; |   n1 -> n3;
+;; |   n1 -> n4;
+;; |   n2 -> n1;
+;; |   n3 -> n4;
+;; |   n5 -> n2;
+;; |   n6 -> n5;
+;; | }
+;; $ afterimage slice run.aft --at double --operand 3
+;; ! afterimage: run.aft: `i32.add` takes 2 values, so there is no operand 3
+;; = 125
+;; $ afterimage slice run.aft --at double#9
+;; ! afterimage: run.aft: the statement at @0x6a was executed once: there is no execution 9
+;; = 125
+;; $ afterimage slice run.aft --at double --var x
+;; ! afterimage: run.aft: the module has no debug information; compile it with -g
+;; = 125
+;; $ afterimage slice run.aft --at double --algorithm edges --address 16
+;; ! afterimage: --algorithm edges knows statements only: leave --var, --address, --operand and --chop out, or the algorithm
+;; = 125
+;; $ afterimage slice run.aft --at double --annotate --format json
+;; ! afterimage: --annotate writes text; the page of --format html is the same with color
+;; = 125
+;; $ afterimage slice run.aft --at nothing
+;; ! afterimage: run.aft: no function is called "nothing"
+;; = 125
