@@ -76,15 +76,17 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let function = arguments.function.as_deref();
     let function = function.map(|text| traced.function(&names, text));
     let function = function.transpose()?;
-    let mut loads = follow(traced, |run, log| Ok(load_redundancy(run, log)?))?.loads;
+    let mut redundancy = follow(traced, |run, log| Ok(load_redundancy(run, log)?))?;
     if let Some(function) = function {
-        loads.retain(|load| load.site.function == function);
+        redundancy
+            .loads
+            .retain(|load| load.site.function == function);
     }
     let out = arguments.report.output.as_deref();
     let screen = arguments.format == Format::Text && out.is_none();
     let top = arguments.top.or(screen.then_some(LOADS));
     let function = function.map(|function| names.function(function).to_owned());
-    let mut report = RedundancyReport::new(loads, function, top);
+    let mut report = RedundancyReport::new(redundancy, function, top);
     if !arguments.exact_only {
         let end = traced.file.end()?;
         let last = end.map(|end| LastStep::of(&loaded.program, &loaded.bytes, &end));

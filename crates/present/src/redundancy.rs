@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage_query::dataflow::PathRedundancy;
-use afterimage_query::redundancy::{LoadRedundancy, LoadSource};
+use afterimage_query::redundancy::{LoadRedundancy, LoadSource, Redundancy};
 use serde_json::{Value as Json, json};
 
 use crate::PresentError;
@@ -30,11 +30,14 @@ pub struct RedundancyReport {
     pub redundant: u64,
     /// How often within their activations.
     pub within: u64,
+    /// How many instructions the run executed.
+    pub instructions: u64,
 }
 
 impl RedundancyReport {
     /// The loads with the most redundant executions first, so many of them.
-    pub fn new(mut loads: Vec<LoadRedundancy>, function: Option<String>, top: Option<u64>) -> Self {
+    pub fn new(redundancy: Redundancy, function: Option<String>, top: Option<u64>) -> Self {
+        let mut loads = redundancy.loads;
         let sum = |of: fn(&LoadRedundancy) -> u64| loads.iter().map(of).sum();
         let mut report = Self {
             function,
@@ -42,6 +45,7 @@ impl RedundancyReport {
             executions: sum(|load| load.executions),
             redundant: sum(|load| load.redundant),
             within: sum(|load| load.within),
+            instructions: redundancy.instructions,
             loads: Vec::new(),
             by_path: Vec::new(),
         };
@@ -205,6 +209,7 @@ pub fn redundancy_json(
         "executions": report.executions,
         "redundant": report.redundant,
         "same_call": report.within,
+        "instructions": report.instructions,
         "entries": loads,
     });
     serde_json::to_writer_pretty(&mut *out, &all)?;

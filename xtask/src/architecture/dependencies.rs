@@ -87,6 +87,7 @@ const RULES: &[Rule] = &[
         "afterimage",
         &[
             IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, WET, RECORD, QUERY, PRESENT,
+            DATAFLOW,
         ],
     ),
     with_engine(
