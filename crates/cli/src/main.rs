@@ -5,6 +5,7 @@ mod arguments;
 mod build;
 mod calls;
 mod cfg;
+mod dataflow;
 mod deps;
 mod diff;
 mod exit;
@@ -65,6 +66,7 @@ enum Command {
     Diff(diff::Arguments),
     Simulate(simulate::Arguments),
     Redundancy(redundancy::Arguments),
+    Dataflow(dataflow::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
@@ -113,6 +115,7 @@ fn main() -> std::process::ExitCode {
         Command::Diff(arguments) => diff::run(arguments),
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Redundancy(arguments) => redundancy::run(arguments),
+        Command::Dataflow(arguments) => dataflow::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

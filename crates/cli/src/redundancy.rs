@@ -3,6 +3,7 @@
 use afterimage_present::{
     RedundancyReport, StepScene, redundancy_csv, redundancy_json, redundancy_text,
 };
+use afterimage_query::dataflow::{LastStep, RunCalls, path_redundancy};
 use afterimage_query::redundancy::load_redundancy;
 use afterimage_query::steps::Operators;
 use anyhow::{Context, Result};
@@ -17,7 +18,8 @@ use crate::steps::follow;
 ///
 /// An execution of a load is redundant if an earlier load or store covered all bytes that it reads, and since then none of them was
 /// written, by the program or the host. It is so within the same call if that access came after the call began, in the call's function or in what that called:
-/// what can be removed without looking at callers. The run is followed from its beginning.
+/// what can be removed without looking at callers. By path alone it is redundant if no address is needed to know that: the access before has the same expression
+/// for its address, none of whose values was computed anew since, and no store came between that might write there. The run is followed from its beginning.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,6 +34,9 @@ pub(crate) struct Arguments {
     /// Only the N loads with the most redundant executions [default: 20 for text on standard output]
     #[arg(long, value_name = "N", value_parser = entries)]
     top: Option<u64>,
+    /// Leave out what the path alone tells
+    #[arg(long)]
+    exact_only: bool,
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -71,15 +76,25 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let function = arguments.function.as_deref();
     let function = function.map(|text| traced.function(&names, text));
     let function = function.transpose()?;
-    let mut loads = follow(traced, |run, log| Ok(load_redundancy(run, log)?))?.loads;
+    let mut redundancy = follow(traced, |run, log| Ok(load_redundancy(run, log)?))?;
     if let Some(function) = function {
-        loads.retain(|load| load.site.function == function);
+        redundancy
+            .loads
+            .retain(|load| load.site.function == function);
     }
     let out = arguments.report.output.as_deref();
     let screen = arguments.format == Format::Text && out.is_none();
     let top = arguments.top.or(screen.then_some(LOADS));
     let function = function.map(|function| names.function(function).to_owned());
-    let report = RedundancyReport::new(loads, function, top);
+    let mut report = RedundancyReport::new(redundancy, function, top);
+    if !arguments.exact_only {
+        let end = traced.file.end()?;
+        let last = end.map(|end| LastStep::of(&loaded.program, &loaded.bytes, &end));
+        let calls = RunCalls::of(&traced.path, last.transpose()?.flatten())?;
+        let mut sites = Vec::from_iter(report.loads.iter().map(|load| load.site));
+        sites.sort_unstable();
+        report.by_path = path_redundancy(&calls, &loaded.program, &loaded.bytes, &sites);
+    }
     write(out, false, |out| {
         match arguments.format {
             Format::Text => redundancy_text(out, &scene, &report)?,

@@ -6,6 +6,7 @@ mod memory_programs;
 
 use std::collections::BTreeMap;
 
+use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};
 use afterimage_program::Program;
 use afterimage_query::paths::{FileSegments, RecordedPath, Window, recorded_path};
 use afterimage_query::redundancy::load_redundancy;
@@ -14,7 +15,7 @@ use afterimage_query::steps::{
 };
 use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
 use afterimage_trace::TraceFile;
-use afterimage_wpp::twpp::{Event, collect};
+use afterimage_wpp::twpp::{Event, Series, collect};
 use common::Sandbox;
 use memory_programs::memory_program;
 use serde_json::Value as Json;
@@ -141,6 +142,106 @@ fn naive(references: &[Step], began: &[u64]) -> Counts {
     counts
 }
 
+/// The blocks of an activation, as nodes, and when they were executed.
+#[derive(Default)]
+struct Activation {
+    nodes: Vec<usize>,
+    times: Vec<u64>,
+}
+
+/// How often each load was redundant in its own call, by queries on the calls' timestamped graphs: what generates and kills an address, and at which steps, is told by the
+/// addresses of everything that was accessed.
+fn by_queries(recorded: &Recorded, references: &[Step]) -> BTreeMap<AccessSite, u64> {
+    let (mut activations, mut open): (Vec<Activation>, Vec<usize>) = Default::default();
+    let mut by_time = vec![0];
+    for event in collect(&recorded.path).unwrap().events() {
+        match event {
+            Event::Enter(_) => {
+                open.push(activations.len());
+                activations.push(Activation::default());
+            }
+            Event::Leave => drop(open.pop()),
+            Event::Block(block) => {
+                let own = *open.last().unwrap();
+                activations[own].nodes.push(block.as_u32() as usize);
+                activations[own].times.push(by_time.len() as u64);
+                by_time.push(own);
+            }
+        }
+    }
+    // By activation, load and what it read: which references these are.
+    let mut asked: BTreeMap<(usize, AccessSite, u64, u64), Vec<usize>> = BTreeMap::new();
+    for (k, step) in references.iter().enumerate() {
+        if let (What::Load(range, _), Some((site, _))) = (&step.what, access(step)) {
+            let key = (
+                by_time[step.time as usize],
+                site,
+                range.address,
+                range.length,
+            );
+            asked.entry(key).or_default().push(k);
+        }
+    }
+    let mut found: BTreeMap<AccessSite, u64> = BTreeMap::new();
+    for ((own, site, address, length), loads) in asked {
+        let activation = &activations[own];
+        let graph = TimestampedGraph::of_path(&activation.nodes);
+        let memory = references[loads[0]].what.read().unwrap().memory;
+        let range = Range {
+            memory,
+            address,
+            length,
+        };
+        // What decides among references, the last one first.
+        let decides = |references: &[Step]| {
+            references.iter().rev().find_map(|step| {
+                if access(step).is_some_and(|(_, other)| covers(other, range)) {
+                    return Some(Site(1));
+                }
+                let written = step.what.written()?;
+                let end = (written.address + written.length).min(address + length);
+                let shared = written.memory == memory && written.address.max(address) < end;
+                shared.then_some(Site(0))
+            })
+        };
+        let at = |time: u64| references.partition_point(|step| step.time < time);
+        let step_of = |time: u64| activation.times.partition_point(|&t| t <= time) as u64;
+        let effect = |timestamps: &Series, decided: &dyn Fn(u64) -> Option<Site>| {
+            let all = |site| Series::compact(timestamps.iter().filter(|&t| decided(t) == site));
+            Effect::Differs {
+                decided: vec![(all(Some(Site(0))), Site(0)), (all(Some(Site(1))), Site(1))],
+                rest: all(None),
+            }
+        };
+        let steps: BTreeMap<u64, usize> = loads
+            .iter()
+            .map(|&k| (step_of(references[k].time), k))
+            .collect();
+        let times = Series::compact(steps.keys().copied());
+        let question = Question {
+            direction: Direction::Backward,
+            node: activation.nodes[*steps.keys().next().unwrap() as usize - 1],
+            times: &times,
+            own: effect(&times, &|t| {
+                let load = steps[&t];
+                decides(&references[at(references[load].time)..load])
+            }),
+        };
+        let solution = solve(&graph, &question, |node| {
+            effect(graph.timestamps(node), &|t| {
+                let begin = at(activation.times[t as usize - 1]);
+                let next = activation.times.get(t as usize);
+                let end = next.map_or(references.len(), |&next| at(next));
+                decides(&references[begin..end])
+            })
+        });
+        assert_eq!(solution.count(), loads.len() as u64);
+        let available = solution.count_where(|outcome| outcome == Outcome::Decided(Site(1)));
+        *found.entry(site).or_default() += available;
+    }
+    found
+}
+
 /// How much was compared.
 #[derive(Default)]
 struct Compared {
@@ -154,7 +255,11 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     if !(1..=MOST_BLOCKS).contains(&recorded.path.length()) {
         return;
     }
-    let expected = naive(&recorded.references(), &recorded.began());
+    let references = recorded.references();
+    let expected = naive(&references, &recorded.began());
+    let by_queries = by_queries(&recorded, &references);
+    let within = expected.iter().map(|(&site, load)| (site, load.2));
+    assert_eq!(by_queries, within.collect());
     let found = load_redundancy(recorded.run(), recorded.file.log().unwrap()).unwrap();
     assert!(found.loads.is_sorted_by_key(|load| load.site));
     let found: Counts = found

@@ -133,20 +133,21 @@ fn own_event(
     direction: Direction,
     events: &impl Events,
 ) -> Option<(u64, Site)> {
-    let path = wpp.path(call)?;
+    let trace = &wpp.path(call)?.trace;
     let mut known: FxHashMap<BlockId, Option<Site>> = FxHashMap::default();
-    let found = (1u64..).zip(path.trace.blocks()).filter_map(|(t, block)| {
+    let mut event = |(t, block): (u64, BlockId)| {
         let site = *known
             .entry(block)
             .or_insert_with(|| events.of_block(call.function, block));
         site.map(|site| (t, site))
-    });
-    match direction {
-        Direction::Backward => found.last(),
-        Direction::Forward => {
-            let mut found = found;
-            found.next()
+    };
+    match (direction, trace.as_slice()) {
+        (Direction::Forward, _) => (1..).zip(trace.blocks()).find_map(event),
+        (Direction::Backward, Some(blocks)) => {
+            let last = (1..=blocks.len() as u64).rev();
+            last.zip(blocks.iter().rev().copied()).find_map(event)
         }
+        (Direction::Backward, None) => (1..).zip(trace.blocks()).filter_map(&mut event).last(),
     }
 }
 

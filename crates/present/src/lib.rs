@@ -8,6 +8,7 @@ mod calls;
 mod collapsed;
 mod context_dot;
 mod csv;
+mod dataflow;
 mod diff;
 mod dot;
 mod dynamic_cfg;
@@ -48,6 +49,7 @@ pub use calls::{
 pub use collapsed::collapsed;
 pub use context_dot::context_dot;
 pub use csv::csv;
+pub use dataflow::{FactRow, FactScene, dataflow_csv, dataflow_json, dataflow_text};
 pub use diff::{
     DiffReport, FirstDifference, LineDifference, OutputPlaces, PartingDifference, diff_json,
     diff_text,

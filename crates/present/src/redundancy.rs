@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use afterimage_query::redundancy::{LoadRedundancy, LoadSource};
+use afterimage_query::dataflow::PathRedundancy;
+use afterimage_query::redundancy::{LoadRedundancy, LoadSource, Redundancy};
 use serde_json::{Value as Json, json};
 
 use crate::PresentError;
@@ -21,17 +22,22 @@ pub struct RedundancyReport {
     pub loads: Vec<LoadRedundancy>,
     /// How many there are.
     pub all: u64,
+    /// What the path alone tells of the loads that are shown, in the order of the program.
+    pub by_path: Vec<PathRedundancy>,
     /// How often all of them were executed.
     pub executions: u64,
     /// How often they were redundant.
     pub redundant: u64,
     /// How often within their activations.
     pub within: u64,
+    /// How many instructions the run executed.
+    pub instructions: u64,
 }
 
 impl RedundancyReport {
     /// The loads with the most redundant executions first, so many of them.
-    pub fn new(mut loads: Vec<LoadRedundancy>, function: Option<String>, top: Option<u64>) -> Self {
+    pub fn new(redundancy: Redundancy, function: Option<String>, top: Option<u64>) -> Self {
+        let mut loads = redundancy.loads;
         let sum = |of: fn(&LoadRedundancy) -> u64| loads.iter().map(of).sum();
         let mut report = Self {
             function,
@@ -39,12 +45,20 @@ impl RedundancyReport {
             executions: sum(|load| load.executions),
             redundant: sum(|load| load.redundant),
             within: sum(|load| load.within),
+            instructions: redundancy.instructions,
             loads: Vec::new(),
+            by_path: Vec::new(),
         };
         loads.sort_by_key(|load| std::cmp::Reverse((load.redundant, load.within)));
         loads.truncate(top.map_or(usize::MAX, |top| top as usize));
         report.loads = loads;
         report
+    }
+
+    /// What the path alone tells of a load.
+    fn path(&self, load: &LoadRedundancy) -> Option<&PathRedundancy> {
+        let found = self.by_path.binary_search_by_key(&load.site, |p| p.site);
+        found.ok().map(|found| &self.by_path[found])
     }
 }
 
@@ -81,6 +95,8 @@ pub fn redundancy_text(
         ("", Right),
         ("same call", Right),
         ("", Right),
+        ("by path", Right),
+        ("", Right),
         ("mostly from", Left),
         ("", Right),
         ("source", Left),
@@ -88,6 +104,7 @@ pub fn redundancy_text(
     ]);
     for load in &report.loads {
         let shown = Shown::of(scene, load.site)?;
+        let by_path = report.path(load);
         let (from, share) = match load.sources.first() {
             Some(source) => (
                 from(scene, load, source)?,
@@ -103,6 +120,10 @@ pub fn redundancy_text(
             percent(load.redundant, load.executions),
             grouped(load.within),
             percent(load.within, load.executions),
+            by_path.map_or(String::new(), |by_path| grouped(by_path.redundant)),
+            by_path.map_or(String::new(), |by_path| {
+                percent(by_path.redundant, load.executions)
+            }),
             from,
             share,
             shown.line(scene),
@@ -157,6 +178,19 @@ pub fn redundancy_json(
         entry["executions"] = json!(load.executions);
         entry["redundant"] = json!(load.redundant);
         entry["same_call"] = json!(load.within);
+        if let Some(by_path) = report.path(load) {
+            let sources = by_path.sources.iter();
+            let sources = sources.map(|&(site, times)| -> Result<Json, PresentError> {
+                let mut entry = Shown::of(scene, site)?.json(scene, site);
+                entry["times"] = json!(times);
+                Ok(entry)
+            });
+            entry["by_path"] = json!({
+                "redundant": by_path.redundant,
+                "queries": by_path.queries,
+                "sources": Json::Array(sources.collect::<Result<_, _>>()?),
+            });
+        }
         let sources = load
             .sources
             .iter()
@@ -175,6 +209,7 @@ pub fn redundancy_json(
         "executions": report.executions,
         "redundant": report.redundant,
         "same_call": report.within,
+        "instructions": report.instructions,
         "entries": loads,
     });
     serde_json::to_writer_pretty(&mut *out, &all)?;
@@ -193,7 +228,7 @@ pub fn redundancy_csv(
 ) -> Result<(), PresentError> {
     write!(
         out,
-        "function,name,offset,operator,file,line,executions,redundant,same_call,source_function,source_offset,source_operator,source_times\r\n"
+        "function,name,offset,operator,file,line,executions,redundant,same_call,by_path,source_function,source_offset,source_operator,source_times\r\n"
     )?;
     for load in &report.loads {
         let shown = Shown::of(scene, load.site)?;
@@ -208,6 +243,9 @@ pub fn redundancy_csv(
             load.executions.to_string(),
             load.redundant.to_string(),
             load.within.to_string(),
+            report
+                .path(load)
+                .map_or(String::new(), |by_path| by_path.redundant.to_string()),
         ];
         match load.sources.first() {
             Some(source) => {

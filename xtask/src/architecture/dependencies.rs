@@ -78,7 +78,7 @@ const RULES: &[Rule] = &[
     pure(
         QUERY,
         &[
-            IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET, SIMULATE, SLICE,
+            IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET, SIMULATE, SLICE, DATAFLOW,
         ],
     ),
     pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),
@@ -87,6 +87,7 @@ const RULES: &[Rule] = &[
         "afterimage",
         &[
             IDS, PROGRAM, PLACEMENT, PATHS, REWRITE, WPP, TRACE, WET, RECORD, QUERY, PRESENT,
+            DATAFLOW,
         ],
     ),
     with_engine(

@@ -50,7 +50,7 @@ pub struct Redundancy {
     pub instructions: u64,
 }
 
-/// Finds how redundant the loads of a run are, by following it. Time is linear in the run, memory in the memory that the guest touches: nine times that, and more where
+/// Finds how redundant the loads of a run are, by following it. Time is linear in the run, memory in the memory that the guest touches: eight times that, and more where
 /// the same bytes are accessed in pieces of different sizes.
 ///
 /// # Errors

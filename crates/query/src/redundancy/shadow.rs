@@ -15,14 +15,17 @@ const PAGE: u64 = 1 << 16;
 /// Zero: none.
 type Record = u64;
 
+#[inline(always)]
 fn record(when: u32, site: u32, reach: u64) -> Record {
     u64::from(when) << 32 | u64::from(site) << 6 | reach << 1
 }
 
+#[inline(always)]
 fn reach(record: Record) -> u64 {
     record >> 1 & 31
 }
 
+#[inline(always)]
 fn when(record: Record) -> u32 {
     (record >> 32) as u32
 }
@@ -55,6 +58,7 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
+    #[inline(always)]
     fn page(&mut self, page: usize) -> &mut [Record] {
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
@@ -72,14 +76,15 @@ impl Shadow {
         }
         let records = &mut self.page((address / PAGE) as usize)[at..at + length as usize];
         let first = records[0];
-        // The usual case: whatever was there reaches as far as this, and there is nothing older.
+        // The usual case: what was there reaches as far as this, or less far and there is nothing older.
         let mut plain = true;
         for (k, &known) in records.iter().enumerate() {
-            plain &= known & 1 == 0 && reach(known) <= length - k as u64;
+            let (here, new) = (reach(known), length - k as u64);
+            plain &= here == new || known & 1 == 0 && here < new;
         }
         if plain {
             for (k, known) in records.iter_mut().enumerate() {
-                *known = record(now, site, length - k as u64);
+                *known = record(now, site, length - k as u64) | *known & 1;
             }
             return (reach(first) >= length).then(|| Available::of(first));
         }
@@ -208,6 +213,7 @@ impl Shadow {
         1
     }
 
+    #[inline]
     fn get(&self, at: u64) -> Record {
         let page = self.pages.get((at / PAGE) as usize);
         page.and_then(Option::as_ref)

@@ -45,6 +45,14 @@ impl PathTrace {
         })
     }
 
+    /// The blocks, if they are held as they are and not as series.
+    pub fn as_slice(&self) -> Option<&[BlockId]> {
+        match &self.0 {
+            Form::Flat(blocks) => Some(blocks),
+            Form::Series(_) => None,
+        }
+    }
+
     /// How many bytes of memory the blocks take.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {

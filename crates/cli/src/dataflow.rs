@@ -1,0 +1,282 @@
+//! `afterimage dataflow`
+
+use afterimage_ids::{FuncId, OpId};
+use afterimage_present::{
+    FactRow, FactScene, StepScene, dataflow_csv, dataflow_json, dataflow_text,
+};
+use afterimage_query::Resolver;
+use afterimage_query::dataflow::{EventPlace, Fact, FactError, Facts, LastStep, RunCalls};
+use afterimage_query::location::Place;
+use afterimage_query::steps::Operators;
+use anyhow::{Context, Result, bail};
+
+use crate::arguments::{ReportArguments, entries};
+use crate::exit::Exit;
+use crate::lens::{Traced, gaps, traced_whole};
+use crate::output::write;
+
+/// Answer a GEN-KILL question at all executions of a place: always, never, or how often, and what decided
+///
+/// The path that was taken is looked at and no other: nothing is said of paths that the run did not take, and nothing is assumed of those that it took. A fact is about the
+/// call in which the place is executed, with all that it calls.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Facts:
+  available:PLACE   what a load or an operator that only computes gives was read, written or computed before, and nothing
+                    that it comes from has changed since, as far as the code tells without addresses
+  reaching:PLACE    which definitions of its local a local.get reads
+  last-use:PLACE    the local of a local.get is not read again before it is set, or the call ends
+  gen=PLACES kill=PLACES at=PLACE
+                    of the places at gen and kill, it was one of gen that was executed last before; with the word ahead,
+                    that will be executed next. Several are separated by commas, and one of gen and kill may be left out
+
+Places are file.c:42, func+0x2a and @0x1f3. Of a line it is all operators there that the fact can be about. For gen and kill, a function stands for a call of it.
+
+Examples:
+  afterimage dataflow app.aft --fact available:@0x1f3
+  afterimage dataflow app.aft --fact available:parser.c:42 --paths 5
+  afterimage dataflow app.aft --fact reaching:parse+0x2a
+  afterimage dataflow app.aft --fact 'gen=lock kill=unlock at=shared.c:17'
+  afterimage dataflow app.aft --fact 'gen=free kill=shared.c:17 at=shared.c:20 ahead'")]
+pub(crate) struct Arguments {
+    /// The question
+    #[arg(long, value_name = "FACT")]
+    fact: String,
+    /// Show the N path traces that most calls took, and at which of the call's blocks the fact held
+    #[arg(long, value_name = "N", value_parser = entries)]
+    paths: Option<u64>,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    /// A row for each operator and what decided
+    Csv,
+}
+
+/// A fact as it was written.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Written<'t> {
+    kind: &'t str,
+    at: &'t str,
+    r#gen: Vec<&'t str>,
+    kill: Vec<&'t str>,
+    ahead: bool,
+}
+
+const FORMS: &str =
+    "write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE";
+
+impl<'t> Written<'t> {
+    fn read(text: &'t str) -> Result<Self> {
+        for kind in ["available", "reaching", "last-use"] {
+            if let Some(at) = text.strip_prefix(kind).and_then(|t| t.strip_prefix(':')) {
+                let at = at.trim();
+                if at.is_empty() {
+                    bail!("--fact {text}: {kind} of what place? {FORMS}");
+                }
+                return Ok(Self {
+                    kind,
+                    at,
+                    ..Self::default()
+                });
+            }
+        }
+        let mut written = Self {
+            kind: "places",
+            ..Self::default()
+        };
+        for word in text.split_whitespace() {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            let places = || value.split(',').filter(|place| !place.is_empty());
+            match key {
+                "gen" if !value.is_empty() => written.r#gen.extend(places()),
+                "kill" if !value.is_empty() => written.kill.extend(places()),
+                "at" if !value.is_empty() && written.at.is_empty() => written.at = value,
+                "at" if !value.is_empty() => bail!("--fact {text}: it has two at="),
+                "ahead" if word == "ahead" => written.ahead = true,
+                _ => bail!("--fact {text}: {word} is no part of a fact; {FORMS}"),
+            }
+        }
+        if written.at.is_empty() {
+            bail!("--fact {text}: it does not say where; {FORMS}");
+        }
+        if written.r#gen.is_empty() && written.kill.is_empty() {
+            bail!("--fact {text}: it says neither gen= nor kill=, so nothing decides it; {FORMS}");
+        }
+        Ok(written)
+    }
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let written = Written::read(&arguments.fact)?;
+    let traced = traced_whole(&arguments.report.file)?;
+    answer(&arguments, &written, &traced)
+        .with_context(|| arguments.report.file.display().to_string())?;
+    Ok(Exit::Success)
+}
+
+fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Result<()> {
+    if let Some(left_out) = gaps(&traced.path) {
+        bail!(
+            "the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again"
+        );
+    }
+    let loaded = &traced.loaded;
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
+    let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
+    let places = |text: &str| -> Result<Place> {
+        let resolved = resolver.location(text)?;
+        if resolved.occurrence.is_some() {
+            bail!(
+                "{text} names one execution, and this answers for all; leave out what is behind the #"
+            );
+        }
+        Ok(resolved.place)
+    };
+    let events = |texts: &[&str]| -> Result<Vec<EventPlace>> {
+        let mut events = Vec::new();
+        for text in texts {
+            match places(text)? {
+                Place::Operator(function, op) => events.push(EventPlace::Operator(function, op)),
+                Place::Line(_, all) => {
+                    events.extend(all.into_iter().map(|(f, op)| EventPlace::Operator(f, op)));
+                }
+                Place::Function(function) if loaded.program.function(function).is_none() => bail!(
+                    "{text} is imported, so the path has nothing of it; name the places that call it"
+                ),
+                Place::Function(function) => events.push(EventPlace::Entry(function)),
+            }
+        }
+        Ok(events)
+    };
+    let fact = match written.kind {
+        "available" => Fact::Available,
+        "reaching" => Fact::Reaching,
+        "last-use" => Fact::LastUse,
+        _ => Fact::Places {
+            r#gen: events(&written.r#gen)?,
+            kill: events(&written.kill)?,
+            ahead: written.ahead,
+        },
+    };
+    let (asked, is_line) = match places(written.at)? {
+        Place::Operator(function, op) => (vec![(function, op)], false),
+        Place::Line(_, all) => (all, true),
+        Place::Function(function) => match loaded.program.function(function) {
+            Some(_) if written.kind == "places" => (vec![(function, OpId::from_u32(0))], false),
+            Some(known) => {
+                let all = (0..known.operators).map(|op| (function, OpId::from_u32(op)));
+                (all.collect(), true)
+            }
+            None => bail!("{} is imported: it has no operators here", written.at),
+        },
+    };
+    let end = traced.file.end()?;
+    let last = end.map(|end| LastStep::of(&loaded.program, &loaded.bytes, &end));
+    let calls = RunCalls::of(&traced.path, last.transpose()?.flatten())?;
+    let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
+    let rows = rows(arguments, written, &facts, &fact, asked, is_line)?;
+    let first = |function: FuncId, block| {
+        let function = loaded.program.function(function);
+        function.map_or(OpId::from_u32(0), |f| f.cfg.blocks[block].ops.start)
+    };
+    let scene = FactScene {
+        steps: StepScene {
+            names: &names,
+            operators: &operators,
+            source: &source,
+            memories: loaded.program.memories,
+            style: arguments.report.style(),
+        },
+        text: &arguments.fact,
+        fact: &fact,
+        first: &first,
+    };
+    write(arguments.report.output.as_deref(), false, |out| {
+        match arguments.format {
+            Format::Text => dataflow_text(out, &scene, &rows)?,
+            Format::Json => dataflow_json(out, &scene, &rows)?,
+            Format::Csv => dataflow_csv(out, &scene, &rows)?,
+        }
+        Ok(())
+    })
+}
+
+/// The answers: of a line, those for the operators that the fact can be about, or the first that is executed, if it can be about any.
+fn rows(
+    arguments: &Arguments,
+    written: &Written<'_>,
+    facts: &Facts<'_>,
+    fact: &Fact,
+    asked: Vec<(FuncId, OpId)>,
+    is_line: bool,
+) -> Result<Vec<FactRow>> {
+    let paths = arguments.paths.unwrap_or(0) as usize;
+    let mut rows = Vec::new();
+    let mut refused: Option<FactError> = None;
+    for (function, op) in asked {
+        match facts.answer(function, op, fact, paths) {
+            Ok(answer) => rows.push(FactRow {
+                function,
+                op,
+                answer,
+            }),
+            Err(error) if is_line => refused = refused.or(Some(error)),
+            Err(error) => bail!("{}: {error}", written.at),
+        }
+        if is_line && written.kind == "places" && !rows.is_empty() {
+            break;
+        }
+    }
+    if rows.is_empty() {
+        let why = refused.map_or(String::new(), |error| format!(": {error}"));
+        bail!(
+            "{}: the fact can be about none of its operators{why}",
+            written.at
+        );
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Written;
+
+    #[test]
+    fn facts_are_read() {
+        let read = |text| Written::read(text).unwrap();
+        let available = read("available:a.c:42");
+        assert_eq!((available.kind, available.at), ("available", "a.c:42"));
+        let places = read("gen=@0x10,@0x20 kill=f at=@0x40 ahead");
+        assert_eq!(places.r#gen, ["@0x10", "@0x20"]);
+        assert_eq!(
+            (places.kill, places.at, places.ahead),
+            (vec!["f"], "@0x40", true)
+        );
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "available:",
+            "gen=@0x10",
+            "at=@0x10",
+            "gen= at=f",
+            "gen=f at=f at=g",
+            "dead:f",
+            "gen=f at=f ahead=1",
+        ] {
+            assert!(Written::read(text).is_err(), "{text}");
+        }
+    }
+}

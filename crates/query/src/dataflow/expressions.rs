@@ -1,0 +1,200 @@
+//! The pure expressions of a function: which values are computed in the same way from the same values.
+
+use std::hash::Hash;
+
+use afterimage_ids::{BlockId, EntityRef, OpId, StmtId, ValueId};
+use afterimage_program::{Effect, Function, Program, Ssa, ValueDef};
+use rustc_hash::FxHashMap;
+use wasmparser::Operator;
+
+use super::accesses::Described;
+
+/// An expression of a function, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Expression(u32);
+
+/// Expressions of more different values that are not computed from others are not looked into: they are such a value themselves.
+const MOST_LEAVES: usize = 8;
+
+/// How an expression is made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Shape {
+    /// A constant.
+    Constant(String),
+    /// A value that is not computed from others alone: a parameter, what was loaded or returned, what meets at a block.
+    Leaf(ValueId),
+    /// An operator, with its immediates, and its operands.
+    Computed(String, Box<[Expression]>),
+}
+
+/// Where a value gets a new meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Definition {
+    /// At the function's entry only.
+    Entry,
+    /// Where this block begins.
+    Block(BlockId),
+    /// By this operator.
+    Operator(OpId),
+}
+
+/// A load or store of a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub op: OpId,
+    pub block: BlockId,
+    pub memory: u32,
+    /// The address that it takes.
+    pub base: Expression,
+    /// The first byte's address, if it is a constant.
+    pub address: Option<u64>,
+    pub offset: u64,
+    pub bytes: u64,
+    pub is_store: bool,
+}
+
+/// The expressions of a function: value numbers that hold as long as no leaf gets a new value.
+pub(super) struct Expressions {
+    shapes: Vec<Shape>,
+    /// Which leaves each is computed from.
+    leaves: Vec<Box<[ValueId]>>,
+    of_value: Vec<Option<Expression>>,
+    /// The address of constants.
+    constants: FxHashMap<Expression, u64>,
+    /// Loads and stores, in order.
+    pub accesses: Vec<Access>,
+    numbers: FxHashMap<Shape, Expression>,
+}
+
+impl Expressions {
+    /// Of a function. O(statements), but for expressions that are made of others over and over.
+    pub fn of(program: &Program, module: &[u8], function: &Function, ssa: &Ssa) -> Self {
+        let mut all = Self {
+            shapes: Vec::new(),
+            leaves: Vec::new(),
+            of_value: vec![None; ssa.values.len()],
+            constants: FxHashMap::default(),
+            accesses: Vec::new(),
+            numbers: FxHashMap::default(),
+        };
+        let mut constants: FxHashMap<OpId, ValueId> = FxHashMap::default();
+        for (value, known) in ssa.values.iter() {
+            if let ValueDef::Constant(op) = known.def {
+                constants.insert(op, value);
+            }
+        }
+        let mut statements = ssa.statements.iter().peekable();
+        for (op, _, operator) in program.operators(module, function) {
+            if let Some(&value) = constants.get(&op) {
+                let shape = Shape::Constant(format!("{operator:?}"));
+                let number = all.number(shape, Box::default());
+                all.of_value[value.index()] = Some(number);
+                if let Some(address) = address_of(&operator) {
+                    all.constants.insert(number, address);
+                }
+            }
+            while let Some((id, statement)) = statements.next_if(|(_, s)| s.op <= op) {
+                if statement.op == op {
+                    all.statement(ssa, id, &operator);
+                }
+            }
+        }
+        all
+    }
+
+    fn statement(&mut self, ssa: &Ssa, id: StmtId, operator: &Operator<'_>) {
+        let statement = &ssa.statements[id];
+        let operands = ssa.operands(id);
+        if let Some(described) = Described::of(operator)
+            && let Some(&address) = operands.first()
+        {
+            let base = self.of_value(address);
+            let constant = self.constants.get(&base);
+            self.accesses.push(Access {
+                op: statement.op,
+                block: statement.block,
+                memory: described.memory,
+                base,
+                address: constant.and_then(|a| a.checked_add(described.offset)),
+                offset: described.offset,
+                bytes: described.bytes,
+                is_store: described.is_store,
+            });
+        }
+        if statement.effect != Effect::None {
+            return;
+        }
+        let first = statement.results.start;
+        if statement.results.end.as_u32() != first.as_u32() + 1 {
+            return;
+        }
+        let operands: Box<[Expression]> = operands.iter().map(|&v| self.of_value(v)).collect();
+        let mut leaves: Vec<ValueId> = Vec::new();
+        for operand in &operands {
+            leaves.extend_from_slice(self.leaves(*operand));
+        }
+        leaves.sort_unstable();
+        leaves.dedup();
+        if leaves.len() <= MOST_LEAVES {
+            let shape = Shape::Computed(format!("{operator:?}"), operands);
+            let number = self.number(shape, leaves.into());
+            self.of_value[first.index()] = Some(number);
+        }
+    }
+
+    fn number(&mut self, shape: Shape, leaves: Box<[ValueId]>) -> Expression {
+        let next = Expression(self.shapes.len() as u32);
+        let number = *self.numbers.entry(shape.clone()).or_insert(next);
+        if number == next {
+            self.shapes.push(shape);
+            self.leaves.push(leaves);
+        }
+        number
+    }
+
+    /// The expression that a value is.
+    pub fn of_value(&mut self, value: ValueId) -> Expression {
+        if let Some(known) = self.of_value[value.index()] {
+            return known;
+        }
+        let number = self.number(Shape::Leaf(value), [value].into());
+        self.of_value[value.index()] = Some(number);
+        number
+    }
+
+    /// The values that are not computed from others, from which an expression is computed, ascending.
+    pub fn leaves(&self, expression: Expression) -> &[ValueId] {
+        &self.leaves[expression.0 as usize]
+    }
+
+    /// The expression that an operator computes, if it is pure.
+    pub fn computed(&self, ssa: &Ssa, op: OpId) -> Option<Expression> {
+        let id = ssa.statement_at(op)?;
+        let statement = &ssa.statements[id];
+        let results = &statement.results;
+        if statement.effect != Effect::None || results.is_empty() {
+            return None;
+        }
+        let known = self.of_value[results.start.index()]?;
+        matches!(self.shapes[known.0 as usize], Shape::Computed(..)).then_some(known)
+    }
+}
+
+/// Where a value is defined.
+pub(super) fn definition(function: &Function, ssa: &Ssa, value: ValueId) -> Definition {
+    match ssa.values[value].def {
+        ValueDef::Param(_) | ValueDef::Initial(_) | ValueDef::Constant(_) => Definition::Entry,
+        ValueDef::Result { statement, .. } => Definition::Operator(ssa.statements[statement].op),
+        ValueDef::Phi(block) => Definition::Block(block),
+        ValueDef::Caught { edge, .. } => Definition::Block(function.cfg.edges[edge].to),
+    }
+}
+
+/// The address that a constant is.
+fn address_of(operator: &Operator<'_>) -> Option<u64> {
+    match *operator {
+        Operator::I32Const { value } => Some(u64::from(value as u32)),
+        Operator::I64Const { value } => Some(value as u64),
+        _ => None,
+    }
+}

@@ -1,0 +1,325 @@
+//! Questions about facts of GEN-KILL problems, at all executions of an operator.
+
+use std::cmp::Reverse;
+
+use afterimage_dataflow::{Direction, Events, Outcome, Site, Summaries};
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_program::{Function, Program};
+use afterimage_wpp::twpp::Series;
+use rustc_hash::FxHashMap;
+use wasmparser::Operator;
+
+use super::calls::RunCalls;
+use super::loads::{own_events, read_by, redefined};
+use super::memory::{Code, Codes, Decider, InCallees, Sites};
+use super::question::{Asked, Counts, OwnEvents, ask};
+
+/// A fact about an operator's executions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// What a load or a pure operator gives is available already: it was read, written or computed in the same way before in the call, from values that were not
+    /// computed anew since, and what was read was not overwritten as far as can be told without addresses.
+    Available,
+    /// Which definition of the local that the operator reads it is that it reads.
+    Reaching,
+    /// The local that the operator reads is not read again before it is set, or the call ends.
+    LastUse,
+    /// What was executed last, in the call or what it called, is one of `gen` rather than of `kill`; or, ahead, what will be executed next.
+    Places {
+        /// What makes it hold.
+        r#gen: Vec<EventPlace>,
+        /// What makes it not hold.
+        kill: Vec<EventPlace>,
+        /// It is about what happens next.
+        ahead: bool,
+    },
+}
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EventPlace {
+    /// An operator is executed.
+    Operator(FuncId, OpId),
+    /// A function is called.
+    Entry(FuncId),
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FactError {
+    /// The operator is never reached.
+    #[error("it can never be executed")]
+    Unreachable,
+    /// The operator does not read a local.
+    #[error("it does not read a local; name a local.get")]
+    NoLocal,
+    /// The operator is no load and not pure.
+    #[error(
+        "it is neither a load nor an operator that only computes: whether it is available is no question"
+    )]
+    NotPure,
+}
+
+/// For how many executions the fact holds, and why.
+#[derive(Clone, Debug, Default)]
+pub struct FactAnswer {
+    /// How often the operator was executed.
+    pub executions: u64,
+    /// How often the fact held.
+    pub holds: u64,
+    /// What decided, most often first; `None` stands for the call's beginning, or its end.
+    pub decided: Vec<(Option<Decider>, u64)>,
+    /// In how many calls the operator was executed.
+    pub calls: u64,
+    /// By path traces, and by what was called from there: those of most calls first, as many as were asked for.
+    pub paths: Vec<PathAnswer>,
+    /// How many of these there are.
+    pub all_paths: u64,
+    /// How many queries ⟨timestamps, node⟩ were raised.
+    pub queries: u64,
+}
+
+/// The executions in calls that are alike.
+#[derive(Clone, Debug)]
+pub struct PathAnswer {
+    /// How many calls.
+    pub calls: u64,
+    /// How many blocks each executed itself.
+    pub blocks: u64,
+    /// At which of these the operator was executed, counted from 1.
+    pub executions: Series,
+    /// At which the fact held.
+    pub holds: Series,
+}
+
+/// Answers questions about the functions of a run.
+pub struct Facts<'a> {
+    calls: &'a RunCalls,
+    codes: Codes<'a>,
+    program: &'a Program,
+    module: &'a [u8],
+}
+
+impl<'a> Facts<'a> {
+    /// Of a run of a program; `module` is what it was parsed from.
+    pub fn new(calls: &'a RunCalls, program: &'a Program, module: &'a [u8]) -> Self {
+        Self {
+            codes: Codes::new(program, module),
+            calls,
+            program,
+            module,
+        }
+    }
+
+    /// Whether a fact holds at each execution of an operator. `paths` path traces are told of one by one.
+    ///
+    /// Time is linear in the blocks of the function's unique path traces, less where these are regular; and where calls matter in those of the run.
+    ///
+    /// # Errors
+    /// If the operator is none that the fact is about.
+    pub fn answer(
+        &self,
+        function: FuncId,
+        op: OpId,
+        fact: &Fact,
+        paths: usize,
+    ) -> Result<FactAnswer, FactError> {
+        let known = self.program.function(function);
+        let known = known.ok_or(FactError::Unreachable)?;
+        let block = known.block_of(op).ok_or(FactError::Unreachable)?;
+        let sites = Sites::default();
+        let forward = matches!(fact, Fact::LastUse | Fact::Places { ahead: true, .. });
+        let direction = match forward {
+            true => Direction::Forward,
+            false => Direction::Backward,
+        };
+        let (events, summaries) = match fact {
+            Fact::Available => self.available(function, op, &sites)?,
+            Fact::Reaching => (self.of_local(known, op, &sites, false)?, None),
+            Fact::LastUse => (self.of_local(known, op, &sites, true)?, None),
+            Fact::Places { r#gen, kill, .. } => {
+                let places = Placed::new(self.program, r#gen, kill, &sites, direction);
+                let own = places.own(function);
+                (own, Some(self.calls.summaries(direction, &places)))
+            }
+        };
+        let asked = Asked {
+            direction,
+            block,
+            op,
+            events: &events,
+            summaries: summaries.as_ref(),
+        };
+        let open_holds = matches!(fact, Fact::LastUse);
+        let holds = |outcome: Outcome| match outcome {
+            Outcome::Open => open_holds,
+            Outcome::Decided(site) => sites.get(site).holds(),
+        };
+        let mut answer = FactAnswer::default();
+        let mut counts = Counts::default();
+        ask(
+            self.calls,
+            function,
+            &[asked],
+            |_, path, alike, times, solution| {
+                counts.add(alike, &solution);
+                answer.calls += alike.calls;
+                answer.holds += alike.calls * solution.count_where(holds);
+                answer.all_paths += 1;
+                let least = answer.paths.last().map_or(0, |last| last.calls);
+                if answer.paths.len() < paths || alike.calls > least && paths > 0 {
+                    answer.paths.push(PathAnswer {
+                        calls: alike.calls,
+                        blocks: path.graph.length(),
+                        executions: times.clone(),
+                        holds: solution.times_where(holds),
+                    });
+                    answer.paths.sort_by_key(|path| Reverse(path.calls));
+                    answer.paths.truncate(paths);
+                }
+            },
+        );
+        answer.executions = counts.executions;
+        answer.queries = counts.queries;
+        let decided = counts.by_outcome.into_iter().map(|(outcome, times)| {
+            let decider = match outcome {
+                Outcome::Open => None,
+                Outcome::Decided(site) => Some(sites.get(site)),
+            };
+            (decider, times)
+        });
+        answer.decided = decided.collect();
+        answer
+            .decided
+            .sort_unstable_by_key(|&(decider, times)| (Reverse(times), decider));
+        Ok(answer)
+    }
+
+    fn available(
+        &self,
+        function: FuncId,
+        op: OpId,
+        sites: &Sites,
+    ) -> Result<(OwnEvents, Option<Summaries<'_>>), FactError> {
+        let code = self.codes.of(function).ok_or(FactError::Unreachable)?;
+        let mut accesses = code.expressions.accesses.iter();
+        if let Some(load) = accesses.find(|access| access.op == op && !access.is_store) {
+            let events = InCallees {
+                codes: &self.codes,
+                sites,
+                bytes: read_by(load),
+            };
+            let summaries = self.calls.summaries(Direction::Backward, &events);
+            return Ok((own_events(&code, load, sites), Some(summaries)));
+        }
+        Ok((computed(&code, op, sites)?, None))
+    }
+
+    /// Definitions, or uses and definitions, of the local that an operator reads.
+    fn of_local(
+        &self,
+        function: &Function,
+        op: OpId,
+        sites: &Sites,
+        uses: bool,
+    ) -> Result<OwnEvents, FactError> {
+        let mut operators = self.program.operators(self.module, function);
+        let local = operators.find_map(|(other, _, operator)| match operator {
+            Operator::LocalGet { local_index } if other == op => Some(local_index),
+            _ => None,
+        });
+        let local = local.ok_or(FactError::NoLocal)?;
+        let mut events = OwnEvents::default();
+        for (op, _, operator) in self.program.operators(self.module, function) {
+            let decider = match operator {
+                Operator::LocalSet { local_index } | Operator::LocalTee { local_index }
+                    if local_index == local =>
+                {
+                    Decider::Gen(function.id, op)
+                }
+                Operator::LocalGet { local_index } if local_index == local && uses => {
+                    Decider::Kill(function.id, op)
+                }
+                _ => continue,
+            };
+            if let Some(block) = function.block_of(op) {
+                events.at_operator(block, op, sites.of(decider));
+            }
+        }
+        Ok(events)
+    }
+}
+
+/// Where the expression that an operator computes is computed, and where it gets another meaning.
+fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEvents, FactError> {
+    let expression = code.expressions.computed(&code.ssa, op);
+    let expression = expression.ok_or(FactError::NotPure)?;
+    let mut events = OwnEvents::default();
+    let function = code.function.id;
+    for statement in code.ssa.statements.values() {
+        if code.expressions.computed(&code.ssa, statement.op) == Some(expression) {
+            let site = sites.of(Decider::Gen(function, statement.op));
+            events.at_operator(statement.block, statement.op, site);
+        }
+    }
+    redefined(code, expression, sites, &mut events);
+    Ok(events)
+}
+
+/// Events at places that a user named.
+struct Placed {
+    /// By function and block, in order.
+    events: FxHashMap<FuncId, OwnEvents>,
+    direction: Direction,
+}
+
+impl Placed {
+    fn new(
+        program: &Program,
+        r#gen: &[EventPlace],
+        kill: &[EventPlace],
+        sites: &Sites,
+        direction: Direction,
+    ) -> Self {
+        let mut events: FxHashMap<FuncId, OwnEvents> = FxHashMap::default();
+        let marked = r#gen.iter().map(|place| (place, true));
+        for (&place, is_gen) in marked.chain(kill.iter().map(|place| (place, false))) {
+            let (function, decider) = match (place, is_gen) {
+                (EventPlace::Operator(f, op), true) => (f, Decider::Gen(f, op)),
+                (EventPlace::Operator(f, op), false) => (f, Decider::Kill(f, op)),
+                (EventPlace::Entry(f), true) => (f, Decider::GenEntry(f)),
+                (EventPlace::Entry(f), false) => (f, Decider::KillEntry(f)),
+            };
+            let Some(known) = program.function(function) else {
+                continue;
+            };
+            let own = events.entry(function).or_default();
+            match place {
+                EventPlace::Operator(_, op) => {
+                    if let Some(block) = known.block_of(op) {
+                        own.at_operator(block, op, sites.of(decider));
+                    }
+                }
+                EventPlace::Entry(_) => {
+                    own.at_begin(known.cfg.graph.root(), sites.of(decider));
+                }
+            }
+        }
+        Self { events, direction }
+    }
+
+    fn own(&self, function: FuncId) -> OwnEvents {
+        self.events.get(&function).cloned().unwrap_or_default()
+    }
+}
+
+impl Events for Placed {
+    fn of_block(&self, function: FuncId, block: BlockId) -> Option<Site> {
+        let own = self.events.get(&function)?;
+        own.first(block, self.direction, |_| true)
+    }
+
+    fn any_in(&self, function: FuncId) -> bool {
+        self.events.contains_key(&function)
+    }
+}

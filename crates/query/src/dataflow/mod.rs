@@ -1,0 +1,14 @@
+//! Profile-limited data flow analysis of recorded runs (Zhang and Gupta 2001, section 4).
+
+mod accesses;
+mod calls;
+mod expressions;
+mod facts;
+mod loads;
+mod memory;
+mod question;
+
+pub use calls::{LastStep, RunCalls};
+pub use facts::{EventPlace, Fact, FactAnswer, FactError, Facts, PathAnswer};
+pub use loads::{PathRedundancy, path_redundancy};
+pub use memory::Decider;

@@ -1,0 +1,267 @@
+//! Questions about a place of a function, answered for all of its calls.
+
+use afterimage_dataflow::{
+    CallEffects, Direction, Effect, Outcome, Question, Site, Solution, Summaries, Times, solve,
+};
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_wpp::twpp::Series;
+use rustc_hash::FxHashMap;
+
+use super::calls::{Alike, PathGraph, RunCalls};
+
+/// What decides a fact in the blocks of a function.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OwnEvents {
+    /// Per block, in order: a position and what decides there.
+    blocks: FxHashMap<BlockId, Vec<(u32, Site)>>,
+    /// What decides where a block ends with a call through a table that calls the host.
+    hosts: FxHashMap<BlockId, Site>,
+}
+
+/// Where a block begins.
+const BEGIN: u32 = 0;
+
+/// The position of an operator in its block.
+fn position(op: OpId) -> u32 {
+    op.as_u32() + 1
+}
+
+impl OwnEvents {
+    /// Something decides where a block begins.
+    pub fn at_begin(&mut self, block: BlockId, site: Site) {
+        self.add(block, BEGIN, site);
+    }
+
+    /// An operator decides, and later than what was added for it before.
+    pub fn at_operator(&mut self, block: BlockId, op: OpId, site: Site) {
+        self.add(block, position(op), site);
+    }
+
+    /// The call with which the block ends decides if it is one of the host.
+    pub fn at_host(&mut self, block: BlockId, site: Site) {
+        self.hosts.insert(block, site);
+    }
+
+    fn add(&mut self, block: BlockId, position: u32, site: Site) {
+        let events = self.blocks.entry(block).or_default();
+        let after = events.partition_point(|&(other, _)| other <= position);
+        events.insert(after, (position, site));
+    }
+
+    fn of(&self, block: BlockId) -> &[(u32, Site)] {
+        self.blocks.get(&block).map_or(&[], |events| events)
+    }
+
+    /// The event of a block that a query meets first, of those at some positions.
+    pub fn first(
+        &self,
+        block: BlockId,
+        direction: Direction,
+        at: impl Fn(u32) -> bool,
+    ) -> Option<Site> {
+        let mut events = self.of(block).iter().filter(|event| at(event.0));
+        let event = match direction {
+            Direction::Backward => events.next_back(),
+            Direction::Forward => events.next(),
+        };
+        event.map(|event| event.1)
+    }
+}
+
+/// A question: what decides before, or after, each execution of an operator?
+pub(super) struct Asked<'a> {
+    pub direction: Direction,
+    pub block: BlockId,
+    pub op: OpId,
+    pub events: &'a OwnEvents,
+    /// What calls decide; `None` if they do not matter.
+    pub summaries: Option<&'a Summaries<'a>>,
+}
+
+/// Answers questions about one function, call by call, where those that are alike are one. `tell` is told of a question's number and the answer.
+pub(super) fn ask(
+    calls: &RunCalls,
+    function: FuncId,
+    questions: &[Asked<'_>],
+    mut tell: impl FnMut(usize, &PathGraph, &Alike, &Series, Solution),
+) {
+    let mut summaries: Vec<&Summaries<'_>> = Vec::new();
+    let mut numbers = Vec::new();
+    for asked in questions {
+        let number = asked.summaries.map(|wanted| {
+            let known = summaries.iter().position(|&s| std::ptr::eq(s, wanted));
+            known.unwrap_or_else(|| {
+                summaries.push(wanted);
+                summaries.len() - 1
+            })
+        });
+        numbers.push(number);
+    }
+    let needs_called = questions.iter().any(|asked| !asked.events.hosts.is_empty());
+    calls.visit(function, &summaries, needs_called, |path, alike| {
+        let called = Series::from_ascending(alike.called.clone());
+        for (k, asked) in questions.iter().enumerate() {
+            let Ok(node) = path.blocks.binary_search(&asked.block) else {
+                continue;
+            };
+            let none = CallEffects::none(asked.direction);
+            let of = Of {
+                asked,
+                path,
+                effects: numbers[k].map_or(&none, |number| &alike.effects[number]),
+                called: &called,
+                last: alike.last.map(|last| last.next),
+            };
+            let times = of.executions(node);
+            if times.count() == 0 {
+                continue;
+            }
+            let question = Question {
+                direction: asked.direction,
+                node,
+                times: &times,
+                own: of.own(node),
+            };
+            let solution = solve(&path.graph, &question, |node| of.effect(node));
+            tell(k, path, alike, &times, solution);
+        }
+    });
+}
+
+/// A question about some calls.
+struct Of<'a> {
+    asked: &'a Asked<'a>,
+    path: &'a PathGraph,
+    effects: &'a CallEffects,
+    /// After which steps functions of the program are called.
+    called: &'a Series,
+    /// The first operator of the last block that was not executed.
+    last: Option<OpId>,
+}
+
+impl Of<'_> {
+    /// When the operator is executed.
+    fn executions(&self, node: usize) -> Series {
+        let all = self.path.graph.timestamps(node);
+        let end = self.path.graph.length();
+        if self.last.is_none_or(|last| self.asked.op < last) || !all.contains(end) {
+            return all.clone();
+        }
+        let mut times = Times::from(all);
+        times.take(end);
+        times.to_series()
+    }
+
+    /// What the block does between the operator and where a query leaves it.
+    fn own(&self, node: usize) -> Effect {
+        let here = position(self.asked.op);
+        match self.asked.direction {
+            Direction::Backward => {
+                let before = |at| at < here;
+                let found = self
+                    .asked
+                    .events
+                    .first(self.asked.block, Direction::Backward, before);
+                found.map_or(Effect::Transparent, Effect::Decides)
+            }
+            Direction::Forward => self.behind(node, here),
+        }
+    }
+
+    /// What a block does.
+    fn effect(&self, node: usize) -> Effect {
+        match self.asked.direction {
+            Direction::Backward => {
+                let block = self.path.blocks[node];
+                let own = self
+                    .asked
+                    .events
+                    .first(block, Direction::Backward, |_| true);
+                let hosts = self.asked.events.hosts.get(&block).copied();
+                self.with_call(self.path.graph.timestamps(node), own, hosts)
+            }
+            Direction::Forward => self.behind(node, BEGIN),
+        }
+    }
+
+    /// What a block does from a position on, going forward.
+    fn behind(&self, node: usize, from: u32) -> Effect {
+        let block = self.path.blocks[node];
+        let events = self.asked.events;
+        let behind = |at: u32| at > from || from == BEGIN;
+        let own = events.first(block, Direction::Forward, behind);
+        let hosts = events.hosts.get(&block).copied();
+        let timestamps = self.path.graph.timestamps(node);
+        let whole = self.with_call(timestamps, own, hosts);
+        let end = self.path.graph.length();
+        let Some(last) = self.last.filter(|_| timestamps.contains(end)) else {
+            return whole;
+        };
+        // The last time not all of it was executed.
+        let begun = |at: u32| behind(at) && at < position(last);
+        let own = events.first(block, Direction::Forward, begun);
+        let without = |series: &Series| {
+            let mut times = Times::from(series);
+            times.take(end);
+            times.to_series()
+        };
+        let (mut decided, mut rest) = match whole {
+            Effect::Transparent => (Vec::new(), timestamps.clone()),
+            Effect::Decides(site) => (vec![(timestamps.clone(), site)], Series::default()),
+            Effect::Differs { decided, rest } => (decided, rest),
+        };
+        decided
+            .iter_mut()
+            .for_each(|(series, _)| *series = without(series));
+        rest = without(&rest);
+        match own {
+            Some(site) => decided.push((Series::compact([end]), site)),
+            None => rest = Series::compact(rest.iter().chain([end])),
+        }
+        Effect::Differs { decided, rest }
+    }
+
+    /// What a block does, given what it does itself and what it does by calling the host through a table.
+    fn with_call(&self, timestamps: &Series, own: Option<Site>, hosts: Option<Site>) -> Effect {
+        let plain = self.effects.of_block(timestamps, own);
+        let decided_before = own.is_some() && self.asked.direction == Direction::Forward;
+        let Some(site) = hosts.filter(|_| !decided_before) else {
+            return plain;
+        };
+        let (called, by_host) = Times::from(timestamps).split(self.called);
+        if by_host.is_empty() {
+            return plain;
+        }
+        let called = called.to_series();
+        let kept = |series: &Series| Times::from(series).of_series(&called).to_series();
+        let (mut decided, rest) = match plain {
+            Effect::Transparent => (Vec::new(), called.clone()),
+            Effect::Decides(own) => (vec![(called.clone(), own)], Series::default()),
+            Effect::Differs { decided, rest } => {
+                let decided = decided.iter().map(|(series, site)| (kept(series), *site));
+                (decided.collect(), kept(&rest))
+            }
+        };
+        decided.push((by_host.to_series(), site));
+        Effect::Differs { decided, rest }
+    }
+}
+
+/// How many executions were decided by what, over all calls that are alike.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    pub by_outcome: FxHashMap<Outcome, u64>,
+    pub queries: u64,
+    pub executions: u64,
+}
+
+impl Counts {
+    pub fn add(&mut self, alike: &Alike, solution: &Solution) {
+        for part in &solution.parts {
+            let count = part.times.count() * alike.calls;
+            *self.by_outcome.entry(part.outcome).or_default() += count;
+            self.executions += count;
+        }
+        self.queries += solution.queries;
+    }
+}
