@@ -23,10 +23,37 @@
 ;; $ afterimage record -o run.aft FILE
 ;; ! afterimage: slice.wat returned; 1 host call recorded in run.aft (N)
 ;; $ afterimage slice run.aft --at @0xd8 --by statement
+;; | what @0xd8#1, `i32.store` at t=12, depends on: 18 statements, 22 executions of them
+;; | and 4 bytes of memory as they were before the run
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     3   3  @0x76         i32.add
+;; |     1   3  @0x7d         i32.store
+;; |     2   3  @0x84         i32.sub
+;; |     2   3  @0x87         br_if $again
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0x9d         i32.load
+;; |     1   1  @0xa0         call $sum
+;; |     1   1  @0xaa         memory.copy
+;; |     1   1  @0xb2         i32.gt_s
+;; |     1   1  @0xb3         if ;; label = @1
+;; |     1   1  @0xb9         i32.load
+;; |     1   1  @0xbc         call $double
+;; |     1   1  @0xbe         i32.store
+;; |     1   1  @0xc7         call $random
+;; |     1   1  @0xce         i32.load
+;; |     1   1  @0xd4         i32.load8_u
+;; |     1   1  @0xd7         i32.xor
+;; |     1   1  @0xd8         i32.store
 ;; ! afterimage: path of 12 executed blocks in 14 bytes
 ;; ! afterimage: values of 26 executed statements in 81 bytes (3.1154 a statement)
-;; ! afterimage: run.aft: no operator begins at 0xda; the nearest begins at 0xdb
-;; = 125
 ;; $ afterimage slice run.aft --at double --by statement
 ;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
 ;; | and 4 bytes of memory as they were before the run
