@@ -26,6 +26,6 @@ pub use error::WhyError;
 pub use fold::{Entry, Folder};
 pub use given::{Given, Stream};
 pub use link::{At, Computed, End, Found, Move};
-pub use printed::{Printed, Put, written_before};
-pub use walk::Walk;
+pub use printed::{Printed, Put, written_before, written_until};
+pub use walk::{Walk, constant};
 pub use wasmparser::ValType;
