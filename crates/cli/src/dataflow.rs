@@ -12,8 +12,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
+use crate::input;
 use crate::lens::{Traced, gaps, traced_whole};
 use crate::output::write;
+use crate::progress::Bar;
 
 /// Answer a GEN-KILL question at all executions of a place: always, never, or how often, and what decided
 ///
@@ -122,6 +124,7 @@ impl<'t> Written<'t> {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let written = Written::read(&arguments.fact)?;
+    input::ended(&arguments.report.file)?;
     let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &written, &traced)
         .with_context(|| arguments.report.file.display().to_string())?;
@@ -186,9 +189,9 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Resu
             None => bail!("{} is imported: it has no operators here", written.at),
         },
     };
-    let end = traced.file.end()?;
-    let last = end.map(|end| LastStep::of(&loaded.program, &loaded.bytes, &end));
-    let calls = RunCalls::of(&traced.path, last.transpose()?.flatten())?;
+    let calls = run_calls(traced)?.context(
+        "how the run ended was not recorded, so it is not known how much of its last block was executed; record the program again",
+    )?;
     let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
     let rows = rows(arguments, written, &facts, &fact, asked, is_line)?;
     let first = |function: FuncId, block| {
@@ -215,6 +218,17 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Resu
         }
         Ok(())
     })
+}
+
+/// The path traces and calls of a run; `None` if it is not known how it ended.
+pub(crate) fn run_calls(traced: &Traced) -> Result<Option<RunCalls>> {
+    let Some(end) = traced.file.end()? else {
+        return Ok(None);
+    };
+    let _bar = Bar::start("collecting path traces", None);
+    let loaded = &traced.loaded;
+    let last = LastStep::of(&loaded.program, &loaded.bytes, &end)?;
+    Ok(Some(RunCalls::of(&traced.path, last)?))
 }
 
 /// The answers: of a line, those for the operators that the fact can be about, or the first that is executed, if it can be about any.
