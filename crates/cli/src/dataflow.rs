@@ -12,8 +12,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
+use crate::input;
 use crate::lens::{Traced, gaps, traced_whole};
 use crate::output::write;
+use crate::progress::Bar;
 
 /// Answer a GEN-KILL question at all executions of a place: always, never, or how often, and what decided
 ///
@@ -22,15 +24,20 @@ use crate::output::write;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Facts:
-  available:PLACE   what a load or an operator that only computes gives was read, written or computed before, and nothing
-                    that it comes from has changed since, as far as the code tells without addresses
-  reaching:PLACE    which definitions of its local a local.get reads
-  last-use:PLACE    the local of a local.get is not read again before it is set, or the call ends
+  available:PLACE  what a load, or an operator that only computes, gives was
+                   read, written or computed before, and has not changed since,
+                   as far as the code tells without addresses
+  reaching:PLACE   which definitions of its local a local.get reads
+  last-use:PLACE   the local of a local.get is not read again before it is set,
+                   or the call ends
   gen=PLACES kill=PLACES at=PLACE
-                    of the places at gen and kill, it was one of gen that was executed last before; with the word ahead,
-                    that will be executed next. Several are separated by commas, and one of gen and kill may be left out
+                   it was a place of gen, not of kill, that was executed last
+                   before; with the word ahead, that is executed next. Several
+                   are separated by commas; one of gen and kill may be left
+                   out; parts are separated by spaces or semicolons
 
-Places are file.c:42, func+0x2a and @0x1f3. Of a line it is all operators there that the fact can be about. For gen and kill, a function stands for a call of it.
+Places are file.c:42, func+0x2a and @0x1f3. Of a line it is all operators there
+that the fact can be about. For gen and kill, a function is a call of it.
 
 Examples:
   afterimage dataflow app.aft --fact available:@0x1f3
@@ -92,7 +99,8 @@ impl<'t> Written<'t> {
             kind: "places",
             ..Self::default()
         };
-        for word in text.split_whitespace() {
+        let between = |c: char| c.is_whitespace() || c == ';';
+        for word in text.split(between).filter(|word| !word.is_empty()) {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
             let places = || value.split(',').filter(|place| !place.is_empty());
             match key {
@@ -116,6 +124,7 @@ impl<'t> Written<'t> {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let written = Written::read(&arguments.fact)?;
+    input::ended(&arguments.report.file)?;
     let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &written, &traced)
         .with_context(|| arguments.report.file.display().to_string())?;
@@ -180,9 +189,9 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Resu
             None => bail!("{} is imported: it has no operators here", written.at),
         },
     };
-    let end = traced.file.end()?;
-    let last = end.map(|end| LastStep::of(&loaded.program, &loaded.bytes, &end));
-    let calls = RunCalls::of(&traced.path, last.transpose()?.flatten())?;
+    let calls = run_calls(traced)?.context(
+        "how the run ended was not recorded, so it is not known how much of its last block was executed; record the program again",
+    )?;
     let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
     let rows = rows(arguments, written, &facts, &fact, asked, is_line)?;
     let first = |function: FuncId, block| {
@@ -209,6 +218,17 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Resu
         }
         Ok(())
     })
+}
+
+/// The path traces and calls of a run; `None` if it is not known how it ended.
+pub(crate) fn run_calls(traced: &Traced) -> Result<Option<RunCalls>> {
+    let Some(end) = traced.file.end()? else {
+        return Ok(None);
+    };
+    let _bar = Bar::start("collecting path traces", None);
+    let loaded = &traced.loaded;
+    let last = LastStep::of(&loaded.program, &loaded.bytes, &end)?;
+    Ok(Some(RunCalls::of(&traced.path, last)?))
 }
 
 /// The answers: of a line, those for the operators that the fact can be about, or the first that is executed, if it can be about any.
@@ -256,7 +276,7 @@ mod tests {
         let read = |text| Written::read(text).unwrap();
         let available = read("available:a.c:42");
         assert_eq!((available.kind, available.at), ("available", "a.c:42"));
-        let places = read("gen=@0x10,@0x20 kill=f at=@0x40 ahead");
+        let places = read("gen=@0x10,@0x20 kill=f;at=@0x40; ahead");
         assert_eq!(places.r#gen, ["@0x10", "@0x20"]);
         assert_eq!(
             (places.kill, places.at, places.ahead),

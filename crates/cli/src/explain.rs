@@ -27,7 +27,7 @@ pub(crate) struct Scene<'s, 'a> {
     pub controllers: Controllers<'a>,
     operators: Operators<'a>,
     counted: RefCell<HashMap<(FuncId, OpId), Executions<'a>>>,
-    files: RefCell<HashMap<String, Option<Vec<String>>>>,
+    files: RefCell<HashMap<String, Option<Lines>>>,
 }
 
 /// Opens what a question needs, building it if it is not there yet, and asks.
@@ -119,20 +119,35 @@ impl<'s, 'a> Scene<'s, 'a> {
         })
     }
 
-    /// The source file in which a function is declared.
-    pub(crate) fn path(&self, function: FuncId) -> Option<String> {
-        let start = self.traced.loaded.program.function(function)?.body.start;
-        let declared = self.source.declared(start)?;
-        Some(self.source.path(declared.file).to_owned())
+    /// The source file that a function is from.
+    pub(crate) fn path(&self, function: FuncId) -> Result<Option<&str>> {
+        let Some(known) = self.traced.loaded.program.function(function) else {
+            return Ok(None);
+        };
+        let operators = self.operators.of(function)?;
+        let first = operators.iter().find_map(|operator| operator.position);
+        let found = self.source.declared(known.body.start).or(first);
+        Ok(found.map(|found| self.source.path(found.file)))
     }
 
     fn text(&self, path: &str, line: u32) -> Option<String> {
         let mut files = self.files.borrow_mut();
         let lines = files.entry(path.to_owned()).or_insert_with(|| {
             let text = SourceFiles.read(path)?;
-            Some(text.lines().map(|line| harmless(line.trim())).collect())
+            let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+            let starts = [0].into_iter().chain(ends).collect();
+            Some(Lines { text, starts })
         });
+        let Lines { text, starts } = lines.as_ref()?;
         let index = (line as usize).checked_sub(1)?;
-        lines.as_ref()?.get(index).cloned()
+        let start = *starts.get(index)?;
+        let end = starts.get(index + 1).copied().unwrap_or(text.len());
+        Some(harmless(text[start..end].trim()))
     }
+}
+
+/// A source file: what is asked for of it are a few lines of many.
+struct Lines {
+    text: String,
+    starts: Vec<usize>,
 }

@@ -36,6 +36,23 @@ pub(crate) fn statements<'a>(
     types: &Types<'_>,
     text: &str,
 ) -> Result<Sites> {
+    let mut found = nameless_statements(traced, names, source, types, text)?;
+    let offsets = Vec::from_iter(found.sites.iter().map(|site| site.offset));
+    let texts = operator_texts(&traced.loaded.bytes, &offsets)?;
+    for (site, text) in found.sites.iter_mut().zip(texts) {
+        site.text = text.trim().to_owned();
+    }
+    Ok(found)
+}
+
+/// The same without their texts, for which the module has to be gone through.
+pub(crate) fn nameless_statements<'a>(
+    traced: &'a Traced,
+    names: &'a Names,
+    source: &'a SourceMap<'a>,
+    types: &Types<'_>,
+    text: &str,
+) -> Result<Sites> {
     let loaded = &traced.loaded;
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, names, source);
     let resolved = resolver.location(text)?;
@@ -102,11 +119,6 @@ pub(crate) fn statements<'a>(
     }
     sites.sort_by_key(|site| site.offset);
     sites.dedup_by_key(|site| site.offset);
-    let offsets = Vec::from_iter(sites.iter().map(|site| site.offset));
-    let texts = operator_texts(&loaded.bytes, &offsets)?;
-    for (site, text) in sites.iter_mut().zip(texts) {
-        site.text = text.trim().to_owned();
-    }
     let occurrence = resolved.occurrence;
     Ok(Sites { sites, occurrence })
 }

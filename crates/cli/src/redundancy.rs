@@ -3,15 +3,17 @@
 use afterimage_present::{
     RedundancyReport, StepScene, redundancy_csv, redundancy_json, redundancy_text,
 };
-use afterimage_query::dataflow::{LastStep, RunCalls, path_redundancy};
+use afterimage_query::dataflow::path_redundancy;
 use afterimage_query::redundancy::load_redundancy;
 use afterimage_query::steps::Operators;
 use anyhow::{Context, Result};
 
 use crate::arguments::{ReportArguments, entries};
+use crate::dataflow::run_calls;
 use crate::exit::Exit;
 use crate::lens::{Traced, traced};
-use crate::output::write;
+use crate::output::{say, write};
+use crate::progress::Bar;
 use crate::steps::follow;
 
 /// Show which loads read again what was available already
@@ -31,7 +33,7 @@ pub(crate) struct Arguments {
     /// Only the loads of this function
     #[arg(long, value_name = "FUNCTION")]
     function: Option<String>,
-    /// Only the N loads with the most redundant executions [default: 20 for text on standard output]
+    /// Only the N loads with the most redundant executions [default: 20 for text on standard output; otherwise all, and what the path tells of 20]
     #[arg(long, value_name = "N", value_parser = entries)]
     top: Option<u64>,
     /// Leave out what the path alone tells
@@ -88,12 +90,19 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let function = function.map(|function| names.function(function).to_owned());
     let mut report = RedundancyReport::new(redundancy, function, top);
     if !arguments.exact_only {
-        let end = traced.file.end()?;
-        let last = end.map(|end| LastStep::of(&loaded.program, &loaded.bytes, &end));
-        let calls = RunCalls::of(&traced.path, last.transpose()?.flatten())?;
-        let mut sites = Vec::from_iter(report.loads.iter().map(|load| load.site));
-        sites.sort_unstable();
-        report.by_path = path_redundancy(&calls, &loaded.program, &loaded.bytes, &sites);
+        match run_calls(traced)? {
+            Some(calls) => {
+                let _bar = Bar::start("following loads back along the path", None);
+                let hottest = report.loads.iter().take(top.unwrap_or(LOADS) as usize);
+                let mut sites = Vec::from_iter(hottest.map(|load| load.site));
+                sites.sort_unstable();
+                let (program, module) = (&loaded.program, &loaded.bytes);
+                report.by_path = path_redundancy(&calls, program, module, &sites);
+            }
+            None => {
+                say("how the run ended was not recorded, so what the path alone tells is left out")
+            }
+        }
     }
     write(out, false, |out| {
         match arguments.format {

@@ -5,6 +5,9 @@ mod start;
 mod stdout;
 mod tell;
 mod trap;
+mod variable;
+
+use std::collections::VecDeque;
 
 use afterimage_present::{WhyEntry, WhyText, expression, grouped, why_json};
 use afterimage_query::why::{Chain, Folder};
@@ -32,6 +35,7 @@ use tell::Teller;
 #[command(after_help = "\
 Examples:
   afterimage why app.aft --at parser.c:42#7
+  afterimage why app.aft --at parser.c:42#7 --var depth
   afterimage why app.aft --at @0x1f3#last
   afterimage why app.aft --at @0x1f3#1000 --operand left
   afterimage why app.aft --stdout 1000
@@ -48,9 +52,15 @@ pub(crate) struct Arguments {
     /// Explain what killed the program: the operand that trapped, the exit code, or the branch that led to where it ended
     #[arg(long, conflicts_with = "at")]
     trap: bool,
+    /// Explain what a variable of the source, or an expression such as p->next, holds right before the place is executed; --at is then a moment as for `afterimage state`
+    #[arg(long, value_name = "NAME", requires = "at", conflicts_with = "operand")]
+    var: Option<String>,
     /// Explain this operand of the statement instead of its value: left, right, address, value, condition, …, or its number from 1
     #[arg(long, value_name = "OPERAND", requires = "at")]
     operand: Option<String>,
+    /// Show a long way from beginning to end as text, too: otherwise only both ends of it
+    #[arg(long)]
+    all: bool,
     /// Go back at most so many moves and computations
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = entries)]
     steps: u64,
@@ -81,10 +91,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
-    let start = match (&arguments.at, arguments.stdout) {
-        (Some(at), _) => start::find(scene, at, arguments.operand.as_deref())?,
-        (None, Some(byte)) => stdout::find(scene, byte)?,
-        (None, None) => trap::find(scene)?,
+    let start = match (&arguments.at, &arguments.var, arguments.stdout) {
+        (Some(at), Some(name), _) => variable::find(scene, at, name)?,
+        (Some(at), None, _) => start::find(scene, at, arguments.operand.as_deref())?,
+        (None, _, Some(byte)) => stdout::find(scene, byte)?,
+        (None, _, None) => trap::find(scene)?,
     };
     let mut way = Way::new(scene, &start, arguments.steps);
     let mut begun = start.prelude.clone();
@@ -98,15 +109,17 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                     file: arguments.report.file.display().to_string(),
                     shown: None,
                 };
+                let mut shown = Shown::new(arguments.all);
                 loop {
                     for entry in begun.drain(..) {
-                        text.entry(&entry)?;
+                        shown.next(&mut text, entry)?;
                     }
                     text.out.flush()?;
                     if !way.more(&mut begun)? && begun.is_empty() {
                         break;
                     }
                 }
+                shown.finish(&mut text)?;
             }
             Format::Json => {
                 let all = json!({
@@ -131,6 +144,57 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// What is shown of a long way: its beginning and its end.
+struct Shown {
+    /// So many may still be shown at once.
+    left: usize,
+    last: VecDeque<WhyEntry>,
+    /// How many are not shown.
+    between: u64,
+}
+
+/// So many entries are shown at the beginning of the way, unless it is short.
+const FIRST: usize = 40;
+/// And at its end.
+const LAST: usize = 12;
+
+impl Shown {
+    fn new(all: bool) -> Self {
+        Self {
+            left: if all { usize::MAX } else { FIRST },
+            last: VecDeque::new(),
+            between: 0,
+        }
+    }
+
+    fn next(&mut self, text: &mut WhyText<'_>, entry: WhyEntry) -> Result<()> {
+        if self.left > 0 {
+            self.left -= 1;
+            return Ok(text.entry(&entry)?);
+        }
+        self.last.push_back(entry);
+        if self.last.len() > LAST {
+            self.last.pop_front();
+            self.between += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(self, text: &mut WhyText<'_>) -> Result<()> {
+        if self.between > 0 {
+            let between = grouped(self.between);
+            writeln!(
+                text.out,
+                "  … {between} more lines like these: --all shows them"
+            )?;
+        }
+        for entry in self.last {
+            text.entry(&entry)?;
+        }
+        Ok(())
+    }
 }
 
 /// What was found, in one sentence.

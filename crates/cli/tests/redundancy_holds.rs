@@ -108,8 +108,10 @@ fn covers(a: Range, b: Range) -> bool {
     a.memory == b.memory && a.address <= b.address && a.address + a.length >= b.address + b.length
 }
 
-/// By load: executions, redundant ones, those in the same call, and by source.
-type Counts = BTreeMap<AccessSite, (u64, u64, u64, BTreeMap<AccessSite, u64>)>;
+/// Of a load: executions, redundant ones, those in the same call, and by source.
+type Count = (u64, u64, u64, BTreeMap<AccessSite, u64>);
+/// By load.
+type Counts = BTreeMap<AccessSite, Count>;
 
 fn naive(references: &[Step], began: &[u64]) -> Counts {
     let mut counts = Counts::new();
@@ -273,9 +275,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
         })
         .collect();
     assert_eq!(found, expected);
-    let sum = |of: fn(&(u64, u64, u64, BTreeMap<AccessSite, u64>)) -> u64| -> u64 {
-        expected.values().map(of).sum()
-    };
+    let sum = |of: fn(&Count) -> u64| -> u64 { expected.values().map(of).sum() };
     let ran = sandbox.ok("redundancy --format json run.aft");
     let json: Json = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(json["executions"], sum(|load| load.0));

@@ -87,7 +87,7 @@ pub fn redundancy_text(
         percent(report.within, report.executions),
     );
     writeln!(out, "{sentence}\n")?;
-    let mut table = Table::new(&[
+    let mut columns = vec![
         ("load", Left),
         ("", Left),
         ("executed", Right),
@@ -95,13 +95,18 @@ pub fn redundancy_text(
         ("", Right),
         ("same call", Right),
         ("", Right),
-        ("by path", Right),
-        ("", Right),
+    ];
+    let has_paths = !report.by_path.is_empty();
+    if has_paths {
+        columns.extend([("by path", Right), ("", Right)]);
+    }
+    columns.extend([
         ("mostly from", Left),
         ("", Right),
         ("source", Left),
         ("function", Left),
     ]);
+    let mut table = Table::new(&columns);
     for load in &report.loads {
         let shown = Shown::of(scene, load.site)?;
         let by_path = report.path(load);
@@ -112,7 +117,7 @@ pub fn redundancy_text(
             ),
             None => ("-".to_owned(), String::new()),
         };
-        table.row([
+        let mut cells = vec![
             format!("@{}", shown.offset),
             shown.name.clone(),
             grouped(load.executions),
@@ -120,15 +125,20 @@ pub fn redundancy_text(
             percent(load.redundant, load.executions),
             grouped(load.within),
             percent(load.within, load.executions),
-            by_path.map_or(String::new(), |by_path| grouped(by_path.redundant)),
-            by_path.map_or(String::new(), |by_path| {
+        ];
+        if has_paths {
+            cells.push(by_path.map_or(String::new(), |by_path| grouped(by_path.redundant)));
+            cells.push(by_path.map_or(String::new(), |by_path| {
                 percent(by_path.redundant, load.executions)
-            }),
+            }));
+        }
+        cells.extend([
             from,
             share,
             shown.line(scene),
             plain(scene.names.function(load.site.function)),
         ]);
+        table.row(cells);
     }
     table.write(out, scene.style, |row| {
         Paint::of_share(report.loads[row].redundant, report.executions)

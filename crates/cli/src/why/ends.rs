@@ -1,6 +1,8 @@
 //! Where a value came from, in words.
 
 use afterimage_present::{WhyEnd, grouped, value_text};
+use afterimage_query::state::{Nothing, Variables};
+use afterimage_query::steps::Range;
 use afterimage_query::values::Instance;
 use afterimage_query::why::{DataPart, End, Given, Spot, Stream, data_in, data_of};
 use anyhow::Result;
@@ -90,19 +92,21 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
             end
         }
         End::Memory(range) => match data_of(&loaded.program, &loaded.bytes, range)? {
-            Some(part) => segment(&part, range.length),
-            None => none(
-                "zero",
-                format!(
-                    "{}, which nothing wrote and is zero at first",
-                    memory(range)
-                ),
-            ),
+            Some(part) => segment(&part, range.length, symbol(teller, range)),
+            None => {
+                let name = symbol(teller, range);
+                let name = name.map_or(String::new(), |name| format!(" ({name})"));
+                let memory = memory(range);
+                none(
+                    "zero",
+                    format!("{memory}{name}, which nothing wrote and is zero at first"),
+                )
+            }
         },
         End::Segment {
             segment: number,
             offset,
-        } => segment(&data_in(&loaded.bytes, number, offset)?, 0),
+        } => segment(&data_in(&loaded.bytes, number, offset)?, 0, None),
         End::Global(index) => none(
             "global",
             format!("global {index}, which nothing wrote: its initial value {value}"),
@@ -131,7 +135,22 @@ fn callee(teller: &Teller<'_, '_, '_>, instance: Instance) -> Result<String> {
     }))
 }
 
-fn segment(part: &DataPart, bytes: u64) -> WhyEnd {
+/// The global variable of the source that is at an address.
+fn symbol(teller: &Teller<'_, '_, '_>, range: Range) -> Option<String> {
+    let address = Some(range.address).filter(|_| range.memory == 0)?;
+    let known = Variables::open(&teller.scene.traced.loaded.bytes).ok()?;
+    let globals = known.globals().ok()?;
+    let found = globals.iter().find(|global| {
+        let variable = known.global_variable(global).ok();
+        let object = variable.and_then(|it| known.locate(&it, None, &Nothing).ok());
+        object.is_some_and(|object| object.memory().any(|range| range.contains(&address)))
+    });
+    let name = found.and_then(|global| known.full_name(global).ok());
+    name.map(|name| harmless(&name))
+}
+
+fn segment(part: &DataPart, bytes: u64, symbol: Option<String>) -> WhyEnd {
+    let symbol = symbol.map_or(String::new(), |symbol| format!("{symbol}, "));
     let name = part
         .name
         .as_ref()
@@ -143,7 +162,7 @@ fn segment(part: &DataPart, bytes: u64) -> WhyEnd {
         ..none(
             "data",
             format!(
-                "initial memory: data segment {}{name}, byte {}",
+                "initial memory: {symbol}data segment {}{name}, byte {}",
                 part.segment,
                 grouped(part.offset)
             ),

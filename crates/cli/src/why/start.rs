@@ -7,7 +7,7 @@ use afterimage_query::why::{At, Spot, ValType};
 use anyhow::{Result, bail};
 
 use crate::explain::Scene;
-use crate::places::{Site, executions, number, statements, times};
+use crate::places::{Site, executions, nameless_statements, number, times};
 
 /// A value that is explained.
 pub(crate) struct Start {
@@ -29,7 +29,7 @@ pub(crate) struct Start {
 
 /// The value of a statement that a user names, or an operand of it.
 pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Result<Start> {
-    let found = statements(scene.traced, scene.names, scene.source, &scene.types, at)?;
+    let found = nameless_statements(scene.traced, scene.names, scene.source, &scene.types, at)?;
     let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
     let (mut most, mut valueless) = (0, None);
     // Of a line, the last statement tells what it was about: what was stored, returned, decided.
@@ -51,12 +51,12 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Re
         }
     }
     if let Some(site) = valueless {
+        let operator = scene.operator(site.function, site.op)?.operator;
         match operand {
             None => bail!(
-                "{at}: {} gives no value; ask about one of its operands with --operand",
-                site.text
+                "{at}: {operator} gives no value; ask about one of its operands with --operand"
             ),
-            Some(operand) => bail!("{at}: {} has no operand {operand}", site.text),
+            Some(operand) => bail!("{at}: {operator} has no operand {operand}"),
         }
     }
     match most {
@@ -97,7 +97,7 @@ fn of_execution(
                 true => return Ok(None),
                 false => bail!(
                     "{} has no operand {wanted}; it has: {}",
-                    site.text,
+                    place.operator,
                     known.join(", ")
                 ),
             }

@@ -67,17 +67,18 @@ pub(super) fn find(scene: &Scene<'_, '_>, wanted: Byte) -> Result<Start> {
     match wanted {
         Byte::Number(byte) => bail!("--stdout {byte}: {printed}; bytes are counted from 0",),
         Byte::Line(number) => {
-            let lines = line - u64::from(all > 0 && begins_after_newline(scene, all)?);
-            bail!(
-                "--stdout line:{number}: {printed}, in {} lines",
-                grouped(if all == 0 { 0 } else { lines })
-            )
+            let open = all > 0 && !ends_line(scene, all)?;
+            let lines = match line - 1 + u64::from(open) {
+                1 => "1 line".to_owned(),
+                lines => format!("{} lines", grouped(lines)),
+            };
+            bail!("--stdout line:{number}: {printed}, in {lines}")
         }
     }
 }
 
 /// Whether what was printed ends with the end of a line.
-fn begins_after_newline(scene: &Scene<'_, '_>, all: u64) -> Result<bool> {
+fn ends_line(scene: &Scene<'_, '_>, all: u64) -> Result<bool> {
     let imports = &scene.traced.loaded.program.imports;
     let mut printed = Printed::new(&scene.traced.file, imports)?;
     while let Some(put) = printed.next(&Stream::Output)? {

@@ -57,9 +57,9 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     for (depth, call) in stack.iter().enumerate() {
         let op = (depth == 0).then_some(death.op);
         let (frame, branch) = told(scene, call.time, op)?;
-        let library = is_library(scene.path(call.function).as_deref());
+        let library = is_library(scene.path(call.function)?);
         let own = !library && !frame.place.line.is_empty();
-        frames.push(frame);
+        frames.push(WhyFrame { own, ..frame });
         branches.extend(branch.map(|branch| (!own, depth, branch)));
     }
     // The innermost one of the program's own, if there is one.

@@ -31,7 +31,7 @@
 ;; ! afterimage: path of 14 executed blocks in 19 bytes
 ;; ! afterimage: values of 17 executed statements in 12 bytes (0.7059 a statement)
 ;; $ afterimage why-not run.aft --at report+0x8
-;; | report+0x8 was never executed: if at @0x9b#3 in check was executed 3 times and never went there; the last time decided by 0, it left the function (that takes another value than 0)
+;; | report+0x8 was never executed: if at @0x9b#3 in check was executed 3 times and never went there; the last time, decided by 0, it left the function (that takes another value than 0)
 ;; |   its function would be called by call at @0x9f in check, which was not executed
 ;; | what decided it at @0x9b#3, 0, comes from a local that nothing wrote, which is 0, 3 steps back
 ;; |   0 = 8 > 10                          @0x9a#3 in check  t=9

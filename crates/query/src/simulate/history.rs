@@ -151,7 +151,7 @@ impl StoredSimulation {
     }
 
     /// Up to so many of the executions of a site that were missed, spread evenly over them, the first and the last among them; those that
-    /// the second level missed, too, if there are any.
+    /// the second level missed, too, if these are a tenth of them at least.
     ///
     /// # Errors
     /// If the history is damaged.
@@ -159,7 +159,7 @@ impl StoredSimulation {
         let Some((_, tally)) = self.summary.sites.get(site) else {
             return Ok(Vec::new());
         };
-        let behind = tally.last > 0;
+        let behind = tally.last > 0 && tally.last >= tally.missed / 10;
         let count = if behind { tally.last } else { tally.missed };
         let most = most.min(count);
         let mut wanted = (0..most).map(|i| match most {

@@ -233,16 +233,30 @@ impl<'a> Activation<'a> {
     /// # Errors
     /// If the trace is damaged, or does not have it.
     pub fn recorded(&self, values: &RecordedValues<'_>, variable: u32) -> Result<Bits, StateError> {
-        let register = match self.operand(variable) {
-            (register, Operand::Constant(low)) => return Ok(self.constant(register, low)),
-            (_, Operand::Variable(variable)) => variable,
+        match self.register(values, variable)? {
+            Ok(register) => Ok(values.value(self.instance, register)?),
+            Err(constant) => Ok(constant),
+        }
+    }
+
+    /// Where a variable's value is: a register of the whole node, or the bits of a constant. A variable is as in [`recorded`](Self::recorded).
+    ///
+    /// # Errors
+    /// If the node cannot be compiled.
+    pub fn register(
+        &self,
+        values: &RecordedValues<'_>,
+        variable: u32,
+    ) -> Result<Result<Register, Bits>, StateError> {
+        Ok(match self.operand(variable) {
+            (register, Operand::Constant(low)) => Err(self.constant(register, low)),
+            (_, Operand::Variable(variable)) => Ok(variable),
             // Instructions have the same positions in the whole node.
             (_, Operand::Result(position)) => {
                 let whole = values.compiled(self.instance.node)?;
-                whole.code.first_result() + position as u32
+                Ok(whole.code.first_result() + position as u32)
             }
-        };
-        Ok(values.value(self.instance, register)?)
+        })
     }
 
     /// What a variable holds, by the registers of its whole node, whose first result is `first_result`. `None` if they are of another node.

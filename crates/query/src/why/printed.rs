@@ -4,9 +4,10 @@ use afterimage_machine::Range;
 use afterimage_program::Import;
 use afterimage_trace::TraceFile;
 
-use super::given::{Calls, Stream};
+use super::files::Calls;
+use super::given::Stream;
 use super::{At, End, Walk, WhyError};
-use crate::values::{HostReads, Instance, Origin};
+use crate::values::{HostPart, HostReads, Instance, Origin, written_by};
 
 /// A call that put something out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,8 +100,47 @@ pub fn written_before(
     range: Range,
 ) -> Result<At, WhyError> {
     let parts = host.writers(caller, range)?;
+    written_in(walk, parts.first())
+}
+
+/// Who wrote the first of some bytes of memory last, when an execution of a node had executed so many instructions.
+///
+/// # Errors
+/// If the recording is damaged.
+pub fn written_until(
+    walk: &Walk<'_, '_>,
+    host: &HostReads<'_, '_>,
+    instance: Instance,
+    executed: usize,
+    range: Range,
+) -> Result<At, WhyError> {
+    let compiled = walk.values.compiled(instance.node)?;
+    let has = |own: Range| {
+        let offset = range.address.checked_sub(own.address);
+        own.memory == range.memory && offset.is_some_and(|offset| offset < own.length)
+    };
+    for write in compiled.model.writes.iter().rev() {
+        let inst = write.inst as usize;
+        if inst < executed
+            && let Some(own) = written_by(walk.values, instance, &compiled, inst)?
+            && has(own)
+        {
+            let left = own.length - (range.address - own.address);
+            let length = range.length.min(left);
+            return Ok(At::Written {
+                instance,
+                inst,
+                range: Range { length, ..range },
+            });
+        }
+    }
+    let parts = host.writers_before(instance, range)?;
+    written_in(walk, parts.first())
+}
+
+fn written_in(walk: &Walk<'_, '_>, part: Option<&HostPart>) -> Result<At, WhyError> {
     let unknown = || WhyError::Damaged("bytes that nobody put there");
-    let part = parts.first().ok_or_else(unknown)?;
+    let part = part.ok_or_else(unknown)?;
     Ok(match part.origin {
         Origin::Host { call } => At::End(End::Host {
             call,

@@ -1,7 +1,7 @@
 //! One link back.
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_machine::{Code, NodeCode, NodeEnd, Range, Register};
+use afterimage_machine::{Code, NodeEnd, Range, Register};
 use afterimage_program::{Callee, Program};
 use afterimage_wet::{Reading, Source, Writer};
 use wasmparser::Operator;
@@ -82,7 +82,7 @@ impl Walk<'_, '_> {
                 Found::End(End::Constant {
                     bits,
                     instance: at,
-                    op: self.constant(at, code, bits),
+                    op: constant(self, at, bits),
                 })
             }
             Source::Zero => Found::End(End::Zero),
@@ -93,35 +93,6 @@ impl Walk<'_, '_> {
             }
             Source::Result { instance, inst } => self.result(instance, inst)?,
         })
-    }
-
-    /// The operator in a node's blocks that is a constant, if there is one only.
-    fn constant(&self, at: Instance, code: &NodeCode, bits: Bits) -> Option<OpId> {
-        let node = &self.values.path().nodes()[at.node];
-        let function = self.program.function(code.function)?;
-        let is_it = |operator: &Operator<'_>| match *operator {
-            Operator::I32Const { value } => bits == (u64::from(value as u32), 0),
-            Operator::I64Const { value } => bits == (value as u64, 0),
-            Operator::F32Const { value } => bits == (u64::from(value.bits()), 0),
-            Operator::F64Const { value } => bits == (value.bits(), 0),
-            Operator::V128Const { value } => {
-                let value = value.i128() as u128;
-                bits == (value as u64, (value >> 64) as u64)
-            }
-            _ => false,
-        };
-        let mut found = None;
-        for (op, _, operator) in self.program.operators(self.module, function) {
-            if is_it(&operator)
-                && function
-                    .block_of(op)
-                    .is_some_and(|block| node.blocks.contains(&block))
-                && found.replace(op).is_some()
-            {
-                return None;
-            }
-        }
-        found
     }
 
     /// What an instruction gave.
@@ -289,4 +260,33 @@ fn telling(readings: &[Reading], (low, high): Bits) -> usize {
         first = end;
     }
     0
+}
+
+/// The operator in the blocks of an execution's node that is a constant, if there is one only.
+pub fn constant(walk: &Walk<'_, '_>, at: Instance, bits: Bits) -> Option<OpId> {
+    let node = &walk.values.path().nodes()[at.node];
+    let function = walk.program.function(node.function)?;
+    let is_it = |operator: &Operator<'_>| match *operator {
+        Operator::I32Const { value } => bits == (u64::from(value as u32), 0),
+        Operator::I64Const { value } => bits == (value as u64, 0),
+        Operator::F32Const { value } => bits == (u64::from(value.bits()), 0),
+        Operator::F64Const { value } => bits == (value.bits(), 0),
+        Operator::V128Const { value } => {
+            let value = value.i128() as u128;
+            bits == (value as u64, (value >> 64) as u64)
+        }
+        _ => false,
+    };
+    let mut found = None;
+    for (op, _, operator) in walk.program.operators(walk.module, function) {
+        let here = || {
+            function
+                .block_of(op)
+                .is_some_and(|block| node.blocks.contains(&block))
+        };
+        if is_it(&operator) && here() && found.replace(op).is_some() {
+            return None;
+        }
+    }
+    found
 }

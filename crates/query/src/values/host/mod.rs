@@ -122,8 +122,23 @@ impl<'v, 'a> HostReads<'v, 'a> {
         instance: Instance,
         range: Range,
     ) -> Result<Vec<HostPart>, HostReadsError> {
+        self.parts_of(range, Moment::Call(self.visit(instance.time)?))
+    }
+
+    /// Who wrote bytes last before an execution of a node began, part by part.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn writers_before(
+        &self,
+        instance: Instance,
+        range: Range,
+    ) -> Result<Vec<HostPart>, HostReadsError> {
+        self.parts_of(range, Moment::Start(instance.time))
+    }
+
+    fn parts_of(&self, range: Range, moment: Moment) -> Result<Vec<HostPart>, HostReadsError> {
         let mut parts = Vec::new();
-        let moment = Moment::Call(self.visit(instance.time)?);
         self.written(range, moment, None, |part| {
             parts.push(HostPart {
                 range: part.range,

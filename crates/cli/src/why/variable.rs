@@ -1,0 +1,134 @@
+//! A variable of the source.
+
+use afterimage_query::paths::At as When;
+use afterimage_query::state::{
+    Activation, Bodies, Limits, Occasion, Path, PathError, Place, Shape, Variables, Watch,
+    WatchError, follow_to,
+};
+use afterimage_query::steps::Range;
+use afterimage_query::why::{At, End, constant, written_until};
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::start::Start;
+use crate::explain::Scene;
+use crate::output::harmless;
+use crate::steps::follow;
+
+/// What a variable, or an expression, holds right before a place is executed.
+pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<Start> {
+    let path: Path = expression.parse().map_err(|error: PathError| {
+        anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
+    })?;
+    let loaded = &scene.traced.loaded;
+    let positions = scene.traced.positions(scene.names, scene.source);
+    let When { time, op } = positions.moment(at)?;
+    let variables = Variables::open(&loaded.bytes)?;
+    let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+    let called = |function| scene.names.function(function).to_owned();
+    let watch = Watch::new(
+        &loaded.program,
+        &bodies,
+        scene.values,
+        &variables,
+        &called,
+        path,
+    );
+    let occasion = Occasion {
+        number: 1,
+        time,
+        op,
+    };
+    let rows = watch.each(
+        &[occasion],
+        |halts, show| {
+            follow(scene.traced, |run, log| {
+                Ok(follow_to(run, log, halts, show)?)
+            })
+        },
+        |watched| {
+            let limits = Limits::default();
+            let rendered = watched
+                .variables
+                .render(&watched.object, &limits, watched.moment);
+            match rendered.shape {
+                Shape::Missing(why) => Err(*why),
+                _ => Ok((watched.object.clone(), rendered.to_string())),
+            }
+        },
+    );
+    let rows = rows.map_err(|error| match error {
+        WatchError::State(error) => error.into(),
+        WatchError::Follow(error) => error,
+    })?;
+    let row = rows.into_iter().next();
+    let row = row.with_context(|| format!("the run ended before {at}"))?;
+    let (object, value) = row
+        .value
+        .map_err(|why| anyhow!("--var {expression} at {at}: {why}"))?;
+    let activation = Activation::at(scene.values, &bodies, time, op)?;
+    let piece = object.pieces.first();
+    let piece = piece.with_context(|| format!("{expression} has no bytes"))?;
+    let spot = scene.walk().spot_of(activation.instance, activation.op);
+    let of_local = |variable: u32| -> Result<At> {
+        Ok(match activation.register(scene.values, variable)? {
+            Ok(register) => At::Register(activation.instance, register),
+            Err(bits) => At::End(End::Constant {
+                bits,
+                instance: activation.instance,
+                op: constant(&scene.walk(), activation.instance, bits),
+            }),
+        })
+    };
+    let from = match piece.place {
+        Place::Local(index) => of_local(index)?,
+        Place::OperandStack(slot) => {
+            let found = activation.slot(slot);
+            of_local(
+                found
+                    .context("a slot of the operand stack that is not in use")?
+                    .0,
+            )?
+        }
+        Place::Memory(address) => {
+            let range = Range {
+                memory: 0,
+                address,
+                length: piece.bytes.max(1),
+            };
+            let executed = activation.instructions();
+            written_until(
+                &scene.walk(),
+                &scene.host,
+                activation.instance,
+                executed,
+                range,
+            )?
+        }
+        Place::Global(index) => bail!(
+            "{expression} is in global {index} then; ask about the statement that last wrote it"
+        ),
+        Place::Value(_) => {
+            bail!("{expression} is a constant there, {value}: the compiler computed it")
+        }
+        Place::OptimisedOut => bail!("{expression} is optimised out there"),
+    };
+    let place = scene.place(spot)?;
+    let where_ = match place.line.is_empty() {
+        true => format!("{} in {}", place.at, place.function),
+        false => format!("{} in {}", place.line, place.function),
+    };
+    Ok(Start {
+        from,
+        ty: None,
+        what: format!(
+            "{} is {} before {where_} at t={}: it",
+            harmless(expression),
+            harmless(&value),
+            afterimage_present::grouped(time)
+        ),
+        value,
+        place: Some(place),
+        spot: None,
+        prelude: Vec::new(),
+    })
+}

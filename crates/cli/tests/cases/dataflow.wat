@@ -1,0 +1,140 @@
+;; $f reads, changes and computes in a loop; $g is called from there every second time, and writes memory.
+(module
+  (memory 1)
+  (func $g (param $p i32)
+    (i32.store (i32.const 16) (local.get $p)))
+  (func $f (param $n i32) (result i32) (local $i i32) (local $sum i32)
+    (loop $again
+      (local.set $sum (i32.add (local.get $sum) (i32.mul (local.get $n) (i32.const 3))))
+      (local.set $sum (i32.add (local.get $sum) (i32.load (i32.const 16))))
+      (if (i32.and (local.get $i) (i32.const 1))
+        (then (call $g (local.get $sum)))
+        (else (i32.store offset=4 (i32.const 16) (local.get $i))))
+      (local.set $sum (i32.xor (local.get $sum) (i32.load (i32.const 16))))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
+    (local.get $sum))
+  (func (export "main") (result i32)
+    (i32.add (call $f (i32.const 4)) (call $f (i32.const 5)))))
+
+;; $ afterimage record --invoke main -o run.aft FILE
+;; | 15
+;; ! afterimage: dataflow.wat returned; 0 host calls recorded in run.aft (N)
+;; $ afterimage dataflow run.aft --fact available:@0x4e --paths 5
+;; | @0x4e i32.load  in f: what it gives is available already: 7 of 9 times (77.8%); executed 9 times in 2 calls
+;; | times         decided by
+;; |     7  77.8%  available from                @0x6c i32.load
+;; |     2  22.2%  nothing since the call began
+;; |
+;; | calls  blocks  executed  holds  in these of the call's blocks
+;; |     1      14         4      3  5:11:3
+;; |     1      17         5      4  5:14:3
+;; | 4 queries on 2 path traces
+;; ! afterimage: path of 38 executed blocks in 21 bytes
+;; $ afterimage dataflow run.aft --fact available:@0x6c
+;; | @0x6c i32.load  in f: what it gives is available already: always; executed 9 times in 2 calls
+;; | times         decided by
+;; |     5  55.6%  available from  @0x4e i32.load
+;; |     4  44.4%  available from  @0x36 i32.store
+;; | 4 queries on 2 path traces
+;; $ afterimage dataflow run.aft --fact available:@0x46
+;; | @0x46 i32.mul  in f: what it gives is available already: 7 of 9 times (77.8%); executed 9 times in 2 calls
+;; | times         decided by
+;; |     7  77.8%  available from                @0x46 i32.mul
+;; |     2  22.2%  nothing since the call began
+;; | 10 queries on 2 path traces
+;; $ afterimage dataflow run.aft --fact reaching:@0x4a
+;; | @0x4a local.get  in f: 1 definition reaches it; executed 9 times in 2 calls
+;; | times          decided by
+;; |     9  100.0%  set by      @0x48 local.set
+;; | 2 queries on 2 path traces
+;; $ afterimage dataflow run.aft --fact last-use:@0x4a
+;; | @0x4a local.get  in f: it is the last use of what is in its local: always; executed 9 times in 2 calls
+;; | times          decided by
+;; |     9  100.0%  then set by  @0x52 local.set
+;; | 2 queries on 2 path traces
+;; $ afterimage dataflow run.aft --fact gen=g;kill=@0x64;at=@0x4e
+;; | @0x4e i32.load  in f: it holds: 3 of 9 times (33.3%); executed 9 times in 2 calls
+;; | times         decided by
+;; |     4  44.4%  kill                          @0x64 i32.store
+;; |     3  33.3%  gen                           g
+;; |     2  22.2%  nothing since the call began
+;; | 6 queries on 2 path traces
+;; $ afterimage dataflow run.aft --fact gen=@0x36;at=@0x4e;ahead --paths 1 --format json
+;; | {
+;; |   "answers": [
+;; |     {
+;; |       "calls": 2,
+;; |       "decided": [
+;; |         {
+;; |           "function": 0,
+;; |           "kind": "gen",
+;; |           "name": "g",
+;; |           "offset": 54,
+;; |           "operator": "i32.store",
+;; |           "source": null,
+;; |           "times": 8
+;; |         },
+;; |         {
+;; |           "kind": "open",
+;; |           "times": 1
+;; |         }
+;; |       ],
+;; |       "executions": 9,
+;; |       "function": 1,
+;; |       "holds": 8,
+;; |       "name": "f",
+;; |       "offset": 78,
+;; |       "operator": "i32.load",
+;; |       "path_traces": 2,
+;; |       "paths": [
+;; |         {
+;; |           "blocks": 14,
+;; |           "calls": 1,
+;; |           "executions": [
+;; |             [
+;; |               2,
+;; |               11,
+;; |               3
+;; |             ]
+;; |           ],
+;; |           "holds": [
+;; |             [
+;; |               2,
+;; |               11,
+;; |               3
+;; |             ]
+;; |           ]
+;; |         }
+;; |       ],
+;; |       "queries": 7,
+;; |       "source": null
+;; |     }
+;; |   ],
+;; |   "fact": "gen=@0x36;at=@0x4e;ahead",
+;; |   "schema": "afterimage/dataflow/1"
+;; | }
+;; $ afterimage dataflow run.aft --fact available:@0x6c --format csv
+;; | function,name,offset,operator,file,line,executions,holds,decided,by_offset,by_file,by_line,times
+;; | 1,f,108,i32.load,,,9,9,gen,78,,,5
+;; | 1,f,108,i32.load,,,9,9,gen,54,,,4
+;; $ afterimage dataflow run.aft --fact available:@0x5d
+;; ! afterimage: run.aft: @0x5d: it is neither a load nor an operator that only computes: whether it is available is no question
+;; = 125
+;; $ afterimage dataflow run.aft --fact reaching:@0x4e
+;; ! afterimage: run.aft: @0x4e: it does not read a local; name a local.get
+;; = 125
+;; $ afterimage dataflow run.aft --fact gen=@0x4e#2;at=@0x6c
+;; ! afterimage: run.aft: @0x4e#2 names one execution, and this answers for all; leave out what is behind the #
+;; = 125
+;; $ afterimage dataflow run.aft --fact kill=@0x6c
+;; ! afterimage: --fact kill=@0x6c: it does not say where; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
+;; = 125
+;; $ afterimage dataflow run.aft --fact at=@0x6c
+;; ! afterimage: --fact at=@0x6c: it says neither gen= nor kill=, so nothing decides it; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
+;; = 125
+;; $ afterimage dataflow run.aft --fact dead:@0x6c
+;; ! afterimage: --fact dead:@0x6c: dead:@0x6c is no part of a fact; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
+;; = 125
+;; $ afterimage dataflow run.aft --fact available:
+;; ! afterimage: --fact available:: available of what place? write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
+;; = 125

@@ -1,0 +1,138 @@
+//! `why` and `why-not` of a program whose answers are known by construction.
+
+mod common;
+
+use common::{Sandbox, ran_with_input};
+use serde_json::Value;
+
+const SOURCE: &str = r#"use std::io::Read;
+
+fn digit(byte: u8) -> u32 {
+    if !byte.is_ascii_digit() {
+        std::process::exit(3);
+    }
+    u32::from(byte - b'0')
+}
+
+fn main() {
+    let mut all = Vec::new();
+    std::io::stdin().read_to_end(&mut all).unwrap();
+    let mut file = Vec::new();
+    if let Some(name) = std::env::args().nth(1) {
+        let mut opened = std::fs::File::open(name).unwrap();
+        std::io::Seek::seek(&mut opened, std::io::SeekFrom::Start(100)).unwrap();
+        opened.read_to_end(&mut file).unwrap();
+    }
+    let seen = digit(all[17]);
+    let mut total = seen;
+    for byte in &file {
+        total += u32::from(*byte);
+    }
+    let text = [b'<', b'n', b'=', b'0' + total as u8, b'>', b'\n'];
+    std::io::Write::write_all(&mut std::io::stdout(), &text).unwrap();
+}
+"#;
+
+/// The line with `let seen`.
+const SEEN: &str = "app.rs:19";
+
+fn recorded(input: &[u8], words: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", SOURCE);
+    let mut data = vec![0; 103];
+    data[102] = 2;
+    std::fs::create_dir(sandbox.path("data")).unwrap();
+    sandbox.write("data/file", data);
+    let words = format!("record --lens full -o app.aft {words}");
+    let ran = ran_with_input(&mut sandbox.command(words.split_whitespace()), input);
+    assert!(sandbox.path("app.aft").exists(), "{ran:?}");
+    sandbox
+}
+
+/// The objects that a command writes.
+fn lines(sandbox: &Sandbox, words: &str) -> Vec<Value> {
+    let ran = sandbox.ok(words);
+    let lines = ran.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The last of these: where the value came from.
+fn end(told: &[Value]) -> (&str, Option<&str>, Option<u64>) {
+    let end = told.last().expect("an end");
+    let kind = end["kind"].as_str().expect("an end");
+    (kind, end["file"].as_str(), end["offset"].as_u64())
+}
+
+#[test]
+fn a_printed_byte_comes_from_a_byte_of_the_input() {
+    let sandbox = recorded(b"abcdefghijklmnopq7xyz\n", "app.wasm");
+    let told = sandbox.ok("why app.aft --stdout 3").stdout;
+    let first = told.lines().next().unwrap();
+    let begin =
+        "byte 3 of standard output, '7' in \"<n=7>\" comes from byte 17 of standard input, '7'";
+    assert!(first.starts_with(begin), "{told}");
+    assert!(told.contains("| u32::from(byte - b'0')"), "{told}");
+    let input = ("input", Some("standard input"), Some(17));
+    for words in [
+        "why app.aft --stdout 3 --format json".to_owned(),
+        format!("why app.aft --at {SEEN} --format json"),
+        "why app.aft --at app.rs:20 --var seen --format json".to_owned(),
+    ] {
+        let told = lines(&sandbox, &words);
+        assert_eq!(end(&told), input, "{words}: {told:#?}");
+        assert_eq!(told[0]["schema"], "afterimage/why/1");
+    }
+    // The first byte of the line is a constant of the program.
+    let told = lines(&sandbox, "why app.aft --stdout line:1 --format json");
+    assert!(matches!(end(&told).0, "constant" | "data"), "{told:#?}");
+    sandbox.refused("why app.aft --stdout 6", 125, &["--stdout 6", "6 bytes"]);
+    sandbox.refused("why app.aft --stdout line:2", 125, &["line:2", "1 line"]);
+    sandbox.refused("why app.aft --trap", 125, &["it returned"]);
+    sandbox.refused(
+        &format!("why-not app.aft --at {SEEN}"),
+        125,
+        &["was executed once"],
+    );
+}
+
+#[test]
+fn files_are_named_and_seeking_counts() {
+    let words = "--dir data::/data app.wasm /data/file";
+    let sandbox = recorded(b"abcdefghijklmnopq0xyz\n", words);
+    let told = lines(&sandbox, "why app.aft --stdout 3 --format json");
+    let file = ("input", Some("/data/file"), Some(102));
+    assert_eq!(end(&told), file, "{told:#?}");
+}
+
+#[test]
+fn an_exit_is_explained_by_the_branch_that_led_there() {
+    let sandbox = recorded(b"abcdefghijklmnopqrstuvwxyz\n", "app.wasm");
+    let told = lines(&sandbox, "why app.aft --trap --format json");
+    assert_eq!(
+        (told[0]["value"].as_str(), end(&told).0),
+        (Some("3"), "constant")
+    );
+    let frames = told[1]["frames"].as_array().unwrap().iter();
+    let own = frames.filter(|frame| frame["own"] == true);
+    let branches = own.filter_map(|frame| frame["branch"]["place"]["line"].as_str());
+    assert_eq!(
+        Vec::from_iter(branches).first(),
+        Some(&"app.rs:4"),
+        "{told:#?}"
+    );
+    // Why the line behind it was not executed, down to the byte that is no digit.
+    let told = sandbox
+        .ok("why-not app.aft --at app.rs:7 --format json")
+        .stdout;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["cause"]["line"], "app.rs:4", "{told:#}");
+    assert_eq!(told["cause"]["kind"], "branch");
+    let why = told["why"].as_array().unwrap();
+    assert_eq!(
+        end(why),
+        ("input", Some("standard input"), Some(17)),
+        "{told:#}"
+    );
+}

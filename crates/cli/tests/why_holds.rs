@@ -1,0 +1,462 @@
+//! Each link of the way back is a dependence that `deps` tells, too; bytes stay the same from link to link, up to what the host wrote or the module holds; and each
+//! way comes to an end. What keeps a block from being executed was executed itself, and what stands between was not.
+
+mod common;
+#[path = "forward/guests.rs"]
+mod guests;
+
+use std::collections::{BTreeMap, HashMap};
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_program::{BlockKind, Program};
+use afterimage_query::paths::recorded_path;
+use afterimage_query::steps::{Range, Run, recorded_checkpoints, stopped_before};
+use afterimage_query::values::{
+    HostReads, Instance, Kind, Origin, RecordedValues, Statement, of_statement, recorded_epochs,
+    recorded_values,
+};
+use afterimage_query::why::{
+    Absence, At, Cause, Chain, Code, Computed, End, Found, Given, Hop, Link, Move, State, Stream,
+    Walk,
+};
+use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
+use afterimage_trace::TraceFile;
+use common::Sandbox;
+
+/// Longer runs are left out.
+const MOST: u64 = 5000;
+
+/// How much was compared.
+#[derive(Debug, Default)]
+struct Compared {
+    links: usize,
+    moves: usize,
+    /// Bytes whose way was gone back to the host or the module.
+    ends: usize,
+    /// Bytes of the input.
+    input: usize,
+    absent: usize,
+}
+
+struct Scene<'v, 'a> {
+    walk: Walk<'v, 'a>,
+    host: HostReads<'v, 'a>,
+    file: &'a TraceFile,
+    initial: State,
+    random: SplitMix64,
+    compared: Compared,
+}
+
+#[test]
+fn programs_that_get_input() {
+    let mut all = Compared::default();
+    for seed in 0..6 {
+        let text = guests::guest(seed, seed % 3 == 1, seed % 5 == 4);
+        let sandbox = Sandbox::new();
+        sandbox.write("a.wasm", wat::parse_str(&text).expect("a module"));
+        // A byte is its offset.
+        sandbox.write("input", Vec::from_iter((0..200).map(|i| i as u8)));
+        let recorded =
+            sandbox.shell("$AFTERIMAGE record --lens full -o run.aft a.wasm < input > output");
+        assert_eq!(recorded.code, Some(0), "{recorded:?}\n{text}");
+        compare(&sandbox, &mut all);
+    }
+    let Compared {
+        links,
+        moves,
+        ends,
+        input,
+        ..
+    } = all;
+    assert!(links > 8000 && moves > 500 && ends > 80, "{all:?}");
+    assert!(input > 8, "{all:?}");
+}
+
+#[test]
+fn handwritten_and_generated_programs() {
+    let generated = (0..6).map(|seed| module_from_seed(seed, &ModuleConfig::default()));
+    let written = HANDWRITTEN.iter();
+    let written = written.map(|(_, text)| wat::parse_str(text).expect("a module"));
+    let mut all = Compared::default();
+    for module in generated.chain(written) {
+        let sandbox = Sandbox::new();
+        let program = Program::parse(&module).expect("a program");
+        sandbox.write("a.wasm", &module);
+        for (name, function) in program.exports.iter().take(3) {
+            let Some(defined) = program.function(*function) else {
+                continue;
+            };
+            let numbers = |ty: &wasmparser::ValType| {
+                !matches!(ty, wasmparser::ValType::V128 | wasmparser::ValType::Ref(_))
+            };
+            let params = &program.types[defined.ty].params;
+            if !params.iter().all(numbers) || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
+                continue;
+            }
+            let arguments = " 3".repeat(params.len());
+            sandbox.run(&format!(
+                "record --force --invoke {name} -o run.aft a.wasm{arguments}"
+            ));
+            if sandbox.path("run.aft").exists() {
+                sandbox.ok("build --lens full run.aft");
+                compare(&sandbox, &mut all);
+            }
+        }
+    }
+    assert!(all.links > 2000 && all.absent > 20, "{all:?}");
+}
+
+fn compare(sandbox: &Sandbox, all: &mut Compared) {
+    let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
+    let module = file.module().unwrap();
+    let program = Program::parse(&module).unwrap();
+    let path = recorded_path(&file, &program).unwrap().unwrap();
+    if path.length() > MOST {
+        return;
+    }
+    let epochs = recorded_epochs(&file, &path).unwrap().unwrap();
+    let values = recorded_values(&program, &module, &path, &epochs).unwrap();
+    let checkpoints = recorded_checkpoints(&file, &path).unwrap();
+    let end = file.end().unwrap().unwrap();
+    let run = Run {
+        program: &program,
+        module: &module,
+        path: &path,
+        continuations: &path.segments().directory().continuations,
+        stopped: stopped_before(&program, &module, &end),
+        checkpoints: checkpoints.as_ref(),
+        progress: &|_| {},
+    };
+    let mut scene = Scene {
+        walk: Walk {
+            values: &values,
+            program: &program,
+            module: &module,
+        },
+        host: HostReads::new(&values, run, &file),
+        file: &file,
+        initial: State::of_module(&program, &module).unwrap().0,
+        random: SplitMix64(17),
+        compared: std::mem::take(all),
+    };
+    scene.go_back();
+    scene.absent();
+    *all = scene.compared;
+}
+
+impl Scene<'_, '_> {
+    /// Goes back from every statement of some executions.
+    fn go_back(&mut self) {
+        let values = self.walk.values;
+        let mut cursor = values.path().cursor();
+        let mut counts: HashMap<_, u32> = HashMap::new();
+        while let Some(visit) = cursor.next().unwrap() {
+            // Of each node's executions the first ones, and then some.
+            let count = counts.entry(visit.node).or_default();
+            *count += 1;
+            if *count > 2 && self.random.below(20) > 0 {
+                continue;
+            }
+            let instance = values.at(visit.start).unwrap().unwrap();
+            if values.stopped(instance).unwrap().is_some() {
+                continue;
+            }
+            let compiled = values.compiled(visit.node).unwrap();
+            let blocks = &values.path().nodes()[visit.node].blocks;
+            for (_, statement) in Statement::all(self.walk.program, &compiled.code, blocks) {
+                if let Some(at) = self.walk.start(instance, statement).unwrap() {
+                    self.any_way(at);
+                    // That looks far ahead.
+                    if self.random.below(8) == 0 {
+                        self.chain(at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes back along operands that are drawn at random.
+    fn any_way(&mut self, mut at: At) {
+        let mut held: Option<Vec<u8>> = None;
+        for links in 0.. {
+            assert!(links < 100_000, "{at:?}");
+            self.compared.links += 1;
+            let found = self.walk.back(at).unwrap();
+            match found {
+                Found::End(end) => {
+                    self.end(end, held);
+                    return;
+                }
+                Found::Moved {
+                    how,
+                    instance,
+                    inst,
+                    next,
+                    ..
+                } => {
+                    self.compared.moves += 1;
+                    held = self.moved(at, (how, instance, inst), next, held);
+                    at = next;
+                }
+                Found::Computed(Computed { instance, inst }) => {
+                    let statement = Statement {
+                        kind: Kind::Inst(inst),
+                        block: 0,
+                    };
+                    let code = &self.walk.values.compiled(instance.node).unwrap().code;
+                    let operands = statement.operands(code);
+                    if operands.is_empty() {
+                        return;
+                    }
+                    let which = self.random.below(operands.len());
+                    held = None;
+                    let next = At::Register(instance, operands[which].register);
+                    let told = of_statement(self.walk.values, instance, statement).unwrap();
+                    self.is_told(told[which].origin, next);
+                    at = next;
+                }
+            }
+        }
+    }
+
+    /// What `deps` tells of where a value comes from is where the next link begins.
+    fn is_told(&self, origin: Origin, next: At) {
+        let made = match (self.walk.back(next).unwrap(), next) {
+            (Found::Moved { instance, inst, .. }, _)
+            | (Found::Computed(Computed { instance, inst }), _) => Ok((instance, inst)),
+            (Found::End(end), _) => Err(end),
+        };
+        match (origin, made) {
+            (Origin::Operator { instance, op }, Ok((of, inst))) => {
+                let code = &self.walk.values.compiled(of.node).unwrap().code;
+                assert_eq!((instance, op), (of, code.insts[inst].op));
+            }
+            (Origin::Constant, Err(End::Constant { .. }))
+            | (Origin::Zero, Err(End::Zero))
+            | (Origin::Argument { .. }, Err(End::Argument { .. }))
+            | (Origin::Returned { .. }, Err(End::Returned { .. }))
+            | (Origin::Caught { .. }, Err(End::Caught(_))) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Checks a move: that it is told, and that bytes stay the same. Which these are then.
+    fn moved(
+        &self,
+        at: At,
+        (how, instance, inst): (Move, Instance, usize),
+        next: At,
+        held: Option<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
+        let values = self.walk.values;
+        let compiled = values.compiled(instance.node).unwrap();
+        let code = &compiled.code;
+        let one = &code.insts[inst];
+        let statement = Statement {
+            kind: Kind::Inst(inst),
+            block: 0,
+        };
+        let told = of_statement(values, instance, statement).unwrap();
+        let bytes = |register| {
+            let (low, high) = values.value(instance, register).unwrap();
+            let both = u128::from(low) | u128::from(high) << 64;
+            both.to_le_bytes().to_vec()
+        };
+        let result = code.first_result() + inst as u32;
+        let reads = told.iter().filter(|one| one.value.is_none());
+        let origins = Vec::from_iter(reads.map(|one| one.origin));
+        match how {
+            Move::Load(_) | Move::Copy { .. } | Move::GlobalGet(_) => {
+                let writer = match next {
+                    At::Written { instance, inst, .. } => Origin::Operator {
+                        instance,
+                        op: values.compiled(instance.node).unwrap().code.insts[inst].op,
+                    },
+                    At::End(End::Host { call, .. }) => Origin::Host { call },
+                    At::End(End::Memory(_) | End::Global(_)) => Origin::Initial,
+                    other => panic!("{other:?}"),
+                };
+                assert!(origins.contains(&writer), "{writer:?} in {origins:?}");
+            }
+            _ => {}
+        }
+        let part = |all: Range, of: &[u8]| {
+            let At::Written { range, .. } = at else {
+                panic!("{at:?}")
+            };
+            let first = (range.address - all.address) as usize;
+            of[first..first + range.length as usize].to_vec()
+        };
+        let same = |found: Vec<u8>| {
+            if let Some(held) = &held {
+                assert_eq!(held[..found.len().min(held.len())], found, "{at:?} {how:?}");
+            }
+            Some(found)
+        };
+        match how {
+            Move::Load(all) if matches!(one.code, Code::Load(_)) => {
+                let (At::Written { range, .. }
+                | At::End(End::Memory(range) | End::Host { range, .. })) = next
+                else {
+                    panic!("{next:?}")
+                };
+                let first = (range.address - all.address) as usize;
+                Some(bytes(result)[first..first + range.length as usize].to_vec())
+            }
+            Move::Store(all) if matches!(one.code, Code::Store(_)) => {
+                same(part(all, &bytes(one.b)));
+                None
+            }
+            Move::Fill(_) => {
+                let At::Written { range, .. } = at else {
+                    panic!("{at:?}")
+                };
+                same(vec![bytes(one.b)[0]; range.length as usize]);
+                None
+            }
+            Move::Copy { .. } => {
+                let (At::Written { range, .. }
+                | At::End(End::Memory(range) | End::Host { range, .. })) = next
+                else {
+                    panic!("{next:?}")
+                };
+                held.map(|held| held[..held.len().min(range.length as usize)].to_vec())
+            }
+            Move::Select(first) => {
+                let chosen = if first { one.a } else { one.b };
+                assert_eq!(bytes(result), bytes(chosen));
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes are what the host wrote, or the module holds.
+    fn end(&mut self, end: End, held: Option<Vec<u8>>) {
+        let Some(held) = held else { return };
+        match end {
+            End::Memory(range) => {
+                let memory = &self.initial.memories[range.memory as usize].bytes;
+                let first = range.address as usize;
+                let initial = memory.get(first..first + held.len());
+                // What a memory grew by is zero.
+                match initial {
+                    Some(initial) => assert_eq!(initial, held),
+                    None => assert!(held.iter().all(|byte| *byte == 0)),
+                }
+                self.compared.ends += 1;
+            }
+            End::Host { call, range } => {
+                let logged = self.walk.values.host().unwrap().get(call).unwrap().unwrap();
+                for (address, byte) in (range.address..).zip(&held) {
+                    let wrote = logged.writes.iter().rev().find_map(|write| {
+                        let offset = address.checked_sub(write.address)?;
+                        write.bytes.get(offset as usize)
+                    });
+                    assert_eq!(wrote, Some(byte));
+                }
+                self.compared.ends += 1;
+                let imports = &self.walk.program.imports;
+                let given = Given::find(&self.host, self.file, imports, call, range).unwrap();
+                if let Given::File {
+                    file: Stream::Input,
+                    offset: Some(offset),
+                    ..
+                } = given
+                {
+                    // The input's bytes are their offsets.
+                    assert_eq!(u64::from(held[0]), offset);
+                    self.compared.input += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The chain that people are told comes to an end, and each step goes back in time.
+    fn chain(&mut self, at: At) {
+        let mut chain = Chain::new(self.walk, at);
+        let mut last = u64::MAX;
+        let mut ended = false;
+        while let Some(step) = chain.next().unwrap() {
+            assert!(!ended);
+            for moved in &step.moves {
+                assert!(moved.spot.time <= last);
+                last = moved.spot.time;
+            }
+            match step.link {
+                Link::Made(made) => {
+                    assert!(made.spot.time <= last);
+                    last = made.spot.time;
+                    match made.followed {
+                        Some(followed) => assert!(!made.operands[followed].constant),
+                        None => {
+                            assert!(made.operands.iter().all(|operand| operand.constant));
+                            ended = true;
+                        }
+                    }
+                }
+                Link::End(_) => ended = true,
+            }
+        }
+        assert!(ended);
+    }
+
+    /// All blocks that were not executed are asked about, in the whole run and after a half of it.
+    fn absent(&mut self) {
+        let values: &RecordedValues<'_> = self.walk.values;
+        for after in [0, values.path().length() / 2] {
+            let mut counts: BTreeMap<(FuncId, BlockId), u64> = BTreeMap::new();
+            let mut cursor = values.path().cursor();
+            while let Some(visit) = cursor.next().unwrap() {
+                let node = &values.path().nodes()[visit.node];
+                for (time, &block) in (visit.start..).zip(&node.blocks) {
+                    *counts.entry((node.function, block)).or_default() += u64::from(time > after);
+                }
+            }
+            let count = |place: &(FuncId, BlockId)| counts.get(place).copied().unwrap_or(0);
+            let absence = Absence::new(self.walk, after);
+            for function in &self.walk.program.functions {
+                for (block, known) in &function.cfg.blocks {
+                    let place = (function.id, block);
+                    if known.kind != BlockKind::Code {
+                        continue;
+                    }
+                    assert_eq!(absence.times(place).unwrap(), count(&place));
+                    if count(&place) > 0 || self.random.below(4) > 0 {
+                        continue;
+                    }
+                    let causes = absence.of(&[place]).unwrap();
+                    // Of the whole run, something is always to be said.
+                    assert!(!causes.is_empty() || after > 0, "{place:?}");
+                    for absent in causes {
+                        self.compared.absent += 1;
+                        for Hop::Branch(place) | Hop::Call(place) in absent.hops {
+                            assert_eq!(count(&place), 0);
+                        }
+                        match absent.cause {
+                            Cause::Branch {
+                                place,
+                                edge,
+                                times,
+                                execution,
+                            } => {
+                                let cfg = &self.walk.program.function(place.0).unwrap().cfg;
+                                assert_eq!(cfg.graph.from(edge), place.1);
+                                assert_eq!(times, count(&place));
+                                assert!(times > 0 && execution.time > after);
+                                assert_ne!(execution.to, Some(cfg.graph.to(edge)));
+                            }
+                            Cause::Table { place, times, .. } => {
+                                assert_eq!(times, count(&place));
+                                assert!(times > 0);
+                            }
+                            Cause::Ended { place, .. } => assert!(count(&place) > 0),
+                            Cause::Host(_) | Cause::Uncalled(_) => {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

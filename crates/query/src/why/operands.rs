@@ -1,0 +1,68 @@
+//! Where an instruction of an execution is, and what it takes.
+
+use afterimage_ids::OpId;
+use afterimage_machine::Code;
+use afterimage_wet::Source;
+
+use super::{Computed, Operand, Spot, Walk, WhyError};
+use crate::values::{Bits, Instance, Kind, Statement, ValuesError};
+
+impl Walk<'_, '_> {
+    /// Where an instruction of an execution is.
+    ///
+    /// # Errors
+    /// If the trace is damaged.
+    pub fn spot(&self, instance: Instance, inst: usize) -> Result<Spot, WhyError> {
+        let compiled = self.values.compiled(instance.node)?;
+        let op = compiled.code.insts[inst].op;
+        Ok(self.spot_of(instance, op))
+    }
+
+    /// Where an operator of an execution is.
+    pub fn spot_of(&self, instance: Instance, op: OpId) -> Spot {
+        let node = &self.values.path().nodes()[instance.node];
+        let function = self.program.function(node.function);
+        let block = function.and_then(|function| function.block_of(op));
+        let position = node.blocks.iter().position(|&other| Some(other) == block);
+        Spot {
+            function: node.function,
+            op,
+            time: instance.time + position.unwrap_or(0) as u64,
+            instance,
+        }
+    }
+
+    /// What an instruction gave.
+    pub(super) fn value(&self, computed: Computed) -> Result<Bits, ValuesError> {
+        let compiled = self.values.compiled(computed.instance.node)?;
+        let register = compiled.code.first_result() + computed.inst as u32;
+        self.values.value(computed.instance, register)
+    }
+
+    /// What an instruction takes.
+    pub(super) fn operands(&self, computed: Computed) -> Result<Vec<Operand>, WhyError> {
+        let Computed { instance, inst } = computed;
+        let compiled = self.values.compiled(instance.node)?;
+        let statement = Statement {
+            kind: Kind::Inst(inst),
+            block: 0,
+        };
+        let mut operands = statement.operands(&compiled.code);
+        // Of a read it is the address that matters.
+        if let Code::Load(_) | Code::LoadVector(_) = compiled.code.insts[inst].code {
+            operands.truncate(1);
+        }
+        let mut all = Vec::new();
+        for operand in operands {
+            let register = operand.register;
+            let source = self.values.source(instance, register)?;
+            all.push(Operand {
+                role: operand.role,
+                value: self.values.value(instance, register)?,
+                constant: matches!(source, Source::Constant(_)),
+                register,
+            });
+        }
+        Ok(all)
+    }
+}
