@@ -94,8 +94,10 @@ fn a_planted_miscompilation_is_found_and_named() {
         for name in ["o0", "o2", "good"] {
             sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
         }
-        // Against the unoptimised version, and against the one that was compiled rightly.
-        for other in ["o0", "good"] {
+        // Against the version that was compiled rightly; and against the unoptimised one, where it begins to differ only after some executions, so
+        // that the values still tell what corresponds.
+        let late = right == "i32.xor";
+        for other in ["o0", "good"].into_iter().skip(usize::from(!late)) {
             let found = answer(&sandbox, &format!("diff --format json {other}.aft o2.aft"));
             let first = &found["divergences"][0];
             assert_eq!(

@@ -74,12 +74,12 @@ pub use paths::{
 };
 pub use perfetto::perfetto;
 pub use pprof::pprof;
+pub use rank::{RankReport, rank_csv, rank_json, rank_text};
 pub use redundancy::{RedundancyReport, redundancy_csv, redundancy_json, redundancy_text};
 pub use simulate::{
     MissReport, SiteHistory, WorstSite, history_csv, history_json, history_text, misses_csv,
     misses_json, misses_text, outcome_text, worst_json, worst_text,
 };
-pub use rank::{RankReport, rank_csv, rank_json, rank_text};
 pub use slice::{
     SliceScene, slice_annotated, slice_csv, slice_dot, slice_html, slice_json, slice_lines,
     slice_statements,
