@@ -6,6 +6,7 @@
 mod calibrate;
 mod corpus;
 mod machine;
+mod matching;
 mod paths;
 mod profile;
 mod publish;
@@ -38,6 +39,8 @@ enum Command {
     Values(values::Options),
     /// Dynamic slices: time and size
     Slices(slices::Options),
+    /// Matching of versions: accuracy and time
+    Matching(matching::Options),
     /// What splitting an edge costs on this engine: run time under several charges
     Calibrate(Arguments),
     /// What a part of the benchmark of paths runs as a process of its own
@@ -74,6 +77,7 @@ fn main() -> Result<()> {
         Command::Paths(arguments) => paths::run(&arguments),
         Command::Live(arguments) => paths::live::run(&arguments),
         Command::Slices(arguments) => slices::run(&arguments),
+        Command::Matching(options) => matching::run(&options),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Memory(arguments) => paths::memory::run(&arguments),
         Command::Values(arguments) => values::run(&arguments),

@@ -1,7 +1,9 @@
 //! `afterimage diff`
 
 mod counts;
+mod rank;
 mod same;
+mod versions;
 
 use std::path::PathBuf;
 
@@ -15,11 +17,19 @@ use crate::output::Color;
 ///
 /// Two recordings of the same program are followed side by side, so that the first difference is exact: everything before it is the same in
 /// both. Then: where control parts, the first byte of output that differs, the lines that were executed differently often, and what to ask next.
+///
+/// Recordings of different programs are taken for two versions that ran on the same input: what they put out is compared, and the statements that correspond,
+/// as `afterimage match` finds them.
+///
+/// With --pass and --fail it is lines that tell failing executions of a program from passing ones, by Ochiai's coefficient: 1 for a line that ran in all that failed and in none
+/// that passed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   afterimage diff good.aft bad.aft
-  afterimage diff good.aft bad.aft --format json")]
+  afterimage diff good.aft bad.aft --format json
+  afterimage diff unoptimised.aft optimised.aft
+  afterimage diff --pass ok1.aft ok2.aft --fail bad1.aft bad2.aft")]
 pub(crate) struct Arguments {
     /// Do not count how often lines were executed
     #[arg(long)]
@@ -33,30 +43,52 @@ pub(crate) struct Arguments {
     /// When to use color
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     color: Color,
+    /// Recordings of executions that were right
+    #[arg(long, value_name = "FILE.aft", num_args = 1.., requires = "fail")]
+    pass: Vec<PathBuf>,
+    /// Recordings of executions that were wrong
+    #[arg(long, value_name = "FILE.aft", num_args = 1.., requires = "pass")]
+    fail: Vec<PathBuf>,
+    /// At most N lines [default: 25 for text, all otherwise]
+    #[arg(long, value_name = "N", requires = "fail")]
+    top: Option<usize>,
     /// The first recording
-    #[arg(value_name = "A.aft")]
-    a: PathBuf,
+    #[arg(
+        value_name = "A.aft",
+        required_unless_present = "fail",
+        conflicts_with = "fail"
+    )]
+    a: Option<PathBuf>,
     /// The second
-    #[arg(value_name = "B.aft")]
-    b: PathBuf,
+    #[arg(
+        value_name = "B.aft",
+        required_unless_present = "fail",
+        conflicts_with = "fail"
+    )]
+    b: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     Text,
     Json,
+    /// The ranked lines
+    Csv,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let a = traced(&arguments.a)?;
-    let b = traced(&arguments.b)?;
-    if a.loaded.bytes != b.loaded.bytes {
-        bail!(
-            "{} and {} are recordings of different programs; see which statements correspond with: afterimage match {0} {1}",
-            arguments.a.display(),
-            arguments.b.display()
-        );
+    let (Some(first), Some(second)) = (&arguments.a, &arguments.b) else {
+        rank::rank(&arguments)?;
+        return Ok(Exit::Success);
+    };
+    if arguments.format == Format::Csv {
+        bail!("--format csv is for the lines that --pass and --fail tell apart");
     }
-    same::compare(&arguments, &a, &b)?;
+    let a = traced(first)?;
+    let b = traced(second)?;
+    match a.loaded.bytes == b.loaded.bytes {
+        true => same::compare(&arguments, [first, second], &a, &b)?,
+        false => versions::compare(&arguments, [first, second], &a, &b)?,
+    }
     Ok(Exit::Success)
 }

@@ -16,6 +16,7 @@ mod info;
 mod input;
 mod instrument;
 mod lens;
+mod matching;
 mod memory;
 mod output;
 mod paths;
@@ -67,6 +68,7 @@ enum Command {
     Simulate(simulate::Arguments),
     Redundancy(redundancy::Arguments),
     Dataflow(dataflow::Arguments),
+    Match(matching::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
     Verify(verify::Arguments),
@@ -116,6 +118,7 @@ fn main() -> std::process::ExitCode {
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Redundancy(arguments) => redundancy::run(arguments),
         Command::Dataflow(arguments) => dataflow::run(arguments),
+        Command::Match(arguments) => matching::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),

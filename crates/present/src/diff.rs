@@ -2,6 +2,7 @@
 
 mod json;
 mod text;
+mod versions;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::{Block, Names, Program};
@@ -11,6 +12,7 @@ use afterimage_query::steps::Step;
 
 pub use self::json::diff_json;
 pub use self::text::diff_text;
+pub use self::versions::{versions_json, versions_text};
 use crate::PresentError;
 use crate::name::without_parameters;
 use crate::steps::StepScene;

@@ -18,6 +18,7 @@ mod json;
 mod lcov;
 mod listing;
 mod loads;
+mod matching;
 mod memory;
 mod name;
 mod number;
@@ -25,6 +26,7 @@ mod paths;
 mod perfetto;
 mod pprof;
 mod protobuf;
+mod rank;
 mod redundancy;
 mod simulate;
 mod slice;
@@ -52,7 +54,7 @@ pub use csv::csv;
 pub use dataflow::{FactRow, FactScene, dataflow_csv, dataflow_json, dataflow_text};
 pub use diff::{
     DiffReport, FirstDifference, LineDifference, OutputPlaces, PartingDifference, diff_json,
-    diff_text,
+    diff_text, versions_json, versions_text,
 };
 pub use dot::{calls_dot, cfg_dot, cfg_text};
 pub use dynamic_cfg::{dynamic_cfg_dot, dynamic_cfg_json, dynamic_cfg_text};
@@ -63,6 +65,7 @@ pub use lcov::lcov;
 pub use loads::{
     NextLoads, load_values_json, load_values_text, loaded_binary, loaded_json, loaded_text,
 };
+pub use matching::{MatchReport, MatchSide, match_csv, match_json, match_text};
 pub use memory::{MemoryPlace, MemoryVariable, VariableCall, memory_json, memory_text};
 pub use number::grouped;
 pub use paths::{
@@ -71,6 +74,7 @@ pub use paths::{
 };
 pub use perfetto::perfetto;
 pub use pprof::pprof;
+pub use rank::{RankReport, rank_csv, rank_json, rank_text};
 pub use redundancy::{RedundancyReport, redundancy_csv, redundancy_json, redundancy_text};
 pub use simulate::{
     MissReport, SiteHistory, WorstSite, history_csv, history_json, history_text, misses_csv,

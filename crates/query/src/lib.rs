@@ -13,6 +13,7 @@ mod error;
 mod frequency;
 mod lines;
 pub mod location;
+pub mod matching;
 pub mod paths;
 mod profile;
 mod prologue;

@@ -38,6 +38,9 @@ pub(crate) struct Walk<'a, D: Domain> {
     calls: Option<Execution>,
 }
 
+/// A call of the host: the execution that called and the call's label, if the guest did; and the label of what the host took.
+type HostCall<L> = (Option<(Execution, L)>, L);
+
 /// What happens to an execution beside its own code.
 pub(crate) struct Ahead<'s> {
     pub events: &'s [Event],
@@ -580,7 +583,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    fn of_host(&mut self, host: Option<(Option<(Execution, D::Label)>, D::Label)>) -> D::Label {
+    fn of_host(&mut self, host: Option<HostCall<D::Label>>) -> D::Label {
         match host {
             Some((Some((_, call)), taken)) => self.domain.host(call, taken),
             _ => D::Label::default(),

@@ -44,6 +44,7 @@ const VARIABLES: &str = "afterimage-variables";
 const WET: &str = "afterimage-wet";
 const SIMULATE: &str = "afterimage-simulate";
 const SLICE: &str = "afterimage-slice";
+const MATCHING: &str = "afterimage-matching";
 const RECORD: &str = "afterimage-record";
 const QUERY: &str = "afterimage-query";
 const PRESENT: &str = "afterimage-present";
@@ -68,6 +69,7 @@ const RULES: &[Rule] = &[
     pure(VARIABLES, &[IDS, PROGRAM]),
     pure(WET, &[IDS, MACHINE, NUMERIC, PROGRAM, STREAMS, TRACE, WPP]),
     pure(SLICE, &[IDS, GRAPH, PROGRAM, MACHINE, WPP]),
+    pure(MATCHING, &[]),
     with_engine(
         RECORD,
         &[
@@ -79,6 +81,7 @@ const RULES: &[Rule] = &[
         QUERY,
         &[
             IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET, SIMULATE, SLICE, DATAFLOW,
+            MATCHING,
         ],
     ),
     pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),

@@ -9,16 +9,16 @@ use afterimage_present::LineDifference;
 use afterimage_program::{Names, SourceMap};
 use afterimage_query::{Line, Profile, Scope};
 use afterimage_record::{Cache, count};
-use afterimage_trace::TraceWriter;
+use afterimage_trace::{TraceFile, TraceWriter};
 use anyhow::{Context, Result};
 
-use crate::lens::Traced;
+use crate::input::Loaded;
+use crate::lens::stops_of;
 use crate::output::say;
 use crate::progress::Bar;
 
 /// The exact counts of a recording: those in the file, or else made by running it once more, and kept.
-fn counts(at: &Path, traced: &Traced) -> Result<Option<Counts>> {
-    let Traced { file, loaded, .. } = traced;
+fn counts(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Option<Counts>> {
     if let Some(lens) = file.counts()? {
         return Ok(Some(lens.counts));
     }
@@ -53,20 +53,20 @@ fn counts(at: &Path, traced: &Traced) -> Result<Option<Counts>> {
 /// How often each line was arrived at; `None` if the recording has no end.
 pub(super) fn line_counts(
     at: &Path,
-    traced: &Traced,
+    (file, loaded): (&TraceFile, &Loaded),
     names: &Names,
     source: &SourceMap<'_>,
 ) -> Result<Option<BTreeMap<Line, u64>>> {
     let place = || at.display().to_string();
-    let Some(counts) = counts(at, traced).with_context(place)? else {
+    let Some(counts) = counts(at, file, loaded).with_context(place)? else {
         return Ok(None);
     };
-    let loaded = &traced.loaded;
+    let stops = stops_of(file, loaded).with_context(place)?;
     let profile = Profile::new(
         &loaded.program,
         &loaded.bytes,
         &counts,
-        &traced.stops,
+        &stops,
         names,
         source,
     );

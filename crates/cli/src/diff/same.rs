@@ -37,9 +37,13 @@ impl Opened<'_> {
     }
 }
 
-pub(super) fn compare(arguments: &Arguments, a: &Traced, b: &Traced) -> Result<()> {
-    let places = [&arguments.a, &arguments.b];
-    let checkpoints = (checkpoints(&arguments.a, a)?, checkpoints(&arguments.b, b)?);
+pub(super) fn compare(
+    arguments: &Arguments,
+    places: [&Path; 2],
+    a: &Traced,
+    b: &Traced,
+) -> Result<()> {
+    let checkpoints = (checkpoints(places[0], a)?, checkpoints(places[1], b)?);
     let bar = Bar::start(
         "following both runs",
         Some(a.path.length() + b.path.length()),
@@ -98,8 +102,8 @@ pub(super) fn compare(arguments: &Arguments, a: &Traced, b: &Traced) -> Result<(
     let operators = Operators::new(&a.loaded.program, &a.loaded.bytes, &source);
     let mut lines = (None, 0);
     if first.is_some() && !arguments.no_lines && !source.files().is_empty() {
-        let of_a = counts::line_counts(places[0], a, &names, &source)?;
-        let of_b = counts::line_counts(places[1], b, &names, &source)?;
+        let of_a = counts::line_counts(places[0], (&a.file, &a.loaded), &names, &source)?;
+        let of_b = counts::line_counts(places[1], (&b.file, &b.loaded), &names, &source)?;
         if let (Some(of_a), Some(of_b)) = (of_a, of_b) {
             let (rows, known) = counts::differences(&of_a, &of_b);
             lines = (Some(rows), known);
@@ -127,7 +131,7 @@ pub(super) fn compare(arguments: &Arguments, a: &Traced, b: &Traced) -> Result<(
     write(out, false, |out| {
         match arguments.format {
             Format::Text => diff_text(out, &scene, &report, &SourceFiles)?,
-            Format::Json => diff_json(out, &scene, &report)?,
+            Format::Json | Format::Csv => diff_json(out, &scene, &report)?,
         }
         Ok(())
     })

@@ -12,7 +12,7 @@ use crate::Sources;
 use crate::number::{counted, grouped};
 use crate::sources::Cache;
 use crate::steps::{StepScene, step_text};
-use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
+use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 use crate::text::short;
 
 /// Lines that are shown.
@@ -62,7 +62,7 @@ pub fn diff_text(
     }
     for output in &report.outputs {
         writeln!(out)?;
-        put_out(out, scene, &output.difference, &sides)?;
+        put_out(out, scene.style, &output.difference, &sides)?;
     }
     if let Some(lines) = &report.lines {
         writeln!(out)?;
@@ -205,9 +205,9 @@ fn goes_on(
     Ok(format!("goes on at {}, {block}", spot.text()))
 }
 
-fn put_out(
+pub(super) fn put_out(
     out: &mut dyn Write,
-    scene: &StepScene<'_>,
+    style: Style,
     output: &OutputDifference,
     sides: &[String; 2],
 ) -> Result<(), PresentError> {
@@ -217,7 +217,7 @@ fn put_out(
         grouped(output.offset),
         grouped(output.line)
     );
-    writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
+    writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
     let before = quoted(&output.before);
     let before = before.trim_end_matches('"');
     for (side, written) in sides.iter().zip([&output.a, &output.b]) {

@@ -10,6 +10,7 @@ mod first;
 mod fold;
 mod output;
 mod place;
+mod rank;
 
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
@@ -19,6 +20,7 @@ pub use error::DiffError;
 pub use first::{Difference, HostBytes, first_difference};
 pub use output::{OutputDifference, Written, output_differences};
 pub use place::{CallPlace, calls_around, executed_by};
+pub use rank::{RankedLine, rank_lines};
 
 use crate::steps::Run;
 

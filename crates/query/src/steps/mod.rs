@@ -30,6 +30,7 @@ pub use follow::{Paused, Run, recorded_checkpoints};
 pub use last_write::{LastWrite, LastWriteError, LastWrites};
 pub use loads::{LoadValues, load_values};
 pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};
+pub(crate) use name::name;
 pub use operators::{FunctionOperators, OperatorPlace, Operators};
 pub(crate) use plan::{Kind as PlanKind, Plan};
 pub use step::{Step, Value, What};

@@ -9,7 +9,7 @@ const SPACES: [&str; 18] = [
 ];
 
 /// The name of an operator in the text format, without what follows it.
-pub(super) fn name(operator: &Operator<'_>) -> String {
+pub(crate) fn name(operator: &Operator<'_>) -> String {
     // The visitor's method is named after the operator.
     macro_rules! visited {
         ($(@$proposal:ident $op:ident $({ $($field:ident: $ty:ty),* })? => $visit:ident ($($arity:tt)*))*) => {

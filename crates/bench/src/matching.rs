@@ -1,0 +1,199 @@
+//! How many statements of an optimised version are matched rightly with those of the unoptimised one, and how long it takes: the analogue of
+//! Table IX of Zhang and Gupta 2005.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use afterimage_program::{Names, Program, SourceMap};
+use afterimage_query::matching::{
+    Accuracy, Sketched, TruthSide, accuracy, match_versions, version,
+};
+use afterimage_query::paths::recorded_path;
+use afterimage_query::steps::{Run, recorded_checkpoints};
+use afterimage_trace::TraceFile;
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+
+use crate::machine::Machine;
+use crate::publish::publish;
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    common: crate::Arguments,
+    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one, on the same input
+    #[arg(value_name = "FILE.aft", required = true)]
+    recordings: Vec<PathBuf>,
+}
+
+/// What was measured of a pair.
+#[derive(Debug, Serialize)]
+struct Row {
+    a: String,
+    b: String,
+    executed: [u64; 2],
+    /// Different statements that the optimised version executed, libraries included.
+    distinct: usize,
+    /// Those in functions that were compiled anew.
+    own: u64,
+    true_counterpart: u64,
+    matched: u64,
+    correct: u64,
+    same_line: u64,
+    sketching_seconds: f64,
+    matching_seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Results {
+    machine: Machine,
+    rows: Vec<Row>,
+}
+
+struct Loaded {
+    name: String,
+    file: TraceFile,
+    bytes: Vec<u8>,
+    program: Program,
+}
+
+fn load(at: &Path) -> Result<Loaded> {
+    let name = at
+        .file_stem()
+        .map_or("?".into(), |stem| stem.to_string_lossy().into_owned());
+    let file = TraceFile::open(at).with_context(|| at.display().to_string())?;
+    let bytes = file.module()?;
+    let program = Program::parse(&bytes)?;
+    Ok(Loaded {
+        name,
+        file,
+        bytes,
+        program,
+    })
+}
+
+fn sketched(loaded: &Loaded) -> Result<Sketched> {
+    let path = recorded_path(&loaded.file, &loaded.program)?;
+    let path = path.with_context(|| {
+        format!(
+            "{}: the recording has no path; make it with: afterimage build --lens paths",
+            loaded.name
+        )
+    })?;
+    let checkpoints = recorded_checkpoints(&loaded.file, &path)?;
+    let run = Run {
+        program: &loaded.program,
+        module: &loaded.bytes,
+        path: &path,
+        continuations: &path.segments().directory().continuations,
+        stopped: None,
+        checkpoints: checkpoints.as_ref(),
+        progress: &|_| (),
+    };
+    Ok(version(run, loaded.file.log()?)?)
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.recordings.len() % 2 != 0 {
+        bail!("recordings come in pairs: of the unoptimised version, then of the optimised one");
+    }
+    let mut rows = Vec::new();
+    for pair in options.recordings.chunks(2) {
+        rows.push(measure(&load(&pair[0])?, &load(&pair[1])?)?);
+    }
+    let results = Results {
+        machine: Machine::this(),
+        rows,
+    };
+    let text = report(&results);
+    let date = &results.machine.date;
+    publish(&options.common, date, "matching", &text, &results)
+}
+
+fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
+    let start = Instant::now();
+    let (of_a, of_b) = (sketched(a)?, sketched(b)?);
+    let sketching = start.elapsed();
+    let start = Instant::now();
+    let found = match_versions(&of_a.version, &of_b.version, None);
+    let matching = start.elapsed();
+    let sources = (SourceMap::build(&a.bytes), SourceMap::build(&b.bytes));
+    let names = (
+        Names::build(&a.program, &a.bytes, &sources.0),
+        Names::build(&b.program, &b.bytes, &sources.1),
+    );
+    let Accuracy {
+        executed: own,
+        true_counterpart,
+        matched,
+        correct,
+        same_line,
+        ..
+    } = accuracy(
+        TruthSide {
+            program: &a.program,
+            module: &a.bytes,
+            names: &names.0,
+            source: &sources.0,
+            sketched: &of_a,
+        },
+        TruthSide {
+            program: &b.program,
+            module: &b.bytes,
+            names: &names.1,
+            source: &sources.1,
+            sketched: &of_b,
+        },
+        &found,
+    );
+    Ok(Row {
+        a: a.name.clone(),
+        b: b.name.clone(),
+        executed: [of_a.executed, of_b.executed],
+        distinct: of_b.places.len(),
+        own,
+        true_counterpart,
+        matched,
+        correct,
+        same_line,
+        sketching_seconds: sketching.as_secs_f64(),
+        matching_seconds: matching.as_secs_f64(),
+    })
+}
+
+fn report(results: &Results) -> String {
+    let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    let mut text = String::from(
+        "# Matching of versions\n\n\
+         Function names are not used. A statement of the optimised run (executed at least once, in a function whose code differs between the versions) has a *true counterpart* if the\n\
+         unoptimised run executed one from the same file, line and column, of the same operator, with some value or some difference between values in common; it is right if its match comes from\n\
+         that line and column.\n\n\
+         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right line | following both (s) | matching (s) |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for row in &results.rows {
+        let _ = writeln!(
+            text,
+            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.2} | {:.2} |",
+            row.a,
+            row.b,
+            row.executed[0] as f64 / 1e6,
+            row.executed[1] as f64 / 1e6,
+            row.distinct,
+            row.own,
+            row.true_counterpart,
+            percent(row.matched, row.true_counterpart),
+            percent(row.correct, row.true_counterpart),
+            percent(row.same_line, row.true_counterpart),
+            row.sketching_seconds,
+            row.matching_seconds,
+        );
+    }
+    let shares = results.rows.iter();
+    let shares = shares.map(|row| percent(row.correct, row.true_counterpart));
+    let mean = shares.sum::<f64>() / results.rows.len().max(1) as f64;
+    let _ = writeln!(text, "\nMean of what is right: {mean:.1} %.");
+    text
+}

@@ -1,0 +1,78 @@
+//! Lines that tell failing executions from passing ones.
+
+use std::path::Path;
+
+use afterimage_present::{RankReport, rank_csv, rank_json, rank_text};
+use afterimage_query::diff::rank_lines;
+use anyhow::{Context, Result, bail};
+
+use super::{Arguments, Format, counts};
+use crate::input;
+use crate::output::{SourceFiles, write};
+
+/// Rows that text shows if nothing else is asked for.
+const ROWS: usize = 25;
+
+pub(super) fn rank(arguments: &Arguments) -> Result<()> {
+    let Some(first) = arguments.fail.first() else {
+        bail!("--fail names no recording");
+    };
+    let file = input::recording(first)?;
+    let loaded = input::recorded_program(first, &file)?;
+    let source = loaded.source_map();
+    if source.files().is_empty() {
+        bail!(
+            "{}: the program has no debug information, so no lines are known; compile it with -g",
+            first.display()
+        );
+    }
+    let names = loaded.names(&source);
+    let lines = |at: &Path| {
+        let file = input::recording(at)?;
+        let own = input::recorded_program(at, &file)?;
+        if own.bytes != loaded.bytes {
+            bail!(
+                "{} is a recording of another program than {}; only executions of one program can be ranked",
+                at.display(),
+                first.display()
+            );
+        }
+        let found = counts::line_counts(at, (&file, &loaded), &names, &source)?;
+        found.with_context(|| {
+            format!(
+                "{}: the recording was cut off before its end was written, so exact counts cannot be made",
+                at.display()
+            )
+        })
+    };
+    let all = |paths: &[std::path::PathBuf]| -> Result<Vec<_>> {
+        paths.iter().map(|path| lines(path)).collect()
+    };
+    let (passing, failing) = (all(&arguments.pass)?, all(&arguments.fail)?);
+    let rows = rank_lines(&passing, &failing);
+    let most = match arguments.format {
+        Format::Text => arguments.top.unwrap_or(ROWS),
+        Format::Json | Format::Csv => arguments.top.unwrap_or(usize::MAX),
+    };
+    let report = RankReport {
+        passing: passing.len(),
+        failing: failing.len(),
+        rows: &rows[..rows.len().min(most)],
+        available: rows.len(),
+        source: &source,
+    };
+    let out = arguments.output.as_deref();
+    write(out, false, |out| {
+        match arguments.format {
+            Format::Text => rank_text(
+                out,
+                &report,
+                &SourceFiles,
+                arguments.color.style(arguments.output.as_deref()),
+            )?,
+            Format::Json => rank_json(out, &report)?,
+            Format::Csv => rank_csv(out, &report)?,
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,82 @@
+//! Two versions of a program that ran on the same input.
+
+use std::path::Path;
+
+use afterimage_present::{MatchReport, MatchSide, versions_json, versions_text};
+use afterimage_query::diff::{Side, output_differences};
+use afterimage_query::matching::{divergences, match_versions, same_names, version};
+use afterimage_query::steps::Operators;
+use anyhow::{Context, Result};
+
+use super::{Arguments, Format};
+use crate::lens::Traced;
+use crate::output::write;
+use crate::steps::follow;
+
+pub(super) fn compare(
+    arguments: &Arguments,
+    places: [&Path; 2],
+    a: &Traced,
+    b: &Traced,
+) -> Result<()> {
+    let sketched = |at: &Path, traced: &Traced| {
+        let found = follow(traced, |run, log| Ok(version(run, log)?));
+        found.with_context(|| at.display().to_string())
+    };
+    let (of_a, of_b) = (sketched(places[0], a)?, sketched(places[1], b)?);
+    let sources = (a.loaded.source_map(), b.loaded.source_map());
+    let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
+    let same = same_names((&a.loaded.program, &names.0), (&b.loaded.program, &names.1));
+    let found = match_versions(&of_a.version, &of_b.version, Some(&same));
+    let (diverging, outputs) = follow(a, |run_a, _| {
+        follow(b, |run_b, _| {
+            let logs = (|| a.file.log(), || b.file.log());
+            let outputs = output_differences(
+                Side {
+                    run: run_a,
+                    log: &logs.0,
+                },
+                Side {
+                    run: run_b,
+                    log: &logs.1,
+                },
+            )?;
+            let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
+            Ok((divergences([&of_a, &of_b], &found, runs)?, outputs))
+        })
+    })?;
+    let operators = (
+        Operators::new(&a.loaded.program, &a.loaded.bytes, &sources.0),
+        Operators::new(&b.loaded.program, &b.loaded.bytes, &sources.1),
+    );
+    let texts = places.map(|place| place.display().to_string());
+    let report = MatchReport {
+        a: MatchSide {
+            name: &texts[0],
+            names: &names.0,
+            operators: &operators.0,
+            source: &sources.0,
+            sketched: &of_a,
+        },
+        b: MatchSide {
+            name: &texts[1],
+            names: &names.1,
+            operators: &operators.1,
+            source: &sources.1,
+            sketched: &of_b,
+        },
+        matching: &found,
+        divergences: &diverging,
+        accuracy: None,
+        names_used: true,
+    };
+    let out = arguments.output.as_deref();
+    let style = arguments.color.style(out);
+    write(out, false, |out| {
+        match arguments.format {
+            Format::Text => versions_text(out, &report, &outputs, style)?,
+            Format::Json | Format::Csv => versions_json(out, &report, &outputs)?,
+        }
+        Ok(())
+    })
+}

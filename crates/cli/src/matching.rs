@@ -1,0 +1,149 @@
+//! `afterimage match`
+
+use std::path::PathBuf;
+
+use afterimage_present::{MatchReport, MatchSide, match_csv, match_json, match_text};
+use afterimage_query::matching::{
+    Sketched, TruthSide, accuracy, divergences, match_versions, same_names, version,
+};
+use afterimage_query::steps::Operators;
+use anyhow::{Context, Result};
+
+use crate::exit::Exit;
+use crate::lens::{Traced, traced_whole};
+use crate::output::{Color, write};
+use crate::steps::follow;
+
+/// Show which statements of two versions of a program correspond, and where those that do stop doing the same
+///
+/// Both runs are followed once. Statements are compared by the values that they gave and the addresses that they accessed, and then by who makes
+/// their operands, who uses what they give, and what stands around them, until nothing changes. The second version may be the first one compiled
+/// otherwise, optimised, or changed; it should have run on the same input. Nothing of the line tables is used, and names of functions only as a hint.
+///
+/// Matching is by evidence, not by proof: each match says what speaks for it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage match unoptimised.aft optimised.aft
+  afterimage match unoptimised.aft optimised.aft --all --no-names
+  afterimage match old.aft new.aft --format json
+  afterimage match unoptimised.aft optimised.aft --check")]
+pub(crate) struct Arguments {
+    /// Do not use the names of functions
+    #[arg(long)]
+    no_names: bool,
+    /// Show every statement of the second version and its counterpart
+    #[arg(long)]
+    all: bool,
+    /// Compare the matches with the line tables of both versions
+    #[arg(long)]
+    check: bool,
+    /// The format; csv has a row for each statement
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// Where the report goes [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// When to use color
+    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    color: Color,
+    /// The first version, such as the unoptimised one
+    #[arg(value_name = "A.aft")]
+    a: PathBuf,
+    /// The second version, whose statements are looked for in the first
+    #[arg(value_name = "B.aft")]
+    b: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Csv,
+}
+
+/// Follows a run and sketches its statements.
+fn sketched(traced: &Traced) -> Result<Sketched> {
+    follow(traced, |run, log| Ok(version(run, log)?))
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let a = traced_whole(&arguments.a)?;
+    let b = traced_whole(&arguments.b)?;
+    let of_a = sketched(&a).with_context(|| arguments.a.display().to_string())?;
+    let of_b = sketched(&b).with_context(|| arguments.b.display().to_string())?;
+    let sources = (a.loaded.source_map(), b.loaded.source_map());
+    let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
+    let same = same_names((&a.loaded.program, &names.0), (&b.loaded.program, &names.1));
+    let hint = (!arguments.no_names).then_some(&same);
+    let found = match_versions(&of_a.version, &of_b.version, hint);
+    let diverging = follow(&a, |run_a, _| {
+        follow(&b, |run_b, _| {
+            let logs = (|| a.file.log(), || b.file.log());
+            let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
+            Ok(divergences([&of_a, &of_b], &found, runs)?)
+        })
+    })?;
+    let accuracy = arguments.check.then(|| {
+        accuracy(
+            truth(&a, &names.0, &sources.0, &of_a),
+            truth(&b, &names.1, &sources.1, &of_b),
+            &found,
+        )
+    });
+    let operators = (
+        Operators::new(&a.loaded.program, &a.loaded.bytes, &sources.0),
+        Operators::new(&b.loaded.program, &b.loaded.bytes, &sources.1),
+    );
+    let texts = [&arguments.a, &arguments.b].map(|path| path.display().to_string());
+    let report = MatchReport {
+        a: MatchSide {
+            name: &texts[0],
+            names: &names.0,
+            operators: &operators.0,
+            source: &sources.0,
+            sketched: &of_a,
+        },
+        b: MatchSide {
+            name: &texts[1],
+            names: &names.1,
+            operators: &operators.1,
+            source: &sources.1,
+            sketched: &of_b,
+        },
+        matching: &found,
+        divergences: &diverging,
+        accuracy,
+        names_used: !arguments.no_names,
+    };
+    let out = arguments.output.as_deref();
+    write(out, false, |out| {
+        match arguments.format {
+            Format::Text => match_text(
+                out,
+                &report,
+                arguments.all,
+                arguments.color.style(arguments.output.as_deref()),
+            )?,
+            Format::Json => match_json(out, &report)?,
+            Format::Csv => match_csv(out, &report)?,
+        }
+        Ok(())
+    })?;
+    Ok(Exit::Success)
+}
+
+fn truth<'a>(
+    traced: &'a Traced,
+    names: &'a afterimage_program::Names,
+    source: &'a afterimage_program::SourceMap<'a>,
+    sketched: &'a Sketched,
+) -> TruthSide<'a> {
+    TruthSide {
+        program: &traced.loaded.program,
+        module: &traced.loaded.bytes,
+        names,
+        source,
+        sketched,
+    }
+}

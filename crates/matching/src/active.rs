@@ -1,0 +1,55 @@
+//! When something was executed, roughly.
+
+/// Into how many parts a run is divided.
+pub(crate) const WINDOWS: usize = 512;
+
+/// In which parts of a run, all equally long, something was executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Active([u64; WINDOWS / 64]);
+
+impl Active {
+    /// The part that a time belongs to; times count from 1 to the length of the run.
+    pub fn window(time: u64, length: u64) -> usize {
+        let before = u128::from(time.saturating_sub(1)) * WINDOWS as u128;
+        ((before / u128::from(length.max(1))) as usize).min(WINDOWS - 1)
+    }
+
+    /// Notes that it was executed in this part.
+    #[inline(always)]
+    pub fn set(&mut self, window: usize) {
+        self.0[window / 64 % (WINDOWS / 64)] |= 1 << (window % 64);
+    }
+
+    /// Whether it was executed in one of the parts from `first` to `last`.
+    pub fn any(&self, first: usize, last: usize) -> bool {
+        let mut windows = first..=last.min(WINDOWS - 1);
+        windows.any(|window| self.0[window / 64] >> (window % 64) & 1 == 1)
+    }
+
+    /// The parts in which it was executed, ascending.
+    pub fn windows(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..WINDOWS).filter(|&window| self.any(window, window))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Active, WINDOWS};
+
+    #[test]
+    fn the_first_and_the_last_block_are_in_the_first_and_last_part() {
+        for length in [1, 2, 511, 512, 513, 100_000, u64::MAX] {
+            assert_eq!(Active::window(1, length), 0);
+            let last = Active::window(length, length);
+            assert!(last < WINDOWS && (length < WINDOWS as u64 || last == WINDOWS - 1));
+        }
+    }
+
+    #[test]
+    fn what_was_set_is_there() {
+        let mut active = Active::default();
+        [3, 64, 511].map(|window| active.set(window));
+        assert_eq!(Vec::from_iter(active.windows()), [3, 64, 511]);
+        assert!(active.any(0, 3) && active.any(60, 70) && !active.any(4, 63));
+    }
+}

@@ -1,0 +1,134 @@
+//! Which statements of the first version may be the counterpart of one of the second.
+
+use rustc_hash::FxHashMap;
+
+use crate::order::Order;
+use crate::{Producer, Statement, Version};
+
+/// Most candidates that are taken from one index.
+const MOST: usize = 48;
+/// How many statements around the place that the order predicts are candidates.
+const AROUND: usize = 12;
+
+/// Parts of the run that are one here.
+const COARSE: usize = 8;
+/// Most candidates that are taken because they were executed at the same time.
+const ACTIVE: usize = 512;
+
+/// Statements of the first version by what they did.
+pub(crate) struct Index {
+    sequences: FxHashMap<(u8, u64, u64), Vec<u32>>,
+    steps: FxHashMap<(u8, u64, u64), Vec<u32>>,
+    multisets: FxHashMap<(u8, u64, u64), Vec<u32>>,
+    samples: FxHashMap<(u8, u64), Vec<u32>>,
+    /// By operator and part of the run, of which there are fewer here.
+    active: FxHashMap<(u64, usize), Vec<u32>>,
+}
+
+impl Index {
+    /// O(statements): in the order of their first execution.
+    pub fn new(version: &Version, order: &Order) -> Self {
+        let mut index = Self {
+            sequences: FxHashMap::default(),
+            steps: FxHashMap::default(),
+            multisets: FxHashMap::default(),
+            samples: FxHashMap::default(),
+            active: FxHashMap::default(),
+        };
+        for &at in &order.ordered {
+            let statement = &version.statements[at as usize];
+            let values = &statement.values;
+            let group = statement.class.group();
+            let key = |hash| (group, values.count, hash);
+            let into = |map: &mut FxHashMap<_, Vec<u32>>, hash| {
+                map.entry(key(hash)).or_default().push(at);
+            };
+            into(&mut index.sequences, values.sequence);
+            into(&mut index.multisets, values.multiset);
+            if !values.is_constant() {
+                into(&mut index.steps, values.steps);
+            }
+            let mut parts: Vec<usize> = statement.active.windows().map(|w| w / COARSE).collect();
+            parts.dedup();
+            for part in parts {
+                let here = index.active.entry((statement.operator, part));
+                here.or_default().push(at);
+            }
+            for (hash, _) in values.sample.elements() {
+                let sample = index.samples.entry((group, hash));
+                sample.or_default().push(at);
+            }
+        }
+        index
+    }
+
+    /// The candidates for a statement by what it did and by the order, each once at least. `predicted` is its place in the order.
+    pub fn candidates(&self, of: &Statement, order: &Order, predicted: usize, into: &mut Vec<u32>) {
+        let values = &of.values;
+        let group = of.class.group();
+        let mut near = |all: Option<&Vec<u32>>| {
+            let Some(all) = all else { return };
+            into.extend(nearest(all, order, predicted));
+        };
+        near(self.sequences.get(&(group, values.count, values.sequence)));
+        near(self.multisets.get(&(group, values.count, values.multiset)));
+        near(self.steps.get(&(group, values.count, values.steps)));
+        for (hash, _) in values.sample.elements() {
+            near(self.samples.get(&(group, hash)));
+        }
+        if let Some(part) = of.active.windows().next() {
+            let (first, last) = order.part(part);
+            for part in first / COARSE..=last / COARSE {
+                if let Some(here) = self.active.get(&(of.operator, part)) {
+                    into.extend(here.iter().take(ACTIVE));
+                }
+            }
+        }
+        let first = predicted.saturating_sub(AROUND);
+        let around = order.ordered.iter().skip(first).take(2 * AROUND);
+        into.extend(around);
+    }
+}
+
+/// Those that are first executed nearest to a place.
+fn nearest<'i>(all: &'i [u32], order: &Order, place: usize) -> &'i [u32] {
+    let at = all.partition_point(|&statement| (order.place[statement as usize] as usize) < place);
+    let first = at.saturating_sub(MOST / 2);
+    let last = (first + MOST).min(all.len());
+    &all[last.saturating_sub(MOST)..last]
+}
+
+/// Who makes the operands of statements and who uses what they give.
+pub(crate) struct Structure {
+    /// By statement, the statements among its producers, ascending.
+    pub makers: Vec<Vec<u32>>,
+    /// The constants among them, ascending.
+    pub constants: Vec<Vec<u64>>,
+    /// The users, ascending.
+    pub users: Vec<Vec<u32>>,
+}
+
+impl Structure {
+    pub fn new(version: &Version) -> Self {
+        let mut makers = Vec::new();
+        let mut constants = Vec::new();
+        for statement in &version.statements {
+            let (mut statements, mut values) = (Vec::new(), Vec::new());
+            for &producer in &statement.producers {
+                match producer {
+                    Producer::Statement(at) => statements.push(at),
+                    Producer::Constant(value) => values.push(value),
+                }
+            }
+            statements.sort_unstable();
+            values.sort_unstable();
+            makers.push(statements);
+            constants.push(values);
+        }
+        Self {
+            makers,
+            constants,
+            users: version.users(),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Which statements of two versions of a program correspond, found from what their executions did (Zhang and Gupta 2005, section 6.2).
+//!
+//! First by signatures: fixed-size [sketches](Sketch) of the values that a statement gave and the addresses that it accessed, made in one pass. Then by
+//! structure: who makes the operands of a statement, who uses what it gives, and in which order statements are first executed. Each round takes
+//! what the one before found into account, until nothing changes.
+//!
+//! Nothing here knows WebAssembly: whoever makes a [`Version`] decides what a statement is.
+
+mod active;
+mod candidates;
+mod classes;
+mod evidence;
+mod matching;
+mod order;
+mod sample;
+mod sketch;
+mod version;
+
+pub use active::Active;
+pub use evidence::{Evidence, Names, Values};
+pub use matching::{Match, Matching, match_versions};
+pub use sample::Sample;
+pub use sketch::{Sketch, mix};
+pub use version::{Class, Producer, Statement, Version};

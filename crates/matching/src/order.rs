@@ -1,0 +1,188 @@
+//! The order in which statements are first executed, as evidence.
+//!
+//! Two versions do corresponding things in about the same order. Pairs that are certain (each the only one in its version with its sequence of
+//! values) tie the times of one run to those of the other; between them, time is taken to pass evenly.
+
+use rustc_hash::FxHashMap;
+
+use crate::active::WINDOWS;
+use crate::{Active, Statement, Version};
+
+/// From times of the second run to places among the statements of the first, in the order of their first execution.
+pub(crate) struct Order {
+    /// Pairs of times that rise in both, of the second run and of the first.
+    ties: Vec<(u64, u64)>,
+    /// The statements of the first version, in the order of their first execution.
+    pub ordered: Vec<u32>,
+    /// Their times.
+    times: Vec<u64>,
+    /// The times of last executions of the first version's statements, ascending.
+    ends: Vec<u64>,
+    /// For each part of the second run the first and the last part of the first run that it corresponds to, with some room.
+    parts: Vec<(usize, usize)>,
+    /// For each statement of the first version its place.
+    pub place: Vec<u32>,
+}
+
+impl Order {
+    /// O(statements × log statements).
+    pub fn new(a: &Version, b: &Version) -> Self {
+        let mut ordered: Vec<u32> = (0..a.statements.len() as u32).collect();
+        ordered.sort_by_key(|&at| a.statements[at as usize].first);
+        let times = ordered.iter().map(|&at| a.statements[at as usize].first);
+        let times = times.collect();
+        let mut ends: Vec<u64> = a
+            .statements
+            .iter()
+            .map(|statement| statement.last)
+            .collect();
+        ends.sort_unstable();
+        let mut place = vec![0; ordered.len()];
+        for (at, &statement) in (0..).zip(&ordered) {
+            place[statement as usize] = at;
+        }
+        let mut order = Self {
+            ties: rising(certain(a, b)),
+            ordered,
+            times,
+            ends,
+            parts: Vec::new(),
+            place,
+        };
+        let edge = |part: usize| part as u128 * u128::from(b.length) / WINDOWS as u128;
+        let of_a = |time: u128| Active::window(order.expected(time as u64), a.length);
+        let parts = 0..WINDOWS;
+        let parts = parts.map(|part| {
+            let (first, last) = (of_a(edge(part) + 1), of_a(edge(part + 1)));
+            (first.saturating_sub(1), last.max(first) + 1)
+        });
+        order.parts = parts.collect();
+        order
+    }
+
+    /// Of the parts of the second run in which `b` was executed, in which part of them `a` was executed in the first.
+    pub fn active_together(&self, a: &Active, b: &Active) -> f32 {
+        let (mut all, mut both) = (0, 0);
+        for part in b.windows() {
+            let (first, last) = self.parts[part];
+            all += 1;
+            both += u32::from(a.any(first, last));
+        }
+        both as f32 / all.max(1) as f32
+    }
+
+    /// The parts of the first run that correspond to one of the second.
+    pub fn part(&self, part: usize) -> (usize, usize) {
+        self.parts[part]
+    }
+
+    /// Where a statement of the second version that is first executed at this time would be.
+    pub fn predicted(&self, time: u64) -> usize {
+        let expected = self.expected(time);
+        self.times.partition_point(|&known| known < expected)
+    }
+
+    /// How many statements of the first version end between the one that ends at `of_a` and where one that ends at `of_b` would be.
+    pub fn between_ends(&self, of_a: u64, of_b: u64) -> usize {
+        let expected = self.expected(of_b);
+        let rank = |time: u64| self.ends.partition_point(|&known| known < time);
+        rank(of_a).abs_diff(rank(expected))
+    }
+
+    /// The time in the first run that corresponds to one in the second.
+    fn expected(&self, time: u64) -> u64 {
+        let after = self.ties.partition_point(|&(of_b, _)| of_b <= time);
+        match (
+            after.checked_sub(1).map(|i| self.ties[i]),
+            self.ties.get(after),
+        ) {
+            (Some((b0, a0)), Some(&(b1, a1))) => {
+                let part = u128::from(time - b0) * u128::from(a1 - a0) / u128::from(b1 - b0).max(1);
+                a0 + part as u64
+            }
+            (Some((b0, a0)), None) => a0.saturating_add(time - b0),
+            (None, Some(&(b1, a1))) => a1.saturating_sub(b1 - time),
+            (None, None) => time,
+        }
+    }
+}
+
+/// The times of pairs of statements that are the only ones with their sequences of values.
+fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
+    let mut found: FxHashMap<(u8, u64, u64), [Option<(u32, &Statement)>; 2]> = FxHashMap::default();
+    for (side, version) in [a, b].into_iter().enumerate() {
+        for statement in &version.statements {
+            let values = &statement.values;
+            let key = (statement.class.group(), values.count, values.sequence);
+            let entry = &mut found.entry(key).or_default()[side];
+            let (seen, first) = entry.unwrap_or((0, statement));
+            *entry = Some((seen + 1, first));
+        }
+    }
+    let pairs = found.into_values().filter_map(|pair| match pair {
+        [Some((1, of_a)), Some((1, of_b))] => {
+            Some([(of_b.first, of_a.first), (of_b.last, of_a.last)])
+        }
+        _ => None,
+    });
+    pairs.flatten().collect()
+}
+
+/// A longest part of the pairs that rises strictly in both (Fredman 1975). O(n log n).
+fn rising(mut pairs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    // Of pairs with the same first number at most one can be taken.
+    pairs.sort_by_key(|&(of_b, of_a)| (of_b, std::cmp::Reverse(of_a)));
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before = vec![usize::MAX; pairs.len()];
+    for at in 0..pairs.len() {
+        let length = ends.partition_point(|&end| pairs[end].1 < pairs[at].1);
+        if let Some(shorter) = length.checked_sub(1) {
+            before[at] = ends[shorter];
+        }
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut kept = Vec::with_capacity(ends.len());
+    let mut at = ends.last().copied().unwrap_or(usize::MAX);
+    while let Some(&pair) = pairs.get(at) {
+        kept.push(pair);
+        at = before[at];
+    }
+    kept.reverse();
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::rising;
+
+    /// How long the longest rising part is, by trying all.
+    fn longest(pairs: &[(u64, u64)]) -> usize {
+        let sets = 0u32..1 << pairs.len();
+        let rises = |set: &u32| {
+            let mut chosen: Vec<_> = (0..pairs.len())
+                .filter(|i| set >> i & 1 == 1)
+                .map(|i| pairs[i])
+                .collect();
+            chosen.sort_unstable();
+            chosen
+                .windows(2)
+                .all(|w| w[0].0 < w[1].0 && w[0].1 < w[1].1)
+        };
+        sets.filter(rises).map(u32::count_ones).max().unwrap_or(0) as usize
+    }
+
+    proptest! {
+        #[test]
+        fn the_longest_rising_part_is_found(pairs in prop::collection::vec((0u64..12, 0u64..12), 0..10)) {
+            let kept = rising(pairs.clone());
+            prop_assert!(kept.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 < w[1].1));
+            prop_assert!(kept.iter().all(|pair| pairs.contains(pair)));
+            prop_assert_eq!(kept.len(), longest(&pairs));
+        }
+    }
+}

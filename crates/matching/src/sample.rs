@@ -1,0 +1,169 @@
+//! A few elements of a multiset, each with exactly how often it occurs.
+
+/// How many different elements are kept.
+pub const KEPT: usize = 24;
+
+/// The elements whose hashes are smallest, and how often each occurred (bottom-k sampling, Cohen and Kaplan 2007, on distinct elements).
+///
+/// What is kept at the end was kept since it first occurred, because the bound only falls: so its number is exact, and all elements with a hash up
+/// to the [bound](Self::bound) are there. Two samples of multisets can thus refute that one contains the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    hashes: [u64; KEPT],
+    counts: [u64; KEPT],
+    kept: u8,
+    /// The place of the element that came last, if it is kept.
+    recent: u8,
+    /// Elements with larger hashes are not kept.
+    bound: u64,
+}
+
+impl Default for Sample {
+    fn default() -> Self {
+        Self {
+            hashes: [0; KEPT],
+            counts: [0; KEPT],
+            kept: 0,
+            recent: 0,
+            bound: u64::MAX,
+        }
+    }
+}
+
+impl Sample {
+    /// Adds an element by its hash. O(1).
+    #[inline(always)]
+    pub fn add(&mut self, hash: u64) {
+        let recent = usize::from(self.recent);
+        if self.hashes[recent] == hash && recent < usize::from(self.kept) {
+            self.counts[recent] += 1;
+        } else if hash <= self.bound {
+            self.insert(hash);
+        }
+    }
+
+    fn insert(&mut self, hash: u64) {
+        let kept = usize::from(self.kept);
+        if let Some(at) = self.hashes[..kept].iter().position(|&known| known == hash) {
+            self.counts[at] += 1;
+            self.recent = at as u8;
+            return;
+        }
+        let mut at = kept;
+        if kept == KEPT {
+            at = self.largest();
+        } else {
+            self.kept += 1;
+        }
+        self.hashes[at] = hash;
+        self.counts[at] = 1;
+        self.recent = at as u8;
+        if usize::from(self.kept) == KEPT {
+            self.bound = self.hashes[self.largest()];
+        }
+    }
+
+    fn largest(&self) -> usize {
+        let places = 0..usize::from(self.kept);
+        places.max_by_key(|&at| self.hashes[at]).unwrap_or(0)
+    }
+
+    /// The elements that are kept, by their hashes, and how often each occurred.
+    pub fn elements(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let kept = usize::from(self.kept);
+        let counts = self.counts[..kept].iter().copied();
+        self.hashes[..kept].iter().copied().zip(counts)
+    }
+
+    /// How often an element occurred; `None` if its hash is beyond the bound, so that this is not known.
+    pub fn count(&self, hash: u64) -> Option<u64> {
+        if hash > self.bound {
+            return None;
+        }
+        let found = self.elements().find(|&(known, _)| known == hash);
+        Some(found.map_or(0, |(_, count)| count))
+    }
+
+    /// Up to which hash all elements are there.
+    pub fn bound(&self) -> u64 {
+        self.bound
+    }
+
+    /// How many different elements are kept: all there are, if fewer than [`KEPT`].
+    pub fn len(&self) -> usize {
+        usize::from(self.kept)
+    }
+
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.kept == 0
+    }
+
+    /// Of the elements of this multiset whose number in the other is known: how many are there at least as often, and how many there are.
+    pub fn contained_in(&self, other: &Self) -> (u32, u32) {
+        let (mut found, mut known) = (0, 0);
+        for (hash, count) in self.elements() {
+            if let Some(there) = other.count(hash) {
+                known += 1;
+                found += u32::from(there >= count);
+            }
+        }
+        (found, known)
+    }
+
+    /// As [`contained_in`](Self::contained_in), for sets: it does not matter how often.
+    pub fn occurring_in(&self, other: &Self) -> (u32, u32) {
+        let (mut found, mut known) = (0, 0);
+        for (hash, _) in self.elements() {
+            if let Some(there) = other.count(hash) {
+                known += 1;
+                found += u32::from(there > 0);
+            }
+        }
+        (found, known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::mix;
+
+    fn sample(elements: &[u64]) -> Sample {
+        let mut sample = Sample::default();
+        elements
+            .iter()
+            .for_each(|&element| sample.add(mix(element)));
+        sample
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_kept_is_counted_exactly(elements in prop::collection::vec(0u64..40, 0..400)) {
+            let sample = sample(&elements);
+            let mut all: BTreeMap<u64, u64> = BTreeMap::new();
+            for &element in &elements {
+                *all.entry(mix(element)).or_default() += 1;
+            }
+            let kept: BTreeMap<u64, u64> = sample.elements().collect();
+            let expected: BTreeMap<u64, u64> = all.iter().take(KEPT).map(|(&h, &n)| (h, n)).collect();
+            prop_assert_eq!(kept, expected);
+            for (&hash, &count) in &all {
+                if let Some(known) = sample.count(hash) {
+                    prop_assert_eq!(known, count);
+                }
+            }
+        }
+
+        #[test]
+        fn a_part_is_never_refuted(elements in prop::collection::vec(0u64..60, 1..400), keep in prop::collection::vec(any::<bool>(), 400)) {
+            let part: Vec<u64> = elements.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(e, _)| *e).collect();
+            let (found, known) = sample(&part).contained_in(&sample(&elements));
+            prop_assert_eq!(found, known);
+        }
+    }
+}

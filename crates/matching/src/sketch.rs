@@ -1,0 +1,129 @@
+//! What a sequence of values was, in a fixed amount of memory.
+
+use crate::Sample;
+
+/// A bijection that spreads the bits of a number: the finalizer of splitmix64 (Steele, Lea and Flood 2014).
+#[inline(always)]
+pub fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// An odd number, so that no element is lost from a polynomial in it.
+const BASE: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// What a sequence of values was. All of it is exact but for collisions of 64-bit hashes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sketch {
+    /// How many values there were.
+    pub count: u64,
+    /// A hash of the sequence.
+    pub sequence: u64,
+    /// A hash of the multiset: it does not depend on the order.
+    pub multiset: u64,
+    /// A hash of the sequence of differences between neighbours: it does not change if the same number is added to all values, as where an
+    /// object lies elsewhere.
+    pub steps: u64,
+    /// The first value.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+    /// The smallest.
+    pub smallest: u64,
+    /// The largest.
+    pub largest: u64,
+    /// Hashes of the first 1, 2, 4, 8, … values.
+    pub prefixes: Vec<u64>,
+    /// Some of the values, by [`mix`] of each.
+    pub sample: Sample,
+    /// Some of the differences between neighbours.
+    pub step_sample: Sample,
+}
+
+impl Sketch {
+    /// Adds a value. O(1).
+    #[inline(always)]
+    pub fn add(&mut self, value: u64) {
+        let mixed = mix(value);
+        self.sequence = self.sequence.wrapping_mul(BASE).wrapping_add(mixed);
+        self.multiset = self.multiset.wrapping_add(mixed);
+        if self.count == 0 {
+            self.first = value;
+            self.smallest = value;
+            self.largest = value;
+        } else {
+            let step = mix(value.wrapping_sub(self.last));
+            self.steps = self.steps.wrapping_mul(BASE).wrapping_add(step);
+            self.step_sample.add(step);
+            self.smallest = self.smallest.min(value);
+            self.largest = self.largest.max(value);
+        }
+        self.last = value;
+        self.sample.add(mixed);
+        self.count += 1;
+        if self.count.is_power_of_two() {
+            self.prefixes.push(self.sequence);
+        }
+    }
+
+    /// Whether all values were the same.
+    pub fn is_constant(&self) -> bool {
+        self.smallest == self.largest
+    }
+
+    /// Of how many first values it is known that they are the same in both: a power of two, all of the shorter one, or 0.
+    pub fn common_prefix(&self, other: &Self) -> u64 {
+        if self.count == other.count && self.sequence == other.sequence {
+            return self.count;
+        }
+        let pairs = self.prefixes.iter().zip(&other.prefixes);
+        match pairs.take_while(|(a, b)| a == b).count() {
+            0 => 0,
+            same => 1 << (same - 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sketch(values: &[u64]) -> Sketch {
+        let mut sketch = Sketch::default();
+        values.iter().for_each(|&value| sketch.add(value));
+        sketch
+    }
+
+    proptest! {
+        #[test]
+        fn shifted_sequences_have_the_same_steps(values in prop::collection::vec(any::<u64>(), 1..50), by in any::<u64>()) {
+            let shifted: Vec<u64> = values.iter().map(|v| v.wrapping_add(by)).collect();
+            let (a, b) = (sketch(&values), sketch(&shifted));
+            prop_assert_eq!(a.steps, b.steps);
+            prop_assert_eq!(&a.step_sample, &b.step_sample);
+            prop_assert_eq!(by != 0, a.sequence != b.sequence);
+        }
+
+        #[test]
+        fn the_order_does_not_matter_to_the_multiset(mut values in prop::collection::vec(0u64..9, 1..50)) {
+            let a = sketch(&values);
+            values.sort_unstable();
+            let b = sketch(&values);
+            prop_assert_eq!((a.multiset, a.smallest, a.largest), (b.multiset, b.smallest, b.largest));
+            prop_assert_eq!((a.smallest, a.largest), (values[0], values[values.len() - 1]));
+        }
+
+        #[test]
+        fn a_common_prefix_is_one(a in prop::collection::vec(0u64..2, 1..40), b in prop::collection::vec(0u64..2, 1..40)) {
+            let same = a.iter().zip(&b).take_while(|(x, y)| x == y).count() as u64;
+            let found = sketch(&a).common_prefix(&sketch(&b));
+            prop_assert!(found <= same);
+            // Nor is it less than half of what is the same.
+            prop_assert!(found * 2 > same || found == same);
+        }
+    }
+}

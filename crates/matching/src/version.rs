@@ -1,0 +1,106 @@
+//! A version of a program as it was executed.
+
+use rustc_hash::FxHashMap;
+
+use crate::{Active, Sketch};
+
+/// What kind of statement it is: those of different kinds do not correspond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// It computes a value.
+    Compute,
+    /// It compares: its value is 0 or 1.
+    Test,
+    /// It reads memory.
+    Load,
+    /// It writes memory: its value is what is written.
+    Store,
+    /// Control goes one of two ways.
+    Branch,
+    /// Control goes one of several ways.
+    Table,
+    /// It calls: its values are the arguments.
+    Call,
+    /// It returns from a function: its value is what is returned.
+    Return,
+    /// Anything else.
+    Other,
+}
+
+impl Class {
+    /// Statements of the same group may correspond: a version may test and branch at once.
+    pub(crate) fn group(self) -> u8 {
+        match self {
+            Self::Compute | Self::Load => 0,
+            Self::Test | Self::Branch => 1,
+            Self::Store => 2,
+            Self::Table => 3,
+            Self::Call => 4,
+            Self::Return => 5,
+            Self::Other => 6,
+        }
+    }
+}
+
+/// Where an operand's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Producer {
+    /// A statement of the same version.
+    Statement(u32),
+    /// A constant.
+    Constant(u64),
+}
+
+/// A statement that was executed.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// In which function.
+    pub function: u32,
+    /// What kind of statement it is.
+    pub class: Class,
+    /// Which operator: equal numbers for equal ones, in both versions.
+    pub operator: u64,
+    /// The values that it gave, wrote or decided by. Of tests and branches whether each was decided as the first one was, so that a
+    /// condition and its negation are the same.
+    pub values: Sketch,
+    /// The addresses that it accessed.
+    pub addresses: Option<Box<Sketch>>,
+    /// Its place in the function's code: the same in functions of equal code.
+    pub ordinal: u32,
+    /// When it was executed first.
+    pub first: u64,
+    /// When it was executed last.
+    pub last: u64,
+    /// In which parts of the run it was executed.
+    pub active: Active,
+    /// Where its operands may come from, through copies: all that is known, each at most once.
+    pub producers: Box<[Producer]>,
+}
+
+/// A version of a program as it was executed.
+#[derive(Clone, Debug, Default)]
+pub struct Version {
+    /// The statements that were executed, each function's in the order of the program.
+    pub statements: Vec<Statement>,
+    /// How long the run was, in the unit of the statements' times.
+    pub length: u64,
+    /// For each function that has statements the operators of its code, by ordinal.
+    pub bodies: FxHashMap<u32, Box<[u64]>>,
+}
+
+impl Version {
+    /// For each statement those that may use what it gives.
+    pub(crate) fn users(&self) -> Vec<Vec<u32>> {
+        let mut users = vec![Vec::new(); self.statements.len()];
+        for (user, statement) in (0..).zip(&self.statements) {
+            for producer in &statement.producers {
+                if let &Producer::Statement(of) = producer
+                    && let Some(users) = users.get_mut(of as usize)
+                {
+                    users.push(user);
+                }
+            }
+        }
+        users
+    }
+}

@@ -1,0 +1,446 @@
+//! Which statements of two versions of a program correspond.
+
+use std::io::Write;
+
+use afterimage_ids::OrigOffset;
+use afterimage_program::Names;
+use afterimage_query::Source;
+use afterimage_query::matching::{
+    Accuracy, Class, Divergence, Evidence, Match, Matching, Origin, Place, Sketched, Values,
+};
+use afterimage_query::steps::Operators;
+use serde_json::{Value as Json, json};
+
+use crate::PresentError;
+use crate::name::without_parameters;
+use crate::number::{counted, grouped, percent};
+use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
+use crate::text::short;
+
+/// A version.
+#[derive(Clone, Copy)]
+pub struct MatchSide<'a> {
+    /// What its recording is called.
+    pub name: &'a str,
+    /// The names of its functions.
+    pub names: &'a Names,
+    /// Its operators.
+    pub operators: &'a Operators<'a>,
+    /// Its source files.
+    pub source: &'a dyn Source,
+    /// What it executed.
+    pub sketched: &'a Sketched,
+}
+
+/// What corresponds.
+#[derive(Clone, Copy)]
+pub struct MatchReport<'a> {
+    /// The first version.
+    pub a: MatchSide<'a>,
+    /// The second, whose statements were looked for in the first.
+    pub b: MatchSide<'a>,
+    /// What was found.
+    pub matching: &'a Matching,
+    /// Statements that correspond and stop doing the same.
+    pub divergences: &'a [Divergence],
+    /// How it compares with the line tables.
+    pub accuracy: Option<Accuracy>,
+    /// Names of functions were used.
+    pub names_used: bool,
+}
+
+/// A statement, told.
+pub(crate) struct Told {
+    operator: String,
+    pub(crate) offset: OrigOffset,
+    file: Option<String>,
+    line: u32,
+    column: u32,
+    function: String,
+}
+
+impl MatchSide<'_> {
+    pub(crate) fn tell(&self, statement: u32) -> Result<Told, PresentError> {
+        let Place { function, op } = self.sketched.places[statement as usize];
+        let found = self.operators.get(function, op)?;
+        let found = found.ok_or(PresentError::NoGraph(function.as_u32()))?;
+        let position = found.position;
+        let files = self.source.files();
+        let file = position.and_then(|position| files.get(position.file.0 as usize));
+        Ok(Told {
+            operator: found.name.to_string(),
+            offset: found.offset,
+            file: file.cloned(),
+            line: position.map_or(0, |position| position.line),
+            column: position.map_or(0, |position| position.column),
+            function: self.names.function(function).to_owned(),
+        })
+    }
+
+    fn count(&self, statement: u32) -> u64 {
+        let statement = &self.sketched.version.statements[statement as usize];
+        // Of a call all arguments are values.
+        match statement.class {
+            Class::Call => 0,
+            _ => statement.values.count,
+        }
+    }
+}
+
+impl Told {
+    fn source(&self) -> String {
+        match &self.file {
+            Some(file) => plain(&format!("{}:{}", short(file), self.line)),
+            None => "-".to_owned(),
+        }
+    }
+
+    fn place(&self) -> String {
+        format!("@{} {}", self.offset, self.operator)
+    }
+
+    fn function(&self) -> String {
+        plain(without_parameters(&self.function))
+    }
+
+    /// `main.c:12 in score, @0x1f3 i32.add`.
+    fn text(&self) -> String {
+        match &self.file {
+            Some(_) => format!("{} in {}, {}", self.source(), self.function(), self.place()),
+            None => format!("{} in {}", self.place(), self.function()),
+        }
+    }
+
+    pub(crate) fn json(&self) -> Json {
+        json!({
+            "name": self.function,
+            "operator": self.operator,
+            "offset": self.offset.0,
+            "source": self.file.as_ref().map(|file| json!({ "file": file, "line": self.line, "column": self.column })),
+        })
+    }
+}
+
+/// What speaks for a match most, in words.
+fn ground(evidence: &Evidence) -> &'static str {
+    if evidence.same_code {
+        return "a function of the same code";
+    }
+    match evidence.values {
+        Values::Same => "the same values",
+        Values::Shifted => "the same values, moved",
+        Values::Permuted => "the same values in another order",
+        Values::Prefix => "the same values at first",
+        Values::Part => "a part of the values",
+        Values::Some => "some of the values",
+        Values::Unknown | Values::Different => "structure alone",
+    }
+}
+
+/// All grounds, the strongest first.
+const GROUNDS: [&str; 8] = [
+    "a function of the same code",
+    "the same values",
+    "the same values, moved",
+    "the same values in another order",
+    "the same values at first",
+    "a part of the values",
+    "some of the values",
+    "structure alone",
+];
+
+/// Rows that are shown of a list.
+const ROWS: usize = 10;
+
+/// Writes what corresponds, for a person; with `all`, statement by statement.
+///
+/// # Errors
+/// If `out` fails or a module cannot be read.
+pub fn match_text(
+    out: &mut dyn Write,
+    report: &MatchReport<'_>,
+    all: bool,
+    style: Style,
+) -> Result<(), PresentError> {
+    let (a, b) = (plain(report.a.name), plain(report.b.name));
+    let found = &report.matching.of_b;
+    let matched = found.iter().flatten().count() as u64;
+    let hint = match report.names_used {
+        true => "names of functions were a hint",
+        false => "names were not used",
+    };
+    let head = format!(
+        "of {} that {b} executed, {} ({}) correspond to one of {a}; {hint}",
+        counted(found.len() as u64, "statement"),
+        grouped(matched),
+        percent(matched, found.len() as u64)
+    );
+    writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
+    for ground_of in GROUNDS {
+        let those = found.iter().flatten();
+        let count = those.filter(|m| ground(&m.evidence) == ground_of).count();
+        if count > 0 {
+            writeln!(out, "  {:>10}  by {ground_of}", grouped(count as u64))?;
+        }
+    }
+    if let Some(accuracy) = report.accuracy {
+        accuracy_text(out, &accuracy)?;
+    }
+    diverging(out, report, style)?;
+    alone(out, report, style)?;
+    if all {
+        writeln!(out)?;
+        listed(out, report, style)?;
+    }
+    Ok(())
+}
+
+fn accuracy_text(out: &mut dyn Write, accuracy: &Accuracy) -> Result<(), PresentError> {
+    writeln!(
+        out,
+        "by the line tables: of {} with a true counterpart (same file, line, column and operator, a value in common) {} ({}) are matched with one, {} ({}) with one of the line",
+        counted(accuracy.true_counterpart, "statement"),
+        grouped(accuracy.correct),
+        percent(accuracy.correct, accuracy.true_counterpart),
+        grouped(accuracy.same_line),
+        percent(accuracy.same_line, accuracy.true_counterpart),
+    )?;
+    writeln!(
+        out,
+        "(of {} in functions that differ, {} come from a known column; library code that is the same in both is not counted)",
+        grouped(accuracy.executed),
+        grouped(accuracy.known)
+    )?;
+    Ok(())
+}
+
+pub(crate) fn diverging(
+    out: &mut dyn Write,
+    report: &MatchReport<'_>,
+    style: Style,
+) -> Result<(), PresentError> {
+    let Some(first) = report.divergences.first() else {
+        writeln!(out, "\nno statements that correspond stop doing the same")?;
+        return Ok(());
+    };
+    writeln!(out)?;
+    let sentence = divergence_sentence(report, first)?;
+    writeln!(out, "{}", style.paint(Paint::Bold, &sentence))?;
+    let mut table = Table::new(&[
+        ("t", Right),
+        ("how", Left),
+        ("execution", Right),
+        ("A", Right),
+        ("B", Right),
+        ("source", Left),
+        ("in B", Left),
+        ("in A", Left),
+    ]);
+    for found in report.divergences.iter().take(ROWS) {
+        let (a, b) = (report.a.tell(found.a)?, report.b.tell(found.b)?);
+        table.row([
+            grouped(found.times[1]),
+            origin(found.origin).to_owned(),
+            grouped(found.number),
+            value(found.values[0]),
+            value(found.values[1]),
+            b.source(),
+            b.place(),
+            a.place(),
+        ]);
+    }
+    table.write(out, style, |_| Paint::Plain)?;
+    more(out, report.divergences.len())
+}
+
+/// Where two versions first do something else, in a sentence.
+pub(crate) fn divergence_sentence(
+    report: &MatchReport<'_>,
+    first: &Divergence,
+) -> Result<String, PresentError> {
+    let (a, b) = (report.a.tell(first.a)?, report.b.tell(first.b)?);
+    Ok(format!(
+        "{} at t={}: {}: execution {} gave {}, and in {} {} gave {}",
+        match first.origin {
+            Origin::Computed => "something else is computed of the same first",
+            Origin::Read | Origin::Passed => "what corresponds first stops doing the same",
+        },
+        grouped(first.times[1]),
+        b.text(),
+        grouped(first.number),
+        value(first.values[1]),
+        plain(report.a.name),
+        a.place(),
+        value(first.values[0]),
+    ))
+}
+
+/// How it comes about that another value was given, in a word.
+pub(crate) fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Computed => "computed",
+        Origin::Read => "read",
+        Origin::Passed => "passed on",
+    }
+}
+
+/// A value of unknown type: of 32 bits with a sign, if it fits.
+fn value(bits: u64) -> String {
+    match u32::try_from(bits) {
+        Ok(low) => (low as i32).to_string(),
+        Err(_) => (bits as i64).to_string(),
+    }
+}
+
+fn more(out: &mut dyn Write, count: usize) -> Result<(), PresentError> {
+    if count > ROWS {
+        writeln!(out, "… and {} more", grouped((count - ROWS) as u64))?;
+    }
+    Ok(())
+}
+
+/// What was executed most and corresponds to nothing.
+fn alone(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result<(), PresentError> {
+    let unmatched = (0..).zip(&report.matching.of_b);
+    let unmatched = unmatched.filter(|(_, found)| found.is_none());
+    let mut alone: Vec<u32> = unmatched.map(|(at, _)| at).collect();
+    alone.sort_by_key(|&at| std::cmp::Reverse(report.b.count(at)));
+    if alone.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let head = format!(
+        "{} correspond to nothing; executed most often:",
+        counted(alone.len() as u64, "statement")
+    );
+    writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
+    let mut table = Table::new(&[
+        ("executions", Right),
+        ("source", Left),
+        ("statement", Left),
+        ("function", Left),
+    ]);
+    for &at in alone.iter().take(ROWS) {
+        let told = report.b.tell(at)?;
+        table.row([
+            grouped(report.b.count(at)),
+            told.source(),
+            told.place(),
+            told.function(),
+        ]);
+    }
+    table.write(out, style, |_| Paint::Plain)?;
+    more(out, alone.len())
+}
+
+fn listed(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result<(), PresentError> {
+    let mut table = Table::new(&[
+        ("source", Left),
+        ("in B", Left),
+        ("source", Left),
+        ("in A", Left),
+        ("ground", Left),
+    ]);
+    for (at, found) in (0..).zip(&report.matching.of_b) {
+        let b = report.b.tell(at)?;
+        let [source, place, by] = match found {
+            Some(found) => {
+                let a = report.a.tell(found.a)?;
+                [a.source(), a.place(), ground(&found.evidence).to_owned()]
+            }
+            None => ["-".to_owned(), "-".to_owned(), String::new()],
+        };
+        table.row([b.source(), b.place(), source, place, by]);
+    }
+    table.write(out, style, |_| Paint::Plain)?;
+    Ok(())
+}
+
+/// Writes what corresponds as one object.
+///
+/// # Errors
+/// If `out` fails or a module cannot be read.
+pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
+    let mut statements = Vec::new();
+    for (at, found) in (0..).zip(&report.matching.of_b) {
+        let mut b = report.b.tell(at)?.json();
+        b["match"] = match found {
+            None => Json::Null,
+            Some(Match { a, evidence, .. }) => json!({
+                "a": report.a.tell(*a)?.json(),
+                "ground": ground(evidence),
+                "same_operator": evidence.operator,
+                "operands": [evidence.operands.0, evidence.operands.1],
+                "users": [evidence.users.0, evidence.users.1],
+                "neighbours": [evidence.neighbours.0, evidence.neighbours.1],
+                "same_name": evidence.name,
+            }),
+        };
+        statements.push(b);
+    }
+    let mut divergences = Vec::new();
+    for found in report.divergences {
+        divergences.push(json!({
+            "a": report.a.tell(found.a)?.json(),
+            "b": report.b.tell(found.b)?.json(),
+            "origin": origin(found.origin),
+            "number": found.number,
+            "values": found.values.map(|bits| format!("0x{bits:x}")),
+            "t": found.times,
+        }));
+    }
+    let whole = json!({
+        "schema": "afterimage/match/1",
+        "a": report.a.name,
+        "b": report.b.name,
+        "names": report.names_used,
+        "statements": statements,
+        "divergences": divergences,
+        "accuracy": report.accuracy.map(|found| json!({
+            "executed": found.executed,
+            "known": found.known,
+            "same_position": found.same_position,
+            "correct_of_position": found.correct_of_position,
+            "true_counterpart": found.true_counterpart,
+            "matched": found.matched,
+            "correct": found.correct,
+            "same_line": found.same_line,
+        })),
+    });
+    writeln!(out, "{whole}")?;
+    Ok(())
+}
+
+/// Writes a row for each statement of the second version (RFC 4180).
+///
+/// # Errors
+/// If `out` fails or a module cannot be read.
+pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
+    write!(
+        out,
+        "b_name,b_offset,b_operator,b_file,b_line,a_name,a_offset,a_operator,a_file,a_line,ground\r\n"
+    )?;
+    let cells = |told: &Told| -> [String; 5] {
+        let line = told.file.as_ref().map(|_| told.line.to_string());
+        [
+            told.function.clone(),
+            told.offset.0.to_string(),
+            told.operator.clone(),
+            told.file.clone().unwrap_or_default(),
+            line.unwrap_or_default(),
+        ]
+    };
+    for (at, found) in (0..).zip(&report.matching.of_b) {
+        let mut row = cells(&report.b.tell(at)?).to_vec();
+        match found {
+            Some(found) => {
+                row.extend(cells(&report.a.tell(found.a)?));
+                row.push(ground(&found.evidence).to_owned());
+            }
+            None => row.extend(std::iter::repeat_n(String::new(), 6)),
+        }
+        let row: Vec<_> = row.iter().map(|cell| crate::csv::quoted(cell)).collect();
+        write!(out, "{}\r\n", row.join(","))?;
+    }
+    Ok(())
+}

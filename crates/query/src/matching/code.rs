@@ -1,0 +1,118 @@
+//! What is known of a function's operators without executing them.
+
+use std::hash::{Hash, Hasher};
+
+use afterimage_matching::Class;
+use afterimage_program::{Function, Program};
+use rustc_hash::FxHasher;
+use wasmparser::Operator;
+
+use crate::steps::name;
+
+/// An operator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub class: Class,
+    /// Equal for operators with equal names, and for comparisons that differ in being negated or having their operands exchanged.
+    pub operator: u64,
+    /// What a constant is, or what a load or a store adds to its address.
+    pub immediate: u64,
+    /// It is `i32.and`.
+    pub is_and: bool,
+}
+
+/// A function's operators, by ordinal. Linear in its body.
+pub(super) fn operators(program: &Program, module: &[u8], function: &Function) -> Vec<Known> {
+    let all = program.operators(module, function);
+    all.map(|(_, _, operator)| known(&operator)).collect()
+}
+
+fn known(operator: &Operator<'_>) -> Known {
+    let name = name(operator);
+    let class = class(operator, &name);
+    let mut hasher = FxHasher::default();
+    match class {
+        Class::Test => comparison(&name).hash(&mut hasher),
+        _ => name.hash(&mut hasher),
+    }
+    Known {
+        class,
+        operator: hasher.finish(),
+        immediate: immediate(operator, &name),
+        is_and: matches!(operator, Operator::I32And),
+    }
+}
+
+/// A comparison, its negation and those with exchanged operands are one.
+fn comparison(name: &str) -> String {
+    let (space, rest) = name.split_once('.').unwrap_or(("", name));
+    let (stem, sign) = rest.split_once('_').unwrap_or((rest, ""));
+    match stem {
+        "eqz" | "eq" | "ne" => format!("{space}.equal"),
+        _ => format!("{space}.order_{sign}"),
+    }
+}
+
+fn class(operator: &Operator<'_>, name: &str) -> Class {
+    match operator {
+        Operator::BrIf { .. } | Operator::If { .. } => Class::Branch,
+        Operator::BrTable { .. } => Class::Table,
+        Operator::Call { .. }
+        | Operator::CallIndirect { .. }
+        | Operator::ReturnCall { .. }
+        | Operator::ReturnCallIndirect { .. } => Class::Call,
+        _ => {
+            let (space, rest) = name.split_once('.').unwrap_or(("", name));
+            let tests = ["eqz", "eq", "ne", "lt", "gt", "le", "ge"];
+            let scalar = ["i32", "i64", "f32", "f64"].contains(&space);
+            let stem = rest.split('_').next().unwrap_or(rest);
+            if scalar && tests.contains(&stem) {
+                Class::Test
+            } else if rest.starts_with("load") {
+                Class::Load
+            } else if rest.starts_with("store") {
+                Class::Store
+            } else if ["memory", "table", "data", "elem", "global"].contains(&space) {
+                Class::Other
+            } else {
+                Class::Compute
+            }
+        }
+    }
+}
+
+fn immediate(operator: &Operator<'_>, name: &str) -> u64 {
+    match *operator {
+        Operator::I32Const { value } => u64::from(value as u32),
+        Operator::I64Const { value } => value as u64,
+        Operator::F32Const { value } => u64::from(value.bits()),
+        Operator::F64Const { value } => value.bits(),
+        Operator::I32Load { memarg }
+        | Operator::I64Load { memarg }
+        | Operator::F32Load { memarg }
+        | Operator::F64Load { memarg }
+        | Operator::I32Load8S { memarg }
+        | Operator::I32Load8U { memarg }
+        | Operator::I32Load16S { memarg }
+        | Operator::I32Load16U { memarg }
+        | Operator::I64Load8S { memarg }
+        | Operator::I64Load8U { memarg }
+        | Operator::I64Load16S { memarg }
+        | Operator::I64Load16U { memarg }
+        | Operator::I64Load32S { memarg }
+        | Operator::I64Load32U { memarg }
+        | Operator::I32Store { memarg }
+        | Operator::I64Store { memarg }
+        | Operator::F32Store { memarg }
+        | Operator::F64Store { memarg }
+        | Operator::I32Store8 { memarg }
+        | Operator::I32Store16 { memarg }
+        | Operator::I64Store8 { memarg }
+        | Operator::I64Store16 { memarg }
+        | Operator::I64Store32 { memarg } => memarg.offset,
+        _ => {
+            debug_assert!(!name.ends_with(".const") || name.starts_with("v128"));
+            0
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Where statements that correspond stop doing the same (comparison checking: Jaramillo, Gupta and Soffa 1999; Zhang and Gupta 2005, section 6.2).
+//!
+//! Sketches tell of the first 2ᵏ executions of two statements whether all values were the same. So of a pair that differs it is known up to a factor of two
+//! when that began. Both runs are followed again, and of the executions in between more is kept, until the first that differs is known.
+
+use std::collections::{HashMap, HashSet};
+
+use afterimage_matching::{Class, Matching, Producer, Values, Version, mix};
+use afterimage_trace::LogReader;
+use afterimage_wpp::Segments;
+
+use super::Place;
+use super::collect::{Sketched, values_of};
+use crate::steps::{Run, StepsError};
+
+/// The first execution that differs of two statements that correspond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The statement of the first version.
+    pub a: u32,
+    /// That of the second.
+    pub b: u32,
+    /// Which execution it is, from 1: all before gave the same in both.
+    pub number: u64,
+    /// The two values.
+    pub values: [u64; 2],
+    /// When.
+    pub times: [u64; 2],
+    /// How it comes about.
+    pub origin: Origin,
+}
+
+/// How it comes about that statements that correspond gave other values, the most telling first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// It computes something else, and nobody who makes its operands did before.
+    Computed,
+    /// It reads something else, or is called with it, and nobody who makes its operands did something else before.
+    Read,
+    /// Someone who makes its operands did something else before.
+    Passed,
+}
+
+/// Most pairs that are looked into.
+const PAIRS: usize = 2048;
+/// Differences between addresses in both versions that occur so often are objects that lie elsewhere.
+const MOVED: u32 = 2;
+/// Most executions that are kept of all pairs together.
+const KEPT: u64 = 1 << 22;
+
+/// A pair, and between which executions the first that differs is.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    a: u32,
+    b: u32,
+    /// So many are the same.
+    same: u64,
+    /// After so many they are not.
+    differ: u64,
+}
+
+/// What is kept of an execution.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    /// Of all values from the beginning of the stretch to here.
+    pub hash: u64,
+    pub value: u64,
+    pub time: u64,
+}
+
+/// A stretch of a statement's executions: those after the first `after`, up to number `last`; every `stride`-th is kept, and the last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    pub place: Place,
+    pub after: u64,
+    pub last: u64,
+    pub stride: u64,
+}
+
+/// The pairs that correspond by what they take, but gave other values at some time: those that computed something else of the same first, and then the first in time of the second version first.
+/// Addresses of objects that lie elsewhere are no other values: which those are is told by what loads and stores that correspond accessed.
+///
+/// These are the pairs of which the values of at least half of the shorter sequence are the same, and those whose makers correspond. `a` and `b` open
+/// the runs again. Time is that of following both, once, or for more than some thousands of executions between known ones twice.
+///
+/// # Errors
+/// If a run cannot be followed.
+pub fn divergences<S: Segments>(
+    versions: [&Sketched; 2],
+    matching: &Matching,
+    runs: [(
+        Run<'_, S>,
+        &dyn Fn() -> Result<LogReader, afterimage_trace::TraceError>,
+    ); 2],
+) -> Result<Vec<Divergence>, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut open = suspects([&versions[0].version, &versions[1].version], matching);
+    let mut found = Vec::new();
+    while !open.is_empty() {
+        let room = (KEPT / open.len() as u64).max(2);
+        let stretches = |side: usize| -> Vec<Stretch> {
+            let of = |pair: &Open| Stretch {
+                place: versions[side].places[[pair.a, pair.b][side] as usize],
+                after: pair.same,
+                last: pair.differ,
+                stride: (pair.differ - pair.same).div_ceil(room),
+            };
+            open.iter().map(of).collect()
+        };
+        let mut kept = [Vec::new(), Vec::new()];
+        for (side, (run, log)) in runs.iter().enumerate() {
+            let log = log().map_err(afterimage_machine::MachineError::from)?;
+            kept[side] = values_of(*run, log, &stretches(side))?;
+        }
+        let [of_a, of_b] = kept;
+        let mut narrower = Vec::new();
+        let strides = stretches(0);
+        for (((pair, stretch), a), b) in open.iter().zip(strides).zip(of_a).zip(of_b) {
+            let Some(at) = a.iter().zip(&b).position(|(x, y)| x.hash != y.hash) else {
+                continue;
+            };
+            let first = pair.same + at as u64 * stretch.stride;
+            if stretch.stride == 1 {
+                found.push(Divergence {
+                    a: pair.a,
+                    b: pair.b,
+                    number: first + 1,
+                    values: [a[at].value, b[at].value],
+                    times: [a[at].time, b[at].time],
+                    origin: Origin::Read,
+                });
+                continue;
+            }
+            narrower.push(Open {
+                same: first,
+                differ: (first + stretch.stride).min(pair.differ),
+                ..*pair
+            });
+        }
+        open = narrower;
+    }
+    let moves = moves([&versions[0].version, &versions[1].version], matching);
+    found.retain(|found: &Divergence| !moves.contains(&distance(found.values)));
+    tell_origins(&versions[1].version, &mut found);
+    found.sort_by_key(|found| (found.origin, found.times[1], found.b));
+    Ok(found)
+}
+
+/// How far apart two addresses are.
+fn distance([a, b]: [u64; 2]) -> u32 {
+    (b as u32).wrapping_sub(a as u32)
+}
+
+/// How far objects have moved: the differences between first addresses of loads and stores that correspond and step from address to address in the same way.
+fn moves(versions: [&Version; 2], matching: &Matching) -> HashSet<u32> {
+    let mut times: HashMap<u32, u32> = HashMap::new();
+    for (b, found) in versions[1].statements.iter().zip(&matching.of_b) {
+        let a = found
+            .as_ref()
+            .map(|found| &versions[0].statements[found.a as usize]);
+        let of_a = a.and_then(|a| a.addresses.as_ref());
+        if let (Some(of_a), Some(of_b)) = (of_a, &b.addresses)
+            && (of_a.count, of_a.steps) == (of_b.count, of_b.steps)
+            && of_a.first != of_b.first
+        {
+            *times.entry(distance([of_a.first, of_b.first])).or_default() += 1;
+        }
+    }
+    let often = times.into_iter().filter(|&(_, times)| times >= MOVED);
+    often.map(|(distance, _)| distance).collect()
+}
+
+/// Tells those that make something else of the same from those to which it is passed.
+fn tell_origins(version: &Version, found: &mut [Divergence]) {
+    let when: HashMap<u32, (u64, u32)> = found
+        .iter()
+        .map(|found| (found.b, (found.times[1], found.b)))
+        .collect();
+    for found in found {
+        let statement = &version.statements[found.b as usize];
+        let mine = (found.times[1], found.b);
+        let passed = statement.producers.iter().any(|producer| match producer {
+            Producer::Statement(maker) => when.get(maker).is_some_and(|&before| before < mine),
+            Producer::Constant(_) => false,
+        });
+        found.origin = match statement.class {
+            _ if passed => Origin::Passed,
+            Class::Compute | Class::Test => Origin::Computed,
+            _ => Origin::Read,
+        };
+    }
+}
+
+/// The pairs to look into, those that are executed first if there are too many.
+fn suspects(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
+    let pairs = (0..).zip(&matching.of_b).filter_map(|(b, found)| {
+        let found = found.as_ref()?;
+        let evidence = &found.evidence;
+        let of_a = &versions[0].statements[found.a as usize].values;
+        let of_b = &versions[1].statements[b as usize].values;
+        let shorter = of_a.count.min(of_b.count);
+        let same = of_a.common_prefix(of_b).min(shorter);
+        let class = versions[1].statements[b as usize].class;
+        let decides = matches!(class, Class::Test | Class::Branch | Class::Table);
+        let takes = evidence.operands.1 > 0 && evidence.operands.0 == evidence.operands.1;
+        let equally_often = of_a.count == of_b.count && evidence.operator;
+        let wanted = match evidence.values {
+            Values::Same | Values::Permuted | Values::Shifted => false,
+            // Loops are turned round, conditions are taken apart and put together again.
+            _ if decides && !(equally_often && takes) && !evidence.same_code => false,
+            Values::Prefix => true,
+            _ => of_a.count == of_b.count && (takes || evidence.same_code),
+        };
+        (wanted && same < shorter).then_some(Open {
+            a: found.a,
+            b,
+            same,
+            differ: shorter.min(same.saturating_mul(2).max(1)),
+        })
+    });
+    let mut pairs: Vec<Open> = pairs.collect();
+    pairs.sort_by_key(|pair| versions[1].statements[pair.b as usize].first);
+    pairs.truncate(PAIRS);
+    pairs
+}
+
+/// Keeps executions of some statements.
+#[derive(Debug, Default)]
+pub(super) struct Keeper {
+    stretches: Vec<Stretch>,
+    kept: Vec<Vec<Kept>>,
+    counts: Vec<u64>,
+    hashes: Vec<u64>,
+    /// By place, which stretches are of it.
+    of: HashMap<Place, Vec<usize>>,
+}
+
+impl Keeper {
+    pub fn new(stretches: &[Stretch]) -> Self {
+        let mut of: HashMap<Place, Vec<usize>> = HashMap::new();
+        for (at, stretch) in stretches.iter().enumerate() {
+            of.entry(stretch.place).or_default().push(at);
+        }
+        Self {
+            stretches: stretches.to_vec(),
+            kept: vec![Vec::new(); stretches.len()],
+            counts: vec![0; stretches.len()],
+            hashes: vec![0; stretches.len()],
+            of,
+        }
+    }
+
+    pub fn wants(&self, place: Place) -> bool {
+        self.of.contains_key(&place)
+    }
+
+    /// A statement gave a value. `compared` is what is the same in both versions if they do the same, `value` what a person wants to see.
+    pub fn add(&mut self, place: Place, compared: u64, value: u64, time: u64) {
+        let Some(all) = self.of.get(&place) else {
+            return;
+        };
+        for &at in all {
+            let stretch = self.stretches[at];
+            self.counts[at] += 1;
+            let number = self.counts[at];
+            if number <= stretch.after || number > stretch.last {
+                continue;
+            }
+            let hash = mix(self.hashes[at] ^ mix(compared));
+            self.hashes[at] = hash;
+            if (number - stretch.after).is_multiple_of(stretch.stride) || number == stretch.last {
+                self.kept[at].push(Kept { hash, value, time });
+            }
+        }
+    }
+
+    pub fn kept(self) -> Vec<Vec<Kept>> {
+        self.kept
+    }
+}

@@ -1,0 +1,207 @@
+//! Where operands may come from, without following the run: through locals, φs, arguments and results of calls, and through memory where the same
+//! address is computed once and used for both the store and the load, as it is for what an unoptimised version keeps on its stack.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use afterimage_ids::{EntityRef, FuncId, OpId, StmtId, ValueId};
+use afterimage_matching::{Class, Producer};
+use afterimage_program::{Callee, Effect, Program, Ssa, ValueDef};
+
+use super::code::Known;
+use crate::values::Types;
+
+/// Most values that are looked at for one statement.
+const LOOKED_AT: usize = 96;
+/// Most producers that are kept.
+const KEPT: usize = 24;
+/// Most callers that are looked at for an argument.
+const CALLERS: usize = 8;
+
+/// A value of a function.
+type Of = (FuncId, ValueId);
+
+/// Finds producers.
+pub(super) struct Producers<'a> {
+    types: &'a Types<'a>,
+    known: &'a HashMap<FuncId, Vec<Known>>,
+    numbers: &'a HashMap<(FuncId, OpId), u32>,
+    callers: HashMap<FuncId, Vec<(FuncId, StmtId)>>,
+    stores: HashMap<(FuncId, ValueId, u64), Vec<StmtId>>,
+    returns: HashMap<FuncId, Vec<ValueId>>,
+}
+
+impl<'a> Producers<'a> {
+    /// Those of functions that were executed. Linear in their bodies.
+    pub fn new(
+        program: &'a Program,
+        types: &'a Types<'a>,
+        known: &'a HashMap<FuncId, Vec<Known>>,
+        numbers: &'a HashMap<(FuncId, OpId), u32>,
+    ) -> Self {
+        let mut found = Self {
+            types,
+            known,
+            numbers,
+            callers: HashMap::new(),
+            stores: HashMap::new(),
+            returns: HashMap::new(),
+        };
+        let mut functions: Vec<FuncId> = known.keys().copied().collect();
+        functions.sort_unstable();
+        for function in functions {
+            let Some(ssa) = types.statements(function) else {
+                continue;
+            };
+            for (id, statement) in ssa.statements.iter() {
+                match statement.effect {
+                    Effect::Call(Callee::Direct(callee)) => {
+                        let callers = found.callers.entry(callee).or_default();
+                        callers.push((function, id));
+                    }
+                    Effect::MemoryWrite(_) => {
+                        if let Some(&address) = ssa.operands(id).first()
+                            && let Some(known) = known[&function].get(statement.op.index())
+                        {
+                            let slot = (function, address, known.immediate);
+                            found.stores.entry(slot).or_default().push(id);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if let Some(defined) = program.function(function) {
+                let edges = defined.cfg.edges.keys();
+                let values = edges.flat_map(|edge| ssa.returned(edge));
+                found.returns.insert(function, values.copied().collect());
+            }
+        }
+        found
+    }
+
+    /// Where the operands of a statement may come from.
+    pub fn of(&self, function: FuncId, op: OpId) -> Box<[Producer]> {
+        let Some(ssa) = self.types.statements(function) else {
+            return Box::default();
+        };
+        let Some(statement) = ssa.statement_at(op) else {
+            return Box::default();
+        };
+        let operands = ssa.operands(statement).iter();
+        let waiting: Vec<Of> = operands.map(|&value| (function, value)).collect();
+        self.reached(waiting)
+    }
+
+    fn reached(&self, mut waiting: Vec<Of>) -> Box<[Producer]> {
+        let mut seen: BTreeSet<Of> = waiting.iter().copied().collect();
+        let mut found = BTreeSet::new();
+        let mut next = 0;
+        while let Some(&(function, value)) = waiting.get(next) {
+            next += 1;
+            if next > LOOKED_AT || found.len() >= KEPT {
+                break;
+            }
+            let Some(ssa) = self.types.statements(function) else {
+                continue;
+            };
+            for from in self.step(function, &ssa, value, &mut found) {
+                if seen.insert(from) {
+                    waiting.push(from);
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    /// The values that a value is a copy of. What is none is added to `found`.
+    fn step(
+        &self,
+        function: FuncId,
+        ssa: &Rc<Ssa>,
+        value: ValueId,
+        found: &mut BTreeSet<Producer>,
+    ) -> Vec<Of> {
+        let here = |values: &[ValueId]| values.iter().map(|&v| (function, v)).collect();
+        match ssa.values[value].def {
+            ValueDef::Constant(op) => {
+                let known = self.known.get(&function).and_then(|k| k.get(op.index()));
+                found.extend(known.map(|known| Producer::Constant(known.immediate)));
+                Vec::new()
+            }
+            ValueDef::Initial(_) => {
+                found.insert(Producer::Constant(0));
+                Vec::new()
+            }
+            ValueDef::Phi(block) => {
+                let phi = ssa.phis(block).iter().find(|phi| phi.value == value);
+                phi.map_or_else(Vec::new, |phi| here(&phi.operands))
+            }
+            ValueDef::Param(index) => {
+                let callers = self.callers.get(&function).map_or(&[][..], Vec::as_slice);
+                let arguments = callers.iter().take(CALLERS).filter_map(|&(caller, call)| {
+                    let ssa = self.types.statements(caller)?;
+                    let argument = *ssa.operands(call).get(index as usize)?;
+                    Some((caller, argument))
+                });
+                arguments.collect()
+            }
+            ValueDef::Caught { .. } => Vec::new(),
+            ValueDef::Result { statement, .. } => {
+                let known = &ssa.statements[statement];
+                let number = self.numbers.get(&(function, known.op));
+                found.extend(number.map(|&number| Producer::Statement(number)));
+                match known.effect {
+                    Effect::Call(Callee::Direct(callee)) => {
+                        let returned = self.returns.get(&callee).map_or(&[][..], Vec::as_slice);
+                        let values = returned.iter().take(CALLERS);
+                        values.map(|&value| (callee, value)).collect()
+                    }
+                    Effect::MemoryRead(_) => self.stored(function, ssa, statement),
+                    // Unoptimised code makes a condition 0 or 1 first, and may negate it.
+                    _ if self.is_condition(function, ssa, statement) => {
+                        here(ssa.operands(statement))
+                    }
+                    _ => Vec::new(),
+                }
+            }
+        }
+    }
+
+    /// Whether a statement only negates a condition or masks it.
+    fn is_condition(&self, function: FuncId, ssa: &Ssa, statement: StmtId) -> bool {
+        let operands = ssa.operands(statement);
+        let Some(known) = self.known.get(&function) else {
+            return false;
+        };
+        let Some(own) = known.get(ssa.statements[statement].op.index()) else {
+            return false;
+        };
+        match operands {
+            [_] => own.class == Class::Test,
+            [_, mask] => {
+                let one = match ssa.values[*mask].def {
+                    ValueDef::Constant(op) => known.get(op.index()).map(|k| k.immediate),
+                    _ => None,
+                };
+                own.is_and && one == Some(1)
+            }
+            _ => false,
+        }
+    }
+
+    /// What may have been stored where a load reads.
+    fn stored(&self, function: FuncId, ssa: &Ssa, load: StmtId) -> Vec<Of> {
+        let op = ssa.statements[load].op;
+        let offset = self.known.get(&function).and_then(|k| k.get(op.index()));
+        let address = ssa.operands(load).first();
+        let (Some(offset), Some(&address)) = (offset, address) else {
+            return Vec::new();
+        };
+        let slot = (function, address, offset.immediate);
+        let stores = self.stores.get(&slot).map_or(&[][..], Vec::as_slice);
+        let values = stores
+            .iter()
+            .filter_map(|&store| ssa.operands(store).get(1));
+        values.map(|&value| (function, value)).collect()
+    }
+}

@@ -1,0 +1,140 @@
+//! How many matches are right, as far as the line tables of both versions tell.
+//!
+//! A statement of the second version has a *true counterpart* if the first executed one from the same file, line and column that does the same: of the same kind, if it computes or compares by the same operator, and with
+//! some value in common, or some difference between values one after the other (addresses may have moved). What an optimiser computes otherwise than the source says, at the place of what it replaced, has none. It is matched correctly if its match comes
+//! from that line and column. Functions that are the same in both modules, operator for operator, are left out: they were
+//! not compiled anew, as libraries are not, and matching them is no feat.
+
+use std::collections::{HashMap, HashSet};
+
+use afterimage_ids::{EntityRef, FuncId};
+use afterimage_matching::{Class, Matching, Statement};
+use afterimage_program::{Names, OperatorIndex, Program};
+
+use super::Sketched;
+use super::code::operators;
+use crate::Source;
+
+/// A version with its debug information.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// What it was parsed from.
+    pub module: &'a [u8],
+    /// Its names.
+    pub names: &'a Names,
+    /// Its line tables.
+    pub source: &'a dyn Source,
+    /// What it executed.
+    pub sketched: &'a Sketched,
+}
+
+/// How many matches are right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accuracy {
+    /// Statements of the second version that were executed, in functions that differ.
+    pub executed: u64,
+    /// Those that come from a known line and column.
+    pub known: u64,
+    /// Those of whose kind the first version executed a statement from the same line and column.
+    pub same_position: u64,
+    /// Those of these that are matched with a statement of the same line and column.
+    pub correct_of_position: u64,
+    /// Those that have a true counterpart: the denominator.
+    pub true_counterpart: u64,
+    /// Those of these that are matched.
+    pub matched: u64,
+    /// Those that are matched with a statement of the same line and column.
+    pub correct: u64,
+    /// Those that are matched with a statement of the same line.
+    pub same_line: u64,
+}
+
+/// The functions of the second version that are not the same in the first: by name and operators.
+pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
+    let shape = |side: Side<'_>, function| -> Vec<u64> {
+        let all = operators(side.program, side.module, function);
+        all.iter().map(|known| known.operator).collect()
+    };
+    let of_a = a.program.functions.iter();
+    let known: HashSet<(&str, Vec<u64>)> = of_a
+        .map(|function| (a.names.function(function.id), shape(a, function)))
+        .collect();
+    let of_b = b.program.functions.iter();
+    let differ = of_b
+        .filter(|function| !known.contains(&(b.names.function(function.id), shape(b, function))));
+    differ.map(|function| function.id).collect()
+}
+
+/// File, line and column.
+type Position<'a> = (&'a str, u32, u32);
+
+/// Where the statements of a version come from.
+pub(super) fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
+    let index = OperatorIndex::new(side.program, side.module);
+    let files = side.source.files();
+    let places = side.sketched.places.iter();
+    let found = places.map(|place| {
+        let function = side.program.function(place.function)?;
+        let offset = *index.offsets(function).get(place.op.index())?;
+        let location = side.source.locate(offset)?;
+        let file = files.get(location.file.0 as usize)?;
+        let known = location.line > 0 && location.column > 0;
+        known.then_some((file.as_str(), location.line, location.column))
+    });
+    found.collect()
+}
+
+/// Compares a matching with the line tables. O(statements × those of a position).
+pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
+    let of_a = positions(a);
+    let of_b = positions(b);
+    let mut there: HashMap<Position<'_>, Vec<&Statement>> = HashMap::new();
+    for (position, statement) in of_a.iter().zip(&a.sketched.version.statements) {
+        if let Some(position) = *position {
+            there.entry(position).or_default().push(statement);
+        }
+    }
+    let differing = recompiled(a, b);
+    let mut found = Accuracy::default();
+    for (at, statement) in b.sketched.version.statements.iter().enumerate() {
+        if !differing.contains(&b.sketched.places[at].function) {
+            continue;
+        }
+        found.executed += 1;
+        let Some(position) = of_b[at] else { continue };
+        found.known += 1;
+        let same = there.get(&position).map_or(&[][..], Vec::as_slice);
+        let same_kind: Vec<_> = same.iter().filter(|a| a.class == statement.class).collect();
+        if same_kind.is_empty() {
+            continue;
+        }
+        let matched = matching.of_b[at].as_ref();
+        let other = matched.and_then(|m| of_a[m.a as usize]);
+        let correct = other == Some(position);
+        found.same_position += 1;
+        found.correct_of_position += u64::from(correct);
+        if !same_kind.iter().any(|a| is_counterpart(a, statement)) {
+            continue;
+        }
+        found.true_counterpart += 1;
+        found.matched += u64::from(matched.is_some());
+        found.correct += u64::from(correct);
+        let same_line = other.is_some_and(|other| (other.0, other.1) == (position.0, position.1));
+        found.same_line += u64::from(same_line);
+    }
+    found
+}
+
+/// Whether statements from the same position do the same: the same operator (of loads, stores and calls, one of the same kind), of which some value,
+/// or some difference between values one after the other, occurs in both.
+fn is_counterpart(a: &Statement, b: &Statement) -> bool {
+    let same = match b.class {
+        Class::Compute | Class::Test | Class::Other => a.operator == b.operator,
+        _ => true,
+    };
+    let values = b.values.sample.occurring_in(&a.values.sample).0 > 0;
+    let steps = b.values.step_sample.occurring_in(&a.values.step_sample).0 > 0;
+    same && (values || steps)
+}
