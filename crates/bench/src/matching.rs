@@ -96,7 +96,7 @@ fn sketched(loaded: &Loaded) -> Result<Sketched> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    if options.recordings.len() % 2 != 0 {
+    if !options.recordings.len().is_multiple_of(2) {
         bail!("recordings come in pairs: of the unoptimised version, then of the optimised one");
     }
     let mut rows = Vec::new();

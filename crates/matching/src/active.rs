@@ -48,7 +48,9 @@ mod tests {
     #[test]
     fn what_was_set_is_there() {
         let mut active = Active::default();
-        [3, 64, 511].map(|window| active.set(window));
+        for window in [3, 64, 511] {
+            active.set(window);
+        }
         assert_eq!(Vec::from_iter(active.windows()), [3, 64, 511]);
         assert!(active.any(0, 3) && active.any(60, 70) && !active.any(4, 63));
     }

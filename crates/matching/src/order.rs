@@ -107,9 +107,12 @@ impl Order {
     }
 }
 
+/// How many statements of a version there are with a sequence of values, and the first of them.
+type Seen<'v> = Option<(u32, &'v Statement)>;
+
 /// The times of pairs of statements that are the only ones with their sequences of values.
 fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
-    let mut found: FxHashMap<(u8, u64, u64), [Option<(u32, &Statement)>; 2]> = FxHashMap::default();
+    let mut found: FxHashMap<(u8, u64, u64), [Seen<'_>; 2]> = FxHashMap::default();
     for (side, version) in [a, b].into_iter().enumerate() {
         for statement in &version.statements {
             let values = &statement.values;

@@ -1,7 +1,7 @@
 //! A few elements of a multiset, each with exactly how often it occurs.
 
 /// How many different elements are kept.
-pub const KEPT: usize = 24;
+const KEPT: usize = 24;
 
 /// The elements whose hashes are smallest, and how often each occurred (bottom-k sampling, Cohen and Kaplan 2007, on distinct elements).
 ///
@@ -89,7 +89,7 @@ impl Sample {
         self.bound
     }
 
-    /// How many different elements are kept: all there are, if fewer than [`KEPT`].
+    /// How many different elements are kept: all there are, if fewer than 24.
     pub fn len(&self) -> usize {
         usize::from(self.kept)
     }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use afterimage_matching::{Class, Matching, Producer, Values, Version, mix};
-use afterimage_trace::LogReader;
+use afterimage_trace::{LogReader, TraceError};
 use afterimage_wpp::Segments;
 
 use super::Place;
@@ -48,6 +48,9 @@ const MOVED: u32 = 2;
 /// Most executions that are kept of all pairs together.
 const KEPT: u64 = 1 << 22;
 
+/// Opens a run's log from the beginning.
+pub type OpenLog<'l> = &'l dyn Fn() -> Result<LogReader, TraceError>;
+
 /// A pair, and between which executions the first that differs is.
 #[derive(Clone, Copy, Debug)]
 struct Open {
@@ -88,10 +91,7 @@ pub(super) struct Stretch {
 pub fn divergences<S: Segments>(
     versions: [&Sketched; 2],
     matching: &Matching,
-    runs: [(
-        Run<'_, S>,
-        &dyn Fn() -> Result<LogReader, afterimage_trace::TraceError>,
-    ); 2],
+    runs: [(Run<'_, S>, OpenLog<'_>); 2],
 ) -> Result<Vec<Divergence>, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,

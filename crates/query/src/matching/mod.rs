@@ -14,6 +14,6 @@ pub use afterimage_matching::{
     Class, Evidence, Match, Matching, Names, Sketch, Statement, Values, Version, match_versions,
 };
 pub use collect::{Place, Sketched, version};
-pub use diverge::{Divergence, Origin, divergences};
+pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
 pub use truth::{Accuracy, Side as TruthSide, accuracy, recompiled};
