@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     /// The place and which of its executions: file.c:42#K, func+0x2a#last, @0x1f3#3 [default: the first]; with --var and --address, any moment
     #[arg(long, value_name = "PLACE#K", allow_hyphen_values = true)]
     at: String,
-    /// Of what a variable of the source held, or an expression: total, p->next, s.member, a[3]
+    /// Of what a variable of the source held, or an expression such as `total` or `p->next`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["address", "operand"])]
     var: Option<String>,
     /// Of bytes of memory 0: A for the 8 bytes from there on, or A..B, both included
