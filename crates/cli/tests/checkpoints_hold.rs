@@ -1,72 +1,38 @@
 //! What is answered from checkpoints is what following the run from its beginning answers.
 
 mod common;
+#[path = "common/generated.rs"]
+mod generated;
+#[path = "common/recorded.rs"]
+mod recorded;
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
-use afterimage_ids::FuncId;
-use afterimage_program::Program;
-use afterimage_query::paths::{FileSegments, RecordedPath, Window, recorded_path};
+use afterimage_query::paths::{FileSegments, Window};
 use afterimage_query::slices::{Criterion, Follows, Slice, Want, backward, chop, forward};
 use afterimage_query::state::{Halt, follow_to};
 use afterimage_query::steps::{
-    At, FileCheckpoints, LastWrite, LastWrites, Level, Range, Run, Step, Steps, Wanted, last_steps,
-    memory_at, recorded_checkpoints, stopped_before,
+    At, FileCheckpoints, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted, last_steps,
+    memory_at, recorded_checkpoints,
 };
 use afterimage_query::values::{recorded_epochs, recorded_values};
-use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
+use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, Vertex};
 use afterimage_wet::{LeftOut, Run as Build};
 use common::Sandbox;
-use wasmparser::ValType;
+use generated::{each_recording, seeds};
+use recorded::Recorded;
 
-/// How many seeds to try; the variable is for long runs by hand.
-fn seeds() -> u64 {
-    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
-    seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(6)
-}
+/// How many seeds to try.
+const SEEDS: u64 = 6;
 
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
-/// A recording, opened.
-struct Recorded {
-    module: Vec<u8>,
-    program: Program,
-    file: TraceFile,
-    path: RecordedPath,
-}
-
 impl Recorded {
-    fn open(sandbox: &Sandbox) -> Self {
-        let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
-        let module = file.module().unwrap();
-        let program = Program::parse(&module).unwrap();
-        let path = recorded_path(&file, &program).unwrap().expect("a path");
-        Self {
-            module,
-            program,
-            file,
-            path,
-        }
-    }
-
-    fn run<'a>(&'a self, checkpoints: Option<&'a FileCheckpoints>) -> Run<'a, FileSegments> {
-        let end = self.file.end().unwrap();
-        Run {
-            program: &self.program,
-            module: &self.module,
-            path: &self.path,
-            continuations: &self.path.segments().directory().continuations,
-            stopped: end.and_then(|end| stopped_before(&self.program, &self.module, &end)),
-            checkpoints,
-            progress: &|_| {},
-        }
-    }
-
     /// The vertices of a window.
     fn build(&self, window: RangeInclusive<u64>, interval: u64) -> (Vec<Vertex>, u32) {
         let run = self.run(None);
@@ -348,44 +314,15 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
     }
 }
 
-/// How to call an export whose parameters are all numbers.
-fn invocation(program: &Program, export: usize) -> Option<String> {
-    let (name, function): &(String, FuncId) = program.exports.get(export)?;
-    let params = &program.types[program.function(*function)?.ty].params;
-    let mut words = format!("record --force --invoke {name} -o run.aft a.wasm");
-    for param in params {
-        if matches!(param, ValType::V128 | ValType::Ref(_)) {
-            return None;
-        }
-        write!(words, " {}", 1 + export % 3).unwrap();
-    }
-    let simple = name.chars().all(|c| c.is_ascii_alphanumeric());
-    simple.then_some(words)
-}
-
 #[test]
 fn checkpoints_of_generated_programs_hold() {
     let mut compared = Compared::default();
-    for seed in 0..seeds() {
-        let sandbox = Sandbox::new();
-        let module = module_from_seed(seed, &ModuleConfig::default());
-        let program = Program::parse(&module).unwrap();
-        sandbox.write("a.wasm", &module);
-        for export in 0..4 {
-            let Some(words) = invocation(&program, export) else {
-                continue;
-            };
-            // Whatever the exit code is: the run may trap.
-            sandbox.run(&words);
-            if sandbox.path("run.aft").exists() {
-                sandbox.ok("build --lens full run.aft");
-                for interval in [3, 40, 700] {
-                    compare(&sandbox, interval, &mut compared);
-                }
-            }
+    each_recording(seeds(SEEDS), 4, "full", |sandbox| {
+        for interval in [3, 40, 700] {
+            compare(sandbox, interval, &mut compared);
         }
-    }
-    assert!(compared.runs >= seeds(), "few runs: {}", compared.runs);
+    });
+    assert!(compared.runs >= seeds(SEEDS), "few runs: {}", compared.runs);
 }
 
 /// Memory that the host writes, in parts and as a whole; that grows, is copied, filled and set byte by byte; tables and segments that change; a

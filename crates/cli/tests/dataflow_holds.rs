@@ -1,6 +1,8 @@
 //! Answers to GEN-KILL questions are those of a walk over all operators that were executed.
 
 mod common;
+#[path = "common/generated.rs"]
+mod generated;
 #[path = "common/memory_programs.rs"]
 mod memory_programs;
 
@@ -15,18 +17,15 @@ use afterimage_query::paths::{RecordedPath, recorded_path};
 use afterimage_query::redundancy::load_redundancy;
 use afterimage_query::steps::{AccessSite, Run, stopped_before};
 use afterimage_query::values::Types;
-use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
 use afterimage_trace::TraceFile;
 use afterimage_wpp::twpp::{Event, collect};
 use common::Sandbox;
+use generated::{each_recording, seeds};
 use memory_programs::memory_program;
-use wasmparser::{Operator, ValType};
+use wasmparser::Operator;
 
-/// How many seeds to try; the variable is for long runs by hand.
-fn seeds() -> u64 {
-    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
-    seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(6)
-}
+/// How many seeds to try.
+const SEEDS: u64 = 6;
 
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 4_000;
@@ -518,40 +517,17 @@ fn locals(
     }
 }
 
-/// How to call an export whose parameters are all numbers.
-fn invocation(program: &Program, export: usize) -> Option<String> {
-    let (name, function) = program.exports.get(export)?;
-    let params = &program.types[program.function(*function)?.ty].params;
-    let numbers = params
-        .iter()
-        .all(|param| !matches!(param, ValType::V128 | ValType::Ref(_)));
-    let simple = name.chars().all(|c| c.is_ascii_alphanumeric());
-    let arguments = format!(" {}", 1 + export % 3).repeat(params.len());
-    (numbers && simple)
-        .then(|| format!("record --force --invoke {name} -o run.aft a.wasm{arguments}"))
-}
-
 #[test]
 fn facts_of_generated_programs_hold() {
     let mut compared = Compared::default();
-    for seed in 0..seeds() {
-        let sandbox = Sandbox::new();
-        let module = module_from_seed(seed, &ModuleConfig::default());
-        let program = Program::parse(&module).unwrap();
-        sandbox.write("a.wasm", &module);
-        for export in 0..3 {
-            let Some(words) = invocation(&program, export) else {
-                continue;
-            };
-            // Whatever the exit code is: the run may trap.
-            sandbox.run(&words);
-            if sandbox.path("run.aft").exists() {
-                sandbox.ok("build --lens paths run.aft");
-                compare(&sandbox, false, &mut compared);
-            }
-        }
-    }
-    assert!(compared.runs >= seeds() / 2, "few runs: {}", compared.runs);
+    each_recording(seeds(SEEDS), 3, "paths", |sandbox| {
+        compare(sandbox, false, &mut compared);
+    });
+    assert!(
+        compared.runs >= seeds(SEEDS) / 2,
+        "few runs: {}",
+        compared.runs
+    );
     assert!(compared.decided > 0);
 }
 
@@ -559,14 +535,14 @@ fn facts_of_generated_programs_hold() {
 fn facts_of_programs_that_load_much_hold() {
     let mut compared = Compared::default();
     // Some run for long, and are left out.
-    for seed in 0..4 * seeds() {
+    for seed in 0..4 * seeds(SEEDS) {
         let sandbox = Sandbox::new();
         sandbox.wasm("a.wasm", &memory_program(seed));
         sandbox.ok("record --invoke main -o run.aft a.wasm");
         sandbox.ok("build --lens paths run.aft");
         compare(&sandbox, true, &mut compared);
     }
-    assert!(compared.runs >= seeds(), "few runs: {}", compared.runs);
+    assert!(compared.runs >= seeds(SEEDS), "few runs: {}", compared.runs);
     assert!(compared.available > 100 && compared.not_available > 100);
     assert!(compared.by_path > 10);
 }

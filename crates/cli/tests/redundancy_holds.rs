@@ -1,70 +1,33 @@
 //! Redundant loads are those that a search through everything that happened before finds.
 
 mod common;
+#[path = "common/generated.rs"]
+mod generated;
 #[path = "common/memory_programs.rs"]
 mod memory_programs;
+#[path = "common/recorded.rs"]
+mod recorded;
 
 use std::collections::BTreeMap;
 
 use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};
-use afterimage_program::Program;
-use afterimage_query::paths::{FileSegments, RecordedPath, Window, recorded_path};
+use afterimage_query::paths::Window;
 use afterimage_query::redundancy::load_redundancy;
-use afterimage_query::steps::{
-    AccessSite, Level, Range, Run, Step, Steps, Wanted, What, stopped_before,
-};
-use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
-use afterimage_trace::TraceFile;
+use afterimage_query::steps::{AccessSite, Level, Range, Step, Steps, Wanted, What};
 use afterimage_wpp::twpp::{Event, Series, collect};
 use common::Sandbox;
+use generated::{each_recording, seeds};
 use memory_programs::memory_program;
+use recorded::Recorded;
 use serde_json::Value as Json;
-use wasmparser::ValType;
 
-/// How many seeds to try; the variable is for long runs by hand.
-fn seeds() -> u64 {
-    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
-    seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(8)
-}
+/// How many seeds to try.
+const SEEDS: u64 = 8;
 
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
-/// A recording, opened.
-struct Recorded {
-    module: Vec<u8>,
-    program: Program,
-    file: TraceFile,
-    path: RecordedPath,
-}
-
 impl Recorded {
-    fn open(sandbox: &Sandbox) -> Self {
-        let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
-        let module = file.module().unwrap();
-        let program = Program::parse(&module).unwrap();
-        let path = recorded_path(&file, &program).unwrap().expect("a path");
-        Self {
-            module,
-            program,
-            file,
-            path,
-        }
-    }
-
-    fn run(&self) -> Run<'_, FileSegments> {
-        let end = self.file.end().unwrap();
-        Run {
-            program: &self.program,
-            module: &self.module,
-            path: &self.path,
-            continuations: &self.path.segments().directory().continuations,
-            stopped: end.and_then(|end| stopped_before(&self.program, &self.module, &end)),
-            checkpoints: None,
-            progress: &|_| {},
-        }
-    }
-
     /// Everything that read or wrote memory.
     fn references(&self) -> Vec<Step> {
         let wanted = Wanted {
@@ -76,7 +39,7 @@ impl Recorded {
             function: None,
             range: None,
         };
-        let mut steps = Steps::new(self.run(), self.file.log().unwrap(), wanted).unwrap();
+        let mut steps = Steps::new(self.run(None), self.file.log().unwrap(), wanted).unwrap();
         std::iter::from_fn(|| steps.next().unwrap()).collect()
     }
 
@@ -262,7 +225,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let by_queries = by_queries(&recorded, &references);
     let within = expected.iter().map(|(&site, load)| (site, load.2));
     assert_eq!(by_queries, within.collect());
-    let found = load_redundancy(recorded.run(), recorded.file.log().unwrap()).unwrap();
+    let found = load_redundancy(recorded.run(None), recorded.file.log().unwrap()).unwrap();
     assert!(found.loads.is_sorted_by_key(|load| load.site));
     let found: Counts = found
         .loads
@@ -286,53 +249,30 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     compared.across_calls += sum(|load| load.1 - load.2);
 }
 
-/// How to call an export whose parameters are all numbers.
-fn invocation(program: &Program, export: usize) -> Option<String> {
-    let (name, function) = program.exports.get(export)?;
-    let params = &program.types[program.function(*function)?.ty].params;
-    let numbers = params
-        .iter()
-        .all(|param| !matches!(param, ValType::V128 | ValType::Ref(_)));
-    let simple = name.chars().all(|c| c.is_ascii_alphanumeric());
-    let arguments = format!(" {}", 1 + export % 3).repeat(params.len());
-    (numbers && simple)
-        .then(|| format!("record --force --invoke {name} -o run.aft a.wasm{arguments}"))
-}
-
 #[test]
 fn redundant_loads_of_generated_programs_hold() {
     let mut compared = Compared::default();
-    for seed in 0..seeds() {
-        let sandbox = Sandbox::new();
-        let module = module_from_seed(seed, &ModuleConfig::default());
-        let program = Program::parse(&module).unwrap();
-        sandbox.write("a.wasm", &module);
-        for export in 0..4 {
-            let Some(words) = invocation(&program, export) else {
-                continue;
-            };
-            // Whatever the exit code is: the run may trap.
-            sandbox.run(&words);
-            if sandbox.path("run.aft").exists() {
-                sandbox.ok("build --lens paths run.aft");
-                compare(&sandbox, &mut compared);
-            }
-        }
-    }
-    assert!(compared.runs >= seeds(), "few runs: {}", compared.runs);
+    each_recording(seeds(SEEDS), 4, "paths", |sandbox| {
+        compare(sandbox, &mut compared);
+    });
+    assert!(compared.runs >= seeds(SEEDS), "few runs: {}", compared.runs);
 }
 
 #[test]
 fn redundant_loads_of_programs_that_load_much_hold() {
     let mut compared = Compared::default();
-    for seed in 0..seeds() {
+    for seed in 0..seeds(SEEDS) {
         let sandbox = Sandbox::new();
         sandbox.wasm("a.wasm", &memory_program(seed));
         sandbox.ok("record --invoke main -o run.aft a.wasm");
         sandbox.ok("build --lens paths run.aft");
         compare(&sandbox, &mut compared);
     }
-    assert!(compared.runs >= seeds() / 2, "few runs: {}", compared.runs);
+    assert!(
+        compared.runs >= seeds(SEEDS) / 2,
+        "few runs: {}",
+        compared.runs
+    );
     assert!(compared.redundant > 1000 && compared.across_calls > 100);
 }
 

@@ -1,9 +1,10 @@
 //! What is simulated of a run is what its statements, one after the other, would have met.
 
 mod common;
+#[path = "common/generated.rs"]
+mod generated;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use afterimage_ids::{EntityRef, FuncId, OpId};
@@ -17,17 +18,14 @@ use afterimage_query::steps::{
     Level, Operators, Range, Run, Step, Steps, Value, Wanted, What, stopped_before,
 };
 use afterimage_query::{Stop, stops};
-use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use common::Sandbox;
+use generated::{each_recording, seeds};
 use serde_json::Value as Json;
-use wasmparser::{Operator, ValType};
+use wasmparser::Operator;
 
-/// How many seeds to try; the variable is for long runs by hand.
-fn seeds() -> u64 {
-    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
-    seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(8)
-}
+/// How many seeds to try.
+const SEEDS: u64 = 8;
 
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 20_000;
@@ -305,42 +303,13 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     }
 }
 
-/// How to call an export whose parameters are all numbers.
-fn invocation(program: &Program, export: usize) -> Option<String> {
-    let (name, function) = program.exports.get(export)?;
-    let params = &program.types[program.function(*function)?.ty].params;
-    let mut words = format!("record --force --invoke {name} -o run.aft a.wasm");
-    for param in params {
-        if matches!(param, ValType::V128 | ValType::Ref(_)) {
-            return None;
-        }
-        write!(words, " {}", 1 + export % 3).unwrap();
-    }
-    let simple = name.chars().all(|c| c.is_ascii_alphanumeric());
-    simple.then_some(words)
-}
-
 #[test]
 fn simulations_of_generated_programs_hold() {
     let mut compared = Compared::default();
-    for seed in 0..seeds() {
-        let sandbox = Sandbox::new();
-        let module = module_from_seed(seed, &ModuleConfig::default());
-        let program = Program::parse(&module).unwrap();
-        sandbox.write("a.wasm", &module);
-        for export in 0..4 {
-            let Some(words) = invocation(&program, export) else {
-                continue;
-            };
-            // Whatever the exit code is: the run may trap.
-            sandbox.run(&words);
-            if sandbox.path("run.aft").exists() {
-                sandbox.ok("build --lens paths run.aft");
-                compare(&sandbox, &mut compared);
-            }
-        }
-    }
-    assert!(compared.runs >= seeds(), "few runs: {}", compared.runs);
+    each_recording(seeds(SEEDS), 4, "paths", |sandbox| {
+        compare(sandbox, &mut compared);
+    });
+    assert!(compared.runs >= seeds(SEEDS), "few runs: {}", compared.runs);
 }
 
 /// Every kind of site, over bytes in two memories, until it traps behind a branch.

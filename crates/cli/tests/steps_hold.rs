@@ -1,69 +1,35 @@
 //! What is found by following a run agrees with itself, with a memory that is kept naively, and with the profile.
 
 mod common;
+#[path = "common/generated.rs"]
+mod generated;
+#[path = "common/recorded.rs"]
+mod recorded;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_program::{Program, SourceMap};
-use afterimage_query::paths::{FileSegments, RecordedPath, Window, recorded_path};
+use afterimage_program::SourceMap;
+use afterimage_query::paths::Window;
 use afterimage_query::steps::{
-    AccessSite, Addresses, At, Distinct, Level, Operators, Range, Run, Step, Steps, Wanted, What,
-    address_stats, last_steps, load_values, memory_at, stopped_before,
+    AccessSite, Addresses, At, Distinct, Level, Operators, Range, Step, Steps, Wanted, What,
+    address_stats, last_steps, load_values, memory_at,
 };
-use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
-use afterimage_trace::TraceFile;
 use common::Sandbox;
+use generated::{each_recording, seeds};
+use recorded::Recorded;
 use serde_json::Value as Json;
 use wasmparser::{DataKind, Operator, Parser, Payload, ValType};
 
-/// How many seeds to try; the variable is for long runs by hand.
-fn seeds() -> u64 {
-    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
-    seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(8)
-}
+/// How many seeds to try.
+const SEEDS: u64 = 8;
 
 /// More blocks would take long.
 const MOST_BLOCKS: u64 = 20_000;
 
-/// A recording, opened.
-struct Recorded {
-    module: Vec<u8>,
-    program: Program,
-    file: TraceFile,
-    path: RecordedPath,
-}
-
 impl Recorded {
-    fn open(sandbox: &Sandbox) -> Self {
-        let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
-        let module = file.module().unwrap();
-        let program = Program::parse(&module).unwrap();
-        let path = recorded_path(&file, &program).unwrap().expect("a path");
-        Self {
-            module,
-            program,
-            file,
-            path,
-        }
-    }
-
-    fn run(&self) -> Run<'_, FileSegments> {
-        let end = self.file.end().unwrap();
-        Run {
-            program: &self.program,
-            module: &self.module,
-            path: &self.path,
-            continuations: &self.path.segments().directory().continuations,
-            stopped: end.and_then(|end| stopped_before(&self.program, &self.module, &end)),
-            checkpoints: None,
-            progress: &|_| {},
-        }
-    }
-
     fn steps(&self, wanted: Wanted) -> Vec<Step> {
-        let mut steps = Steps::new(self.run(), self.file.log().unwrap(), wanted).unwrap();
+        let mut steps = Steps::new(self.run(None), self.file.log().unwrap(), wanted).unwrap();
         std::iter::from_fn(|| steps.next().unwrap()).collect()
     }
 
@@ -217,7 +183,7 @@ fn assert_parts(recorded: &Recorded, all: &[Step], level: Level) {
     }
     for count in [1, 7, all.len() + 1] {
         let log = recorded.file.log().unwrap();
-        let found = last_steps(recorded.run(), log, wanted, count).unwrap();
+        let found = last_steps(recorded.run(None), log, wanted, count).unwrap();
         let expected = &all[all.len().saturating_sub(count)..];
         assert!(found.iter().eq(expected), "the last {count}");
     }
@@ -293,7 +259,7 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
         let when = if at > length { At::End } else { At::Before(at) };
         let log = recorded.file.log().unwrap();
         // The memory may not have been that large yet.
-        let Ok(answer) = memory_at(recorded.run(), log, None, range, when) else {
+        let Ok(answer) = memory_at(recorded.run(None), log, None, range, when) else {
             continue;
         };
         for (found, expected) in answer.bytes.iter().zip(naive.read(range)) {
@@ -324,7 +290,7 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
         }
     }
     let log = || recorded.file.log().unwrap();
-    let stats = address_stats(recorded.run(), log(), None).unwrap();
+    let stats = address_stats(recorded.run(None), log(), None).unwrap();
     assert!(stats.iter().map(|(site, _)| site).eq(by_site.keys()));
     for ((_, stats), executions) in stats.iter().zip(by_site.values()) {
         let mut addresses = Vec::from_iter(executions.iter().map(|(_, range)| range.address));
@@ -349,7 +315,7 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
     }
     let sites = Vec::from_iter(by_site.keys().copied().step_by(2));
     let mut found: BTreeMap<AccessSite, Vec<(u64, Range)>> = BTreeMap::new();
-    let mut addresses = Addresses::new(recorded.run(), log(), &sites).unwrap();
+    let mut addresses = Addresses::new(recorded.run(None), log(), &sites).unwrap();
     while let Some(access) = addresses.next().unwrap() {
         let executions = found.entry(sites[access.site]).or_default();
         executions.push((access.time, access.range));
@@ -358,7 +324,7 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
     by_site.retain(|site, _| sites.contains(site));
     assert_eq!(found, by_site);
 
-    let loads = load_values(recorded.run(), log()).unwrap();
+    let loads = load_values(recorded.run(None), log()).unwrap();
     assert!(loads.iter().map(|(site, _)| site).eq(values.keys()));
     for ((_, load), values) in loads.iter().zip(values.values_mut()) {
         assert_eq!(load.count, values.len() as u64);
@@ -416,42 +382,13 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     compared.references += references.len();
 }
 
-/// How to call an export whose parameters are all numbers.
-fn invocation(program: &Program, export: usize) -> Option<String> {
-    let (name, function) = program.exports.get(export)?;
-    let params = &program.types[program.function(*function)?.ty].params;
-    let mut words = format!("record --force --invoke {name} -o run.aft a.wasm");
-    for param in params {
-        if matches!(param, ValType::V128 | ValType::Ref(_)) {
-            return None;
-        }
-        write!(words, " {}", 1 + export % 3).unwrap();
-    }
-    let simple = name.chars().all(|c| c.is_ascii_alphanumeric());
-    simple.then_some(words)
-}
-
 #[test]
 fn steps_of_generated_programs_hold() {
     let mut compared = Compared::default();
-    for seed in 0..seeds() {
-        let sandbox = Sandbox::new();
-        let module = module_from_seed(seed, &ModuleConfig::default());
-        let program = Program::parse(&module).unwrap();
-        sandbox.write("a.wasm", &module);
-        for export in 0..4 {
-            let Some(words) = invocation(&program, export) else {
-                continue;
-            };
-            // Whatever the exit code is: the run may trap.
-            sandbox.run(&words);
-            if sandbox.path("run.aft").exists() {
-                sandbox.ok("build --lens paths run.aft");
-                compare(&sandbox, &mut compared);
-            }
-        }
-    }
-    assert!(compared.runs >= seeds(), "few runs: {}", compared.runs);
+    each_recording(seeds(SEEDS), 4, "paths", |sandbox| {
+        compare(sandbox, &mut compared);
+    });
+    assert!(compared.runs >= seeds(SEEDS), "few runs: {}", compared.runs);
     assert!(compared.references > 0);
 }
 

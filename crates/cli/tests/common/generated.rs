@@ -1,0 +1,51 @@
+//! Recordings of generated programs.
+
+use std::fmt::Write as _;
+
+use afterimage_program::Program;
+use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
+use wasmparser::ValType;
+
+use crate::common::Sandbox;
+
+/// How many seeds to try; the variable is for long runs by hand.
+pub fn seeds(usual: u64) -> u64 {
+    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
+    seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
+
+/// Records calls of the first exports of generated programs, builds a lens, and shows each recording, which is `run.aft`.
+pub fn each_recording(seeds: u64, exports: usize, lens: &str, mut show: impl FnMut(&Sandbox)) {
+    for seed in 0..seeds {
+        let sandbox = Sandbox::new();
+        let module = module_from_seed(seed, &ModuleConfig::default());
+        let program = Program::parse(&module).unwrap();
+        sandbox.write("a.wasm", &module);
+        for export in 0..exports {
+            let Some(words) = invocation(&program, export) else {
+                continue;
+            };
+            // Whatever the exit code is: the run may trap.
+            sandbox.run(&words);
+            if sandbox.path("run.aft").exists() {
+                sandbox.ok(&format!("build --lens {lens} run.aft"));
+                show(&sandbox);
+            }
+        }
+    }
+}
+
+/// How to call an export whose parameters are all numbers.
+fn invocation(program: &Program, export: usize) -> Option<String> {
+    let (name, function) = program.exports.get(export)?;
+    let params = &program.types[program.function(*function)?.ty].params;
+    let mut words = format!("record --force --invoke {name} -o run.aft a.wasm");
+    for param in params {
+        if matches!(param, ValType::V128 | ValType::Ref(_)) {
+            return None;
+        }
+        write!(words, " {}", 1 + export % 3).unwrap();
+    }
+    let simple = name.chars().all(|c| c.is_ascii_alphanumeric());
+    simple.then_some(words)
+}
