@@ -8,9 +8,9 @@ use afterimage_slice::{
 };
 use afterimage_testkit::modules::SplitMix64;
 
-use crate::epochs::Stored;
 use crate::harness::Recording;
 use crate::naive::{Naive, Part, Vertex};
+use crate::stored::Stored;
 
 /// Of longer runs no slices are made: the naive graph takes too much memory.
 const MOST: u64 = 20_000;

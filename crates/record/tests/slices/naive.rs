@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use afterimage_graph::{ControlDependence, PostDominatorTree};
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
 use afterimage_machine::{
-    Caller, Code, Machine, NodeCode, NodeEnd, Observer, Operand, Range, Register,
+    Caller, Code, Machine, NodeCode, NodeEnd, Observer, Operand, Range, Register, stopped_before,
 };
 use afterimage_program::{BlockKind, Callee, Program};
 use afterimage_slice::{Edge, Follows, Operator, Stretch};
 
-use crate::epochs::Stored;
 use crate::harness::Recording;
+use crate::stored::Stored;
 
 /// A vertex of the graph; 0 is what depends on nothing.
 pub type Vertex = usize;
@@ -148,6 +148,11 @@ impl<'a> Naive<'a> {
         };
         let mut cursor = stored.path.cursor();
         let mut part = Part::default();
+        let stopped = stopped_before(
+            &recording.program,
+            &recording.bytes,
+            &recording.recorded.end,
+        );
         while let Some(visit) = cursor.next().expect("a step") {
             if part.stretch.len() == PART {
                 let open = machine.activations().collect();
@@ -158,7 +163,7 @@ impl<'a> Naive<'a> {
             }
             part.stretch.at(visit.start);
             let both = &mut (&mut naive, &mut part.stretch);
-            let done = match stored.stopped {
+            let done = match stopped {
                 Some(stopped) if visit.last() == stored.path.length() => {
                     machine.step_before(visit.node, visit.length, stopped, both)
                 }

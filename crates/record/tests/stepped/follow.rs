@@ -9,8 +9,8 @@ use afterimage_program::{NO_HEIGHT, Slots};
 use afterimage_trace::{Ending, RawValue};
 
 use crate::engine::{Step, steps};
-use crate::epochs::Stored;
 use crate::harness::Recording;
+use crate::stored::Stored;
 
 /// The machine and the engine agree on every operand, result, local and way that is taken.
 pub fn agree(recording: &Recording) {

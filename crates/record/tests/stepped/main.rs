@@ -8,9 +8,6 @@
 mod cases;
 #[path = "../machine/endings.rs"]
 mod endings;
-#[allow(dead_code, reason = "shared with the test `wet`, which uses all of it")]
-#[path = "../wet/epochs.rs"]
-mod epochs;
 #[path = "../machine/exported.rs"]
 mod exported;
 #[path = "../machine/generated.rs"]
@@ -33,6 +30,8 @@ mod play;
 )]
 #[path = "../exact/random.rs"]
 mod random;
+#[path = "../wet/stored.rs"]
+mod stored;
 #[allow(
     dead_code,
     reason = "shared with the test `exact`, which uses all of it"

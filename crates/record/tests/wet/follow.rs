@@ -8,10 +8,11 @@ use afterimage_wet::{LeftOut, Run, WholeTrace};
 use afterimage_wpp::InMemory;
 
 use crate::compare::compare;
-use crate::epochs::{InEpochs, Stored};
+use crate::epochs::InEpochs;
 use crate::forward;
 use crate::harness::Recording;
 use crate::naive::Naive;
+use crate::stored::Stored;
 
 /// Of runs with more executions of nodes than this only some are compared, of all parts of the run.
 const MANY: usize = 600;

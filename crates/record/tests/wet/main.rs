@@ -42,3 +42,4 @@ mod follow;
 mod forward;
 mod naive;
 mod shapes;
+mod stored;

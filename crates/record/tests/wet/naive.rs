@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::{
-    Caller, Code, GlobalBits, NodeCode, NodeEnd, Observer, Operand, Range, Register,
+    Caller, Code, GlobalBits, NodeCode, NodeEnd, Observer, Operand, Range, Register, stopped_before,
 };
 use afterimage_program::Program;
 use afterimage_wet::Instance;
 
-use crate::epochs::Stored;
 use crate::harness::Recording;
+use crate::stored::Stored;
 
 /// Where the value of a variable comes from. Executions are told by their position in the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,8 +117,13 @@ impl<'a> Naive<'a> {
             host_calls: 0,
         };
         let mut cursor = stored.path.cursor();
+        let stopped = stopped_before(
+            &recording.program,
+            &recording.bytes,
+            &recording.recorded.end,
+        );
         while let Some(visit) = cursor.next().expect("a step") {
-            let done = match stored.stopped {
+            let done = match stopped {
                 Some(stopped) if visit.last() == stored.path.length() => {
                     machine.step_before(visit.node, visit.length, stopped, &mut naive)
                 }
