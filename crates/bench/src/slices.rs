@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use afterimage_ids::NodeId;
 use afterimage_machine::{NodeCode, Observer};
-use afterimage_query::slices::{Criterion, Follows, Slice, Want, backward};
+use afterimage_query::slices::{Criterion, Follows, Reach, Slice, Want, backward};
 use afterimage_query::steps::{Run, recorded_checkpoints};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -173,6 +173,7 @@ fn criterion(opened: &Opened<'_>, random: &mut Random, first: u64, last: u64) ->
             return Ok(Criterion {
                 start: instance.time,
                 wants: vec![Want::Inst(inst as usize)],
+                reach: Reach::ALL,
             });
         }
     }

@@ -99,11 +99,14 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     };
     let mut way = Way::new(scene, &start, arguments.steps);
     let mut begun = start.prelude.clone();
-    while way.links() < SOON && way.more(&mut begun)? {}
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
             Format::Text => {
-                writeln!(out, "{}", head(&start, &begun, way.links()))?;
+                // What is asked about is known long before where it comes from.
+                writeln!(out, "{}", start.what)?;
+                out.flush()?;
+                way.begin(&mut begun)?;
+                writeln!(out, "{}", origin(&begun, way.links()))?;
                 let mut text = WhyText {
                     out,
                     file: arguments.report.file.display().to_string(),
@@ -122,6 +125,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                 shown.finish(&mut text)?;
             }
             Format::Json => {
+                way.begin(&mut begun)?;
                 let all = json!({
                     "schema": "afterimage/why/1",
                     "about": start.what.trim_end_matches(','),
@@ -197,9 +201,8 @@ impl Shown {
     }
 }
 
-/// What was found, in one sentence.
-pub(crate) fn head(start: &Start, begun: &[WhyEntry], links: u64) -> String {
-    let what = &start.what;
+/// What was found, behind what it was found of.
+pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
     let back = |links: u64| match links {
         0 => String::new(),
         1 => ", one step back".to_owned(),
@@ -207,7 +210,7 @@ pub(crate) fn head(start: &Start, begun: &[WhyEntry], links: u64) -> String {
     };
     match begun.last() {
         Some(WhyEntry::End(end)) if end.kind == "stopped" => {
-            format!("{what} comes from more than {} steps back", grouped(links))
+            format!("comes from more than {} steps back", grouped(links))
         }
         Some(WhyEntry::End(end)) => {
             let back = back(links.saturating_sub(1));
@@ -218,7 +221,7 @@ pub(crate) fn head(start: &Start, begun: &[WhyEntry], links: u64) -> String {
                         true => format!(" at {}", place.at),
                         false => format!(" at {}", place.line),
                     });
-            format!("{what} comes from {}{at}{back}", end.what)
+            format!("comes from {}{at}{back}", end.what)
         }
         Some(WhyEntry::Made(made)) if made.followed.is_none() => {
             let of = match made.operands.is_empty() {
@@ -230,9 +233,9 @@ pub(crate) fn head(start: &Start, begun: &[WhyEntry], links: u64) -> String {
                 false => &made.place.line,
             };
             let back = back(links.saturating_sub(1));
-            format!("{what} comes from {of} at {at}{back}")
+            format!("comes from {of} at {at}{back}")
         }
-        _ => format!("{what} has a long way behind it: its beginning is told last"),
+        _ => "has a long way behind it: its beginning is told last".to_owned(),
     }
 }
 
@@ -256,6 +259,12 @@ impl<'t, 's, 'a> Way<'t, 's, 'a> {
 
     pub(crate) fn links(&self) -> u64 {
         self.chain.links()
+    }
+
+    /// Goes on until what the first sentence says is known.
+    pub(crate) fn begin(&mut self, told: &mut Vec<WhyEntry>) -> Result<()> {
+        while self.links() < SOON && self.more(told)? {}
+        Ok(())
     }
 
     /// Goes one step on, and adds what is known to be told. Whether there may be more.

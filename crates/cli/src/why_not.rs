@@ -118,7 +118,8 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                     writeln!(out, "  {hop}")?;
                 }
                 if let Some((start, way)) = &way {
-                    writeln!(out, "{}", crate::why::head(start, &entries, way.links()))?;
+                    let origin = crate::why::origin(&entries, way.links());
+                    writeln!(out, "{} {origin}", start.what)?;
                     let mut text = WhyText {
                         out,
                         file: arguments.report.file.display().to_string(),

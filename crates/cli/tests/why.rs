@@ -69,10 +69,9 @@ fn end(told: &[Value]) -> (&str, Option<&str>, Option<u64>) {
 fn a_printed_byte_comes_from_a_byte_of_the_input() {
     let sandbox = recorded(b"abcdefghijklmnopq7xyz\n", "app.wasm");
     let told = sandbox.ok("why app.aft --stdout 3").stdout;
-    let first = told.lines().next().unwrap();
     let begin =
-        "byte 3 of standard output, '7' in \"<n=7>\" comes from byte 17 of standard input, '7'";
-    assert!(first.starts_with(begin), "{told}");
+        "byte 3 of standard output, '7' in \"<n=7>\"\ncomes from byte 17 of standard input, '7'";
+    assert!(told.starts_with(begin), "{told}");
     assert!(told.contains("| u32::from(byte - b'0')"), "{told}");
     let input = ("input", Some("standard input"), Some(17));
     for words in [

@@ -50,7 +50,7 @@ impl<'a> Resolver<'a> {
         }
         let split = split_occurrence(text);
         if !matches!(split, Ok((_, None)))
-            && let Ok(function) = self.names.find(text)
+            && let Some(function) = self.names.known(text)
         {
             return Ok(Resolved {
                 place: Place::Function(function),
@@ -82,7 +82,7 @@ impl<'a> Resolver<'a> {
     fn place(&self, text: &str) -> Result<Place, ResolveError> {
         let written = form(text);
         if !matches!(written, Form::Function(_))
-            && let Ok(function) = self.names.find(text)
+            && let Some(function) = self.names.known(text)
         {
             return Ok(Place::Function(function));
         }

@@ -9,55 +9,61 @@ use afterimage_wpp::Node;
 
 use crate::bytes::ByteSet;
 use crate::criterion::{Asked, Criteria, Criterion, Follows, Stored};
-use crate::frame::Frame;
+use crate::frame::{Frame, Wanted};
 use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
 use crate::plan::{End, Kind, Plan};
 use crate::plans::Plans;
+use crate::reach::Reach;
 use crate::stretch::{Event, Execution, Stretch, unpacked};
+
+/// So many registers are looked at at once.
+const CHUNK: usize = 8;
 
 /// What is wanted of the node that is next.
 #[derive(Debug, Default)]
 struct OfEnd {
     /// Arguments of its call.
-    arguments: Vec<u32>,
+    arguments: Wanted,
     /// The call happened: something in the callee depends on it.
-    called: bool,
+    called: Reach,
     /// It called the host, which gave something that is wanted.
-    host: bool,
+    host: Reach,
     /// Values of what it throws.
-    thrown: Vec<u32>,
+    thrown: Wanted,
     /// All of them.
-    all_thrown: bool,
+    all_thrown: Reach,
+    /// What a criterion wants of the throw, and so of all that it takes.
+    asked: Reach,
     /// The throw happened.
-    threw: bool,
+    threw: Reach,
 }
 
 /// Goes back over a run, stretch by stretch, and finds what a criterion depends on: a full dynamic slice, of executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990,
 /// the third approach).
 ///
 /// What is wanted is known at each moment: bytes of memory, globals, variables of open activations, and blocks whose predicate is looked for. What gives
-/// something that is wanted is in the slice, and then its operands are wanted. Time is linear in the nodes of the run, memory in the guest's.
+/// something that is wanted is in the slice, and then its operands are wanted, as far as the criteria say. Time is linear in the nodes of the run, memory in the guest's.
 pub struct Backward<'a> {
     follows: Follows,
     plans: Plans<'a>,
     bytes: ByteSet,
-    globals: Vec<bool>,
-    tables: Vec<bool>,
+    globals: Vec<Reach>,
+    tables: Vec<Reach>,
     /// Sizes of memories.
-    sizes: Vec<bool>,
+    sizes: Vec<Reach>,
     frames: Vec<Frame>,
     of_end: OfEnd,
     criteria: Criteria,
     /// What is asked about the execution at hand.
     asked: Option<Box<Asked>>,
-    /// Registers of the node at hand that are wanted, one bit each.
-    registers: Vec<u64>,
+    /// How far registers of the node at hand are to be followed.
+    registers: Vec<Reach>,
     /// The instruction that is in the slice although nothing of it is wanted.
-    forced: Option<usize>,
+    forced: Option<(usize, Reach)>,
     /// What the node at hand ends with is in the slice.
     ended: bool,
-    parts: Vec<Range>,
+    parts: Vec<(Range, Reach)>,
     marks: Marks,
     /// Only these executions are marked.
     within: Option<Instances>,
@@ -106,7 +112,7 @@ impl<'a> Backward<'a> {
 
     /// Whether nothing is wanted any more: what comes before cannot be in the slice.
     pub fn is_done(&self) -> bool {
-        let none = |flags: &[bool]| flags.iter().all(|&wanted| !wanted);
+        let none = |wanted: &[Reach]| wanted.iter().all(|wanted| wanted.is_none());
         let before = |within: &Instances| within.first().is_none_or(|first| first > self.gone);
         if self.criteria.is_empty() && self.within.as_ref().is_some_and(before) {
             return true;
@@ -225,9 +231,10 @@ impl<'a> Backward<'a> {
         let ty = self.plans.program().function(function).map(|f| f.ty);
         let ty = ty.and_then(|ty| self.plans.program().types.get(ty));
         let parameters = ty.map_or(0, |ty| ty.params.len() as u32);
-        let arguments = (0..parameters).filter(|&i| frame.take(i));
-        self.of_end.arguments = arguments.collect();
-        self.of_end.called = self.follows.control && frame.needs_call();
+        self.of_end.arguments = taken(&mut frame, 0, parameters);
+        if self.follows.control {
+            self.of_end.called = frame.needs_call();
+        }
     }
 
     fn top(&mut self) -> &mut Frame {
@@ -239,15 +246,15 @@ impl<'a> Backward<'a> {
     }
 
     /// What a call gave went to these variables of the innermost activation: which of them are wanted. If nothing follows the call, it returned them.
-    fn given(&mut self, first: u32, count: u32) -> Vec<u32> {
+    fn given(&mut self, first: u32, count: u32) -> Wanted {
         let frame = self.top();
         if let Some((results, wanted)) = frame.returned.take() {
             let top = first + count;
-            wanted
-                .iter()
-                .for_each(|i| frame.want(top.saturating_sub(results) + i));
+            for (i, reach) in wanted {
+                frame.want(top.saturating_sub(results) + i, reach);
+            }
         }
-        (0..count).filter(|i| frame.take(first + i)).collect()
+        taken(frame, first, count)
     }
 
     /// An activation ended.
@@ -264,12 +271,11 @@ impl<'a> Backward<'a> {
         let frame = self.top();
         if let Some((results, wanted)) = frame.returned.take() {
             // The handler is the function's own label.
-            wanted
-                .iter()
-                .filter(|&&i| i < results)
-                .for_each(|i| frame.want(first + i));
+            for (i, reach) in wanted.into_iter().filter(|(i, _)| *i < results) {
+                frame.want(first + i, reach);
+            }
         }
-        let thrown = (0..count).filter(|i| frame.take(first + i)).collect();
+        let thrown = taken(frame, first, count);
         let all_thrown = frame.take(first + count);
         let handler = frame.next;
         let waits = frame.waits();
@@ -277,49 +283,52 @@ impl<'a> Backward<'a> {
         self.of_end.all_thrown = all_thrown;
         self.of_end.threw = match handler {
             Some(handler) if waits => self.handles(handler),
-            _ => false,
+            _ => Reach::NONE,
         };
     }
 
-    /// Whether something waits for the decision to come to a handler, whoever raised what it handles.
-    fn handles(&mut self, handler: BlockId) -> bool {
+    /// How far something waits for the decision to come to a handler, whoever raised what it handles.
+    fn handles(&mut self, handler: BlockId) -> Reach {
         let Some(function) = self.top().function else {
-            return false;
+            return Reach::NONE;
         };
         let Some(decided) = self.plans.handled(function, handler) else {
-            return false;
+            return Reach::NONE;
         };
         self.top().waits_for(&decided)
     }
 
     /// A call of the host.
     fn host(&mut self, events: &[Event]) {
-        let mut wanted = self.asked.as_ref().is_some_and(|asked| asked.end);
+        let asked = self.asked.as_ref().map(|asked| asked.end);
+        let mut wanted = asked.unwrap_or_default();
         for event in events.iter().rev() {
-            match *event {
-                Event::HostReturned(first, count) => wanted |= !self.given(first, count).is_empty(),
-                Event::HostWrite(range) => wanted |= self.bytes.take(range),
-                _ => {}
-            }
-        }
-        if wanted {
-            for event in events {
-                if let Event::HostRead(range) = *event
-                    && self.follows.data
-                {
-                    self.bytes.add(range);
+            let of_event = match *event {
+                Event::HostReturned(first, count) => {
+                    let given = self.given(first, count).into_iter();
+                    given.map(|(_, reach)| reach).max().unwrap_or_default()
                 }
+                Event::HostWrite(range) => self.bytes.take(range),
+                _ => Reach::NONE,
+            };
+            wanted = wanted.max(of_event);
+        }
+        for event in events {
+            if let Event::HostRead(range) = *event
+                && self.follows.data
+            {
+                self.bytes.add(range, wanted.next());
             }
         }
         self.of_end.host = wanted;
     }
 
     fn clear(&mut self, plan: &Plan) {
-        let words = plan.registers.div_ceil(64);
-        if self.registers.len() < words {
-            self.registers.resize(words, 0);
+        let count = plan.registers.next_multiple_of(CHUNK);
+        if self.registers.len() < count {
+            self.registers.resize(count, Reach::NONE);
         }
-        self.registers[..words].fill(0);
+        self.registers[..count].fill(Reach::NONE);
         self.forced = None;
         self.ended = false;
     }
@@ -335,15 +344,11 @@ impl<'a> Backward<'a> {
     }
 
     #[inline]
-    fn want_register(&mut self, register: Register, plan: &Plan) {
+    fn want_register(&mut self, register: Register, plan: &Plan, reach: Reach) {
         if (register as usize) < plan.registers {
-            self.registers[register as usize / 64] |= 1 << (register % 64);
+            let wanted = &mut self.registers[register as usize];
+            *wanted = reach.max(*wanted);
         }
-    }
-
-    #[inline]
-    fn is_wanted(&self, register: usize) -> bool {
-        self.registers[register / 64] & 1 << (register % 64) != 0
     }
 
     /// A node was executed, all of it.
@@ -360,66 +365,59 @@ impl<'a> Backward<'a> {
             return;
         }
         self.clear(&plan);
-        let mut live = false;
-        self.ask(&plan, execution);
+        let mut live = self.ask(&plan, execution);
         if execution.ended {
-            live = self.end(&plan, execution) | self.ended;
-            let frame = self.top();
-            let mut moved = [0u32; 8];
-            let mut count = 0;
-            let mut more = Vec::new();
+            live = live.max(self.end(&plan, execution));
             for &(variable, register) in &plan.outputs {
-                if frame.take(variable) {
-                    match moved.get_mut(count) {
-                        Some(place) => *place = register,
-                        None => more.push(register),
-                    }
-                    count += 1;
+                let reach = self.top().take(variable);
+                if reach.is_some() {
+                    self.want_register(register, &plan, reach);
                 }
             }
-            let moved = moved.iter().take(count).chain(&more);
-            moved.for_each(|&register| self.want_register(register, &plan));
         }
         self.of_end = OfEnd::default();
         self.go_over(&plan, execution, events, accesses, (last, live));
     }
 
-    /// What the criteria want of an execution besides what is in memory.
-    fn ask(&mut self, plan: &Plan, execution: Execution) {
+    /// What the criteria want of an execution besides what is in memory. How far its last block is to be followed because of that.
+    fn ask(&mut self, plan: &Plan, execution: Execution) -> Reach {
+        let mut live = Reach::NONE;
         let Some(asked) = self.asked.take() else {
-            return;
+            return live;
         };
-        for &inst in &asked.insts {
-            self.want_register(plan.result(inst) as Register, plan);
+        for &(inst, reach) in &asked.insts {
+            self.want_register(plan.result(inst) as Register, plan, reach);
         }
-        for &variable in &asked.variables {
-            self.want_register(variable, plan);
+        for &(variable, reach) in &asked.variables {
+            self.want_register(variable, plan, reach);
         }
-        if asked.end && execution.ended {
+        if asked.end.is_some() && execution.ended {
             match &plan.end {
-                End::Call { .. } => self.of_end.host = true,
+                End::Call { .. } => self.of_end.host = asked.end.max(self.of_end.host),
                 End::Return(values) => {
                     if self.follows.data {
-                        let values = values.iter();
-                        values.for_each(|&value| self.want_register(value, plan));
+                        let (values, reach) = (values.iter(), asked.end.next());
+                        values.for_each(|&value| self.want_register(value, plan, reach));
                     }
                     self.mark_end(execution);
+                    live = asked.end;
                 }
                 End::Throw(_) | End::Rethrow(_) => {
-                    self.of_end.all_thrown = true;
-                    self.of_end.threw = true;
+                    self.of_end.asked = asked.end;
+                    self.of_end.threw = asked.end.max(self.of_end.threw);
                 }
                 End::Next => {}
             }
         }
         self.asked = Some(asked);
+        live
     }
 
-    /// Whether the criteria want that a block of the node at hand was executed.
+    /// How far that a block of the node at hand was executed is to be followed, because the criteria want it.
     #[inline]
-    fn asks_block(&self, position: usize) -> bool {
+    fn asks_block(&self, position: usize) -> Reach {
         let asked = self.asked.as_ref();
-        asked.is_some_and(|asked| asked.blocks.contains(&position))
+        asked.map(|asked| asked.block(position)).unwrap_or_default()
     }
 
     /// What the criteria want of what is in memory behind the first `behind` instructions of an execution.
@@ -428,10 +426,10 @@ impl<'a> Backward<'a> {
         let Some(asked) = &mut self.asked else {
             return;
         };
-        while let Some((_, of)) = asked.memory.pop_if(|(before, _)| *before >= behind) {
+        while let Some((_, of, reach)) = asked.memory.pop_if(|(before, ..)| *before >= behind) {
             match of {
-                Stored::Bytes(range) => self.bytes.add(range),
-                Stored::Global(global) => set(&mut self.globals, global, true),
+                Stored::Bytes(range) => self.bytes.add(range, reach),
+                Stored::Global(global) => want(&mut self.globals, global, reach),
             }
         }
     }
@@ -461,14 +459,14 @@ impl<'a> Backward<'a> {
         if frame.wants_any() && plan.outputs.iter().any(|&(v, _)| frame.wants(v)) {
             return true;
         }
-        if frame.waits() && (plan.forks || frame.waits_for(&plan.decided)) {
+        if frame.waits() && (plan.forks || frame.waits_for(&plan.decided).is_some()) {
             return true;
         }
         let globals = &self.globals;
         if plan
             .globals
             .iter()
-            .any(|&g| globals.get(g as usize) == Some(&true))
+            .any(|&g| globals.get(g as usize).is_some_and(|reach| reach.is_some()))
         {
             return true;
         }
@@ -481,61 +479,73 @@ impl<'a> Backward<'a> {
         })
     }
 
-    /// What is wanted of how a node ended. Whether its last block is in the slice.
-    fn end(&mut self, plan: &Plan, execution: Execution) -> bool {
+    /// What is wanted of how a node ended. How far its last block is to be followed because of that.
+    fn end(&mut self, plan: &Plan, execution: Execution) -> Reach {
         let of_end = std::mem::take(&mut self.of_end);
         let returned = self.top().returned.take();
-        let mut live = false;
+        let data = self.follows.data;
         match &plan.end {
-            End::Next => {}
+            End::Next => Reach::NONE,
             End::Call {
                 arguments,
                 index,
                 table,
             } => {
-                let happened = of_end.called || of_end.host;
-                for (i, &argument) in (0..).zip(arguments) {
-                    let wanted = of_end.host || of_end.arguments.contains(&i);
-                    if wanted && self.follows.data {
-                        self.want_register(argument, plan);
+                if data {
+                    for &(i, reach) in &of_end.arguments {
+                        if let Some(&argument) = arguments.get(i as usize) {
+                            self.want_register(argument, plan, reach);
+                        }
+                    }
+                    for &argument in arguments {
+                        self.want_register(argument, plan, of_end.host.next());
                     }
                 }
-                if happened {
-                    self.call_happened(plan, execution, *index, *table);
-                    live = true;
+                let happened = of_end.called.max(of_end.host);
+                if happened.is_some() {
+                    self.call_happened(plan, execution, (*index, *table), happened);
                 }
+                happened
             }
             End::Return(values) => {
-                for i in returned.iter().flat_map(|(_, wanted)| wanted) {
-                    if let Some(&value) = values.get(*i as usize) {
-                        self.want_register(value, plan);
+                for (i, reach) in returned.into_iter().flat_map(|(_, wanted)| wanted) {
+                    if let Some(&value) = values.get(i as usize) {
+                        self.want_register(value, plan, reach);
                     }
                 }
+                Reach::NONE
             }
             End::Throw(values) => {
-                for (i, &value) in (0..).zip(values) {
-                    let wanted = of_end.all_thrown || of_end.thrown.contains(&i);
-                    if wanted && self.follows.data {
-                        self.want_register(value, plan);
+                if data {
+                    for &(i, reach) in &of_end.thrown {
+                        if let Some(&value) = values.get(i as usize) {
+                            self.want_register(value, plan, reach);
+                        }
+                    }
+                    let all = of_end.all_thrown.max(of_end.asked.next());
+                    for &value in values {
+                        self.want_register(value, plan, all);
                     }
                 }
-                if of_end.threw {
+                if of_end.threw.is_some() {
                     self.mark_end(execution);
-                    live = true;
                 }
+                of_end.threw
             }
             End::Rethrow(exception) => {
-                let wanted = of_end.all_thrown || of_end.threw || !of_end.thrown.is_empty();
-                if wanted && self.follows.data {
-                    self.want_register(*exception, plan);
+                if data {
+                    // What throws it again takes it, and what it carries is that of the one before.
+                    let thrown = of_end.thrown.iter().map(|(_, reach)| *reach);
+                    let carried = thrown.fold(of_end.all_thrown, Reach::max);
+                    let reach = carried.max(of_end.threw.next());
+                    self.want_register(*exception, plan, reach);
                 }
-                if of_end.threw {
+                if of_end.threw.is_some() {
                     self.mark_end(execution);
-                    live = true;
                 }
+                of_end.threw
             }
         }
-        live
     }
 
     /// The call that a node ends with is in the slice.
@@ -543,16 +553,16 @@ impl<'a> Backward<'a> {
         &mut self,
         plan: &Plan,
         execution: Execution,
-        index: Option<Register>,
-        table: Option<u32>,
+        (index, table): (Option<Register>, Option<u32>),
+        reach: Reach,
     ) {
         self.mark_end(execution);
         if self.follows.data {
             if let Some(index) = index {
-                self.want_register(index, plan);
+                self.want_register(index, plan, reach.next());
             }
             if let Some(table) = table {
-                set(&mut self.tables, table, true);
+                want(&mut self.tables, table, reach.next());
             }
         }
     }
@@ -564,86 +574,89 @@ impl<'a> Backward<'a> {
         execution: Execution,
         mut events: &[Event],
         accesses: &[u64],
-        (last, mut live): (usize, bool),
+        (last, mut live): (usize, Reach),
     ) {
         let executed = execution.executed as usize;
         let mut accesses = accesses.iter().rev();
         for position in (0..=last).rev() {
             let block = plan.blocks[position];
-            if self.decides(plan, position) {
-                live = true;
-                self.decided(plan, position, execution);
+            let decides = self.decides(plan, position);
+            if decides.is_some() {
+                live = live.max(decides);
+                self.decided(plan, position, execution, decides);
             }
-            live |= self.asks_block(position);
+            live = live.max(self.asks_block(position));
             let first = plan.firsts[position] as usize;
             let behind = (plan.firsts[position + 1] as usize).min(executed);
             for i in (first..behind).rev() {
                 self.ask_memory(i + 1);
-                live |= self.inst(plan, i, execution, &mut events, &mut accesses);
+                live = live.max(self.inst(plan, i, execution, &mut events, &mut accesses));
             }
-            if std::mem::take(&mut live) && self.follows.control {
+            let reach = std::mem::take(&mut live).next();
+            if reach.is_some() && self.follows.control {
                 let frame = self.top();
                 match plan.conditional[position] {
-                    true => frame.depends(block),
-                    false => frame.of_call = true,
+                    true => frame.depends(block, reach),
+                    false => frame.of_call = reach.max(frame.of_call),
                 }
             }
         }
         self.ask_memory(0);
         // Variables that are wanted as they were at the beginning.
         let variables = plan.variables as usize;
-        for word in 0..variables.div_ceil(64) {
-            let mut bits = self.registers[word];
-            while bits != 0 {
-                let variable = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                if variable < variables {
-                    self.top().want(variable as u32);
+        for chunk in (0..variables).step_by(CHUNK) {
+            let wanted: [Reach; CHUNK] = std::array::from_fn(|i| self.registers[chunk + i]);
+            if wanted == [Reach::NONE; CHUNK] {
+                continue;
+            }
+            let frame = self.top();
+            for (variable, reach) in (chunk..variables).zip(wanted) {
+                if reach.is_some() {
+                    frame.want(variable as u32, reach);
                 }
             }
         }
         self.top().next = plan.blocks.first().copied();
     }
 
-    /// Whether where a block went decided something in the slice.
+    /// How far where a block went is to be followed, because it decided something in the slice.
     #[inline]
-    fn decides(&mut self, plan: &Plan, position: usize) -> bool {
+    fn decides(&mut self, plan: &Plan, position: usize) -> Reach {
         let frame = self.top();
         if !frame.waits() {
-            return false;
+            return Reach::NONE;
         }
         match plan.decisions.get(position) {
             Some(decisions) => frame.decide(decisions),
-            None if plan.forks => match frame.next {
-                Some(next) => {
-                    let decisions =
-                        self.plans
-                            .decisions(plan.function, plan.blocks[position], next);
-                    decisions.is_some_and(|decisions| self.top().decide(&decisions))
-                }
-                None => false,
-            },
-            None => false,
+            None if plan.forks => {
+                let (function, block) = (plan.function, plan.blocks[position]);
+                let next = frame.next;
+                let decisions = next.and_then(|next| self.plans.decisions(function, block, next));
+                let decided = decisions.map(|decisions| self.top().decide(&decisions));
+                decided.unwrap_or_default()
+            }
+            None => Reach::NONE,
         }
     }
 
     /// What ends a block is in the slice, because of where it went.
-    fn decided(&mut self, plan: &Plan, position: usize, execution: Execution) {
+    fn decided(&mut self, plan: &Plan, position: usize, execution: Execution, reach: Reach) {
         let last = position + 1 == plan.blocks.len();
         match &plan.end {
             End::Call { index, table, .. } if last => {
-                self.call_happened(plan, execution, *index, *table);
+                self.call_happened(plan, execution, (*index, *table), reach);
             }
             End::Throw(_) | End::Rethrow(_) if last => self.mark_end(execution),
             _ => {
                 let insts = plan.firsts[position]..plan.firsts[position + 1];
                 let branch = insts.last().map(|inst| inst as usize);
-                self.forced = branch.filter(|&inst| plan.insts[inst].kind == Kind::Branch);
+                let branch = branch.filter(|&inst| plan.insts[inst].kind == Kind::Branch);
+                self.forced = branch.map(|inst| (inst, reach));
             }
         }
     }
 
-    /// Goes back over an instruction. Whether it is in the slice.
+    /// Goes back over an instruction. How far it is to be followed, if it is in the slice.
     #[inline]
     fn inst<'s>(
         &mut self,
@@ -652,16 +665,16 @@ impl<'a> Backward<'a> {
         execution: Execution,
         events: &mut &[Event],
         accesses: &mut impl Iterator<Item = &'s u64>,
-    ) -> bool {
+    ) -> Reach {
         let inst = plan.insts[i];
-        let mut wanted = self.is_wanted(plan.result(i));
+        let mut wanted = self.registers[plan.result(i)];
         if let Some(asked) = &self.asked {
-            wanted |= asked.insts.contains(&i);
+            wanted = wanted.max(asked.inst(i));
         }
-        if self.forced == Some(i) {
-            wanted = true;
-            self.forced = None;
+        if let Some((_, reach)) = self.forced.take_if(|(forced, _)| *forced == i) {
+            wanted = wanted.max(reach);
         }
+        let data = self.follows.data;
         // Operands that tell where, and all.
         let (mut where_to, mut all) = (0, usize::from(inst.count));
         match inst.kind {
@@ -669,11 +682,11 @@ impl<'a> Backward<'a> {
             Kind::Load => {
                 let access = accesses.next();
                 where_to = 1;
-                if wanted
-                    && self.follows.data
+                if wanted.is_some()
+                    && data
                     && let Some(range) = access.and_then(|&access| unpacked(inst.memory, access))
                 {
-                    self.bytes.add(range);
+                    self.bytes.add(range, wanted.next());
                 }
             }
             Kind::Store | Kind::Many => {
@@ -684,92 +697,93 @@ impl<'a> Backward<'a> {
                     _ => None,
                 });
                 where_to = 1;
-                wanted |= range.is_some_and(|range| self.bytes.take(range));
+                if let Some(range) = range {
+                    wanted = wanted.max(self.bytes.take(range));
+                }
             }
             Kind::Copy => {
                 where_to = 3;
                 if let Some(Event::Copy { from, to, .. }) = pop(events, i) {
-                    wanted |= self.copied(from, to, wanted);
+                    wanted = wanted.max(self.copied(from, to, wanted));
                 }
             }
-            Kind::GlobalGet => {
-                if wanted && self.follows.data {
-                    set(&mut self.globals, inst.number, true);
-                }
-            }
-            Kind::GlobalSet => wanted |= take(&mut self.globals, inst.number),
-            Kind::MemorySize => {
-                if wanted && self.follows.data {
-                    set(&mut self.sizes, inst.memory.into(), true);
-                }
-            }
+            Kind::GlobalGet if data => want(&mut self.globals, inst.number, wanted.next()),
+            Kind::GlobalGet => {}
+            Kind::GlobalSet => wanted = wanted.max(take(&mut self.globals, inst.number)),
+            Kind::MemorySize if data => want(&mut self.sizes, inst.memory.into(), wanted.next()),
+            Kind::MemorySize => {}
             // What is in a table, and how large things are, is taken as a whole.
             Kind::MemoryGrow => {
-                wanted |= self.sizes.get(usize::from(inst.memory)) == Some(&true);
-                if wanted && self.follows.data {
-                    set(&mut self.sizes, inst.memory.into(), true);
+                wanted = wanted.max(take(&mut self.sizes, inst.memory.into()));
+                if data {
+                    want(&mut self.sizes, inst.memory.into(), wanted.next());
                 }
             }
-            Kind::TableGet => {
-                if wanted && self.follows.data {
-                    set(&mut self.tables, inst.number, true);
-                }
-            }
+            Kind::TableGet if data => want(&mut self.tables, inst.number, wanted.next()),
+            Kind::TableGet => {}
             Kind::TableSet | Kind::TableGrow => {
-                wanted |= self.tables.get(inst.number as usize) == Some(&true);
-                if wanted && self.follows.data {
-                    set(&mut self.tables, inst.number, true);
-                    set(&mut self.tables, inst.other, true);
+                wanted = wanted.max(take(&mut self.tables, inst.number));
+                if data {
+                    want(&mut self.tables, inst.number, wanted.next());
+                    want(&mut self.tables, inst.other, wanted.next());
                 }
             }
         }
-        if !wanted {
-            return false;
+        if wanted.is_none() {
+            return Reach::NONE;
         }
         if self.is_within(i) {
             self.marks.inst(execution, i);
         }
-        if !self.follows.data {
+        if !data {
             all = 0;
         }
         let skipped = if self.follows.addresses { 0 } else { where_to };
         for &operand in inst.operands().iter().take(all).skip(skipped) {
-            self.want_register(operand, plan);
+            self.want_register(operand, plan, wanted.next());
         }
-        true
+        wanted
     }
 
-    /// Bytes were copied. Whether some are wanted, or all are: then those that were copied to them are.
-    fn copied(&mut self, from: Range, to: Range, all: bool) -> bool {
+    /// Bytes were copied. How far the copy is to be followed, because some are wanted, or because all are: then those that were copied to them are.
+    fn copied(&mut self, from: Range, to: Range, all: Reach) -> Reach {
         let mut parts = std::mem::take(&mut self.parts);
         parts.clear();
         self.bytes.parts(to, &mut parts);
-        if all {
-            parts = vec![to];
+        if all.is_some() {
+            parts.push((to, all));
         }
-        self.bytes.take(to);
+        let farthest = self.bytes.take(to).max(all);
         if self.follows.data {
-            for part in &parts {
-                self.bytes.add(Range {
+            for (part, reach) in &parts {
+                let range = Range {
                     memory: from.memory,
                     address: from.address + (part.address - to.address),
                     length: part.length,
-                });
+                };
+                self.bytes.add(range, reach.next());
             }
         }
-        let any = !parts.is_empty();
         self.parts = parts;
-        any
+        farthest
     }
 }
 
 impl OfEnd {
     #[inline]
     fn is_none(&self) -> bool {
-        !(self.called || self.host || self.all_thrown || self.threw)
+        let throws = self.all_thrown.max(self.asked).max(self.threw);
+        self.called.max(self.host).max(throws).is_none()
             && self.arguments.is_empty()
             && self.thrown.is_empty()
     }
+}
+
+/// Variables that are wanted, by their position among these: they are not wanted any more.
+fn taken(frame: &mut Frame, first: u32, count: u32) -> Wanted {
+    let of = |i| (i, frame.take(first + i));
+    let taken = (0..count).map(of);
+    taken.filter(|(_, reach)| reach.is_some()).collect()
 }
 
 /// The last event, if it is of this instruction.
@@ -784,16 +798,20 @@ fn pop(events: &mut &[Event], of: usize) -> Option<Event> {
     }
 }
 
-fn set(flags: &mut Vec<bool>, number: u32, to: bool) {
+/// Wants something by its number, at least so far.
+fn want(wanted: &mut Vec<Reach>, number: u32, reach: Reach) {
     let number = number as usize;
-    if flags.len() <= number {
-        flags.resize(number + 1, false);
+    if reach.is_none() {
+        return;
     }
-    flags[number] = to;
+    if wanted.len() <= number {
+        wanted.resize(number + 1, Reach::NONE);
+    }
+    wanted[number] = reach.max(wanted[number]);
 }
 
-/// Takes a flag away. Whether it was there.
-fn take(flags: &mut [bool], number: u32) -> bool {
-    let flag = flags.get_mut(number as usize);
-    flag.is_some_and(std::mem::take)
+/// Something is not wanted any more: how far it was.
+fn take(wanted: &mut [Reach], number: u32) -> Reach {
+    let wanted = wanted.get_mut(number as usize);
+    wanted.map(std::mem::take).unwrap_or_default()
 }

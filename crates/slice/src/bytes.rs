@@ -1,152 +1,150 @@
-//! Sets of bytes of memories.
+//! Which bytes of memories are wanted.
 
 use afterimage_machine::Range;
 
-/// Words of a page: one bit per byte.
-const WORDS: usize = 64;
-/// Bytes of a page.
-const PAGE: u64 = 64 * WORDS as u64;
+use crate::reach::Reach;
 
-/// A set of bytes. O(1) per word of 64 bytes that is looked at; pages without a byte cost nothing but their place.
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+type Page = Box<[Reach; PAGE as usize]>;
+
+/// How far each byte is to be followed. O(1) per byte that is looked at; pages without a wanted byte cost nothing but their place.
 #[derive(Debug, Default)]
 pub(crate) struct ByteSet {
-    memories: Vec<Vec<Option<Box<[u64; WORDS]>>>>,
+    memories: Vec<Vec<Option<Page>>>,
     count: u64,
 }
 
-/// The words that a range touches: number of the page, of the word in it, and which bits.
-fn words(range: Range) -> impl DoubleEndedIterator<Item = (usize, usize, u64)> {
+/// The parts of a range in each page: the page's number, the first byte in it, how many.
+fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
     let end = range.address.saturating_add(range.length);
-    let last = if range.length == 0 {
-        0
-    } else {
-        end.div_ceil(64)
-    };
-    (range.address / 64..last).map(move |word| {
-        let from = range.address.saturating_sub(word * 64).min(63);
-        let to = (end - word * 64).min(64);
-        let mask = (u64::MAX << from) & (u64::MAX >> (64 - to));
-        let page = word / WORDS as u64;
-        (page as usize, (word % WORDS as u64) as usize, mask)
+    let mut at = range.address;
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let page = at / PAGE;
+        let behind = end.min((page + 1) * PAGE);
+        let part = (page as usize, (at % PAGE) as usize, (behind - at) as usize);
+        at = behind;
+        Some(part)
     })
 }
 
+/// How many of these are wanted.
+fn wanted(bytes: &[Reach]) -> u64 {
+    bytes.iter().map(|byte| u64::from(byte.is_some())).sum()
+}
+
 impl ByteSet {
-    /// How many bytes are in it.
+    /// How many bytes are wanted.
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether a byte of a range is in it.
+    /// Whether a byte of a range is wanted.
     #[inline]
     pub fn any(&self, range: Range) -> bool {
         let Some(pages) = self.memories.get(range.memory as usize) else {
             return false;
         };
-        let offset = range.address % 64;
-        if offset + range.length <= 64 && range.length > 0 {
-            let Some(Some(page)) = pages.get((range.address / PAGE) as usize) else {
-                return false;
-            };
-            let word = page[(range.address / 64) as usize % WORDS];
-            return (word >> offset) & (u64::MAX >> (64 - range.length)) != 0;
-        }
         // Pages that are not there are passed at once.
-        let end = range.address.saturating_add(range.length);
-        let behind = (end.div_ceil(PAGE)).min(pages.len() as u64);
-        (range.address / PAGE..behind).any(|number| {
-            let Some(page) = &pages[number as usize] else {
-                return false;
-            };
-            let from = range.address.max(number * PAGE);
-            let part = Range {
-                address: from,
-                length: end.min((number + 1) * PAGE) - from,
-                ..range
-            };
-            words(part).any(|(_, word, mask)| page[word] & mask != 0)
-        })
+        let parts = parts(range).take_while(|(page, ..)| *page < pages.len());
+        for (page, from, count) in parts {
+            if let Some(page) = &pages[page] {
+                let bytes = &page[from..from + count];
+                let any = match bytes {
+                    [a, b, c, d] => a.max(b).max(c.max(d)).is_some(),
+                    [byte] => byte.is_some(),
+                    _ => bytes.iter().fold(Reach::NONE, |a, b| a.max(*b)).is_some(),
+                };
+                if any {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
-    /// Adds the bytes of a range.
-    pub fn add(&mut self, range: Range) {
+    /// Wants the bytes of a range, at least so far.
+    pub fn add(&mut self, range: Range, reach: Reach) {
+        if reach.is_none() {
+            return;
+        }
         let memory = range.memory as usize;
         if self.memories.len() <= memory {
             self.memories.resize_with(memory + 1, Vec::new);
         }
         let pages = &mut self.memories[memory];
-        for (page, word, mask) in words(range) {
+        for (page, from, count) in parts(range) {
             if pages.len() <= page {
                 pages.resize_with(page + 1, || None);
             }
-            let page = pages[page].get_or_insert_with(|| Box::new([0; WORDS]));
-            self.count += u64::from((mask & !page[word]).count_ones());
-            page[word] |= mask;
+            let page = pages[page].get_or_insert_with(|| Box::new([Reach::NONE; PAGE as usize]));
+            let bytes = &mut page[from..from + count];
+            self.count += count as u64 - wanted(bytes);
+            bytes.iter_mut().for_each(|byte| *byte = reach.max(*byte));
         }
     }
 
-    /// Takes the bytes of a range out. Whether there were any.
-    pub fn take(&mut self, range: Range) -> bool {
-        if !self.any(range) {
-            return false;
-        }
-        let mut parts = Vec::new();
-        self.parts(range, &mut parts);
-        let pages = &mut self.memories[range.memory as usize];
-        for part in parts {
-            for (page, word, mask) in words(part) {
-                if let Some(Some(page)) = pages.get_mut(page) {
-                    self.count -= u64::from((mask & page[word]).count_ones());
-                    page[word] &= !mask;
-                }
-            }
-        }
-        true
-    }
-
-    /// The parts of a range that are in it, ascending and as long as possible.
-    pub fn parts(&self, range: Range, found: &mut Vec<Range>) {
-        let Some(pages) = self.memories.get(range.memory as usize) else {
-            return;
+    /// Takes the bytes of a range out: how far those that were wanted are to be followed.
+    #[inline]
+    pub fn take(&mut self, range: Range) -> Reach {
+        let Some(pages) = self.memories.get_mut(range.memory as usize) else {
+            return Reach::NONE;
         };
-        let end = range.address.saturating_add(range.length);
-        let behind = end.min(pages.len() as u64 * PAGE);
-        let mut open: Option<u64> = None;
-        let mut at = range.address;
-        while at < behind {
-            let Some(page) = &pages[(at / PAGE) as usize] else {
-                if let Some(from) = open.take() {
-                    found.push(part(range, from, at));
-                }
-                at = (at / PAGE + 1) * PAGE;
-                continue;
-            };
-            let word = page[(at / 64) as usize % WORDS] >> (at % 64);
-            let rest = 64 - at % 64;
-            match open {
-                // The next byte that is in it.
-                None => {
-                    let skip = u64::from(word.trailing_zeros()).min(rest);
-                    at += skip;
-                    if skip < rest && at < behind {
-                        open = Some(at);
-                    }
-                }
-                // The next byte that is not.
-                Some(from) => {
-                    let run = u64::from(word.trailing_ones()).min(rest);
-                    at += run;
-                    if run < rest || at >= behind {
-                        let to = at.min(behind);
-                        found.push(part(range, from, to));
-                        open = None;
-                    }
+        let mut farthest = Reach::NONE;
+        let known = pages.len();
+        for (page, from, count) in parts(range).take_while(|(page, ..)| *page < known) {
+            if let Some(page) = &mut pages[page] {
+                let bytes = &mut page[from..from + count];
+                let reach = bytes.iter().fold(Reach::NONE, |a, b| a.max(*b));
+                if reach.is_some() {
+                    farthest = farthest.max(reach);
+                    self.count -= wanted(bytes);
+                    bytes.fill(Reach::NONE);
                 }
             }
         }
-        if let Some(from) = open {
-            found.push(part(range, from, behind));
+        farthest
+    }
+
+    /// The parts of a range that are wanted, ascending, each as long as it is followed equally far.
+    pub fn parts(&self, range: Range, found: &mut Vec<(Range, Reach)>) {
+        let pages = self.memories.get(range.memory as usize);
+        let pages = pages.map_or(&[][..], Vec::as_slice);
+        let mut open: Option<(Range, Reach)> = None;
+        for (page, from, count) in parts(range).take_while(|(page, ..)| *page < pages.len()) {
+            let start = page as u64 * PAGE + from as u64;
+            let bytes = pages[page].as_ref().map(|page| &page[from..from + count]);
+            let mut at = start;
+            for run in bytes
+                .into_iter()
+                .flat_map(|bytes| bytes.chunk_by(|a, b| a == b))
+            {
+                let length = run.len() as u64;
+                let reach = run[0];
+                match &mut open {
+                    Some((before, of)) if *of == reach && before.address + before.length == at => {
+                        before.length += length;
+                    }
+                    _ => {
+                        found.extend(open.take());
+                        open = reach.is_some().then_some((
+                            Range {
+                                address: at,
+                                length,
+                                ..range
+                            },
+                            reach,
+                        ));
+                    }
+                }
+                at += length;
+            }
         }
+        found.extend(open);
     }
 
     /// All of it, as ranges.
@@ -160,22 +158,26 @@ impl ByteSet {
             };
             self.parts(whole, &mut found);
         }
-        found
-    }
-}
-
-fn part(range: Range, from: u64, to: u64) -> Range {
-    Range {
-        address: from,
-        length: to - from,
-        ..range
+        let mut joined: Vec<Range> = Vec::new();
+        for (range, _) in found {
+            match joined.last_mut() {
+                Some(last)
+                    if last.memory == range.memory
+                        && last.address + last.length == range.address =>
+                {
+                    last.length += range.length;
+                }
+                _ => joined.push(range),
+            }
+        }
+        joined
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
 
     fn range(address: u64, length: u64) -> Range {
         Range {
@@ -186,13 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_set() {
+    fn it_is_a_map() {
         let mut seed = 1u64;
         let mut random = |below: u64| {
             seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(11);
             (seed >> 33) % below
         };
-        let (mut set, mut naive) = (ByteSet::default(), BTreeSet::new());
+        let (mut set, mut naive) = (ByteSet::default(), BTreeMap::new());
         for _ in 0..20_000 {
             let length = match random(4) {
                 0 => random(10_000),
@@ -204,20 +206,32 @@ mod tests {
             assert_eq!(set.any(range), naive.range(bytes.clone()).next().is_some());
             match random(5) {
                 0 | 1 => {
-                    set.add(range);
-                    naive.extend(bytes);
+                    let reach = Reach::of_depth(random(3) as u8).expect("not deep");
+                    set.add(range, reach);
+                    for byte in bytes {
+                        let known = naive.entry(byte).or_insert(reach);
+                        *known = reach.max(*known);
+                    }
                 }
                 2 => {
                     let mut parts = Vec::new();
                     set.parts(range, &mut parts);
-                    let found = parts.iter().flat_map(|p| p.address..p.address + p.length);
-                    assert!(found.eq(naive.range(bytes).copied()), "{range:?}");
-                    let apart = |pair: &[Range]| pair[0].address + pair[0].length < pair[1].address;
+                    let found = parts.iter().flat_map(|(part, reach)| {
+                        (part.address..part.address + part.length).map(|byte| (byte, *reach))
+                    });
+                    let expected = naive.range(bytes).map(|(byte, reach)| (*byte, *reach));
+                    assert!(found.eq(expected), "{range:?}");
+                    let apart = |pair: &[(Range, Reach)]| {
+                        let [(a, of_a), (b, of_b)] = pair else {
+                            return true;
+                        };
+                        a.address + a.length < b.address || of_a != of_b
+                    };
                     assert!(parts.windows(2).all(apart), "{parts:?}");
                 }
                 _ => {
-                    let there = naive.range(bytes.clone()).next().is_some();
-                    assert_eq!(set.take(range), there);
+                    let there = naive.range(bytes.clone()).map(|(_, reach)| *reach).max();
+                    assert_eq!(set.take(range), there.unwrap_or_default());
                     bytes.for_each(|byte| {
                         naive.remove(&byte);
                     });
@@ -226,8 +240,10 @@ mod tests {
             assert_eq!(set.len(), naive.len() as u64);
         }
         let all = set.all();
+        let apart = |pair: &[Range]| pair[0].address + pair[0].length < pair[1].address;
+        assert!(all.windows(2).all(apart), "{all:?}");
         let all = all.iter().flat_map(|p| p.address..p.address + p.length);
-        assert!(all.eq(naive.iter().copied()));
+        assert!(all.eq(naive.keys().copied()));
         assert!(!set.any(Range {
             memory: 7,
             ..range(0, 9)

@@ -2,6 +2,7 @@
 
 use afterimage_machine::Range;
 
+use crate::reach::Reach;
 use crate::stretch::Stretch;
 
 /// Which dependences are followed.
@@ -32,6 +33,8 @@ pub struct Criterion {
     pub start: u64,
     /// What is asked about.
     pub wants: Vec<Want>,
+    /// How far what makes it is to be followed.
+    pub reach: Reach,
 }
 
 /// What is asked about.
@@ -54,12 +57,12 @@ pub enum Want {
 /// What is asked of one execution.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
-    pub insts: Vec<usize>,
-    pub end: bool,
-    pub variables: Vec<u32>,
+    pub insts: Vec<(usize, Reach)>,
+    pub end: Reach,
+    pub variables: Vec<(u32, Reach)>,
     /// With how many instructions were executed before, ascending.
-    pub memory: Vec<(usize, Stored)>,
-    pub blocks: Vec<usize>,
+    pub memory: Vec<(usize, Stored, Reach)>,
+    pub blocks: Vec<(usize, Reach)>,
 }
 
 /// What is not in variables.
@@ -73,7 +76,7 @@ impl Asked {
     /// Whether nothing is.
     #[inline]
     pub fn is_none(&self) -> bool {
-        !self.end
+        self.end.is_none()
             && self.insts.is_empty()
             && self.variables.is_empty()
             && self.memory.is_empty()
@@ -84,18 +87,40 @@ impl Asked {
 impl Asked {
     /// What a criterion asks as well.
     pub fn add(&mut self, criterion: &Criterion) {
+        let reach = criterion.reach;
         for want in &criterion.wants {
             match *want {
-                Want::Inst(inst) => self.insts.push(inst),
-                Want::End => self.end = true,
-                Want::Variable(variable) => self.variables.push(variable),
-                Want::Bytes(range, behind) => self.memory.push((behind, Stored::Bytes(range))),
-                Want::Global(global, behind) => self.memory.push((behind, Stored::Global(global))),
-                Want::Block(block) => self.blocks.push(block),
+                Want::Inst(inst) => self.insts.push((inst, reach)),
+                Want::End => self.end = reach.max(self.end),
+                Want::Variable(variable) => self.variables.push((variable, reach)),
+                Want::Bytes(range, behind) => {
+                    self.memory.push((behind, Stored::Bytes(range), reach));
+                }
+                Want::Global(global, behind) => {
+                    self.memory.push((behind, Stored::Global(global), reach));
+                }
+                Want::Block(block) => self.blocks.push((block, reach)),
             }
         }
-        self.memory.sort_by_key(|(behind, _)| *behind);
+        self.memory.sort_by_key(|(behind, ..)| *behind);
     }
+
+    /// How far an instruction that is asked about is to be followed.
+    #[inline]
+    pub fn inst(&self, inst: usize) -> Reach {
+        farthest(&self.insts, inst)
+    }
+
+    /// How far that a block was executed is to be followed, if it is asked about.
+    #[inline]
+    pub fn block(&self, block: usize) -> Reach {
+        farthest(&self.blocks, block)
+    }
+}
+
+fn farthest(asked: &[(usize, Reach)], of: usize) -> Reach {
+    let own = asked.iter().filter(|(one, _)| *one == of);
+    own.map(|(_, reach)| *reach).max().unwrap_or_default()
 }
 
 /// The criteria that were not come to yet.

@@ -22,6 +22,9 @@ pub(crate) trait Domain {
     /// An execution of a node begins.
     fn begin(&mut self, _: &Plan) {}
 
+    /// This instruction is what is asked about, or what the node ends with.
+    fn asked(&mut self, _: Execution, _: &Plan, _: Option<usize>) {}
+
     /// An instruction was executed, and depends on these.
     fn inst(
         &mut self,

@@ -12,10 +12,11 @@ use crate::domain::{Domain, Why};
 use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
 use crate::plan::Plan;
+use crate::reach::Reach;
 use crate::stretch::{Execution, Stretch};
 use crate::walk::Walk;
 
-/// Whether something depends on the criteria.
+/// Whether something depends on the criteria, and how far what depends on it is to be followed.
 struct Reached {
     marks: Marks,
     /// Which executions, if that is to be known.
@@ -35,7 +36,7 @@ impl Reached {
 }
 
 impl Domain for Reached {
-    type Label = bool;
+    type Label = Reach;
     const SKIPS: bool = true;
 
     fn begin(&mut self, plan: &Plan) {
@@ -44,20 +45,30 @@ impl Domain for Reached {
         }
     }
 
-    fn inst(&mut self, execution: Execution, plan: &Plan, inst: usize, on: &[(Why, bool)]) -> bool {
-        let reached = on.iter().any(|&(_, label)| label);
-        if reached {
-            self.mark(execution, plan, Some(inst));
-        }
-        reached
+    fn asked(&mut self, execution: Execution, plan: &Plan, inst: Option<usize>) {
+        self.mark(execution, plan, inst);
     }
 
-    fn end(&mut self, execution: Execution, plan: &Plan, on: &[(Why, bool)]) -> bool {
-        let reached = on.iter().any(|&(_, label)| label);
-        if reached {
+    fn inst(
+        &mut self,
+        execution: Execution,
+        plan: &Plan,
+        inst: usize,
+        on: &[(Why, Reach)],
+    ) -> Reach {
+        let reach = farthest(on).next();
+        if reach.is_some() {
+            self.mark(execution, plan, Some(inst));
+        }
+        reach
+    }
+
+    fn end(&mut self, execution: Execution, plan: &Plan, on: &[(Why, Reach)]) -> Reach {
+        let reach = farthest(on).next();
+        if reach.is_some() {
             self.mark(execution, plan, None);
         }
-        reached
+        reach
     }
 
     fn takes(
@@ -65,24 +76,33 @@ impl Domain for Reached {
         execution: Execution,
         plan: &Plan,
         inst: Option<usize>,
-        on: &[(Why, bool)],
+        on: &[(Why, Reach)],
     ) {
-        if on.iter().any(|&(_, label)| label) {
+        if farthest(on).next().is_some() {
             self.mark(execution, plan, inst);
         }
     }
 
-    fn join(&mut self, a: bool, b: bool) -> bool {
-        a || b
+    fn join(&mut self, a: Reach, b: Reach) -> Reach {
+        a.max(b)
     }
 
-    fn copied(&mut self, copy: bool, byte: bool) -> bool {
-        copy || byte
+    fn copied(&mut self, copy: Reach, byte: Reach) -> Reach {
+        copy.max(byte.next())
     }
 
-    fn host(&mut self, call: bool, taken: bool) -> bool {
-        call || taken
+    fn taken(&mut self, before: Reach, more: Reach) -> Reach {
+        before.max(more.next())
     }
+
+    fn host(&mut self, call: Reach, taken: Reach) -> Reach {
+        call.max(taken)
+    }
+}
+
+fn farthest(on: &[(Why, Reach)]) -> Reach {
+    let on = on.iter().map(|(_, reach)| *reach);
+    on.fold(Reach::NONE, Reach::max)
 }
 
 /// Goes forward over a run, stretch by stretch, and finds what depends on criteria: the executions whose [backward](crate::Backward) slice has one
@@ -93,10 +113,12 @@ pub struct Forward<'a> {
     walk: Walk<'a, Reached>,
     /// By time, ascending.
     criteria: VecDeque<Criterion>,
+    /// How far what depends on them is to be followed.
+    reach: Reach,
 }
 
 impl<'a> Forward<'a> {
-    /// From criteria. The first stretch must have the execution of the first of them, or come before it.
+    /// From criteria, of which the one that is to be followed farthest says how far all are. The first stretch must have the execution of the first of them, or come before it.
     pub fn new(
         program: &'a Program,
         nodes: &'a PrimaryMap<NodeId, Node>,
@@ -104,6 +126,7 @@ impl<'a> Forward<'a> {
         mut criteria: Vec<Criterion>,
     ) -> Self {
         criteria.sort_by_key(|criterion| criterion.start);
+        let reach = criteria.iter().map(|criterion| criterion.reach).max();
         let reached = Reached {
             marks: Marks::new(nodes.len()),
             instances: None,
@@ -111,6 +134,7 @@ impl<'a> Forward<'a> {
         Self {
             walk: Walk::new(program, nodes, follows, reached),
             criteria: criteria.into(),
+            reach: reach.unwrap_or_default(),
         }
     }
 
@@ -143,7 +167,7 @@ impl<'a> Forward<'a> {
             }
             asked
         };
-        self.walk.pass(stretch, asked, true);
+        self.walk.pass(stretch, asked, self.reach);
     }
 
     /// Which executions are in the slice, if that was kept.

@@ -3,57 +3,59 @@
 use afterimage_ids::{BlockId, FuncId};
 
 use crate::control::Decision;
+use crate::reach::Reach;
 
 /// An activation, while its executions are gone over backward.
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
     /// The function, once one of its nodes was gone over.
     pub function: Option<FuncId>,
-    /// Variables whose values are wanted, one bit each.
-    pub wanted: Vec<u64>,
-    /// How many those are.
+    /// How far the values of its variables are to be followed.
+    pub wanted: Vec<Reach>,
+    /// How many are wanted.
     pub count: u32,
-    /// Blocks that were executed later and are in the slice, whose last decision is looked for, ascending.
-    pub pending: Vec<BlockId>,
-    /// What is in the slice depends on the call.
-    pub of_call: bool,
+    /// Blocks that were executed later and are in the slice, whose last decision is looked for, ascending; and how far that is to be followed.
+    pub pending: Vec<(BlockId, Reach)>,
+    /// How far the call is to be followed, because what is in the slice depends on it.
+    pub of_call: Reach,
     /// The first block of what was executed next.
     pub next: Option<BlockId>,
     /// What is wanted of what it returned: how many values that were, and which of them.
-    pub returned: Option<(u32, Vec<u32>)>,
+    pub returned: Option<(u32, Wanted)>,
 }
 
+/// The positions of values that are wanted, and how far each is to be followed.
+pub(crate) type Wanted = Vec<(u32, Reach)>;
+
 impl Frame {
-    /// Wants a variable.
+    /// Wants a variable, at least so far.
     #[inline]
-    pub fn want(&mut self, variable: u32) {
-        let word = variable as usize / 64;
-        if self.wanted.len() <= word {
-            self.wanted.resize(word + 1, 0);
+    pub fn want(&mut self, variable: u32, reach: Reach) {
+        let at = variable as usize;
+        if self.wanted.len() <= at {
+            self.wanted.resize(at + 1, Reach::NONE);
         }
-        let bit = 1 << (variable % 64);
-        self.count += u32::from(self.wanted[word] & bit == 0);
-        self.wanted[word] |= bit;
+        let wanted = &mut self.wanted[at];
+        self.count += u32::from(wanted.is_none() && reach.is_some());
+        *wanted = reach.max(*wanted);
     }
 
-    /// A variable is not wanted any more. Whether it was.
+    /// A variable is not wanted any more. How far it was to be followed.
     #[inline]
-    pub fn take(&mut self, variable: u32) -> bool {
-        let Some(word) = self.wanted.get_mut(variable as usize / 64) else {
-            return false;
+    pub fn take(&mut self, variable: u32) -> Reach {
+        let Some(wanted) = self.wanted.get_mut(variable as usize) else {
+            return Reach::NONE;
         };
-        let bit = 1 << (variable % 64);
-        let was = *word & bit != 0;
-        *word &= !bit;
-        self.count -= u32::from(was);
-        was
+        let reach = std::mem::take(wanted);
+        self.count -= u32::from(reach.is_some());
+        reach
     }
 
     /// Whether a variable is wanted.
     #[inline]
     pub fn wants(&self, variable: u32) -> bool {
-        let word = self.wanted.get(variable as usize / 64);
-        word.is_some_and(|word| word & 1 << (variable % 64) != 0)
+        let wanted = self.wanted.get(variable as usize);
+        wanted.is_some_and(|wanted| wanted.is_some())
     }
 
     /// Whether any variable is.
@@ -66,23 +68,31 @@ impl Frame {
     pub fn is_done(&self) -> bool {
         self.count == 0
             && self.pending.is_empty()
-            && !self.of_call
+            && self.of_call.is_none()
             && self
                 .returned
                 .as_ref()
                 .is_none_or(|(_, wanted)| wanted.is_empty())
     }
 
-    /// A block is in the slice, and depends on an edge before it, or on the call if there is none.
-    pub fn depends(&mut self, block: BlockId) {
-        if let Err(place) = self.pending.binary_search(&block) {
-            self.pending.insert(place, block);
+    /// A block is in the slice, and depends on an edge before it, or on the call if there is none: how far that is to be followed.
+    pub fn depends(&mut self, block: BlockId, reach: Reach) {
+        if reach.is_none() {
+            return;
+        }
+        match self
+            .pending
+            .binary_search_by_key(&block, |(block, _)| *block)
+        {
+            Ok(place) => self.pending[place].1 = reach.max(self.pending[place].1),
+            Err(place) => self.pending.insert(place, (block, reach)),
         }
     }
 
-    /// Whether it depends on the call, if nothing before decides.
-    pub fn needs_call(&self) -> bool {
-        self.of_call || !self.pending.is_empty()
+    /// How far the call is to be followed, if nothing before decides.
+    pub fn needs_call(&self) -> Reach {
+        let pending = self.pending.iter().map(|(_, reach)| *reach);
+        pending.fold(self.of_call, Reach::max)
     }
 
     /// Whether some block waits for a decision.
@@ -91,29 +101,45 @@ impl Frame {
         !self.pending.is_empty()
     }
 
-    /// Whether one of these, ascending, waits.
+    /// How far one of these, ascending, waits for what decided it, at the most.
     #[inline]
-    pub fn waits_for(&self, decided: &[BlockId]) -> bool {
-        let (few, many) = match self.pending.len() < decided.len() {
-            true => (&self.pending[..], decided),
-            false => (decided, &self.pending[..]),
-        };
-        few.iter().any(|block| many.binary_search(block).is_ok())
+    pub fn waits_for(&self, decided: &[BlockId]) -> Reach {
+        let mut farthest = Reach::NONE;
+        if self.pending.len() < decided.len() {
+            for (block, reach) in &self.pending {
+                if *reach > farthest && decided.binary_search(block).is_ok() {
+                    farthest = *reach;
+                }
+            }
+        } else {
+            for block in decided {
+                if let Ok(place) = self
+                    .pending
+                    .binary_search_by_key(block, |(block, _)| *block)
+                {
+                    farthest = farthest.max(self.pending[place].1);
+                }
+            }
+        }
+        farthest
     }
 
-    /// Goes back over edges. Whether the block that they leave decided something that is in the slice.
-    pub fn decide(&mut self, decisions: &[Decision]) -> bool {
-        let mut found = false;
+    /// Goes back over edges. How far the end of the block that they leave is to be followed, because it decided something that is in the slice.
+    pub fn decide(&mut self, decisions: &[Decision]) -> Reach {
+        let mut found = Reach::NONE;
         for decision in decisions {
-            let before = self.pending.len();
+            let mut reach = Reach::NONE;
             let decided = &decision.decided;
-            self.pending
-                .retain(|block| decided.binary_search(block).is_err());
-            if self.pending.len() < before {
-                match decision.dispatches {
-                    true => self.depends(decision.from),
-                    false => found = true,
+            self.pending.retain(|(block, of)| {
+                let is_decided = decided.binary_search(block).is_ok();
+                if is_decided {
+                    reach = reach.max(*of);
                 }
+                !is_decided
+            });
+            match decision.dispatches {
+                true => self.depends(decision.from, reach),
+                false => found = found.max(reach),
             }
         }
         found

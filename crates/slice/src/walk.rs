@@ -154,7 +154,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         if let Some(frame) = self.frames.last() {
             frame.read(&mut self.registers[..plan.variables as usize]);
         }
-        for &variable in &asked.variables {
+        for &(variable, _) in &asked.variables {
             if let Some(register) = self.registers.get_mut(variable as usize) {
                 *register = source;
             }
@@ -170,7 +170,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             }
             self.come(&plan, position);
             of_block = self.top(plan.function).of_block(block);
-            if asked.blocks.contains(&position) {
+            if asked.block(position).is_some() {
                 of_block = source;
             }
             let behind = (plan.firsts[position + 1] as usize).min(executed);
@@ -179,7 +179,7 @@ impl<'a, D: Domain> Walk<'a, D> {
                 self.ask_memory(&mut asked, i, source);
                 let ahead = (&mut events, &mut accesses);
                 let (mut label, written) = self.inst(&plan, i, execution, of_block, ahead);
-                if asked.insts.contains(&i) {
+                if asked.inst(i).is_some() {
                     self.source(execution, &plan, (i, written), source);
                     label = source;
                 }
@@ -191,7 +191,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
         if whole {
             self.ask_memory(&mut asked, usize::MAX, source);
-            let asked = asked.end.then_some(source);
+            let asked = asked.end.is_some().then_some(source);
             self.end(&plan, execution, of_block, asked);
         }
     }
@@ -271,7 +271,7 @@ impl<'a, D: Domain> Walk<'a, D> {
 
     /// Gives memory and globals that are asked about, when so many instructions of the node were executed, their label.
     fn ask_memory(&mut self, asked: &mut Asked, executed: usize, source: D::Label) {
-        while let Some(&(behind, of)) = asked.memory.last()
+        while let Some(&(behind, of, _)) = asked.memory.last()
             && behind <= executed
         {
             asked.memory.pop();
@@ -290,11 +290,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         (inst, written): (usize, Option<Range>),
         source: D::Label,
     ) {
-        self.on.clear();
-        self.on.push((Why::Data, source));
-        let on = std::mem::take(&mut self.on);
-        self.domain.inst(execution, plan, inst, &on);
-        self.on = on;
+        self.domain.asked(execution, plan, Some(inst));
         self.registers[plan.result(inst)] = source;
         self.write(&plan.insts[inst], written, source);
     }
@@ -484,7 +480,6 @@ impl<'a, D: Domain> Walk<'a, D> {
         let rethrows = matches!(plan.end, End::Rethrow(_));
         let mut label = D::Label::default();
         if ends {
-            self.on.extend(asked.map(|source| (Why::Data, source)));
             let on = std::mem::take(&mut self.on);
             label = self.domain.end(execution, plan, &on);
             self.on = on;
@@ -497,6 +492,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             self.on = on;
         }
         if let Some(source) = asked {
+            self.domain.asked(execution, plan, None);
             label = source;
         }
         let mut outputs = Vec::with_capacity(plan.outputs.len());

@@ -121,7 +121,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         from,
         ty: None,
         what: format!(
-            "{} is {} before {where_} at t={}: it",
+            "{} is {} before {where_} at t={}, which",
             harmless(expression),
             harmless(&value),
             afterimage_present::grouped(time)

@@ -64,7 +64,8 @@
 ;; $ afterimage why-not run.aft --at report --format json
 ;; | {"after":0,"at":"report","cause":{"function":"check","kind":"branch","line":"","operator":"if","place":"@0x9b#3","through":[{"at":"@0x9f","function":"check","how":"call","line":"","operator":"call"}],"time":9,"times":3,"value":"0"},"others":[],"schema":"afterimage/why-not/1","why":[{"operands":[{"constant":false,"followed":true,"role":"left","value":"8"},{"constant":true,"followed":false,"role":"right","value":"10"}],"place":{"at":"@0x9a#3","function":"check","line":null,"operator":"i32.gt_s","source":null,"time":9},"step":"computed","value":"0"},{"operands":[{"constant":false,"followed":true,"role":"left","value":"4"},{"constant":true,"followed":false,"role":"right","value":"4"}],"place":{"at":"@0xd2#2","function":"_start","line":null,"operator":"i32.add","source":null,"time":7},"step":"computed","value":"8"},{"operands":[{"constant":false,"followed":true,"role":"left","value":"0"},{"constant":true,"followed":false,"role":"right","value":"4"}],"place":{"at":"@0xd2#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":4},"step":"computed","value":"4"},{"bytes":Nnull,"file":null,"kind":"zero","offset":null,"place":null,"remark":null,"step":"end","what":"a local that nothing wrote, which is 0"}]}
 ;; $ afterimage why run.aft --trap
-;; | the run exited with code 0 at @0xb0#1 in leave: the exit code is 0, which comes from the constant 0 at @0xb0#1
+;; | the run exited with code 0 at @0xb0#1 in leave: the exit code is 0, which
+;; | comes from the constant 0 at @0xb0#1
 ;; |   ended at @0xb0#1 in leave
 ;; |   called at @0xea#1 in _start
 ;; |   the constant 0                      @0xb0#1 in leave  t=14

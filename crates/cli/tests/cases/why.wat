@@ -34,7 +34,8 @@
 ;; ! afterimage: path of 51 executed blocks in 18 bytes
 ;; ! afterimage: values of 141 executed statements in 103 bytes (0.7305 a statement)
 ;; $ afterimage why run.aft --at @0x10a
-;; | 97, stored at @0x10a#1 in _start, comes from byte 4 of standard input, 'y', 9 steps back
+;; | 97, stored at @0x10a#1 in _start,
+;; | comes from byte 4 of standard input, 'y', 9 steps back
 ;; |     ↑ stored at @0x10a#1 in _start
 ;; |   97 = table[10]                      @0x107#1 in _start  t=51
 ;; |   10 = 282 & 15                       @0x106#1 in _start  t=51
@@ -45,7 +46,8 @@
 ;; |   byte 4 of standard input, 'y'
 ;; |       fd_read gave it, call 3 of the host, at t=6
 ;; $ afterimage why run.aft --at @0x11c
-;; | 102, stored at @0x11c#1 in _start, comes from byte 4 of standard input, 'y', 12 steps back
+;; | 102, stored at @0x11c#1 in _start,
+;; | comes from byte 4 of standard input, 'y', 12 steps back
 ;; |     ↑ stored at @0x11c#1 in _start
 ;; |   102 = 97 + 5                        @0x11b#1 in _start  t=51
 ;; |       5: afterimage why run.aft --at @0x11b#1 --operand right
@@ -59,7 +61,8 @@
 ;; |   byte 4 of standard input, 'y'
 ;; |       fd_read gave it, call 3 of the host, at t=6
 ;; $ afterimage why run.aft --at @0x123
-;; | 1600 at @0x123#1 in _start comes from a local that nothing wrote, which is 0, 41 steps back
+;; | 1600 at @0x123#1 in _start
+;; | comes from a local that nothing wrote, which is 0, 41 steps back
 ;; |   1600 = 40 * 40                      @0x123#1 in _start  t=51
 ;; |       40: afterimage why run.aft --at @0x123#1 --operand right
 ;; |   40 = 39 + 1                         @0xe3#40 in _start  t=48
@@ -67,23 +70,28 @@
 ;; |   1 = 0 + 1                           @0xe3#1 in _start  t=9
 ;; |   a local that nothing wrote, which is 0
 ;; $ afterimage why run.aft --at @0x12e
-;; | 110 at @0x12e#1 in _start comes from byte 1 of argument 1 of the program, "one", 'n', one step back
+;; | 110 at @0x12e#1 in _start
+;; | comes from byte 1 of argument 1 of the program, "one", 'n', one step back
 ;; |     ↑ loaded at @0x12e#1 in _start
 ;; |   byte 1 of argument 1 of the program, "one", 'n'
 ;; $ afterimage why run.aft --at @0xd9
-;; | what memory.copy wrote at @0xd9#1 in _start comes from bytes 3..7 of standard input, one step back
+;; | what memory.copy wrote at @0xd9#1 in _start
+;; | comes from bytes 3..7 of standard input, one step back
 ;; |     ↑ copied at @0xd9#1 in _start
 ;; |   bytes 3..7 of standard input
 ;; |       fd_read gave it, call 3 of the host, at t=6
 ;; $ afterimage why run.aft --at @0xb0#2
-;; | 0, given by the call at @0xb0#2 in get, comes from what the host's wasi_snapshot_preview1.fd_read returned, called at t=6
+;; | 0, given by the call at @0xb0#2 in get,
+;; | comes from what the host's wasi_snapshot_preview1.fd_read returned, called at t=6
 ;; |   what the host's wasi_snapshot_preview1.fd_read returned, called at t=6
 ;; $ afterimage why run.aft --at @0x11b --operand right
-;; | 5 (right of i32.add at @0x11b#1 in _start) comes from how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read told, one step back
+;; | 5 (right of i32.add at @0x11b#1 in _start)
+;; | comes from how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read told, one step back
 ;; |     ↑ loaded at @0x118#1 in _start
 ;; |   how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read told
 ;; $ afterimage why run.aft --at @0xe3#30 --steps 10
-;; | 30 at @0xe3#30 in _start comes from more than 10 steps back
+;; | 30 at @0xe3#30 in _start
+;; | comes from more than 10 steps back
 ;; |   30 = 29 + 1                         @0xe3#30 in _start  t=38
 ;; |   … this 9 more times, back to
 ;; |   21 = 20 + 1                         @0xe3#21 in _start  t=29

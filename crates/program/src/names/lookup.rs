@@ -77,23 +77,47 @@ impl Names {
     /// # Errors
     /// If no function, or more than one, is called so.
     pub fn find(&self, query: &str) -> Result<FuncId, NameError> {
+        if let Some(found) = self.search(query) {
+            return found;
+        }
+        let lookup = self.lookup.get_or_init(|| Lookup::build(self));
+        let names = lookup.shown.keys().chain(lookup.last_segment.keys());
+        let mut names: Vec<&str> = names.map(|name| &**name).collect();
+        names.sort_unstable();
+        let nearest = nearest(query, names)
+            .into_iter()
+            .map(str::to_string)
+            .collect();
+        Err(NameError::Unknown {
+            query: query.to_string(),
+            nearest,
+        })
+    }
+
+    /// The same, without looking for what an unknown name may have meant. `None` unless it is one function's.
+    pub fn known(&self, query: &str) -> Option<FuncId> {
+        self.search(query)?.ok()
+    }
+
+    /// `None` if nothing is called so.
+    fn search(&self, query: &str) -> Option<Result<FuncId, NameError>> {
         let lookup = self.lookup.get_or_init(|| Lookup::build(self));
         let bracketed = query
             .strip_prefix("func[")
             .and_then(|rest| rest.strip_suffix(']'));
         if let Some(index) = decimal(bracketed.unwrap_or(query)) {
-            return self.index(index);
+            return Some(self.index(index));
         }
         for exact in [&lookup.raw, &lookup.shown] {
             if let Some(functions) = exact.get(query) {
-                return self.only(query, functions.clone());
+                return Some(self.only(query, functions.clone()));
             }
         }
         if let Some(index) = query.strip_prefix("func").and_then(decimal) {
-            return self.index(index);
+            return Some(self.index(index));
         }
         if let Some(&function) = self.exports.get(query) {
-            return Ok(function);
+            return Some(Ok(function));
         }
         let segments = path(query);
         let same_end = lookup
@@ -108,20 +132,10 @@ impl Names {
                 head.is_some_and(|head| head.is_empty() || head.ends_with("::"))
             })
             .collect();
-        if !matching.is_empty() {
-            return self.only(query, matching);
+        match matching.is_empty() {
+            true => None,
+            false => Some(self.only(query, matching)),
         }
-        let names = lookup.shown.keys().chain(lookup.last_segment.keys());
-        let mut names: Vec<&str> = names.map(|name| &**name).collect();
-        names.sort_unstable();
-        let nearest = nearest(query, names)
-            .into_iter()
-            .map(str::to_string)
-            .collect();
-        Err(NameError::Unknown {
-            query: query.to_string(),
-            nearest,
-        })
     }
 
     fn index(&self, index: u64) -> Result<FuncId, NameError> {

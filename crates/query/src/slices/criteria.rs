@@ -1,7 +1,7 @@
 //! What slices begin with, from executions of statements and from moments.
 
 use afterimage_machine::{NodeCode, Operand, Range};
-use afterimage_slice::{Criterion, Want};
+use afterimage_slice::{Criterion, Reach, Want};
 use afterimage_variables::{Piece, Place};
 
 use crate::state::Activation;
@@ -14,10 +14,10 @@ pub fn of_execution(execution: &Execution) -> Option<Criterion> {
         Kind::Inst(inst) => Want::Inst(inst),
         Kind::Call(_) | Kind::Return | Kind::Throw => Want::End,
     };
-    let block = Want::Block(statement.block as usize);
     Some(Criterion {
         start: execution.instance.time,
-        wants: vec![want, block],
+        wants: vec![want],
+        reach: Reach::ALL,
     })
 }
 
@@ -29,6 +29,7 @@ pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Opti
     Some(Criterion {
         start: execution.instance.time,
         wants: want(code.source(register)).into_iter().collect(),
+        reach: Reach::ALL,
     })
 }
 
@@ -37,6 +38,7 @@ pub fn of_bytes(activation: &Activation<'_>, range: Range) -> Criterion {
     Criterion {
         start: activation.instance.time,
         wants: vec![Want::Bytes(range, activation.instructions())],
+        reach: Reach::ALL,
     }
 }
 
@@ -67,6 +69,7 @@ pub fn of_pieces(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
     Criterion {
         start: activation.instance.time,
         wants: wants.collect(),
+        reach: Reach::ALL,
     }
 }
 

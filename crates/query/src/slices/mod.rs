@@ -49,7 +49,7 @@ mod exercised;
 mod forward;
 mod report;
 
-pub use afterimage_slice::{Criterion, Edge, Follows, Operator, Slice, Want, Why};
+pub use afterimage_slice::{Criterion, Edge, Follows, Operator, Reach, Slice, Want, Why};
 pub use backward::backward;
 pub use chop::chop;
 pub use exercised::{Direction, exercised, grouped, is_followed, reachable};

@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use afterimage_machine::Machine;
 use afterimage_slice::{
-    Backward, Criterion, Edge, Exercised, Follows, Forward, Instances, Operator, Want, Why,
+    Backward, Criterion, Edge, Exercised, Follows, Forward, Instances, Operator, Reach, Want, Why,
 };
 use afterimage_testkit::modules::SplitMix64;
 
 use crate::harness::Recording;
-use crate::naive::{Naive, Part, Vertex};
+use crate::naive::{Naive, Part, Users, Vertex};
 use crate::stored::Stored;
 
 /// Of longer runs no slices are made: the naive graph takes too much memory.
 const MOST: u64 = 20_000;
 /// How many criteria are tried.
 const CRITERIA: u64 = 25;
+
+/// How deep slices are.
+const DEPTHS: [u8; 4] = [0, 1, 2, 9];
 
 const FOLLOWS: [Follows; 4] = [
     Follows {
@@ -72,6 +75,7 @@ pub fn agree(recording: &Recording) {
         let of = |want| Criterion {
             start: executed.start,
             wants: vec![want],
+            reach: Reach::ALL,
         };
         let mut criteria: Vec<(Criterion, Vec<Vertex>)> = Vec::new();
         criteria.extend(inst.map(|inst| (of(Want::Inst(inst)), vec![executed.insts[inst]])));
@@ -98,6 +102,16 @@ pub fn agree(recording: &Recording) {
     }
 }
 
+/// The same, but at most so many dependences away.
+fn limited(criteria: &[Criterion], depth: u8) -> Vec<Criterion> {
+    let reach = Reach::of_depth(depth).expect("not too deep");
+    let limit = |criterion: &Criterion| Criterion {
+        reach,
+        ..criterion.clone()
+    };
+    criteria.iter().map(limit).collect()
+}
+
 /// A run, and all of its dependences.
 struct Compared<'t> {
     recording: &'t Recording,
@@ -105,7 +119,7 @@ struct Compared<'t> {
     naive: &'t Naive<'t>,
     machine: &'t Machine<'t>,
     /// Who depends on what, for each of the kinds that are followed.
-    users: [Vec<Vec<Vertex>>; FOLLOWS.len()],
+    users: [Users; FOLLOWS.len()],
     /// Which operators depended on which.
     edges: BTreeSet<Edge>,
 }
@@ -117,7 +131,14 @@ impl Compared<'_> {
             let found = self.backward(criteria, follows, None);
             let reached = self.naive.reach(from, follows);
             let what = format!("backward {criteria:?} {follows:?}");
-            same(&found, &self.naive.count(&reached), &what);
+            same(&found, &self.naive.count(&reached, usize::MAX), &what);
+            for depth in DEPTHS {
+                let criteria = limited(criteria, depth);
+                let found = self.backward(&criteria, follows, None);
+                let what = format!("backward {depth} deep {criteria:?} {follows:?}");
+                let expected = self.naive.count(&reached, usize::from(depth));
+                same(&found, &expected, &what);
+            }
             if follows == Follows::ALL {
                 // What executions depend on, their operators depended on.
                 let from = from.iter().filter_map(|&v| self.naive.operator(v));
@@ -135,7 +156,19 @@ impl Compared<'_> {
             let (found, _) = self.forward(criteria, follows);
             let reached = self.naive.reached_from(from, users);
             let what = format!("forward {criteria:?} {follows:?}");
-            same(&found, &self.naive.count(&reached), &what);
+            same(&found, &self.naive.count(&reached, usize::MAX), &what);
+            // That a block was executed is no execution of a statement, so nothing is counted from there on.
+            let of_blocks = |want: &Want| matches!(want, Want::Block(_));
+            if criteria.iter().any(|one| one.wants.iter().any(of_blocks)) {
+                continue;
+            }
+            for depth in DEPTHS {
+                let criteria = limited(criteria, depth);
+                let (found, _) = self.forward(&criteria, follows);
+                let what = format!("forward {depth} deep {criteria:?} {follows:?}");
+                let expected = self.naive.count(&reached, usize::from(depth));
+                same(&found, &expected, &what);
+            }
         }
     }
 
@@ -158,8 +191,9 @@ impl Compared<'_> {
             let found = self.backward(std::slice::from_ref(&to.0), follows, Some(instances));
             let reached = self.naive.reached_from(&from.1, users);
             let reaching = self.naive.reach(&to.1, follows);
-            let both = reached.iter().zip(&reaching).map(|(a, b)| *a && *b);
-            let expected = self.naive.count(&Vec::from_iter(both));
+            let both = reached.iter().zip(&reaching);
+            let both = both.map(|(a, b)| a.and(*b)).collect();
+            let expected = self.naive.count(&both, usize::MAX);
             let what = format!("chop {from:?} {to:?} {follows:?}");
             same(&found, &expected, &what);
         }

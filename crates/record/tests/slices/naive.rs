@@ -1,6 +1,6 @@
 //! A graph of all dependences of a run, made forward, one execution after the other, and what can be reached in it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use afterimage_graph::{ControlDependence, PostDominatorTree};
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
@@ -15,6 +15,12 @@ use crate::stored::Stored;
 
 /// A vertex of the graph; 0 is what depends on nothing.
 pub type Vertex = usize;
+
+/// How far each vertex is, if it can be reached.
+pub type Distances = Vec<Option<usize>>;
+
+/// Who depends directly on a vertex, and as how many dependences that counts.
+pub type Users = Vec<Vec<(Vertex, usize)>>;
 
 /// Why a vertex depends on another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +40,14 @@ struct Of {
     on: Vec<(Why, Vertex)>,
     /// The execution of an operator that it is a part of, if that does not depend on it: a byte that was copied, what a call takes.
     part_of: Option<Vertex>,
+    /// It stands for a block that was executed, or for a dispatch.
+    block: Option<Block>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    Executed,
+    Dispatch,
 }
 
 /// An execution of a node.
@@ -175,22 +189,56 @@ impl<'a> Naive<'a> {
         (naive, machine)
     }
 
-    /// What can be reached from executions of operators and blocks.
-    pub fn reach(&self, from: &[Vertex], follows: Follows) -> Vec<bool> {
-        let mut seen = vec![false; self.graph.len()];
-        let mut work = from.to_vec();
+    /// How many dependences of executions a dependence counts as: a block that was executed stands for what decided that, and a part for its whole.
+    fn length(&self, user: Vertex, why: Why, on: Vertex) -> usize {
+        let of = &self.graph[on];
+        let counts = match (self.graph[user].block, of.block) {
+            (Some(_), Some(block)) => block == Block::Executed,
+            _ => of.operator.is_some() || of.part_of.is_some(),
+        };
+        usize::from(counts && why != Why::Always)
+    }
+
+    /// How many dependences away from executions of operators and blocks all others are that can be reached.
+    pub fn reach(&self, from: &[Vertex], follows: Follows) -> Distances {
+        let mut from = from.to_vec();
         let parts = self.graph.iter().enumerate();
         let parts = parts.filter(|(_, of)| of.part_of.is_some_and(|whole| from.contains(&whole)));
-        work.extend(parts.map(|(part, _)| part));
-        while let Some(v) = work.pop() {
-            if std::mem::replace(&mut seen[v], true) {
+        let parts = Vec::from_iter(parts.map(|(part, _)| part));
+        from.extend(parts);
+        self.distances(&from, |v, next| {
+            for &(why, on) in &self.graph[v].on {
+                if is_followed(why, follows) {
+                    next.push((on, self.length(v, why, on)));
+                }
+            }
+        })
+    }
+
+    /// Breadth first, over steps of length 0 and 1.
+    fn distances(
+        &self,
+        from: &[Vertex],
+        steps: impl Fn(Vertex, &mut Vec<(Vertex, usize)>),
+    ) -> Distances {
+        let mut found: Distances = vec![None; self.graph.len()];
+        let mut work = VecDeque::from_iter(from.iter().map(|&v| (v, 0)));
+        let mut next = Vec::new();
+        while let Some((v, distance)) = work.pop_front() {
+            if found[v].is_some() {
                 continue;
             }
-            let on = self.graph[v].on.iter();
-            let followed = on.filter(|(why, _)| is_followed(*why, follows));
-            work.extend(followed.map(|&(_, on)| on));
+            found[v] = Some(distance);
+            next.clear();
+            steps(v, &mut next);
+            for &(to, length) in &next {
+                match length {
+                    0 => work.push_front((to, distance)),
+                    _ => work.push_back((to, distance + length)),
+                }
+            }
         }
-        seen
+        found
     }
 
     /// The operator of a vertex.
@@ -198,10 +246,11 @@ impl<'a> Naive<'a> {
         self.graph[v].operator
     }
 
-    /// How many executions of each operator there are among some vertices.
-    pub fn count(&self, vertices: &[bool]) -> BTreeMap<Operator, u64> {
+    /// How many executions of each operator there are among the vertices that are at most so far.
+    pub fn count(&self, distances: &Distances, depth: usize) -> BTreeMap<Operator, u64> {
         let mut found: BTreeMap<_, u64> = BTreeMap::new();
-        for (of, _) in self.graph.iter().zip(vertices).filter(|(_, is)| **is) {
+        let is_near = |distance: &Option<usize>| distance.is_some_and(|d| d <= depth);
+        for (of, _) in self.graph.iter().zip(distances).filter(|(_, d)| is_near(d)) {
             if let Some(operator) = of.operator {
                 *found.entry(operator).or_default() += 1;
             }
@@ -236,30 +285,29 @@ impl<'a> Naive<'a> {
     }
 
     /// Who depends directly on each vertex.
-    pub fn users(&self, follows: Follows) -> Vec<Vec<Vertex>> {
+    pub fn users(&self, follows: Follows) -> Users {
         let mut users = vec![Vec::new(); self.graph.len()];
         for (user, of) in self.graph.iter().enumerate() {
             let followed = of.on.iter().filter(|(why, _)| is_followed(*why, follows));
-            followed.for_each(|&(_, on)| users[on].push(user));
+            followed.for_each(|&(why, on)| users[on].push((user, self.length(user, why, on))));
         }
         users
     }
 
-    /// What they can be reached from; of what has parts, if one of these is.
-    pub fn reached_from(&self, to: &[Vertex], users: &[Vec<Vertex>]) -> Vec<bool> {
-        let mut seen = vec![false; self.graph.len()];
-        let mut work = to.to_vec();
-        while let Some(v) = work.pop() {
-            if v != 0 && !std::mem::replace(&mut seen[v], true) {
-                work.extend(&users[v]);
+    /// How far what they can be reached from is; of what has parts, the nearest of these.
+    pub fn reached_from(&self, to: &[Vertex], users: &Users) -> Distances {
+        let mut found = self.distances(to, |v, next| {
+            if v != 0 {
+                next.extend(&users[v]);
+            }
+        });
+        found[0] = None;
+        for v in 0..found.len() {
+            if let (Some(whole), Some(distance)) = (self.graph[v].part_of, found[v]) {
+                found[whole] = Some(found[whole].map_or(distance, |known| known.min(distance)));
             }
         }
-        for v in 0..seen.len() {
-            if let Some(whole) = self.graph[v].part_of.filter(|_| seen[v]) {
-                seen[whole] = true;
-            }
-        }
-        seen
+        found
     }
 
     /// A part of the execution of an operator.
@@ -270,11 +318,11 @@ impl<'a> Naive<'a> {
     }
 
     fn vertex(&mut self, operator: Option<(FuncId, OpId)>, on: Vec<(Why, Vertex)>) -> Vertex {
-        let part_of = None;
         self.graph.push(Of {
             operator,
             on,
-            part_of,
+            part_of: None,
+            block: None,
         });
         self.graph.len() - 1
     }
@@ -399,7 +447,12 @@ impl<'a> Naive<'a> {
         if !found {
             on.extend(frame.call.map(|v| (Why::Control, v)));
         }
+        let dispatches = is_dispatch(block);
         let vertex = self.vertex(None, on);
+        self.graph[vertex].block = Some(match dispatches {
+            true => Block::Dispatch,
+            false => Block::Executed,
+        });
         self.frame().passed.push(Passed {
             block,
             vertex,
