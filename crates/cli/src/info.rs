@@ -9,6 +9,7 @@ use afterimage_present::grouped;
 use afterimage_query::paths::RecordedPath;
 use afterimage_query::paths::recorded_path;
 use afterimage_query::simulate::stored_simulations;
+use afterimage_query::slices::saved_slices;
 use afterimage_query::steps::recorded_checkpoints;
 use afterimage_query::values::{recorded_epochs, recorded_values};
 use afterimage_trace::{Frame, Kind, TraceFile, writer};
@@ -77,6 +78,8 @@ struct Document {
     checkpoints: Option<CheckpointsRow>,
     /// What was simulated.
     simulations: Vec<SimulationRow>,
+    /// Slices that were kept.
+    slices: Vec<SliceRow>,
     length: u64,
     ignored_bytes: u64,
     sections: Vec<SectionRow>,
@@ -124,6 +127,16 @@ struct CheckpointsRow {
     stored_bytes: u64,
     /// Of the statements of which values are kept.
     bytes_per_statement: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct SliceRow {
+    /// The name that it is kept under.
+    slice: String,
+    /// What was asked.
+    about: String,
+    statements: u64,
+    executions: u64,
 }
 
 #[derive(Serialize)]
@@ -227,6 +240,7 @@ fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> 
     let lenses = Vec::from_iter(lenses.chain((!values.is_empty()).then_some("full")));
     let checkpoints = read(checkpoints(file, whole.as_ref(), &values), &mut problems);
     let simulations = read(simulations(file).map(Some), &mut problems).unwrap_or_default();
+    let slices = read(slices(file, loaded).map(Some), &mut problems).unwrap_or_default();
     let streams = match (&whole, &epochs) {
         (Some(whole), Some(epochs)) if sized => read(
             streams(file, loaded, whole, epochs).map(Some),
@@ -262,6 +276,7 @@ fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> 
         values,
         checkpoints,
         simulations,
+        slices,
         length: file.length(),
         ignored_bytes: file.ignored_bytes(),
         sections,
@@ -377,6 +392,20 @@ fn simulations(file: &TraceFile) -> Result<Vec<SimulationRow>> {
         }
     });
     Ok(rows.collect())
+}
+
+fn slices(file: &TraceFile, loaded: &Loaded) -> Result<Vec<SliceRow>> {
+    let all = saved_slices(file, &loaded.program)?.into_iter();
+    let rows = all.map(|(slice, saved)| {
+        let saved = saved.with_context(|| format!("the slice {slice:?}"))?;
+        Ok(SliceRow {
+            slice,
+            about: saved.about,
+            statements: saved.slice.operators.len() as u64,
+            executions: saved.slice.executions(),
+        })
+    });
+    rows.collect()
 }
 
 fn simulation_text(out: &mut dyn Write, row: &SimulationRow) -> Result<()> {
@@ -540,6 +569,16 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
     }
     for simulation in &d.simulations {
         simulation_text(out, simulation)?;
+    }
+    for row in &d.slices {
+        writeln!(
+            out,
+            "slice {:?}: {}: {}, {} of them",
+            row.slice,
+            row.about,
+            counted(row.statements, "statement"),
+            counted(row.executions, "execution")
+        )?;
     }
     writeln!(out, "size      {}", bytes(d.length))?;
     if d.ignored_bytes > 0 {

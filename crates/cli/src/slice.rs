@@ -1,5 +1,6 @@
 //! `afterimage slice`
 
+mod kept;
 mod question;
 
 use std::collections::BTreeSet;
@@ -9,12 +10,15 @@ use afterimage_present::{
     SliceScene, slice_annotated, slice_csv, slice_dot, slice_html, slice_json, slice_lines,
     slice_statements,
 };
+use afterimage_program::{Names, SourceMap};
+use afterimage_query::Line;
 use afterimage_query::operator_texts;
 use afterimage_query::slices::{
-    Direction, Edge, Follows, SliceReport, backward, chop, exercised, forward, is_followed,
-    reachable,
+    self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Reach, SavedSlice,
+    SliceReport, exercised_of,
 };
 use afterimage_query::steps::{Operators, Range};
+use afterimage_query::values::RecordedValues;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
@@ -24,7 +28,7 @@ use crate::lens::{Traced, traced_whole};
 use crate::memory::addresses;
 use crate::output::{SourceFiles, write};
 use crate::steps::follow_for;
-use question::{Question, Subject};
+use question::{Asked, Subject};
 
 /// Show what an execution of a statement depends on, directly or not, or what depends on it: a dynamic slice
 ///
@@ -43,12 +47,19 @@ Examples:
   afterimage slice app.aft --at end --address 0x1040..0x1043
   afterimage slice app.aft --at parser.c:42#7 --forward
   afterimage slice app.aft --at report.c:10#last --chop parser.c:42#7
+  afterimage slice app.aft --at parser.c:42#7 --depth 2 --by statement
+  afterimage slice app.aft --at parser.c:42#7 --save crash && afterimage slice app.aft --saved crash --annotate
   afterimage slice app.aft --at parser.c:42#7 --format dot | dot -Tsvg -o slice.svg
   afterimage slice app.aft --at parser.c:42#7 --format html -o slice.html")]
 pub(crate) struct Arguments {
     /// The place and which of its executions: file.c:42#K, func+0x2a#last, @0x1f3#3 [default: the first]; with --var and --address, any moment
-    #[arg(long, value_name = "PLACE#K", allow_hyphen_values = true)]
-    at: String,
+    #[arg(
+        long,
+        value_name = "PLACE#K",
+        allow_hyphen_values = true,
+        required_unless_present = "saved"
+    )]
+    at: Option<String>,
     /// Of what a variable of the source held, or an expression such as `total` or `p->next`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["address", "operand"])]
     var: Option<String>,
@@ -76,6 +87,15 @@ pub(crate) struct Arguments {
     /// Along values only: neither along what let statements run nor along how addresses were computed
     #[arg(long)]
     thin: bool,
+    /// Only what is at most so many dependences away
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=Reach::DEEPEST.into()), conflicts_with = "chop")]
+    depth: Option<u8>,
+    /// Keep the slice in the recording under a name; whoever asks the same again has it at once
+    #[arg(long, value_name = "NAME", value_parser = kept::name)]
+    save: Option<String>,
+    /// Show a slice that was kept under a name
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "var", "address", "operand", "forward", "chop", "algorithm", "data_only", "control_only", "thin", "depth", "save"])]
+    saved: Option<String>,
     /// What has a row [default: line]
     #[arg(long, conflicts_with = "annotate")]
     by: Option<By>,
@@ -116,6 +136,8 @@ enum Algorithm {
     Full,
     /// By statements: over dependences that were exercised in some execution or other
     Edges,
+    /// By statements that were executed: over dependences that the code allows, whatever memory they go through
+    Nodes,
 }
 
 /// Rows that text has on standard output if nothing else is asked for.
@@ -127,11 +149,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bail!("--annotate writes text; the page of --format html is the same with color");
     }
     let of_statements = arguments.var.is_none() && arguments.address.is_none();
-    if arguments.algorithm == Algorithm::Edges
-        && (!of_statements || arguments.operand.is_some() || arguments.chop.is_some())
+    if arguments.algorithm != Algorithm::Full
+        && (!of_statements
+            || arguments.operand.is_some()
+            || arguments.chop.is_some()
+            || arguments.depth.is_some())
     {
         bail!(
-            "--algorithm edges knows statements only: leave --var, --address, --operand and --chop out, or the algorithm"
+            "--algorithm edges and nodes know statements only: leave --var, --address, --operand, --chop and --depth out, or the algorithm"
         );
     }
     let traced = traced_whole(&arguments.report.file)?;
@@ -172,29 +197,25 @@ impl Arguments {
 
 fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let loaded = &traced.loaded;
+    let epochs = match arguments.saved {
+        None => Some(traced.epochs(&arguments.report.file)?),
+        Some(_) => None,
+    };
+    let values = epochs.as_ref().map(|epochs| traced.values(epochs));
+    let values = values.transpose()?;
     let source = loaded.source_map();
     let names = loaded.names(&source);
-    let epochs = traced.epochs(&arguments.report.file)?;
-    let values = traced.values(&epochs)?;
-    let question = Question::read(
-        traced,
-        &values,
-        (&names, &source),
-        &arguments.at,
-        &arguments.subject(),
-    )?;
-    let source_of = match &arguments.chop {
-        None => None,
-        Some(at) => Some(Question::read(
-            traced,
-            &values,
-            (&names, &source),
-            at,
-            &Subject::Statement,
-        )?),
+    let saved = match (&arguments.saved, &values) {
+        (None, Some(values)) => asked(arguments, traced, values, (&names, &source))?,
+        (name, _) => kept::named(traced, name.as_deref().unwrap_or_default())?,
     };
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
-    let report = found(arguments, traced, &question, source_of.as_ref(), &operators)?;
+    let report = SliceReport::new(&saved.slice, &loaded.program, &traced.path, &operators)?;
+    let lines = saved.offsets.iter();
+    let lines = lines.filter_map(|&offset| source.locate(offset).map(Line::from));
+    let mut lines = Vec::from_iter(lines);
+    lines.sort_unstable();
+    lines.dedup();
     let by_line = arguments.by != Some(By::Statement);
     let limit = arguments.limit();
     let texts = match (arguments.format, by_line) {
@@ -205,22 +226,9 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         }
         _ => Vec::new(),
     };
-    let asked = question.title.trim_end_matches(',');
-    let title = match (&source_of, arguments.forward, arguments.algorithm) {
-        (Some(from), ..) => {
-            let from = from.title.trim_end_matches(',');
-            format!("how {from} had an influence on {asked}")
-        }
-        (None, true, Algorithm::Full) => format!("what depends on {asked}"),
-        (None, false, Algorithm::Full) => format!("what {} depends on", question.title),
-        (None, true, Algorithm::Edges) => format!("what ever depended on statements of {asked}"),
-        (None, false, Algorithm::Edges) => {
-            format!("what statements of {} ever depended on", question.title)
-        }
-    };
     let scene = SliceScene {
-        title: &title,
-        criterion: &question.lines,
+        title: &saved.about,
+        criterion: &lines,
         source: &source,
         names: &names,
         sources: &SourceFiles,
@@ -228,7 +236,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         texts: &texts,
     };
     let edges = match arguments.format {
-        Format::Dot => edges(arguments, traced, &question)?,
+        Format::Dot => edges(traced, &saved.question)?,
         _ => BTreeSet::new(),
     };
     let style = arguments.report.style();
@@ -246,52 +254,113 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     })
 }
 
-/// The slice that is asked for.
-fn found(
+/// The slice that is asked for, from the recording if it is kept there.
+fn asked<'a>(
     arguments: &Arguments,
-    traced: &Traced,
-    question: &Question,
-    source_of: Option<&Question>,
-    operators: &Operators<'_>,
-) -> Result<SliceReport> {
-    let follows = arguments.follows();
-    let (program, path) = (&traced.loaded.program, &traced.path);
-    if arguments.algorithm == Algorithm::Edges {
-        let edges = edges(arguments, traced, question)?;
-        let direction = match arguments.forward {
+    traced: &'a Traced,
+    values: &RecordedValues<'a>,
+    scene: (&'a Names, &'a SourceMap<'a>),
+) -> Result<SavedSlice> {
+    let file = &arguments.report.file;
+    let at = arguments.at.as_deref().unwrap_or_default();
+    let to = Asked::read(traced, values, scene, at, &arguments.subject())?;
+    let from = arguments.chop.as_ref();
+    let from = from.map(|at| Asked::read(traced, values, scene, at, &Subject::Statement));
+    let from = from.transpose()?;
+    let about = arguments.about(&to, from.as_ref());
+    let question = slices::Question {
+        algorithm: match arguments.algorithm {
+            Algorithm::Full => Exactness::Full,
+            Algorithm::Edges => Exactness::Edges,
+            Algorithm::Nodes => Exactness::Nodes,
+        },
+        direction: match arguments.forward {
             true => Direction::Forward,
             false => Direction::Backward,
-        };
-        let found = reachable(&edges, &question.operators, follows, direction);
-        return Ok(SliceReport::of_operators(&found, program, path, operators)?);
+        },
+        follows: arguments.follows(),
+        criteria: arguments.limited(to.criteria),
+        operators: to.operators,
+        from: from.map(|from| from.criteria),
+    };
+    if let Some(name) = &arguments.save {
+        kept::free(traced, name, &question)?;
     }
-    let to = question.criteria.clone();
-    let slice = follow_for(traced, "slicing", |run, log| {
-        Ok(match source_of {
-            Some(from) => {
+    let saved = match kept::known(traced, &question)? {
+        Some(saved) => saved,
+        None => {
+            let slice = follow_for(traced, "slicing", |run, log| {
                 let logs = [log, traced.file.log()?];
-                chop(run, logs, follows, from.criteria.clone(), to)?
+                Ok(slices::answer(run, logs, &question)?)
+            })?;
+            SavedSlice {
+                question,
+                about,
+                offsets: to.offsets,
+                path: kept::identity(&traced.path),
+                slice,
             }
-            None if arguments.forward => forward(run, log, follows, to)?,
-            None => backward(run, log, follows, to)?,
-        })
-    })?;
-    Ok(SliceReport::new(&slice, program, path, operators)?)
+        }
+    };
+    if let Some(name) = &arguments.save {
+        kept::keep(file, traced, name, &saved)?;
+    }
+    Ok(saved)
 }
 
-/// The dependences that were exercised, of those that are followed: before what is asked about, or in the whole run.
-fn edges(arguments: &Arguments, traced: &Traced, question: &Question) -> Result<BTreeSet<Edge>> {
-    let starts = question.criteria.iter().map(|criterion| criterion.start);
-    let until = match arguments.forward {
-        true => u64::MAX,
-        false => starts.max().unwrap_or(0),
-    };
-    let mut edges = follow_for(traced, "collecting dependences", |run, log| {
-        Ok(exercised(run, log, until)?)
-    })?;
-    let follows = arguments.follows();
-    edges.retain(|edge| is_followed(edge.why, follows));
-    Ok(edges)
+impl Arguments {
+    /// What is asked, in words.
+    fn about(&self, to: &Asked, from: Option<&Asked>) -> String {
+        let title = &to.title;
+        let alone = title.trim_end_matches(',');
+        let within = match self.depth {
+            None => String::new(),
+            Some(1) => " directly".to_owned(),
+            Some(depth) => format!(" over at most {depth} dependences"),
+        };
+        match (from, self.forward, self.algorithm) {
+            (Some(from), ..) => {
+                let from = from.title.trim_end_matches(',');
+                format!("how {from} had an influence on {alone}")
+            }
+            (None, true, Algorithm::Full) => format!("what depends on {alone}{within}"),
+            (None, false, Algorithm::Full) => format!("what {title} depends on{within}"),
+            (None, true, Algorithm::Edges) => {
+                format!("what ever depended on statements of {alone}")
+            }
+            (None, false, Algorithm::Edges) => {
+                format!("what statements of {title} ever depended on")
+            }
+            (None, true, Algorithm::Nodes) => {
+                format!("what may depend on statements of {alone}, by the code")
+            }
+            (None, false, Algorithm::Nodes) => {
+                format!("what statements of {title} may depend on, by the code")
+            }
+        }
+    }
+
+    /// What is to be followed so far as --depth says. A variable, bytes and an operand are made by what is one dependence away.
+    fn limited(&self, criteria: Vec<Criterion>) -> Vec<Criterion> {
+        let Some(depth) = self.depth else {
+            return criteria;
+        };
+        let of_statements = matches!(self.subject(), Subject::Statement);
+        let left = match of_statements || self.forward {
+            true => depth,
+            false => depth - 1,
+        };
+        let reach = Reach::of_depth(left).unwrap_or(Reach::ALL);
+        let limit = |criterion| Criterion { reach, ..criterion };
+        criteria.into_iter().map(limit).collect()
+    }
+}
+
+/// The dependences between statements that were exercised.
+fn edges(traced: &Traced, question: &slices::Question) -> Result<BTreeSet<Edge>> {
+    follow_for(traced, "collecting dependences", |run, log| {
+        Ok(exercised_of(run, log, question)?)
+    })
 }
 
 /// The texts of operators, in the order in which they are given.

@@ -7,6 +7,7 @@ use afterimage_placement::block_counts;
 use afterimage_present::grouped;
 use afterimage_query::paths::{PathReport, verify_path};
 use afterimage_query::simulate::verify_simulations;
+use afterimage_query::slices::verify_slices;
 use afterimage_query::values::verify_values;
 use afterimage_record::{Cache, RecordError, check, verify_words};
 use afterimage_trace::Rule;
@@ -61,6 +62,9 @@ struct Document {
     /// What was simulated again, if anything was stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     simulations: Option<Vec<SimulationRow>>,
+    /// What slices were made again, if any were kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slices: Option<Vec<SliceRow>>,
     /// `null`: not tried.
     repeats: Option<bool>,
     /// Why it cannot be tried.
@@ -90,6 +94,12 @@ struct ValuesRow {
 }
 
 #[derive(Serialize)]
+struct SliceRow {
+    slice: String,
+    executions: u64,
+}
+
+#[derive(Serialize)]
 struct SimulationRow {
     simulation: String,
     executions: u64,
@@ -116,7 +126,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let found = report.findings.iter().filter(|found| !torn(found.rule));
     let mut findings: Vec<String> = found.map(ToString::to_string).collect();
     let (mut repeats, mut obstacle, mut path, mut values) = (None, None, None, None);
-    let (mut moments, mut simulations) = (None, None);
+    let (mut moments, mut simulations, mut slices) = (None, None, None);
     if findings.is_empty() {
         let loaded = input::recorded_program(&arguments.file, &file)?;
         if let Some(lens) = file
@@ -169,6 +179,18 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 });
                 simulations = Some(rows.collect());
             }
+            let bar = Bar::start("slicing", path.as_ref().map(|path| path.blocks));
+            let progress = bar.progress();
+            let found = verify_slices(&file, &loaded.program, &loaded.bytes, &|time| {
+                progress(time)
+            });
+            drop(bar);
+            if let Some(found) = found {
+                findings.extend(found.findings);
+                let rows = found.slices.into_iter();
+                let rows = rows.map(|(slice, executions)| SliceRow { slice, executions });
+                slices = Some(rows.collect());
+            }
         }
         if report.ended && !arguments.no_execute {
             let bar = Bar::start("re-executing", Some(report.events));
@@ -214,6 +236,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         moments,
         values,
         simulations,
+        slices,
         repeats,
         obstacle,
         findings,
@@ -298,6 +321,14 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
             "history of {}, {}: the same when it is simulated again",
             counted(row.executions, "execution"),
             row.simulation
+        )?;
+    }
+    for row in d.slices.iter().flatten().filter(|_| d.sound) {
+        writeln!(
+            out,
+            "slice {:?}, {}: the same when it is made again",
+            row.slice,
+            counted(row.executions, "execution")
         )?;
     }
     match (d.ended, d.repeats) {

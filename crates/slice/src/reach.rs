@@ -19,6 +19,14 @@ impl Reach {
         (depth <= Self::DEEPEST).then_some(Self(depth + 1))
     }
 
+    /// How many dependences it may be away; `None` if any number.
+    pub fn depth(self) -> Option<u8> {
+        match self {
+            Self::ALL => None,
+            Self(left) => Some(left.saturating_sub(1)),
+        }
+    }
+
     /// How far what it depends on is to be followed.
     #[inline(always)]
     #[must_use]

@@ -173,8 +173,7 @@ impl TraceFile {
     /// [`TraceError::Damaged`], [`TraceError::TooLarge`].
     pub fn last_whole(&self, kind: Kind, limit: u64) -> Result<Option<Vec<u8>>> {
         let reader = self.last(kind);
-        let whole = reader.map(|reader| reader.whole("the length of a section", limit));
-        Ok(whole.transpose()?.map(|whole| whole.bytes))
+        reader.map(|reader| reader.all(limit)).transpose()
     }
 
     /// All sections, by first chunk; unknown kinds too.

@@ -191,6 +191,8 @@ fn kinds_and_tags() {
         Kind::VALUES,
         Kind::VALUES_INDEX,
         Kind::CHECKPOINTS,
+        Kind::SIMULATION,
+        Kind::SLICE,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

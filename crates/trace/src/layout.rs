@@ -10,7 +10,7 @@ pub(crate) const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// Version of the format: a reader refuses a greater one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Additions that an older reader may ignore: new kinds of section.
-pub const VERSION_MINOR: u16 = 4;
+pub const VERSION_MINOR: u16 = 5;
 /// Length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
 /// Length of a chunk's header.
@@ -68,6 +68,8 @@ impl Kind {
     pub const CHECKPOINTS: Kind = Kind(11);
     /// What a branch predictor or caches missed, an epoch in each chunk and a summary in the last; of those of one name, the last one holds.
     pub const SIMULATION: Kind = Kind(12);
+    /// A slice that was kept: what was asked, and what is in it; of those of one name, the last one holds.
+    pub const SLICE: Kind = Kind(13);
 
     /// Whether a file may hold only one section of this kind.
     pub(crate) fn is_single(self) -> bool {
@@ -91,6 +93,7 @@ impl fmt::Display for Kind {
             Kind::VALUES_INDEX => f.pad("VALUES-INDEX"),
             Kind::CHECKPOINTS => f.pad("CHECKPOINTS"),
             Kind::SIMULATION => f.pad("SIMULATION"),
+            Kind::SLICE => f.pad("SLICE"),
             Kind(other) => f.pad(&format!("KIND-{other}")),
         }
     }

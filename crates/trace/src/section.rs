@@ -117,6 +117,14 @@ impl SectionReader {
         self.section().chunks.get(self.read.saturating_sub(1))
     }
 
+    /// The bytes of all chunks, of which there may be at most `limit`.
+    ///
+    /// # Errors
+    /// If there are more, the section is not complete, or a chunk is damaged.
+    pub fn all(self, limit: u64) -> Result<Vec<u8>> {
+        Ok(self.whole("the length of a section", limit)?.bytes)
+    }
+
     /// All of the section's bytes, of which there may be at most `limit`.
     pub(crate) fn whole(mut self, what: &'static str, limit: u64) -> Result<Whole> {
         let section = self.section();

@@ -112,13 +112,13 @@ impl TraceWriter {
         let json = serde_json::to_vec(meta)
             .map_err(|error| TraceError::io("encode the description of the run")(error.into()))?;
         check("the length of META", json.len(), MAX_META)?;
-        self.whole(Kind::META, &json)
+        self.whole(Kind::META, None, &json)
     }
 
     /// Writes the original module, of at most 1 GiB.
     pub fn module(&self, wasm: &[u8]) -> Result<()> {
         check("the length of MODULE", wasm.len(), MAX_MODULE)?;
-        self.whole(Kind::MODULE, wasm)
+        self.whole(Kind::MODULE, None, wasm)
     }
 
     /// Begins the boundary log.
@@ -130,14 +130,14 @@ impl TraceWriter {
     pub fn end(&self, end: &End) -> Result<()> {
         let bytes = end::encode(end)?;
         check("the length of END", bytes.len(), MAX_END)?;
-        self.whole(Kind::END, &bytes)
+        self.whole(Kind::END, None, &bytes)
     }
 
     /// Writes exact edge counts, of at most 2²⁷ edges. They take the place of earlier ones.
     pub fn counts(&self, lens: &CountsLens) -> Result<()> {
         let bytes = counts::encode(lens)?;
         check("the length of COUNTS", bytes.len(), MAX_COUNTS)?;
-        self.whole(Kind::COUNTS, &bytes)
+        self.whole(Kind::COUNTS, None, &bytes)
     }
 
     /// Begins a section of any kind, with a name of at most 255 bytes. Its chunks may interleave with those
@@ -181,12 +181,12 @@ impl TraceWriter {
         }
     }
 
-    /// Writes a section of any kind whole.
+    /// Writes a section of any kind whole, with a name of at most 255 bytes.
     ///
     /// # Errors
     /// Those of [`SectionWriter::put`].
-    pub fn whole(&self, kind: Kind, bytes: &[u8]) -> Result<()> {
-        let mut section = self.begin(kind, None, codec::NORMAL)?;
+    pub fn whole(&self, kind: Kind, name: Option<&str>, bytes: &[u8]) -> Result<()> {
+        let mut section = self.begin(kind, name, codec::NORMAL)?;
         let mut rest = bytes;
         while rest.len() > CHUNK {
             let (piece, after) = rest.split_at(CHUNK);

@@ -81,7 +81,7 @@ impl EpochWriter {
             epochs: self.epochs,
             ..index.clone()
         };
-        out.whole(Kind::VALUES_INDEX, &index.encode())
+        out.whole(Kind::VALUES_INDEX, None, &index.encode())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a slice begins with, from what the user wrote.
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::grouped;
 use afterimage_program::{Names, SourceMap};
 use afterimage_query::location::Occurrence;
@@ -11,7 +11,6 @@ use afterimage_query::state::{
 };
 use afterimage_query::steps::Range;
 use afterimage_query::values::{RecordedValues, Types};
-use afterimage_query::{Line, Source};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::lens::Traced;
@@ -32,17 +31,17 @@ pub(super) enum Subject<'a> {
 }
 
 /// What a slice begins with.
-pub(super) struct Question {
+pub(super) struct Asked {
     pub criteria: Vec<Criterion>,
     /// In words.
     pub title: String,
-    /// The lines of it.
-    pub lines: Vec<Line>,
+    /// Where that stands in the module.
+    pub offsets: Vec<OrigOffset>,
     /// The statements of it, if these are asked about.
     pub operators: Vec<Operator>,
 }
 
-impl Question {
+impl Asked {
     pub fn read<'a>(
         traced: &'a Traced,
         values: &RecordedValues<'a>,
@@ -72,7 +71,7 @@ fn of_statements<'a>(
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
     operand: Option<u32>,
-) -> Result<Question> {
+) -> Result<Asked> {
     let loaded = &traced.loaded;
     let types = Types::new(&loaded.program, &loaded.bytes);
     let found = statements(traced, names, source, &types, at)?;
@@ -88,7 +87,7 @@ fn of_statements<'a>(
         );
     }
     let which = occurrence(found.occurrence);
-    let (mut criteria, mut lines, mut operators) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut criteria, mut offsets, mut operators) = (Vec::new(), Vec::new(), Vec::new());
     let (mut chosen, mut most, mut title) = (0, 0, String::new());
     for site in &found.sites {
         let (all, count) = executions(traced, values, site)?;
@@ -122,9 +121,7 @@ fn of_statements<'a>(
         };
         criteria.extend(criterion);
         operators.push((site.function, site.op));
-        if let Some(position) = source.locate(site.offset) {
-            lines.push(Line::from(position));
-        }
+        offsets.push(site.offset);
         chosen = chosen.max(number);
         title = format!("`{}` at t={}", site.text, grouped(execution.time));
     }
@@ -141,12 +138,10 @@ fn of_statements<'a>(
         (None, 1) => format!("{place}, {title},"),
         (None, many) => format!("{place} ({many} statements)"),
     };
-    lines.sort_unstable();
-    lines.dedup();
-    Ok(Question {
+    Ok(Asked {
         criteria,
         title,
-        lines,
+        offsets,
         operators,
     })
 }
@@ -157,19 +152,14 @@ fn moment<'a>(
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
-) -> Result<(Activation<'a>, Occasion, Vec<Line>)> {
+) -> Result<(Activation<'a>, Occasion)> {
     let loaded = &traced.loaded;
     let found = traced.positions(names, source).moment(at);
     let At { time, op } = found.with_context(|| format!("--at {at}"))?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let activation = Activation::at(values, &bodies, time, op)?;
-    let line = Source::locate(source, activation.offset).map(Line::from);
     let number = 1;
-    Ok((
-        activation,
-        Occasion { number, time, op },
-        line.into_iter().collect(),
-    ))
+    Ok((activation, Occasion { number, time, op }))
 }
 
 fn of_bytes<'a>(
@@ -178,20 +168,20 @@ fn of_bytes<'a>(
     scene: (&'a Names, &'a SourceMap<'a>),
     at: &str,
     range: Range,
-) -> Result<Question> {
+) -> Result<Asked> {
     if traced.loaded.program.memories == 0 {
         bail!("the program has no memory");
     }
-    let (activation, _, lines) = moment(traced, values, scene, at)?;
+    let (activation, _) = moment(traced, values, scene, at)?;
     let last = range.address + range.length - 1;
-    Ok(Question {
+    Ok(Asked {
         criteria: vec![criteria::of_bytes(&activation, range)],
         title: format!(
             "0x{:x}..0x{last:x} before t={}",
             range.address,
             grouped(activation.time)
         ),
-        lines,
+        offsets: vec![activation.offset],
         operators: Vec::new(),
     })
 }
@@ -202,12 +192,12 @@ fn of_variable<'a>(
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
     name: &str,
-) -> Result<Question> {
+) -> Result<Asked> {
     let loaded = &traced.loaded;
     let path: Path = name.parse().map_err(|error: PathError| {
         anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
-    let (activation, occasion, lines) = moment(traced, values, (names, source), at)?;
+    let (activation, occasion) = moment(traced, values, (names, source), at)?;
     let variables = Variables::open(&loaded.bytes)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let called = |function: FuncId| names.function(function).to_owned();
@@ -233,10 +223,10 @@ fn of_variable<'a>(
     let (object, text) = row
         .value
         .map_err(|why| anyhow!("--var {name} at t={}: {why}", grouped(occasion.time)))?;
-    Ok(Question {
+    Ok(Asked {
         criteria: vec![criteria::of_pieces(&activation, &object.pieces)],
         title: format!("{name} = {text} before {at}, t={},", grouped(occasion.time)),
-        lines,
+        offsets: vec![activation.offset],
         operators: Vec::new(),
     })
 }

@@ -206,6 +206,120 @@
 ;; |     3   3  @0x7d         i32.store
 ;; |     3   3  @0x84         i32.sub
 ;; | … 8 more statements: --limit shows others
+;; $ afterimage slice run.aft --at double --algorithm nodes --by statement
+;; | what statements of double#1, `i32.add` at t=9, may depend on, by the code: 21 statements, 29 executions of them
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | sum
+;; | times  of  offset  line  text
+;; |     3   3  @0x76         i32.add
+;; |     3   3  @0x7d         i32.store
+;; |     3   3  @0x84         i32.sub
+;; |     3   3  @0x87         br_if $again
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0x93         i32.load
+;; |     1   1  @0x98         i32.mul
+;; |     1   1  @0x9d         i32.load
+;; |     1   1  @0xa0         call $sum
+;; |     1   1  @0xaa         memory.copy
+;; |     1   1  @0xb2         i32.gt_s
+;; |     1   1  @0xb3         if ;; label = @1
+;; |     1   1  @0xb9         i32.load
+;; |     1   1  @0xbc         call $double
+;; |     1   1  @0xbe         i32.store
+;; |     1   1  @0xc7         call $random
+;; |     1   1  @0xce         i32.load
+;; |     1   1  @0xd4         i32.load8_u
+;; |     1   1  @0xd7         i32.xor
+;; |     1   1  @0xd8         i32.store
+;; |     1   1  @0xdf         i32.store
+;; $ afterimage slice run.aft --at double --depth 1 --by statement
+;; | what double#1, `i32.add` at t=9, depends on directly: 3 statements, 3 executions of them
+;; |
+;; | double
+;; | times  of  offset  line  text
+;; |     1   1  @0x6a         i32.add
+;; |
+;; | start
+;; | times  of  offset  line  text
+;; |     1   1  @0xb9         i32.load
+;; |     1   1  @0xbc         call $double
+;; $ afterimage slice run.aft --at double --depth 2 --by statement --format csv
+;; | function,name,op,offset,file,line,sliced,executed
+;; | 1,double,2,106,,,1,1
+;; | 3,start,12,170,,,1,1
+;; | 3,start,16,179,,,1,1
+;; | 3,start,19,185,,,1,1
+;; | 3,start,20,188,,,1,1
+;; $ afterimage slice run.aft --at end --address 44..47 --depth 1 --by statement --format csv
+;; | function,name,op,offset,file,line,sliced,executed
+;; | 3,start,21,190,,,1,1
+;; $ afterimage slice run.aft --at sum#2 --forward --depth 1 --by statement --format csv
+;; | function,name,op,offset,file,line,sliced,executed
+;; | 2,sum,3,118,,,2,3
+;; | 2,sum,7,125,,,2,3
+;; | 2,sum,10,132,,,2,3
+;; | 2,sum,12,135,,,2,3
+;; $ afterimage slice run.aft --at double --thin --save doubled --by statement --format csv
+;; | function,name,op,offset,file,line,sliced,executed
+;; | 1,double,2,106,,,1,1
+;; | 2,sum,3,118,,,3,3
+;; | 2,sum,7,125,,,1,3
+;; | 2,sum,10,132,,,2,3
+;; | 3,start,6,157,,,1,1
+;; | 3,start,12,170,,,1,1
+;; | 3,start,19,185,,,1,1
+;; ! afterimage: kept as "doubled": 7 statements; show it again with: afterimage slice run.aft --saved doubled
+;; $ afterimage slice run.aft --saved doubled
+;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions of them
+;; | and 4 bytes of memory as they were before the run
+;; |
+;; | Statements of no known line
+;; | statements  executions  function
+;; |          1           1  double
+;; |          3           6  sum
+;; |          3           3  start
+;; $ afterimage slice run.aft --at double --thin --save doubled --by statement --format csv
+;; | function,name,op,offset,file,line,sliced,executed
+;; | 1,double,2,106,,,1,1
+;; | 2,sum,3,118,,,3,3
+;; | 2,sum,7,125,,,1,3
+;; | 2,sum,10,132,,,2,3
+;; | 3,start,6,157,,,1,1
+;; | 3,start,12,170,,,1,1
+;; | 3,start,19,185,,,1,1
+;; ! afterimage: kept as "doubled": 7 statements; show it again with: afterimage slice run.aft --saved doubled
+;; $ afterimage slice run.aft --at double --save doubled
+;; ! afterimage: run.aft: another slice is kept under the name "doubled": what double#1, `i32.add` at t=9, depends on; choose another name
+;; = 125
+;; $ afterimage slice run.aft --saved other
+;; ! afterimage: run.aft: no slice "other" is kept in it; there are: doubled
+;; = 125
+;; $ afterimage info run.aft
+;; | program   slice.wat
+;; | recorded  WHEN
+;; | ending    returned
+;; | boundary  1 host call in 3 events
+;; | module    sha256 a21364f4583c2bf30cf8924f54acc7904c9397c42180f91e262002a9c3bef654
+;; | engine    wasmtime 48.0.8 cranelift nan-canonicalization relaxed-simd-deterministic
+;; | lenses    paths, full
+;; | path      12 executed blocks in 1 segment: 56 bytes, 37.333 bits each; 5 bits recorded, 0.417 bits each
+;; | values    26 executed statements from t=1 to t=12 in 1 epoch: 81 bytes, 3.115 bytes each
+;; | slice "doubled": what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions of them
+;; | size      N
+;; |
+;; | A recording holds what the guest read: files, variables, standard input. Mind that before sharing it.
+;; $ afterimage verify run.aft
+;; | sound: N, 16 chunks in 10 sections, 3 events
+;; | whole path: 12 executed blocks, 8 paths in 1 segment, compared with the end
+;; | values of 26 executed statements from t=1 to t=12: the same when the run is followed again, without the engine
+;; | slice "doubled", 10 executions: the same when it is made again
+;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage slice run.aft --at end --address 44..47 --thin --by statement
 ;; | what 0x2c..0x2f before t=12 depends on: 8 statements, 11 executions of them
 ;; | and 4 bytes of memory as they were before the run
@@ -257,7 +371,7 @@
 ;; ! afterimage: run.aft: the module has no debug information; compile it with -g
 ;; = 125
 ;; $ afterimage slice run.aft --at double --algorithm edges --address 16
-;; ! afterimage: --algorithm edges knows statements only: leave --var, --address, --operand and --chop out, or the algorithm
+;; ! afterimage: --algorithm edges and nodes know statements only: leave --var, --address, --operand, --chop and --depth out, or the algorithm
 ;; = 125
 ;; $ afterimage slice run.aft --at double --annotate --format json
 ;; ! afterimage: --annotate writes text; the page of --format html is the same with color

@@ -19,10 +19,21 @@ use common::{Ran, Sandbox, afterimage, text};
 use mutate::Parts;
 
 /// Commands that only read: FILE is the recording.
-const READING: [&str; 49] = [
+const READING: [&str; 60] = [
     "info FILE",
     "info FILE --sizes --format json",
     "verify --no-execute FILE",
+    "slice FILE --saved kept",
+    "slice FILE --at work --by statement --limit 9",
+    "slice FILE --at work#last --forward --format json",
+    "slice FILE --at work --algorithm nodes --format csv",
+    "slice FILE --at work --algorithm edges --format dot",
+    "why FILE --at work#last",
+    "why FILE --trap",
+    "why-not FILE --at work",
+    "redundancy FILE --limit 9",
+    "dataflow FILE --fact reaching --at work",
+    "slice FILE --saved kept --format json",
     "verify --no-execute --format json FILE",
     "trace FILE --limit 20",
     "trace FILE --level path --last 5",

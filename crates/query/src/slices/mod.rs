@@ -47,11 +47,17 @@ mod chop;
 pub mod criteria;
 mod exercised;
 mod forward;
+mod question;
 mod report;
+mod saved;
+mod verify;
 
 pub use afterimage_slice::{Criterion, Edge, Follows, Operator, Reach, Slice, Want, Why};
 pub use backward::backward;
 pub use chop::chop;
 pub use exercised::{Direction, exercised, grouped, is_followed, reachable};
 pub use forward::forward;
+pub use question::{Algorithm, Question, answer, exercised_of};
 pub use report::{SliceReport, SlicedLine, SlicedOperator};
+pub use saved::{SavedError, SavedSlice, save, saved_slices};
+pub use verify::{SlicesReport, verify_slices};

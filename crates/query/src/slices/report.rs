@@ -57,32 +57,6 @@ pub struct SlicedLine {
 }
 
 impl SliceReport {
-    /// Of operators of the run with this path, all executions of each: slices by statements. Linear as [`new`](Self::new).
-    ///
-    /// # Errors
-    /// If the module is not the program's.
-    pub fn of_operators<S: Segments>(
-        found: &BTreeSet<Operator>,
-        program: &Program,
-        path: &WholePath<S>,
-        operators: &Operators<'_>,
-    ) -> Result<Self, ProfileError>
-    where
-        S::Error: Error + 'static,
-    {
-        let blocks = executed_blocks(path);
-        let count = |&(function, op): &Operator| {
-            let block = program.function(function).and_then(|f| f.block_of(op));
-            let count = block.and_then(|block| blocks.get(&(function, block)));
-            ((function, op), count.copied().unwrap_or(0))
-        };
-        let slice = Slice {
-            operators: found.iter().map(count).collect(),
-            initial: Vec::new(),
-        };
-        Self::new(&slice, program, path, operators)
-    }
-
     /// Of a slice of the run with this path. Linear in the nodes of the path and the operators of the functions that were executed.
     ///
     /// # Errors
@@ -138,6 +112,24 @@ impl SliceReport {
             initial: slice.initial.iter().map(|range| range.length).sum(),
         })
     }
+}
+
+/// How often operators were executed, in all of the run with this path.
+pub(super) fn executions<S: Segments>(
+    operators: &BTreeSet<Operator>,
+    program: &Program,
+    path: &WholePath<S>,
+) -> BTreeMap<Operator, u64>
+where
+    S::Error: Error + 'static,
+{
+    let blocks = executed_blocks(path);
+    let count = |&(function, op): &Operator| {
+        let block = program.function(function).and_then(|f| f.block_of(op));
+        let count = block.and_then(|block| blocks.get(&(function, block)));
+        ((function, op), count.copied().unwrap_or(0))
+    };
+    operators.iter().map(count).collect()
 }
 
 /// How often each block was executed.

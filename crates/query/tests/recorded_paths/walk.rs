@@ -75,7 +75,7 @@ impl Parts {
             .unwrap();
         let mut index = self.directory.encode();
         change(Kind::PATH_INDEX, &mut index);
-        writer.whole(Kind::PATH_INDEX, &index).unwrap();
+        writer.whole(Kind::PATH_INDEX, None, &index).unwrap();
         writer.commit().unwrap();
         std::fs::read(&path).unwrap()
     }

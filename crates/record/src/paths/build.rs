@@ -78,7 +78,7 @@ pub fn build_paths(
         },
         partial: Some(partial),
     };
-    out.whole(Kind::PATH_INDEX, &directory.encode())?;
+    out.whole(Kind::PATH_INDEX, None, &directory.encode())?;
     let kept = directory.nodes.values().filter(|node| node.left_out == 0);
     Ok(BuiltPaths {
         time,

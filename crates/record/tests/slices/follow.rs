@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use afterimage_machine::Machine;
 use afterimage_slice::{
-    Backward, Criterion, Edge, Exercised, Follows, Forward, Instances, Operator, Reach, Want, Why,
+    Backward, Criterion, Edge, Exercised, Follows, Forward, Instances, Operator, Potential, Reach,
+    Want, Why,
 };
 use afterimage_testkit::modules::SplitMix64;
 
@@ -93,12 +94,37 @@ pub fn agree(recording: &Recording) {
         compared.chop(&pair[0], &pair[1]);
         compared.chop(&pair[1], &pair[0]);
     }
+    potential(&compared);
     // Several at once: what can be reached from any of them.
     for some in earlier.chunks(5) {
         let criteria = some.iter().map(|(criterion, _)| criterion.clone());
         let criteria = Vec::from_iter(criteria);
         let from = Vec::from_iter(some.iter().flat_map(|(_, from)| from.iter().copied()));
         compared.slices(&criteria, &from);
+    }
+}
+
+/// Whatever operators ever depended on, they may depend on; and forward is backward, the other way.
+fn potential(compared: &Compared<'_>) {
+    let (recording, stored) = (compared.recording, compared.stored);
+    let codes = compared.machine.codes().iter();
+    let codes = codes.map(|(node, code)| (node, code.clone()));
+    let mut potential = Potential::new(&recording.program, stored.path.nodes(), codes);
+    let users = BTreeSet::from_iter(compared.edges.iter().map(|edge| edge.user));
+    let some = Vec::from_iter(users.iter().copied().step_by(users.len() / 6 + 1));
+    for follows in FOLLOWS {
+        let forward = some.iter().map(|one| potential.forward(&[*one], follows));
+        let forward = Vec::from_iter(forward);
+        for &user in &some {
+            let may = potential.backward(&[user], follows);
+            let ever = compared.reachable(&[user], follows);
+            let missing = Vec::from_iter(ever.difference(&may));
+            assert!(missing.is_empty(), "{user:?} {follows:?}: {missing:?}");
+            for (other, users) in some.iter().zip(&forward) {
+                let same = may.contains(other) == users.contains(&user);
+                assert!(same, "{user:?} {other:?} {follows:?}");
+            }
+        }
     }
 }
 
@@ -143,7 +169,7 @@ impl Compared<'_> {
                 // What executions depend on, their operators depended on.
                 let from = from.iter().filter_map(|&v| self.naive.operator(v));
                 let from = Vec::from_iter(from);
-                let wider = self.reachable(&from);
+                let wider = self.reachable(&from, follows);
                 let only_blocks = criteria.iter().flat_map(|c| &c.wants);
                 let mut only_blocks = only_blocks.filter(|want| matches!(want, Want::Block(_)));
                 assert!(
@@ -173,11 +199,18 @@ impl Compared<'_> {
     }
 
     /// What operators ever depended on.
-    fn reachable(&self, from: &[Operator]) -> BTreeSet<Operator> {
+    fn reachable(&self, from: &[Operator], follows: Follows) -> BTreeSet<Operator> {
         let (mut found, mut work) = (BTreeSet::new(), from.to_vec());
         while let Some(user) = work.pop() {
             if found.insert(user) {
-                let on = self.edges.iter().filter(|edge| edge.user == user);
+                let on = self.edges.iter().filter(|edge| {
+                    let followed = match edge.why {
+                        Why::Data => follows.data,
+                        Why::Address => follows.data && follows.addresses,
+                        Why::Control => follows.control,
+                    };
+                    edge.user == user && followed
+                });
                 work.extend(on.map(|edge| edge.on));
             }
         }

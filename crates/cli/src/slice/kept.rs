@@ -1,0 +1,79 @@
+//! Slices that are kept in the recording.
+
+use std::path::Path;
+
+use afterimage_present::grouped;
+use afterimage_query::paths::RecordedPath;
+use afterimage_query::slices::{Question, SavedSlice, save, saved_slices};
+use afterimage_trace::TraceWriter;
+use anyhow::{Context, Result, bail};
+
+use crate::lens::Traced;
+use crate::output::say;
+
+/// What tells the path of a run: saved questions speak of its nodes.
+pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
+    (path.length(), path.nodes().len() as u64)
+}
+
+/// The slice that answers a question already.
+pub(super) fn known(traced: &Traced, question: &Question) -> Result<Option<SavedSlice>> {
+    let all = saved_slices(&traced.file, &traced.loaded.program)?;
+    let path = identity(&traced.path);
+    let answers = |saved: &SavedSlice| saved.question == *question && saved.path == path;
+    Ok(all.into_values().flatten().find(answers))
+}
+
+/// The slice of a name.
+pub(super) fn named(traced: &Traced, name: &str) -> Result<SavedSlice> {
+    let mut all = saved_slices(&traced.file, &traced.loaded.program)?;
+    match all.remove(name) {
+        Some(saved) => saved.with_context(|| format!("the slice {name:?}")),
+        None if all.is_empty() => {
+            bail!("no slice is kept in it yet: keep one with --save NAME")
+        }
+        None => bail!(
+            "no slice {name:?} is kept in it; there are: {}",
+            Vec::from_iter(all.into_keys()).join(", ")
+        ),
+    }
+}
+
+/// Refuses a name that is another slice's.
+pub(super) fn free(traced: &Traced, name: &str, question: &Question) -> Result<()> {
+    let all = saved_slices(&traced.file, &traced.loaded.program)?;
+    match all.get(name) {
+        Some(Ok(saved)) if saved.question != *question || saved.path != identity(&traced.path) => {
+            bail!(
+                "another slice is kept under the name {name:?}: {}; choose another name",
+                saved.about
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Keeps a slice under a name.
+pub(super) fn keep(at: &Path, traced: &Traced, name: &str, saved: &SavedSlice) -> Result<()> {
+    let all = saved_slices(&traced.file, &traced.loaded.program)?;
+    let known = all.get(name).and_then(|known| known.as_ref().ok());
+    if known != Some(saved) {
+        let out = TraceWriter::append(at).context("the slice cannot be kept in the recording")?;
+        save(&out, name, saved)?;
+        out.commit()?;
+    }
+    say(format_args!(
+        "kept as {name:?}: {} statements; show it again with: afterimage slice {} --saved {name}",
+        grouped(saved.slice.operators.len() as u64),
+        at.display()
+    ));
+    Ok(())
+}
+
+/// A name as it may be kept.
+pub(super) fn name(text: &str) -> Result<String, String> {
+    match text.chars().any(char::is_control) || text.is_empty() || text.len() > 255 {
+        true => Err("a name has 1 to 255 bytes, and no control characters".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}

@@ -1,0 +1,349 @@
+//! Slices that are kept in a recording.
+
+use std::collections::BTreeMap;
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
+use afterimage_machine::Range;
+use afterimage_program::Program;
+use afterimage_slice::{Criterion, Follows, Reach, Slice, Want};
+use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
+use serde::{Deserialize, Serialize};
+
+use super::exercised::Direction;
+use super::question::{Algorithm, Question};
+
+/// Most bytes that a slice may have.
+const LARGEST: u64 = 1 << 28;
+/// Most bytes of memory that a kept question may be about, and behind the last of them.
+const MOST_BYTES: u64 = 1 << 24;
+const LAST_BYTE: u64 = 1 << 34;
+/// The version of what is written.
+const VERSION: u32 = 1;
+
+/// A slice, with what it is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedSlice {
+    /// What was asked.
+    pub question: Question,
+    /// The same in words.
+    pub about: String,
+    /// The operators that were asked about, or that stand where something was asked about.
+    pub offsets: Vec<OrigOffset>,
+    /// How many blocks the run executed, by how many different paths: the question is about these.
+    pub path: (u64, u64),
+    /// What is in it.
+    pub slice: Slice,
+}
+
+/// Why a slice cannot be kept, or not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SavedError {
+    /// The file.
+    #[error(transparent)]
+    File(#[from] TraceError),
+    /// What it says.
+    #[error("{0}; keep it again under the same name")]
+    Damaged(String),
+    /// It is about more than is kept.
+    #[error(
+        "a slice that is kept may be about at most {MOST_BYTES} bytes of memory, below 0x{LAST_BYTE:x}"
+    )]
+    TooLarge,
+}
+
+/// Appends a slice to a file. It counts from the commit on.
+///
+/// # Errors
+/// If the file cannot be written, the name is longer than 255 bytes, or the question is about more than 2^24 bytes of memory.
+pub fn save(out: &TraceWriter, name: &str, saved: &SavedSlice) -> Result<(), SavedError> {
+    if !is_bounded(&saved.question) {
+        return Err(SavedError::TooLarge);
+    }
+    let text = serde_json::to_vec(&Stored::from(saved));
+    let text = text.map_err(|error| SavedError::Damaged(error.to_string()))?;
+    Ok(out.whole(Kind::SLICE, Some(name), &text)?)
+}
+
+/// Whether a question is about so little memory that making the slice takes no more than the run does.
+fn is_bounded(question: &Question) -> bool {
+    let criteria = question
+        .criteria
+        .iter()
+        .chain(question.from.iter().flatten());
+    let wants = criteria.flat_map(|criterion| &criterion.wants);
+    let mut bytes = 0u64;
+    for want in wants {
+        if let Want::Bytes(range, _) = want {
+            let behind = range.address.checked_add(range.length);
+            if behind.is_none_or(|behind| behind > LAST_BYTE) || range.memory > 64 {
+                return false;
+            }
+            bytes = bytes.saturating_add(range.length);
+        }
+    }
+    bytes <= MOST_BYTES
+}
+
+/// The slices of a file, by name; of those of one name the last one. One that is damaged, or not of this program, is an error in its place.
+///
+/// # Errors
+/// If the file's sections cannot be listed.
+pub fn saved_slices(
+    file: &TraceFile,
+    program: &Program,
+) -> Result<BTreeMap<String, Result<SavedSlice, SavedError>>, TraceError> {
+    let all = named(file)?.into_iter().map(|(name, position)| {
+        let saved = read(file, position, program).map_err(SavedError::Damaged);
+        (name, saved)
+    });
+    Ok(all.collect())
+}
+
+/// The positions of the complete sections, by name.
+fn named(file: &TraceFile) -> Result<BTreeMap<String, usize>, TraceError> {
+    let sections = file.sections()?.into_iter().enumerate();
+    let own = sections.filter(|(_, section)| section.kind == Kind::SLICE && section.complete);
+    let named = own.map(|(position, section)| (section.name.unwrap_or_default(), position));
+    Ok(named.collect())
+}
+
+fn read(file: &TraceFile, position: usize, program: &Program) -> Result<SavedSlice, String> {
+    let section = file.section(position).ok_or("it is not there")?;
+    let bytes = section.all(LARGEST).map_err(|error| error.to_string())?;
+    let stored: Stored = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+    if stored.version != VERSION {
+        return Err(format!(
+            "it is of version {}, which this program does not read",
+            stored.version
+        ));
+    }
+    let saved = SavedSlice::try_from(stored)?;
+    let known = |function: FuncId, op: OpId| {
+        let function = program.function(function);
+        function.is_some_and(|function| function.block_of(op).is_some())
+    };
+    let (question, slice) = (&saved.question, &saved.slice);
+    let add = |sum: u64, more: u64| sum.checked_add(more);
+    let executions = slice.operators.values().try_fold(0, |sum, n| add(sum, *n));
+    let initial = slice
+        .initial
+        .iter()
+        .try_fold(0, |sum, range| add(sum, range.length));
+    let criteria = question
+        .criteria
+        .iter()
+        .chain(question.from.iter().flatten());
+    let mut starts = criteria.map(|criterion| criterion.start);
+    let (blocks, _) = saved.path;
+    if executions.is_none()
+        || initial.is_none()
+        || !is_bounded(question)
+        || starts.any(|start| start > blocks)
+        || blocks == u64::MAX
+    {
+        return Err("it speaks of more than a run has".to_owned());
+    }
+    let operators = saved
+        .slice
+        .operators
+        .keys()
+        .chain(&saved.question.operators);
+    for &(function, op) in operators {
+        if !known(function, op) {
+            return Err(format!("the program has no {function}, {op}"));
+        }
+    }
+    Ok(saved)
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    about: String,
+    algorithm: StoredAlgorithm,
+    forward: bool,
+    /// Control, addresses, data.
+    follows: [bool; 3],
+    criteria: Vec<StoredCriterion>,
+    operators: Vec<(u32, u32)>,
+    from: Option<Vec<StoredCriterion>>,
+    offsets: Vec<u64>,
+    blocks: u64,
+    nodes: u64,
+    /// Function, operator, executions.
+    slice: Vec<(u32, u32, u64)>,
+    /// Memory, address, length.
+    initial: Vec<(u32, u64, u64)>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StoredAlgorithm {
+    Nodes,
+    Edges,
+    Full,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredCriterion {
+    start: u64,
+    depth: Option<u8>,
+    wants: Vec<StoredWant>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StoredWant {
+    Inst(usize),
+    End,
+    Variable(u32),
+    /// Memory, address, length, and how many instructions were executed before.
+    Bytes(u32, u64, u64, usize),
+    Global(u32, usize),
+    Block(usize),
+}
+
+impl From<&Criterion> for StoredCriterion {
+    fn from(criterion: &Criterion) -> Self {
+        let wants = criterion.wants.iter().map(|want| match *want {
+            Want::Inst(inst) => StoredWant::Inst(inst),
+            Want::End => StoredWant::End,
+            Want::Variable(variable) => StoredWant::Variable(variable),
+            Want::Bytes(range, behind) => {
+                StoredWant::Bytes(range.memory, range.address, range.length, behind)
+            }
+            Want::Global(global, behind) => StoredWant::Global(global, behind),
+            Want::Block(block) => StoredWant::Block(block),
+        });
+        Self {
+            start: criterion.start,
+            depth: criterion.reach.depth(),
+            wants: wants.collect(),
+        }
+    }
+}
+
+impl TryFrom<StoredCriterion> for Criterion {
+    type Error = String;
+
+    fn try_from(stored: StoredCriterion) -> Result<Self, String> {
+        let reach = match stored.depth {
+            None => Reach::ALL,
+            Some(depth) => Reach::of_depth(depth).ok_or("it is too deep")?,
+        };
+        let wants = stored.wants.into_iter().map(|want| match want {
+            StoredWant::Inst(inst) => Want::Inst(inst),
+            StoredWant::End => Want::End,
+            StoredWant::Variable(variable) => Want::Variable(variable),
+            StoredWant::Bytes(memory, address, length, behind) => {
+                let range = Range {
+                    memory,
+                    address,
+                    length,
+                };
+                Want::Bytes(range, behind)
+            }
+            StoredWant::Global(global, behind) => Want::Global(global, behind),
+            StoredWant::Block(block) => Want::Block(block),
+        });
+        Ok(Self {
+            start: stored.start,
+            wants: wants.collect(),
+            reach,
+        })
+    }
+}
+
+impl From<&SavedSlice> for Stored {
+    fn from(saved: &SavedSlice) -> Self {
+        let SavedSlice {
+            question, slice, ..
+        } = saved;
+        let criteria = |all: &[Criterion]| all.iter().map(StoredCriterion::from).collect();
+        let of_ids = |(function, op): &(FuncId, OpId)| (function.as_u32(), op.as_u32());
+        let Follows {
+            control,
+            addresses,
+            data,
+        } = question.follows;
+        let counts = slice.operators.iter().map(|(operator, &count)| {
+            let (function, op) = of_ids(operator);
+            (function, op, count)
+        });
+        let initial = slice.initial.iter();
+        Self {
+            version: VERSION,
+            about: saved.about.clone(),
+            algorithm: match question.algorithm {
+                Algorithm::Nodes => StoredAlgorithm::Nodes,
+                Algorithm::Edges => StoredAlgorithm::Edges,
+                Algorithm::Full => StoredAlgorithm::Full,
+            },
+            forward: question.direction == Direction::Forward,
+            follows: [control, addresses, data],
+            criteria: criteria(&question.criteria),
+            operators: question.operators.iter().map(of_ids).collect(),
+            from: question.from.as_deref().map(criteria),
+            offsets: saved.offsets.iter().map(|offset| offset.0.into()).collect(),
+            blocks: saved.path.0,
+            nodes: saved.path.1,
+            slice: counts.collect(),
+            initial: initial.map(|r| (r.memory, r.address, r.length)).collect(),
+        }
+    }
+}
+
+impl TryFrom<Stored> for SavedSlice {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        let criteria = |all: Vec<StoredCriterion>| -> Result<Vec<Criterion>, String> {
+            all.into_iter().map(Criterion::try_from).collect()
+        };
+        let of_ids = |(function, op)| (FuncId::from_u32(function), OpId::from_u32(op));
+        let [control, addresses, data] = stored.follows;
+        let offsets = stored.offsets.into_iter().map(u32::try_from);
+        let offsets = offsets.collect::<Result<Vec<_>, _>>();
+        let offsets = offsets.map_err(|_| "a place behind any module's end")?;
+        let executions = |operators: Vec<(u32, u32, u64)>| {
+            let all = operators.into_iter();
+            all.map(|(function, op, count)| (of_ids((function, op)), count))
+                .collect()
+        };
+        Ok(Self {
+            question: Question {
+                algorithm: match stored.algorithm {
+                    StoredAlgorithm::Nodes => Algorithm::Nodes,
+                    StoredAlgorithm::Edges => Algorithm::Edges,
+                    StoredAlgorithm::Full => Algorithm::Full,
+                },
+                direction: match stored.forward {
+                    true => Direction::Forward,
+                    false => Direction::Backward,
+                },
+                follows: Follows {
+                    control,
+                    addresses,
+                    data,
+                },
+                criteria: criteria(stored.criteria)?,
+                operators: stored.operators.into_iter().map(of_ids).collect(),
+                from: stored.from.map(criteria).transpose()?,
+            },
+            about: stored.about,
+            offsets: offsets.into_iter().map(OrigOffset).collect(),
+            path: (stored.blocks, stored.nodes),
+            slice: Slice {
+                operators: executions(stored.slice),
+                initial: {
+                    let range = |(memory, address, length)| Range {
+                        memory,
+                        address,
+                        length,
+                    };
+                    stored.initial.into_iter().map(range).collect()
+                },
+            },
+        })
+    }
+}

@@ -1,0 +1,274 @@
+//! What may depend on what.
+
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_machine::{NodeEnd, Operand, Register};
+use afterimage_program::BlockKind;
+
+use super::Vertex;
+use super::index::{Executed, Place, is_dispatch, terminator};
+use crate::domain::Why;
+use crate::plan::{End, Kind};
+
+type Found = Vec<(Why, Vertex)>;
+
+impl Executed<'_> {
+    /// What a vertex may depend on directly.
+    pub fn dependences(&mut self, vertex: Vertex, found: &mut Found) {
+        let data = |operators: Option<&Vec<_>>, found: &mut Found| {
+            let operators = operators.into_iter().flatten().copied();
+            found.extend(operators.map(|operator| (Why::Data, Vertex::Operator(operator))));
+        };
+        match vertex {
+            Vertex::Operator(operator) => {
+                let places = self.places.get(&operator).cloned();
+                for place in places.unwrap_or_default() {
+                    match place.inst {
+                        Some(inst) => self.inst(place.node, inst, found),
+                        None => self.ended(place, found),
+                    }
+                }
+            }
+            Vertex::Variable(function, block, variable) => {
+                self.variable(function, block, variable, found);
+            }
+            Vertex::Control(function, block) => self.decided(function, block, found),
+            Vertex::Entry(function) => {
+                let calls = self.callers(function).into_iter();
+                let calls = calls.filter_map(|node| self.end(node));
+                found.extend(calls.map(|call| (Why::Control, Vertex::Operator(call))));
+            }
+            Vertex::Parameter(function, number) => {
+                for node in self.callers(function) {
+                    let argument = match &self.nodes[node].plan.end {
+                        End::Call { arguments, .. } => arguments.get(number as usize).copied(),
+                        _ => None,
+                    };
+                    if let Some(argument) = argument {
+                        self.value(node, argument, Why::Data, found);
+                    }
+                }
+            }
+            Vertex::Returned(function) => self.returned(function, found),
+            Vertex::Memory(memory) => {
+                data(self.stores.get(&memory), found);
+                let calls = self.of_host.iter().filter_map(|&node| self.end(node));
+                found.extend(calls.map(|call| (Why::Data, Vertex::Operator(call))));
+            }
+            Vertex::Global(global) => data(self.globals.get(&global), found),
+            Vertex::Table(table) => data(self.tables.get(&table), found),
+            Vertex::Size(memory) => data(self.sizes.get(&memory), found),
+            Vertex::Threw => {
+                let throws = self.throws.iter().filter_map(|&node| self.end(node));
+                found.extend(throws.map(|throw| (Why::Control, Vertex::Operator(throw))));
+            }
+            Vertex::Thrown => {
+                for &node in &self.throws {
+                    match &self.nodes[node].plan.end {
+                        End::Throw(values) => {
+                            for &value in values {
+                                self.value(node, value, Why::Data, found);
+                            }
+                        }
+                        End::Rethrow(exception) => self.value(node, *exception, Why::Data, found),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is in a register of a node.
+    fn value(&self, node: usize, register: Register, why: Why, found: &mut Found) {
+        let one = &self.nodes[node];
+        let function = one.plan.function;
+        found.extend(match one.code.source(register) {
+            Operand::Constant(_) => None,
+            Operand::Variable(variable) => {
+                Some((why, Vertex::Variable(function, one.code.first, variable)))
+            }
+            Operand::Result(inst) => {
+                let op = one.plan.ops.get(inst).copied();
+                op.map(|op| (why, Vertex::Operator((function, op))))
+            }
+        });
+    }
+
+    fn memories(&self, found: &mut Found) {
+        let all = 0..self.program.memories;
+        found.extend(all.map(|memory| (Why::Data, Vertex::Memory(memory))));
+    }
+
+    fn inst(&self, node: usize, at: usize, found: &mut Found) {
+        let plan = &self.nodes[node].plan;
+        let position = plan.firsts.partition_point(|&first| first as usize <= at);
+        if let Some(&block) = plan.blocks.get(position.saturating_sub(1)) {
+            found.push((Why::Control, Vertex::Control(plan.function, block)));
+        }
+        let inst = plan.insts[at];
+        let where_to = match inst.kind {
+            Kind::Load | Kind::Store | Kind::Many => 1,
+            Kind::Copy => 3,
+            _ => 0,
+        };
+        for (number, &operand) in inst.operands().iter().enumerate() {
+            let why = match number < where_to {
+                true => Why::Address,
+                false => Why::Data,
+            };
+            self.value(node, operand, why, found);
+        }
+        match inst.kind {
+            Kind::Load => found.push((Why::Data, Vertex::Memory(inst.memory.into()))),
+            Kind::Copy => self.memories(found),
+            Kind::GlobalGet => found.push((Why::Data, Vertex::Global(inst.number))),
+            Kind::MemorySize | Kind::MemoryGrow => {
+                found.push((Why::Data, Vertex::Size(inst.memory.into())));
+            }
+            Kind::TableGet | Kind::TableSet | Kind::TableGrow => {
+                let tables = [inst.number, inst.other];
+                found.extend(tables.map(|table| (Why::Data, Vertex::Table(table))));
+            }
+            _ => {}
+        }
+    }
+
+    /// What a node ends with, and takes.
+    fn ended(&self, place: Place, found: &mut Found) {
+        let node = place.node;
+        let plan = &self.nodes[node].plan;
+        if let Some(&block) = plan.blocks.last() {
+            found.push((Why::Control, Vertex::Control(plan.function, block)));
+        }
+        let (values, more) = match &plan.end {
+            End::Next => return,
+            End::Call {
+                arguments,
+                index,
+                table,
+            } => {
+                found.extend(table.map(|table| (Why::Data, Vertex::Table(table))));
+                if self.of_host.binary_search(&node).is_ok() {
+                    self.memories(found);
+                }
+                (arguments, *index)
+            }
+            End::Return(values) | End::Throw(values) => (values, None),
+            End::Rethrow(exception) => {
+                return self.value(node, *exception, Why::Data, found);
+            }
+        };
+        for value in values.iter().copied().chain(more) {
+            self.value(node, value, Why::Data, found);
+        }
+    }
+
+    /// What a variable may hold when control comes to a block where a node begins.
+    fn variable(&mut self, function: FuncId, block: BlockId, variable: u32, found: &mut Found) {
+        let Some(known) = self.program.function(function) else {
+            return;
+        };
+        let ty = self.program.types.get(known.ty);
+        let parameters = ty.map_or(0, |ty| ty.params.len() as u32);
+        // Where the function begins.
+        if block.as_u32() == 0 && variable < parameters {
+            found.push((Why::Data, Vertex::Parameter(function, variable)));
+        }
+        let arrivals = self.arrivals(function, block);
+        if arrivals.handles {
+            found.push((Why::Data, Vertex::Thrown));
+        }
+        for &node in &arrivals.nodes {
+            self.left(node, variable, found);
+        }
+    }
+
+    /// What a variable may hold when a node was executed, and what it called has returned.
+    fn left(&self, node: usize, variable: u32, found: &mut Found) {
+        let one = &self.nodes[node];
+        if let NodeEnd::Call { results, .. } = one.code.end {
+            let given = results..results + self.results(&one.code.end);
+            if given.contains(&variable) {
+                self.called(node, found);
+                return;
+            }
+        }
+        match one.output(variable) {
+            Some(register) => self.value(node, register, Why::Data, found),
+            None => {
+                let before = Vertex::Variable(one.plan.function, one.code.first, variable);
+                found.push((Why::Data, before));
+            }
+        }
+    }
+
+    /// What the call that a node ends with gave.
+    fn called(&self, node: usize, found: &mut Found) {
+        let callees = self.callees(&self.nodes[node].code.end).into_iter();
+        found.extend(callees.map(|callee| (Why::Data, Vertex::Returned(callee))));
+        if self.of_host.binary_search(&node).is_ok()
+            && let Some(call) = self.end(node)
+        {
+            found.push((Why::Data, Vertex::Operator(call)));
+        }
+    }
+
+    fn returned(&mut self, function: FuncId, found: &mut Found) {
+        let Some(known) = self.program.function(function) else {
+            return;
+        };
+        let ty = self.program.types.get(known.ty);
+        let returns = ty.map_or(0, |ty| ty.results.len() as u32);
+        let mut blocks = known.cfg.blocks.values();
+        if blocks.any(|block| matches!(block.kind, BlockKind::Dispatch(Some(_)))) {
+            // A handler may be the function's own label.
+            found.push((Why::Data, Vertex::Thrown));
+        }
+        let nodes = self.of_function.get(&function);
+        for &node in nodes.into_iter().flatten() {
+            let one = &self.nodes[node];
+            match &one.plan.end {
+                End::Return(values) => {
+                    for &value in values {
+                        self.value(node, value, Why::Data, found);
+                    }
+                }
+                End::Call { .. } if one.code.next.is_none() => {
+                    self.called(node, found);
+                    if let NodeEnd::Call { results, .. } = one.code.end {
+                        let top = results + self.results(&one.code.end);
+                        for variable in top.saturating_sub(returns)..results {
+                            self.left(node, variable, found);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What decides whether a block is executed, or a dispatch come to.
+    fn decided(&mut self, function: FuncId, block: BlockId, found: &mut Found) {
+        found.push((Why::Control, Vertex::Entry(function)));
+        let Some((control, cfg)) = self.control(function) else {
+            return;
+        };
+        let edges = control.controllers(block).iter();
+        let edges = edges.map(|&edge| (cfg.graph.from(edge), cfg.graph.to(edge)));
+        let edges: Vec<(BlockId, BlockId)> = edges.collect();
+        let mut ends: Vec<OpId> = Vec::new();
+        for (from, to) in edges {
+            found.push((Why::Control, Vertex::Control(function, from)));
+            if is_dispatch(cfg, from) || is_dispatch(cfg, to) {
+                found.push((Why::Control, Vertex::Threw));
+            }
+            if !is_dispatch(cfg, from) {
+                ends.extend(terminator(cfg, from));
+            }
+        }
+        for op in ends {
+            if self.has((function, op)) {
+                found.push((Why::Control, Vertex::Operator((function, op))));
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Slices by which statements may depend on which others, as the code says.
+
+mod flow;
+mod index;
+
+use std::collections::BTreeSet;
+
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
+use afterimage_machine::NodeCode;
+use afterimage_program::Program;
+use afterimage_wpp::Node;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::criterion::Follows;
+use crate::domain::Why;
+use crate::exercised::Operator;
+use index::Executed;
+
+/// Something that depends on other things, or that they depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Vertex {
+    Operator(Operator),
+    /// What a variable of a function holds when control comes to a block.
+    Variable(FuncId, BlockId, u32),
+    /// That a block is executed.
+    Control(FuncId, BlockId),
+    /// That a function is called.
+    Entry(FuncId),
+    /// What its callers pass.
+    Parameter(FuncId, u32),
+    /// What it returns.
+    Returned(FuncId),
+    Memory(u32),
+    Global(u32),
+    Table(u32),
+    /// The size of a memory.
+    Size(u32),
+    /// That something was thrown.
+    Threw,
+    /// What was thrown.
+    Thrown,
+}
+
+/// Slices over dependences that the code allows, among the statements that were executed: the static slice, as far as it was executed (Agrawal and Horgan 1990,
+/// section 3.1, the first approach).
+///
+/// Variables are told apart by the ways that control may take between the paths that were executed; memory is not: what is loaded may come from every store to the same
+/// memory, and from every call of the host. Whatever depended on something in the run may do so, so that these slices have all of those over
+/// [exercised](crate::Exercised) dependences.
+pub struct Potential<'a> {
+    executed: Executed<'a>,
+}
+
+impl<'a> Potential<'a> {
+    /// Of a run that executed these nodes. O(n log n) in the nodes' instructions.
+    pub fn new(
+        program: &'a Program,
+        nodes: &'a PrimaryMap<NodeId, Node>,
+        codes: impl IntoIterator<Item = (NodeId, NodeCode)>,
+    ) -> Self {
+        Self {
+            executed: Executed::new(program, nodes, codes),
+        }
+    }
+
+    /// The operators that some may depend on. Linear in the dependences that are followed.
+    pub fn backward(&mut self, from: &[Operator], follows: Follows) -> BTreeSet<Operator> {
+        let mut seen = FxHashSet::default();
+        let known = from.iter().filter(|operator| self.executed.has(**operator));
+        let mut work = Vec::from_iter(known.map(|&operator| Vertex::Operator(operator)));
+        seen.extend(work.iter().copied());
+        let mut next = Vec::new();
+        while let Some(vertex) = work.pop() {
+            next.clear();
+            self.executed.dependences(vertex, &mut next);
+            for &(why, on) in &next {
+                if is_followed(why, follows) && seen.insert(on) {
+                    work.push(on);
+                }
+            }
+        }
+        seen.into_iter().filter_map(operator).collect()
+    }
+
+    /// The operators that may depend on some: those whose own slice has one of them. Linear in all dependences.
+    pub fn forward(&mut self, from: &[Operator], follows: Follows) -> BTreeSet<Operator> {
+        let mut users: FxHashMap<Vertex, Vec<Vertex>> = FxHashMap::default();
+        let mut seen = FxHashSet::default();
+        let mut work = Vec::from_iter(self.executed.operators().map(Vertex::Operator));
+        seen.extend(work.iter().copied());
+        let mut next = Vec::new();
+        while let Some(user) = work.pop() {
+            next.clear();
+            self.executed.dependences(user, &mut next);
+            for &(why, on) in &next {
+                if is_followed(why, follows) {
+                    users.entry(on).or_default().push(user);
+                    if seen.insert(on) {
+                        work.push(on);
+                    }
+                }
+            }
+        }
+        let mut found = FxHashSet::default();
+        let known = from.iter().filter(|operator| self.executed.has(**operator));
+        work.extend(known.map(|&operator| Vertex::Operator(operator)));
+        while let Some(vertex) = work.pop() {
+            if found.insert(vertex) {
+                work.extend(users.get(&vertex).into_iter().flatten());
+            }
+        }
+        found.into_iter().filter_map(operator).collect()
+    }
+}
+
+fn operator(vertex: Vertex) -> Option<Operator> {
+    match vertex {
+        Vertex::Operator(operator) => Some(operator),
+        _ => None,
+    }
+}
+
+fn is_followed(why: Why, follows: Follows) -> bool {
+    match why {
+        Why::Data => follows.data,
+        Why::Address => follows.data && follows.addresses,
+        Why::Control => follows.control,
+    }
+}
