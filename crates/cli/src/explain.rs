@@ -7,7 +7,7 @@ use std::path::Path;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{Sources, WhyPlace};
-use afterimage_program::{Names, SourceMap};
+use afterimage_program::{Location, Names, SourceMap};
 use afterimage_query::steps::{Operators, Run, recorded_checkpoints, stopped_before};
 use afterimage_query::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use afterimage_query::why::{Spot, Walk};
@@ -117,6 +117,12 @@ impl<'s, 'a> Scene<'s, 'a> {
             at: format!("@{}", found.offset),
             time: 0,
         })
+    }
+
+    /// Where an operator comes from.
+    pub(crate) fn position(&self, function: FuncId, op: OpId) -> Result<Option<Location>> {
+        let found = self.operators.get(function, op)?;
+        Ok(found.and_then(|found| found.position))
     }
 
     /// The source file that a function is from.

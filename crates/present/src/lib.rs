@@ -8,6 +8,7 @@ mod calls;
 mod collapsed;
 mod context_dot;
 mod csv;
+mod currency;
 mod dataflow;
 mod diff;
 mod dot;
@@ -51,6 +52,9 @@ pub use calls::{
 pub use collapsed::collapsed;
 pub use context_dot::context_dot;
 pub use csv::csv;
+pub use currency::{
+    Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Verdict, currency_json, currency_text,
+};
 pub use dataflow::{FactRow, FactScene, dataflow_csv, dataflow_json, dataflow_text};
 pub use diff::{
     DiffReport, FirstDifference, LineDifference, OutputPlaces, PartingDifference, diff_json,
