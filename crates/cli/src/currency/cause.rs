@@ -94,7 +94,11 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         };
         let (made_b, place) = match shown {
             Some(Ok(seen)) => {
-                let place = seen.object.pieces.first().map(|piece| piece.place.to_string());
+                let place = seen
+                    .object
+                    .pieces
+                    .first()
+                    .map(|piece| piece.place.to_string());
                 (maker(&self.pair.b, &seen)?, place)
             }
             _ => (Maker::Unknown("it has no value there"), None),
@@ -173,10 +177,12 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         let own = moments.a.parts.iter().find(|part| part.stop == stop);
         let activation = own.map(|part| part.activation);
         let mut others = moments.b.parts.iter();
-        Ok(match others.any(|part| Some(part.activation) == activation) {
-            true => Elsewhere::Unknown,
-            false => Elsewhere::Never,
-        })
+        Ok(
+            match others.any(|part| Some(part.activation) == activation) {
+                true => Elsewhere::Unknown,
+                false => Elsewhere::Never,
+            },
+        )
     }
 
     /// When the unoptimised run executed what made a value in the optimised one.
@@ -189,10 +195,17 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
             return Ok(Elsewhere::Unknown);
         };
         let moments = &both.moments;
-        let own = moments.b.parts.iter().zip(&moments.pairs);
-        let own = own.filter(|(part, _)| (part.time, part.unit) == (spot.time, Unit::Column(column)));
-        let others = own.filter_map(|(_, other)| *other);
-        let times = others.map(|other| {
+        let at_once = moments.b.parts.iter().zip(&moments.pairs);
+        let at_once = at_once.filter(|(part, other)| part.time == spot.time && other.is_some());
+        let own: Vec<_> = at_once
+            .filter(|(part, _)| part.unit != Unit::Arrival && part.unit.column() == column)
+            .collect();
+        // Of an unrolled loop a block has several operators.
+        let exactly = own.iter().any(|(part, _)| part.op == spot.op);
+        let own = own
+            .iter()
+            .filter(|(part, _)| !exactly || part.op == spot.op);
+        let times = own.filter_map(|(_, other)| **other).map(|other| {
             let part = moments.a.parts[other as usize];
             (part.time, part.op.as_u32())
         });

@@ -120,7 +120,10 @@ pub(super) enum Found {
 impl Pair<'_, '_, '_, '_, '_> {
     /// What both did at the line that a user names, and which stop is meant.
     pub(super) fn at(&self, text: &str) -> Result<(Both, Option<Occurrence>)> {
-        let (b, occurrence) = self.b.line(text).map_err(|why| self.refused(text, why, 1))?;
+        let (b, occurrence) = self
+            .b
+            .line(text)
+            .map_err(|why| self.refused(text, why, 1))?;
         let place = match text.rsplit_once('#') {
             Some((place, _)) if occurrence.is_some() => place,
             _ => text,
@@ -129,9 +132,14 @@ impl Pair<'_, '_, '_, '_, '_> {
             column: Some(_), ..
         } = form(place)
         {
-            bail!("--at {place} names a column, but stops are those at a line: leave the column out");
+            bail!(
+                "--at {place} names a column, but stops are those at a line: leave the column out"
+            );
         }
-        let (a, _) = self.a.line(place).map_err(|why| self.refused(text, why, 0))?;
+        let (a, _) = self
+            .a
+            .line(place)
+            .map_err(|why| self.refused(text, why, 0))?;
         Ok((self.both(&a, &b)?, occurrence))
     }
 

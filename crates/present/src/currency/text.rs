@@ -144,10 +144,27 @@ fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentE
     let found = match (current, stale) {
         (0, 0) => "is never known to be what the programmer expects".to_owned(),
         (_, 0) if current == known => "is always current".to_owned(),
-        (_, 0) => format!("is current at {}, and never shows anything wrong", grouped(current)),
-        _ => format!("is current at {} and not current at {}", grouped(current), grouped(stale)),
+        (_, 0) => format!(
+            "is current at {}, and never shows anything wrong",
+            grouped(current)
+        ),
+        (0, _) if stale == known => "is never current".to_owned(),
+        (0, _) => format!(
+            "is not current at {}, and never known to be",
+            grouped(stale)
+        ),
+        _ => format!(
+            "is current at {} and not current at {}",
+            grouped(current),
+            grouped(stale)
+        ),
     };
-    writeln!(out, "{}{kind} at {}: of {of}, it {found}", named(report), plain(&report.at))?;
+    writeln!(
+        out,
+        "{}{kind} at {}: of {of}, it {found}",
+        named(report),
+        plain(&report.at)
+    )?;
     Ok(())
 }
 
@@ -168,7 +185,10 @@ fn groups(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentErr
         };
         let word = row.verdict.word();
         let known = groups.iter_mut();
-        match known.into_iter().find(|group| group.0 == word && group.1 == why) {
+        match known
+            .into_iter()
+            .find(|group| group.0 == word && group.1 == why)
+        {
             Some(group) => group.2 += 1,
             None => groups.push((word, why, 1, row)),
         }
@@ -177,7 +197,11 @@ fn groups(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentErr
     let width = groups.iter().map(|group| grouped(group.2).len()).max();
     for (word, why, times, first) in groups {
         let times = format!("{:>1$}", grouped(times), width.unwrap_or(0));
-        let why = if why.is_empty() { why } else { format!(": {why}") };
+        let why = if why.is_empty() {
+            why
+        } else {
+            format!(": {why}")
+        };
         writeln!(out, "  {times}  {word}{why}; first at {}", when(first))?;
     }
     Ok(())
@@ -208,7 +232,10 @@ fn rows(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError
         };
         let time = grouped(row.time);
         let word = row.verdict.word();
-        writeln!(out, "{number:>14}  t={time:<12}  {word:<14}  {shown}{instead}")?;
+        writeln!(
+            out,
+            "{number:>14}  t={time:<12}  {word:<14}  {shown}{instead}"
+        )?;
     }
     Ok(())
 }

@@ -167,6 +167,9 @@ mod tests {
             let own: Vec<_> = (0..a.parts.len() as u32).map(Some).collect();
             assert_eq!(align(&a, &a), own);
         }
-        assert!(told > 500 && untold > 500 && wide > 50, "{told} {untold} {wide}");
+        assert!(
+            told > 500 && untold > 500 && wide > 50,
+            "{told} {untold} {wide}"
+        );
     }
 }

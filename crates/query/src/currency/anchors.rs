@@ -29,7 +29,10 @@ pub struct Anchors {
 
 impl Anchors {
     /// Those of two runs: the unoptimised one, and the optimised one. O(functions · segments).
-    pub(super) fn new<S: Segments>(a: Calling<'_, S>, b: Calling<'_, S>) -> Result<Self, TargetError> {
+    pub(super) fn new<S: Segments>(
+        a: Calling<'_, S>,
+        b: Calling<'_, S>,
+    ) -> Result<Self, TargetError> {
         let mut found = Self::default();
         let imports = |program: &Program| -> HashMap<String, FuncId> {
             let all = program.imports.iter().zip(0..);

@@ -66,7 +66,9 @@ impl Symbols {
 
     /// The variable that an address is in, and how far. O(log).
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
-        let after = self.known.partition_point(|(start, _, _)| *start <= address);
+        let after = self
+            .known
+            .partition_point(|(start, _, _)| *start <= address);
         let (start, end, name) = self.known[..after].last()?;
         (address < *end).then_some((name.as_str(), address - start))
     }
@@ -81,9 +83,9 @@ pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) ->
         symbols,
         unknown: None,
     };
-    comparing.part(shown, expected, "").unwrap_or_else(|| {
-        comparing.unknown.take().unwrap_or(Comparison::Same)
-    })
+    comparing
+        .part(shown, expected, "")
+        .unwrap_or_else(|| comparing.unknown.take().unwrap_or(Comparison::Same))
 }
 
 struct Comparing<'s> {
@@ -222,7 +224,10 @@ mod tests {
         let (a, b) = (symbols(1000), symbols(2000));
         let check = |x: &Rendered, y: &Rendered| compare(x, y, [&a, &b]);
         let different = |part: &str| Comparison::Different(part.to_owned());
-        assert_eq!(check(&scalar(None, "3"), &scalar(None, "3")), Comparison::Same);
+        assert_eq!(
+            check(&scalar(None, "3"), &scalar(None, "3")),
+            Comparison::Same
+        );
         assert_eq!(check(&scalar(None, "3"), &scalar(None, "4")), different(""));
         let address = |at: u64| pointer(None, &format!("0x{at:x}"));
         assert_eq!(check(&address(1008), &address(2008)), Comparison::Same);
@@ -248,7 +253,10 @@ mod tests {
         );
         // What differs goes before what is not known.
         let one = |next, key| record(vec![pointer(Some("next"), next), scalar(Some("key"), key)]);
-        assert_eq!(check(&one("0x4d", "1"), &one("0x4e", "2")), different(".key"));
+        assert_eq!(
+            check(&one("0x4d", "1"), &one("0x4e", "2")),
+            different(".key")
+        );
         assert_eq!(
             check(&one("0x4d", "1"), &one("0x4e", "1")),
             Comparison::Incomparable {

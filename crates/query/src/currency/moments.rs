@@ -163,7 +163,8 @@ impl Moments {
     /// The stop of the unoptimised run that a stop of the optimised one is: the earliest of those at whose parts it stands; if none of its parts is told, the arrival that
     /// corresponds to it. `None` if that is not told either.
     pub fn counterpart(&self, stop: u32) -> Option<u32> {
-        let told = |part: u32| self.pairs[part as usize].map(|other| self.a.parts[other as usize].stop);
+        let told =
+            |part: u32| self.pairs[part as usize].map(|other| self.a.parts[other as usize].stop);
         let is_arrival = |part: &u32| self.b.parts[*part as usize].unit == Unit::Arrival;
         let parts = self.parts_of(stop).filter(|part| !is_arrival(part));
         let found = parts.filter_map(told).min();

@@ -77,7 +77,9 @@ where
             let begins = node.blocks.first() == Some(&BlockId::from_u32(0));
             let code = program.function(node.function);
             let last = node.blocks.last();
-            let end = code.zip(last).and_then(|(code, last)| code.cfg.blocks.get(*last));
+            let end = code
+                .zip(last)
+                .and_then(|(code, last)| code.cfg.blocks.get(*last));
             let calls = match end.map(|block| &block.end) {
                 Some(BlockEnd::Call(Callee::Direct(callee)))
                     if program.function(*callee).is_none() =>
