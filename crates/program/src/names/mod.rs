@@ -13,6 +13,7 @@ use crate::{Program, SourceMap};
 mod demangle;
 mod lookup;
 
+pub use demangle::demangle;
 pub use lookup::NameError;
 
 /// The names in a module.
