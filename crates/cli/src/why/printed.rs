@@ -62,7 +62,11 @@ pub(super) fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Resu
     }
     let printed = match all {
         0 => format!("the program printed nothing to {}", name(stream)),
-        _ => format!("the program printed {} bytes to {}", grouped(all), name(stream)),
+        _ => format!(
+            "the program printed {} bytes to {}",
+            grouped(all),
+            name(stream)
+        ),
     };
     let option = option(stream);
     match wanted {

@@ -110,6 +110,13 @@ fn run(sandbox: &Sandbox, planted: &Path, command: &str) -> Vec<String> {
             .env("PATH", format!("{}:{path}", bin.display()))
             .env("AFTERIMAGE_CACHE", planted.join("cache")),
     );
-    assert!(!ran.stdout.contains("panicked"), "{command}\n{}", ran.stdout);
-    ran.stdout.lines().map(|line| line.trim_end().to_owned()).collect()
+    assert!(
+        !ran.stdout.contains("panicked"),
+        "{command}\n{}",
+        ran.stdout
+    );
+    ran.stdout
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
 }

@@ -37,7 +37,8 @@ impl Page {
                 }));
                 continue;
             } else if console && let Some(Part::Exchange(last)) = parts.last_mut() {
-                match line.strip_prefix("> ") {
+                let more = line.strip_prefix("> ").or((line == ">").then_some(""));
+                match more {
                     Some(more) if last.answer.is_empty() => {
                         last.command.push('\n');
                         last.command.push_str(more);
@@ -75,7 +76,8 @@ impl fmt::Display for Page {
             match part {
                 Part::Text(lines) => lines.iter().try_for_each(|line| writeln!(f, "{line}"))?,
                 Part::Exchange(Exchange { command, answer }) => {
-                    writeln!(f, "$ {}", command.replace('\n', "\n> "))?;
+                    let command = command.replace('\n', "\n> ").replace("> \n", ">\n");
+                    writeln!(f, "$ {command}")?;
                     answer.iter().try_for_each(|line| writeln!(f, "{line}"))?;
                 }
             }
@@ -104,7 +106,9 @@ pub fn matches(shown: &[String], printed: &[String], places: &mut Places) -> boo
     let same = |shown: &[String], printed: &[String]| {
         let lines = shown.iter().zip(printed);
         shown.len() == printed.len()
-            && Vec::from_iter(lines).iter().all(|(a, b)| line_matches(a, b))
+            && Vec::from_iter(lines)
+                .iter()
+                .all(|(a, b)| line_matches(a, b))
     };
     let mut note = |shown: &[String], printed: &[String]| {
         for (shown, printed) in shown.iter().zip(printed) {
@@ -115,7 +119,10 @@ pub fn matches(shown: &[String], printed: &[String], places: &mut Places) -> boo
             }
         }
     };
-    let Some(begin) = printed.get(..first.len()).filter(|begin| same(first, begin)) else {
+    let Some(begin) = printed
+        .get(..first.len())
+        .filter(|begin| same(first, begin))
+    else {
         return false;
     };
     note(first, begin);
@@ -126,7 +133,10 @@ pub fn matches(shown: &[String], printed: &[String], places: &mut Places) -> boo
     // Each part as early as possible leaves the most for those behind it.
     for part in between {
         let mut starts = 0..=left.len().saturating_sub(part.len());
-        let found = starts.find(|&at| left.get(at..at + part.len()).is_some_and(|it| same(part, it)));
+        let found = starts.find(|&at| {
+            left.get(at..at + part.len())
+                .is_some_and(|it| same(part, it))
+        });
         let Some(at) = found else { return false };
         note(part, &left[at..at + part.len()]);
         left = &left[at + part.len()..];
@@ -160,17 +170,22 @@ fn line_matches(shown: &str, printed: &str) -> bool {
 
 /// The line without what depends on the compiler: places in the code, times and sizes; and without how it is aligned.
 fn steady(line: &str) -> String {
-    let mut out: String = pieces(line).iter().flat_map(|(text, place)| match place {
-        &"" => [text, ""],
-        _ => [text, "@"],
-    }).collect();
+    let mut out: String = pieces(line)
+        .iter()
+        .flat_map(|(text, place)| match place {
+            &"" => [text, ""],
+            _ => [text, "@"],
+        })
+        .collect();
     for mark in ["t=", " ("] {
         let mut from = 0;
         while let Some(at) = out[from..].find(mark) {
             from += at + mark.len();
             let number = |c: char| c.is_ascii_digit() || c == ',' || c == '.';
             let length = out[from..].find(|c| !number(c)).unwrap_or(out.len() - from);
-            let unit = [" B)", " kB)", " MB)"].iter().any(|unit| out[from + length..].starts_with(unit));
+            let unit = [" B)", " kB)", " MB)"]
+                .iter()
+                .any(|unit| out[from + length..].starts_with(unit));
             if mark == "t=" || unit {
                 out.replace_range(from..from + length, "");
             }
@@ -185,7 +200,9 @@ fn pieces(line: &str) -> Vec<(&str, &str)> {
     let mut left = line;
     while let Some(at) = left.find("@0x") {
         let digits = &left[at + 3..];
-        let length = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+        let length = digits
+            .find(|c: char| !c.is_ascii_hexdigit())
+            .unwrap_or(digits.len());
         let end = at + 3 + length;
         pieces.push((&left[..at], &left[at..end]));
         left = &left[end..];

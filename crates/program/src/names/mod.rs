@@ -132,7 +132,7 @@ impl Names {
             return "func[?]";
         };
         name.shown.get_or_init(|| match &name.raw {
-            Some(raw) => demangle::demangle(raw).map_or_else(|| raw.clone(), Into::into),
+            Some(raw) => demangle(raw).map_or_else(|| raw.clone(), Into::into),
             None => fallback().into(),
         })
     }
