@@ -182,12 +182,13 @@ fn steady(line: &str) -> String {
         while let Some(at) = out[from..].find(mark) {
             from += at + mark.len();
             let number = |c: char| c.is_ascii_digit() || c == ',' || c == '.';
-            let length = out[from..].find(|c| !number(c)).unwrap_or(out.len() - from);
-            let unit = [" B)", " kB)", " MB)"]
-                .iter()
-                .any(|unit| out[from + length..].starts_with(unit));
-            if mark == "t=" || unit {
-                out.replace_range(from..from + length, "");
+            let length = out[from..].find(|c| !number(c));
+            let end = from + length.unwrap_or(out.len() - from);
+            let mut units = [" B)", " kB)", " MB)"].iter();
+            if mark == "t=" {
+                out.replace_range(from..end, "");
+            } else if let Some(unit) = units.find(|unit| out[end..].starts_with(**unit)) {
+                out.replace_range(from..end + unit.len(), ")");
             }
         }
     }
@@ -209,4 +210,50 @@ fn pieces(line: &str) -> Vec<(&str, &str)> {
     }
     pieces.push((left, ""));
     pieces
+}
+
+#[test]
+fn what_is_not_what_a_page_shows_is_found() {
+    let lines = |text: &str| Vec::from_iter(text.lines().map(str::to_owned));
+    let check = |shown: &str, printed: &str| {
+        let mut places = Places::new();
+        let same = matches(&lines(shown), &lines(printed), &mut places);
+        (same, places)
+    };
+    for (shown, printed, same) in [
+        ("a\nb", "a\nb", true),
+        ("a\nb", "a", false),
+        ("a", "a\nb", false),
+        ("a\n…\nd", "a\nb\nc\nd", true),
+        ("a\n…\nd", "a\nd", true),
+        ("a\n…\nd", "a\nb\nc", false),
+        ("…\nb\n…\nb\n…", "a\nb\nc", false),
+        ("…\nb\n…\nb\n…", "b\nb", true),
+        ("a\n…\na", "a", false),
+        ("x = … at t=7", "x = 5 (0x5)  at t=1,234", true),
+        ("x = … at t=7", "y = 5 (0x5)  at t=1,234", false),
+        (
+            "recorded in a.aft (1.5 kB)",
+            "recorded in a.aft (23 B)",
+            true,
+        ),
+        (
+            "recorded in a.aft (1.5 kB)",
+            "recorded in b.aft (1.5 kB)",
+            false,
+        ),
+        ("add @0x1f: 5", "add @0x20: 5", true),
+        ("add @0x1f: 5", "add @0x20: 6", false),
+    ] {
+        assert_eq!(check(shown, printed).0, same, "{shown:?} {printed:?}");
+    }
+    let (_, places) = check(
+        "a\n…\n5 at @0x1f#1, 6 at @0x2",
+        "a\nb\n5 at @0xa#1, 6 at @0xb",
+    );
+    let command = "afterimage why --at @0x1f#1 --not @0x2 --nor @0x3";
+    assert_eq!(
+        translated(command, &places),
+        "afterimage why --at @0xa#1 --not @0xb --nor @0x3"
+    );
 }
