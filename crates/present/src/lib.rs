@@ -80,7 +80,10 @@ pub use paths::{
 pub use perfetto::perfetto;
 pub use pprof::pprof;
 pub use rank::{RankReport, rank_csv, rank_json, rank_text};
-pub use redundancy::{RedundancyReport, redundancy_csv, redundancy_json, redundancy_text};
+pub use redundancy::{
+    RedundancyOf, RedundancyReport, RedundancyScene, redundancy_csv, redundancy_json,
+    redundancy_text,
+};
 pub use simulate::{
     MissReport, SiteHistory, WorstSite, history_csv, history_json, history_text, misses_csv,
     misses_json, misses_text, outcome_text, worst_json, worst_text,
