@@ -68,6 +68,9 @@ where
     })
 }
 
+/// A function's operators with the numbers that their expressions have in it, ascending.
+type OfFunction = Rc<[(OpId, u32)]>;
+
 /// An instruction that computes an expression.
 #[derive(Clone, Copy, Debug)]
 struct Compute {
@@ -85,8 +88,7 @@ struct Numbers<'a, S: Segments> {
     run: Run<'a, S>,
     types: Types<'a>,
     places: Places,
-    /// By function, its operators with the numbers that their expressions have in it, ascending.
-    of_functions: FxHashMap<FuncId, Rc<[(OpId, u32)]>>,
+    of_functions: FxHashMap<FuncId, OfFunction>,
     /// Their numbers in the table.
     expressions: FxHashMap<(FuncId, u32), u32>,
 }
@@ -145,7 +147,7 @@ where
         Ok(computes.into())
     }
 
-    fn function(&mut self, function: FuncId) -> Result<Rc<[(OpId, u32)]>, StepsError<S::Error>> {
+    fn function(&mut self, function: FuncId) -> Result<OfFunction, StepsError<S::Error>> {
         if let Some(known) = self.of_functions.get(&function) {
             return Ok(Rc::clone(known));
         }
@@ -153,7 +155,7 @@ where
         let code = self.run.program.function(function);
         let (ssa, code) = ssa.zip(code).ok_or(StepsError::NoBody(function))?;
         let numbers = expression_numbers(self.run.program, self.run.module, code, &ssa);
-        let numbers: Rc<[_]> = numbers.into();
+        let numbers: OfFunction = numbers.into();
         self.of_functions.insert(function, Rc::clone(&numbers));
         Ok(numbers)
     }

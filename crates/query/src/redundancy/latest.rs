@@ -145,7 +145,8 @@ mod tests {
             events in proptest::collection::vec(event(), 1..150),
         ) {
             let mut table = Table::default();
-            (0..3).for_each(|_| drop(table.add()));
+            let numbers: Vec<u32> = (0..3).map(|_| table.add()).collect();
+            prop_assert_eq!(numbers, [0, 1, 2]);
             table.enter();
             // Of each open call all that it computed: expression, place, operand, and in which execution of a path.
             let mut calls: Vec<Vec<(u32, u32, u64, usize)>> = vec![Vec::new()];
