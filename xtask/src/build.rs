@@ -12,6 +12,39 @@ use std::process::Command;
 /// # Errors
 /// If Cargo cannot be run or fails; it has then said why on standard error.
 pub fn guest(corpus: &Path, cache: &Path, name: &str, c: bool) -> Result<PathBuf> {
+    let binary = format!("guest-{name}");
+    let mut cargo = command(corpus, cache, name, &binary, c)?;
+    if !cargo.status().context("cannot run cargo")?.success() {
+        bail!("cargo could not build {binary}");
+    }
+    Ok(module(cache, &binary))
+}
+
+/// Builds one binary of the guest of program `name`, as [`guest`] does, but says nothing unless it fails.
+///
+/// # Errors
+/// If Cargo cannot be run or fails; the text is what it said.
+pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -> Result<PathBuf> {
+    let output = command(corpus, cache, name, binary, c)?
+        .output()
+        .context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!(
+            "cargo could not build {binary}:\n{}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(module(cache, binary))
+}
+
+/// Where Cargo puts the module of a binary.
+fn module(cache: &Path, binary: &str) -> PathBuf {
+    let folder = cache.join(TARGET).join("release");
+    folder.join(binary).with_extension("wasm")
+}
+
+/// The command that builds one binary of the guest of program `name`.
+fn command(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -> Result<Command> {
     let package = format!("guest-{name}");
     let mut cargo = cargo(corpus);
     cargo.args([
@@ -22,6 +55,8 @@ pub fn guest(corpus: &Path, cache: &Path, name: &str, c: bool) -> Result<PathBuf
         TARGET,
         "--package",
         &package,
+        "--bin",
+        binary,
     ]);
     cargo.env("CARGO_TARGET_DIR", cache);
     // A user's own flags would give another program than the one that the figures are about.
@@ -42,15 +77,7 @@ pub fn guest(corpus: &Path, cache: &Path, name: &str, c: bool) -> Result<PathBuf
             package_folder(corpus, "lua-src")?.join("lua-5.4.9"),
         );
     }
-    let status = cargo.status().context("cannot run cargo")?;
-    if !status.success() {
-        bail!("cargo could not build {package}");
-    }
-    Ok(cache
-        .join(TARGET)
-        .join("release")
-        .join(package)
-        .with_extension("wasm"))
+    Ok(cargo)
 }
 
 /// The versions of `packages` that the guest of program `name` is locked to, as `one 1.2.3, other 4.5.6`.
@@ -92,7 +119,10 @@ fn locked_version<'a>(lock: &'a str, dependent: &str, package: &str) -> Option<&
 }
 
 /// Where Cargo keeps the sources of `package`.
-fn package_folder(corpus: &Path, package: &str) -> Result<PathBuf> {
+///
+/// # Errors
+/// If Cargo cannot be asked, or the guests do not depend on the package.
+pub fn package_folder(corpus: &Path, package: &str) -> Result<PathBuf> {
     let output = cargo(corpus)
         .args(["metadata", "--locked", "--format-version", "1"])
         .output()

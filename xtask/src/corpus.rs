@@ -4,7 +4,7 @@ use crate::CorpusArguments;
 use crate::inputs::{GUEST_FOLDER, Input};
 use crate::manifest::{self, Entry};
 use crate::programs::{PROGRAMS, Program, Source};
-use crate::{build, inspect, toolchain};
+use crate::{build, copy, inspect, toolchain};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
@@ -99,7 +99,7 @@ fn list(programs: &[&Program]) -> Result<()> {
 }
 
 /// What this machine lacks to build `program`, as advice.
-fn what_lacks(program: &Program) -> Option<String> {
+pub fn what_lacks(program: &Program) -> Option<String> {
     match program.source {
         Source::Guest { c: false, .. } => None,
         Source::Guest { c: true, .. } => {
@@ -149,7 +149,7 @@ pub fn make(program: &Program, out: &Path) -> Result<Entry> {
             let contents = registry.unpack(&pins, &cache)?;
             if let Some([from, to]) = share {
                 let share = format!("{folder}/share");
-                copy_folder(&contents.join(from), &out.join(&share))?;
+                copy::folder(&contents.join(from), &out.join(&share), copy::as_it_is)?;
                 dirs.push([share, (*to).to_owned()]);
             }
             (contents.join(module), registry.pinned_version(&pins)?)
@@ -187,7 +187,10 @@ pub fn make(program: &Program, out: &Path) -> Result<Entry> {
 }
 
 /// Refuses a module that lost what the reports need, or that the engine would refuse.
-fn check(program: &Program, module: &[u8]) -> Result<inspect::Facts> {
+///
+/// # Errors
+/// If it is such a module, or no module.
+pub fn check(program: &Program, module: &[u8]) -> Result<inspect::Facts> {
     let facts = inspect::inspect(module)?;
     let named = !matches!(program.source, Source::Shipped { named: false, .. });
     if named && !(facts.names && facts.lines) {
@@ -208,27 +211,6 @@ fn write_files(folder: &Path, files: &[(&str, Vec<u8>)]) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for (name, contents) in files {
         fs::write(folder.join(name), contents).with_context(|| format!("cannot write {name}"))?;
-    }
-    Ok(())
-}
-
-/// Copies a folder with all that is in it. The folders come from a package, a few levels deep.
-fn copy_folder(from: &Path, to: &Path) -> Result<()> {
-    let mut waiting = vec![(from.to_owned(), to.to_owned())];
-    while let Some((from, to)) = waiting.pop() {
-        fs::create_dir_all(&to).with_context(|| format!("cannot make {}", to.display()))?;
-        for entry in
-            fs::read_dir(&from).with_context(|| format!("cannot read {}", from.display()))?
-        {
-            let entry = entry?;
-            let target = to.join(entry.file_name());
-            if entry.file_type()?.is_dir() {
-                waiting.push((entry.path(), target));
-            } else {
-                fs::copy(entry.path(), &target)
-                    .with_context(|| format!("cannot write {}", target.display()))?;
-            }
-        }
     }
     Ok(())
 }

@@ -2,15 +2,17 @@
 //!
 //! `cargo xtask demo` builds a real program and profiles it; `cargo xtask test` runs the tests with what they need;
 //! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
-//! project is measured on.
+//! project is measured on, and `cargo xtask planted` some of them with bugs.
 
 mod architecture;
 mod build;
+mod copy;
 mod corpus;
 mod demo;
 mod inputs;
 mod inspect;
 mod manifest;
+mod planted;
 mod programs;
 mod shipped;
 mod test;
@@ -35,7 +37,9 @@ enum Task {
     Corpus(CorpusArguments),
     /// Build one real program and show its exact profile
     Demo,
-    /// Run all tests, after adding the Rust target that they need
+    /// Build three of these programs with a bug in each, for the sessions of docs/sessions
+    Planted,
+    /// Run all tests, after building the programs that they need
     Test {
         /// Passed on to cargo test
         #[arg(
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Corpus(arguments) => corpus::run(&arguments),
         Task::Demo => demo::run(),
+        Task::Planted => planted::run(),
         Task::Test { arguments } => test::run(&arguments),
         Task::Architecture => architecture::run(),
     };

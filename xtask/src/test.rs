@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all tests of the workspace, with what they need and with a word about what sleeps.
 
-use crate::{corpus, toolchain};
+use crate::{corpus, planted, toolchain};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::process::{Command, ExitCode, Stdio};
@@ -12,13 +12,14 @@ const OPTIONAL: &[(&str, &str, &str)] = &[
     ("dot", "graphviz", "graphs"),
 ];
 
-/// Adds the guests' target, says which optional checks cannot run here, and runs the tests. `arguments` go to
-/// `cargo test`.
+/// Adds the guests' target, builds the programs of the manual's sessions, says which optional checks cannot run here, and runs the
+/// tests. `arguments` go to `cargo test`.
 ///
 /// # Errors
-/// If the target is absent and cannot be added, or Cargo cannot be run.
+/// If the target is absent and cannot be added, a program cannot be built, or Cargo cannot be run.
 pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
     toolchain::ensure_wasm_target()?;
+    planted::run()?;
     for (tool, package, what) in OPTIONAL {
         if !installed(tool) {
             eprintln!(

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
 
-use afterimage_ids::{FuncId, OpId};
+use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::{Sources, WhyPlace};
-use afterimage_program::{Names, SourceMap};
+use afterimage_program::{Location, Names, SourceMap};
 use afterimage_query::steps::{Operators, Run, recorded_checkpoints, stopped_before};
 use afterimage_query::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use afterimage_query::why::{Spot, Walk};
@@ -102,21 +102,31 @@ impl<'s, 'a> Scene<'s, 'a> {
     pub(crate) fn operator(&self, function: FuncId, op: OpId) -> Result<WhyPlace> {
         let found = self.operators.get(function, op)?;
         let found = found.context("an operator that the program does not have")?;
-        let (mut line, mut text) = (String::new(), None);
+        let (mut line, mut around, mut text) = (String::new(), None, None);
         if let Some(position) = found.position {
-            let path = self.source.path(position.file);
-            let short = path.rsplit('/').next().unwrap_or(path);
-            line = format!("{}:{}", harmless(short), position.line);
-            text = self.text(path, position.line);
+            line = self.line(position);
+            text = self.text(position);
+            if text.is_none()
+                && let Some((call, its)) = self.around(found.offset)
+            {
+                (around, text) = (Some(call), Some(its));
+            }
         }
         Ok(WhyPlace {
             function: harmless(self.names.function(function)),
             line,
+            around,
             text,
             operator: found.name.to_string(),
             at: format!("@{}", found.offset),
             time: 0,
         })
+    }
+
+    /// Where an operator comes from.
+    pub(crate) fn position(&self, function: FuncId, op: OpId) -> Result<Option<Location>> {
+        let found = self.operators.get(function, op)?;
+        Ok(found.and_then(|found| found.position))
     }
 
     /// The source file that a function is from.
@@ -130,7 +140,25 @@ impl<'s, 'a> Scene<'s, 'a> {
         Ok(found.map(|found| self.source.path(found.file)))
     }
 
-    fn text(&self, path: &str, line: u32) -> Option<String> {
+    /// `file.c:42`.
+    fn line(&self, position: Location) -> String {
+        let path = self.source.path(position.file);
+        let short = path.rsplit('/').next().unwrap_or(path);
+        format!("{}:{}", harmless(short), position.line)
+    }
+
+    /// The innermost call around inlined code of which the source is at hand, and its text.
+    fn around(&self, offset: OrigOffset) -> Option<(String, String)> {
+        let frames = self.source.inlined_frames(offset);
+        let calls = frames.iter().skip(1).filter_map(|frame| frame.location);
+        calls
+            .filter_map(|call| Some((self.line(call), self.text(call)?)))
+            .next()
+    }
+
+    fn text(&self, position: Location) -> Option<String> {
+        let Location { file, line, .. } = position;
+        let path = self.source.path(file);
         let mut files = self.files.borrow_mut();
         let lines = files.entry(path.to_owned()).or_insert_with(|| {
             let text = SourceFiles.read(path)?;

@@ -5,6 +5,7 @@ mod arguments;
 mod build;
 mod calls;
 mod cfg;
+mod currency;
 mod dataflow;
 mod deps;
 mod diff;
@@ -68,6 +69,7 @@ enum Command {
     Simulate(simulate::Arguments),
     Redundancy(redundancy::Arguments),
     Dataflow(dataflow::Arguments),
+    Currency(currency::Arguments),
     Match(matching::Arguments),
     Export(export::Arguments),
     Info(info::Arguments),
@@ -118,6 +120,7 @@ fn main() -> std::process::ExitCode {
         Command::Simulate(arguments) => simulate::run(arguments),
         Command::Redundancy(arguments) => redundancy::run(arguments),
         Command::Dataflow(arguments) => dataflow::run(arguments),
+        Command::Currency(arguments) => currency::run(arguments),
         Command::Match(arguments) => matching::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Info(arguments) => info::run(arguments),

@@ -1,10 +1,11 @@
 //! `afterimage redundancy`
 
 use afterimage_present::{
-    RedundancyReport, StepScene, redundancy_csv, redundancy_json, redundancy_text,
+    RedundancyOf, RedundancyReport, RedundancyScene, StepScene, redundancy_csv, redundancy_json,
+    redundancy_text,
 };
-use afterimage_query::dataflow::path_redundancy;
-use afterimage_query::redundancy::load_redundancy;
+use afterimage_query::dataflow::{path_expressions, path_redundancy};
+use afterimage_query::redundancy::{expression_redundancy, load_redundancy};
 use afterimage_query::steps::Operators;
 use anyhow::{Context, Result};
 
@@ -16,26 +17,40 @@ use crate::output::{say, write};
 use crate::progress::Bar;
 use crate::steps::follow;
 
-/// Show which loads read again what was available already
+/// Show which loads read again what was available already, or which expressions were computed again
 ///
 /// An execution of a load is redundant if an earlier load or store covered all bytes that it reads, and since then none of them was
 /// written, by the program or the host. It is so within the same call if that access came after the call began, in the call's function or in what that called:
 /// what can be removed without looking at callers. By path alone it is redundant if no address is needed to know that: the access before has the same expression
 /// for its address, none of whose values was computed anew since, and no store came between that might write there. The run is followed from its beginning.
+///
+/// An execution of an operator that only computes (--expressions) is redundant if, when the same expression was computed last in the same call, its operands had the same
+/// values: the same operator on the same values, constants or expressions. By path alone it is redundant if none of the values that the expression is made of was
+/// computed anew since: an available expression.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   afterimage redundancy app.aft
   afterimage redundancy app.aft --top 5
-  afterimage redundancy app.aft --function parse
+  afterimage redundancy app.aft --function parse --paths 3
+  afterimage redundancy app.aft --expressions
   afterimage redundancy app.aft --format csv -o loads.csv")]
 pub(crate) struct Arguments {
-    /// Only the loads of this function
+    /// Loads; this is the default
+    #[arg(long, conflicts_with = "expressions")]
+    loads: bool,
+    /// Operators that only compute, instead of loads
+    #[arg(long)]
+    expressions: bool,
+    /// Only those of this function
     #[arg(long, value_name = "FUNCTION")]
     function: Option<String>,
-    /// Only the N loads with the most redundant executions [default: 20 for text on standard output; otherwise all, and what the path tells of 20]
+    /// Only the N with the most redundant executions [default: 20 for text on standard output; otherwise all, and what the path tells of 20]
     #[arg(long, value_name = "N", value_parser = entries)]
     top: Option<u64>,
+    /// Tell of each the N most frequent ways: through which Ball–Larus path it was executed when it was redundant, and through which its source was
+    #[arg(long, value_name = "N", value_parser = entries)]
+    paths: Option<u64>,
     /// Leave out what the path alone tells
     #[arg(long)]
     exact_only: bool,
@@ -50,12 +65,12 @@ pub(crate) struct Arguments {
 enum Format {
     Text,
     Json,
-    /// A row for each load
+    /// A row for each
     Csv,
 }
 
-/// Loads that text has on standard output if nothing else is asked for.
-const LOADS: u64 = 20;
+/// So many text has on standard output if nothing else is asked for.
+const SHOWN: u64 = 20;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let traced = traced(&arguments.report.file)?;
@@ -68,36 +83,52 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let source = loaded.source_map();
     let names = loaded.names(&source);
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
-    let scene = StepScene {
-        names: &names,
-        operators: &operators,
-        source: &source,
-        memories: loaded.program.memories,
-        style: arguments.report.style(),
+    let scene = RedundancyScene {
+        steps: StepScene {
+            names: &names,
+            operators: &operators,
+            source: &source,
+            memories: loaded.program.memories,
+            style: arguments.report.style(),
+        },
+        program: &loaded.program,
+        paths: traced.path.nodes(),
     };
     let function = arguments.function.as_deref();
     let function = function.map(|text| traced.function(&names, text));
     let function = function.transpose()?;
-    let mut redundancy = follow(traced, |run, log| Ok(load_redundancy(run, log)?))?;
+    let of = match arguments.expressions {
+        true => RedundancyOf::Expressions,
+        false => RedundancyOf::Loads,
+    };
+    let mut redundancy = follow(traced, |run, log| {
+        Ok(match of {
+            RedundancyOf::Loads => load_redundancy(run, log)?,
+            RedundancyOf::Expressions => expression_redundancy(run, log)?,
+        })
+    })?;
     if let Some(function) = function {
-        redundancy
-            .loads
-            .retain(|load| load.site.function == function);
+        let own = &mut redundancy.operators;
+        own.retain(|operator| operator.site.function == function);
     }
     let out = arguments.report.output.as_deref();
     let screen = arguments.format == Format::Text && out.is_none();
-    let top = arguments.top.or(screen.then_some(LOADS));
+    let top = arguments.top.or(screen.then_some(SHOWN));
     let function = function.map(|function| names.function(function).to_owned());
-    let mut report = RedundancyReport::new(redundancy, function, top);
+    let mut report = RedundancyReport::new(of, redundancy, function, top);
+    report.ways = arguments.paths.map_or(0, |paths| paths as usize);
     if !arguments.exact_only {
         match run_calls(traced)? {
             Some(calls) => {
-                let _bar = Bar::start("following loads back along the path", None);
-                let hottest = report.loads.iter().take(top.unwrap_or(LOADS) as usize);
-                let mut sites = Vec::from_iter(hottest.map(|load| load.site));
+                let _bar = Bar::start("going back along the path", None);
+                let hottest = report.operators.iter().take(top.unwrap_or(SHOWN) as usize);
+                let mut sites = Vec::from_iter(hottest.map(|operator| operator.site));
                 sites.sort_unstable();
                 let (program, module) = (&loaded.program, &loaded.bytes);
-                report.by_path = path_redundancy(&calls, program, module, &sites);
+                report.by_path = match of {
+                    RedundancyOf::Loads => path_redundancy(&calls, program, module, &sites),
+                    RedundancyOf::Expressions => path_expressions(&calls, program, module, &sites),
+                };
             }
             None => {
                 say("how the run ended was not recorded, so what the path alone tells is left out")

@@ -2,7 +2,7 @@
 
 use afterimage_ids::FuncId;
 use afterimage_present::{state_json, state_text};
-use afterimage_program::{Names, Program, SourceMap};
+use afterimage_program::{Names, Program, SourceMap, demangle};
 use afterimage_query::paths::At;
 use afterimage_query::state::{
     Activation, Bodies, Call, Contents, DebugError, Followed, Frame, Globals, Halt, Limits, Local,
@@ -244,6 +244,7 @@ impl<'a> Scene<'_, 'a> {
         let mut inlined = self.source.inlined_frames(activation.offset);
         inlined.pop();
         let inlined = inlined.into_iter().filter_map(|frame| frame.function);
+        let inlined = inlined.map(|raw| demangle(&raw).unwrap_or(raw));
         Ok(Frame {
             number,
             function: call.function,

@@ -1,8 +1,8 @@
 //! `afterimage why`
 
 mod ends;
+mod printed;
 mod start;
-mod stdout;
 mod tell;
 mod trap;
 mod variable;
@@ -10,7 +10,7 @@ mod variable;
 use std::collections::VecDeque;
 
 use afterimage_present::{WhyEntry, WhyText, expression, grouped, why_json};
-use afterimage_query::why::{Chain, Folder};
+use afterimage_query::why::{Chain, Folder, Stream};
 use anyhow::{Context, Result};
 use serde_json::json;
 
@@ -20,8 +20,8 @@ use crate::explain::{Scene, explain};
 use crate::input;
 use crate::lens::traced;
 use crate::output::write;
+use printed::Byte;
 pub(crate) use start::Start;
-use stdout::Byte;
 use tell::Teller;
 
 /// Explain a value: where it came from, step by step, down to the constant, the host call or the input byte that it started from
@@ -40,15 +40,19 @@ Examples:
   afterimage why app.aft --at @0x1f3#1000 --operand left
   afterimage why app.aft --stdout 1000
   afterimage why app.aft --stdout line:3
+  afterimage why app.aft --stderr 12
   afterimage why app.aft --trap
   afterimage why app.aft --at parse+0x2a --format json")]
 pub(crate) struct Arguments {
     /// The statement and which of its executions: file.c:42#K, func+0x2a#K, @0x1f3#last [default: the first]. Of a line it is the last statement that has a value
-    #[arg(long, value_name = "PLACE#K", required_unless_present_any = ["stdout", "trap"])]
+    #[arg(long, value_name = "PLACE#K", required_unless_present_any = ["stdout", "stderr", "trap"])]
     at: Option<String>,
     /// Explain a byte that the program printed, counted from 0, or with line:N, from 1, the first one of a line
-    #[arg(long, value_name = "BYTE|line:N", conflicts_with_all = ["at", "trap"])]
+    #[arg(long, value_name = "BYTE|line:N", conflicts_with_all = ["at", "stderr", "trap"])]
     stdout: Option<Byte>,
+    /// Explain a byte that the program printed as an error, counted in the same way
+    #[arg(long, value_name = "BYTE|line:N", conflicts_with_all = ["at", "trap"])]
+    stderr: Option<Byte>,
     /// Explain what killed the program: the operand that trapped, the exit code, or the branch that led to where it ended
     #[arg(long, conflicts_with = "at")]
     trap: bool,
@@ -91,11 +95,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
-    let start = match (&arguments.at, &arguments.var, arguments.stdout) {
-        (Some(at), Some(name), _) => variable::find(scene, at, name)?,
-        (Some(at), None, _) => start::find(scene, at, arguments.operand.as_deref())?,
-        (None, _, Some(byte)) => stdout::find(scene, byte)?,
-        (None, _, None) => trap::find(scene)?,
+    let start = match (&arguments.at, &arguments.var) {
+        (Some(at), Some(name)) => variable::find(scene, at, name)?,
+        (Some(at), None) => start::find(scene, at, arguments.operand.as_deref())?,
+        (None, _) => match (arguments.stdout, arguments.stderr) {
+            (Some(byte), _) => printed::find(scene, &Stream::Output, byte)?,
+            (None, Some(byte)) => printed::find(scene, &Stream::Error, byte)?,
+            (None, None) => trap::find(scene)?,
+        },
     };
     let mut way = Way::new(scene, &start, arguments.steps);
     let mut begun = start.prelude.clone();
@@ -219,7 +226,7 @@ pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
                     .as_ref()
                     .map_or(String::new(), |place| match place.line.is_empty() {
                         true => format!(" at {}", place.at),
-                        false => format!(" at {}", place.line),
+                        false => format!(" at {}", place.source()),
                     });
             format!("comes from {}{at}{back}", end.what)
         }
@@ -229,8 +236,8 @@ pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
                 false => format!("constants, {}", expression(made)),
             };
             let at = match made.place.line.is_empty() {
-                true => &made.place.at,
-                false => &made.place.line,
+                true => made.place.at.clone(),
+                false => made.place.source(),
             };
             let back = back(links.saturating_sub(1));
             format!("comes from {of} at {at}{back}")

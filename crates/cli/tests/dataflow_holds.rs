@@ -391,7 +391,7 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
         checkpoints: None,
         progress: &|_| {},
     };
-    let exact = load_redundancy(run, file.log().unwrap()).unwrap().loads;
+    let exact = load_redundancy(run, file.log().unwrap()).unwrap().operators;
     let sites: Vec<AccessSite> = exact.iter().map(|load| load.site).collect();
     let by_path = path_redundancy(&calls, &program, &module, &sites);
     assert_eq!(by_path.len(), exact.len());

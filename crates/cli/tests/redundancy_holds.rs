@@ -226,9 +226,9 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let within = expected.iter().map(|(&site, load)| (site, load.2));
     assert_eq!(by_queries, within.collect());
     let found = load_redundancy(recorded.run(None), recorded.file.log().unwrap()).unwrap();
-    assert!(found.loads.is_sorted_by_key(|load| load.site));
+    assert!(found.operators.is_sorted_by_key(|load| load.site));
     let found: Counts = found
-        .loads
+        .operators
         .into_iter()
         .map(|load| {
             let sources = load.sources.iter();

@@ -135,3 +135,33 @@ fn an_exit_is_explained_by_the_branch_that_led_there() {
         "{told:#}"
     );
 }
+
+#[test]
+fn what_was_printed_as_an_error_has_bytes_of_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.rust(
+        "app",
+        "fn main() {\n    println!(\"out\");\n    eprintln!(\"err {}\", std::env::args().count());\n}\n",
+    );
+    sandbox.ok("record app.wasm");
+    let told = sandbox.ok("why app.aft --stderr line:1").stdout;
+    assert!(
+        told.starts_with("byte 0 of standard error, 'e' in \"err "),
+        "{told}"
+    );
+    let told = sandbox.ok("why app.aft --stdout 0").stdout;
+    assert!(
+        told.starts_with("byte 0 of standard output, 'o' in \"out\""),
+        "{told}"
+    );
+    sandbox.refused(
+        "why app.aft --stderr 6",
+        125,
+        &["--stderr 6: the program printed 6 bytes to standard error; bytes are counted from 0"],
+    );
+    sandbox.refused(
+        "why app.aft --stderr line:2",
+        125,
+        &["--stderr line:2: the program printed 6 bytes to standard error, in 1 line"],
+    );
+}

@@ -9,6 +9,7 @@
 //! - What decides has a number, a [`Site`], so reaching definitions are one question, not one for each definition.
 //! - A query that comes back to its own node at executions that were asked about, too, ends there: those have the same answer. So a loop costs
 //!   as many queries as its body has nodes, however often it ran, and all queries together visit each step of the path once at most.
+//! - Where little is regular, queries would move single timestamps, and slower than going through the path does. Then that is done.
 //! - Queries go in both directions: forward ones answer what happens next, such as whether a use is the last one.
 //!
 //! [`Summaries`] tell what calls decide, through the dynamic call graph, and [`slices`] has Agrawal and Horgan's three dynamic slicing algorithms.
@@ -17,6 +18,7 @@ mod effect;
 mod graph;
 mod links;
 mod progression;
+mod scan;
 pub mod slices;
 mod solution;
 mod solve;
@@ -26,6 +28,6 @@ mod times;
 pub use effect::{Effect, Site};
 pub use graph::{Direction, TimestampedGraph};
 pub use solution::{Outcome, Part, Solution};
-pub use solve::{Question, solve};
+pub use solve::{Question, solve, solve_within};
 pub use summaries::{CallEffects, Events, Summaries};
 pub use times::Times;

@@ -30,6 +30,8 @@ pub struct Solution {
     pub parts: Vec<Part>,
     /// How many queries ⟨timestamps, node⟩ were raised, the first one included.
     pub queries: u64,
+    /// How many steps of the path were gone through one by one, because too little was regular for queries; mostly 0.
+    pub scanned: u64,
 }
 
 impl Solution {

@@ -7,6 +7,7 @@ use afterimage_wpp::twpp::Series;
 use crate::effect::Effect;
 use crate::graph::{Direction, TimestampedGraph};
 use crate::links;
+use crate::scan::scan;
 use crate::solution::{Outcome, Part, Solution};
 use crate::times::Times;
 
@@ -25,15 +26,31 @@ pub struct Question<'q> {
 
 /// Answers a question about a fact, given what each node does to it; that is asked for once a node, when a query comes there.
 ///
-/// In each step all timestamps move by one. Each goes on at the neighbour that has it, unless something there decides, or it is an execution that was itself asked
-/// about: then the answers are the same. So each step of the path is visited once at most: O(steps log series) in the worst case, and
-/// where series stay whole O(1) for all of their timestamps together.
+/// As [`solve_within`], with as much work for queries as going through the path takes.
 ///
 /// # Panics
 /// If the timestamps are not the node's, or there is no such node.
 pub fn solve(
     graph: &TimestampedGraph,
     question: &Question<'_>,
+    effect: impl FnMut(usize) -> Effect,
+) -> Solution {
+    solve_within(graph, question, graph.length() / 8 + 1024, effect)
+}
+
+/// Answers a question by queries, as long as these do not move more series than `most`. If they would, as where nothing is regular, the path is gone through
+/// step by step.
+///
+/// In each step all timestamps move by one. Each goes on at the neighbour that has it, unless something there decides, or it is an execution that was itself asked
+/// about: then the answers are the same. So each step of the path is visited once at most: O(steps log series) in the worst case, and
+/// where series stay whole O(1) for all of their timestamps together.
+///
+/// # Panics
+/// If the timestamps are not the node's, or there is no such node.
+pub fn solve_within(
+    graph: &TimestampedGraph,
+    question: &Question<'_>,
+    most: u64,
     effect: impl FnMut(usize) -> Effect,
 ) -> Solution {
     let mut search = Search {
@@ -46,10 +63,16 @@ pub fn solve(
         any_linked: false,
         distance: 0,
         queries: 1,
+        left: most,
     };
-    search.run();
+    let scanned = !search.run();
     let mut parts = search.parts;
-    if search.any_linked {
+    if scanned {
+        let (mut effects, mut effect) = (search.effects, search.effect);
+        parts = scan(graph, question, |node| {
+            effects.remove(&node).unwrap_or_else(|| effect(node))
+        });
+    } else if search.any_linked {
         parts = links::resolve(question.direction, question.times, &parts);
     }
     let parts = parts.into_iter();
@@ -58,6 +81,7 @@ pub fn solve(
             .map(|(outcome, times)| Part { outcome, times })
             .collect(),
         queries: search.queries,
+        scanned: if scanned { graph.length() } else { 0 },
     }
 }
 
@@ -73,10 +97,13 @@ struct Search<'q, F> {
     /// How many steps away from the executions that were asked about.
     distance: u64,
     queries: u64,
+    /// How many series may still be moved.
+    left: u64,
 }
 
 impl<F: FnMut(usize) -> Effect> Search<'_, F> {
-    fn run(&mut self) {
+    /// Whether all is answered.
+    fn run(&mut self) -> bool {
         let Question {
             direction,
             node,
@@ -92,6 +119,12 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
             self.distance += 1;
             let mut next: BTreeMap<usize, Times> = BTreeMap::new();
             for (from, times) in frontier {
+                let work = times.entries().len() as u64;
+                let ways = self.graph.towards(direction, from).len() as u64;
+                match self.left.checked_sub(work * (1 + ways)) {
+                    Some(left) => self.left = left,
+                    None => return false,
+                }
                 let Some(moved) = self.moved(times) else {
                     continue;
                 };
@@ -106,6 +139,7 @@ impl<F: FnMut(usize) -> Effect> Search<'_, F> {
             self.queries += next.len() as u64;
             frontier = next;
         }
+        true
     }
 
     /// All timestamps one step on; what is outside of the path is open.

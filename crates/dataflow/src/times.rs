@@ -116,16 +116,17 @@ impl Times {
         true
     }
 
-    /// Those that are in a series, too. Per series of this set, O(1 + log n) timestamps or as many series of the other's n as are in its range: the
+    /// Those that are in a series, too. Per series of this set, which is found in O(log n) at most and mostly at once, O(1 + log n) timestamps or as many series of the other's n as are in its range: the
     /// fewer of the two.
     #[must_use]
     pub fn of_series(&self, other: &Series) -> Self {
         let mut found = Self::new();
         let others = other.entries();
+        let mut begin = 0;
         for &entry in &self.entries {
-            let begin = others.partition_point(|o| o.last < entry.first);
-            let length = others[begin..].partition_point(|o| o.first <= entry.last);
-            let near = &others[begin..begin + length];
+            begin = gallop(others, begin, |o| o.last < entry.first);
+            let end = gallop(others, begin, |o| o.first <= entry.last);
+            let (near, length) = (&others[begin..end], end - begin);
             let probes = entry
                 .count()
                 .saturating_mul(u64::from(usize::BITS - length.leading_zeros()));
@@ -149,10 +150,11 @@ impl Times {
         let (mut found, mut rest) = (Self::new(), Self::new());
         let others = other.entries();
         let (mut left, mut next) = (Vec::new(), Vec::new());
+        let mut begin = 0;
         for &entry in &self.entries {
-            let begin = others.partition_point(|o| o.last < entry.first);
-            let length = others[begin..].partition_point(|o| o.first <= entry.last);
-            let near = &others[begin..begin + length];
+            begin = gallop(others, begin, |o| o.last < entry.first);
+            let end = gallop(others, begin, |o| o.first <= entry.last);
+            let (near, length) = (&others[begin..end], end - begin);
             if length > 8 {
                 let here =
                     |wanted: bool| entry.iter().filter(move |&t| other.contains(t) == wanted);
@@ -212,6 +214,25 @@ impl Times {
         }
         Series::from_ascending(all)
     }
+}
+
+/// As `partition_point`, but near to a place in time logarithmic in how far from it the point is: sets are mostly nearly in order.
+#[inline]
+fn gallop(all: &[Entry], near: usize, before: impl Fn(&Entry) -> bool) -> usize {
+    if near > 0 && !before(&all[near - 1]) {
+        return all[..near - 1].partition_point(before);
+    }
+    let mut step = 1;
+    let mut begin = near;
+    while let Some(entry) = all.get(begin + step - 1) {
+        if !before(entry) {
+            break;
+        }
+        begin += step;
+        step *= 2;
+    }
+    let end = all.len().min(begin + step - 1);
+    begin + all[begin..end].partition_point(before)
 }
 
 /// Appends a series, as part of the last one if it goes on with that.
@@ -295,10 +316,10 @@ impl<T: Copy> Iterator for Merged<T> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use afterimage_wpp::twpp::Series;
+    use afterimage_wpp::twpp::{Entry, Series};
     use proptest::prelude::*;
 
-    use super::Times;
+    use super::{Times, gallop};
 
     fn set(times: &Times) -> BTreeSet<u64> {
         let all: Vec<u64> = times.entries().iter().flat_map(|e| e.iter()).collect();
@@ -344,13 +365,23 @@ mod tests {
     }
 
     #[test]
+    fn galloping_finds_what_bisection_does() {
+        let all: Vec<Entry> = (0..40).map(|k| Entry::single(3 * k + 2)).collect();
+        for near in 0..=all.len() {
+            for limit in 0..130 {
+                let before = |entry: &Entry| entry.last < limit;
+                assert_eq!(gallop(&all, near, before), all.partition_point(before));
+            }
+        }
+    }
+
+    #[test]
     fn large_sets_are_brought_into_order_without_their_timestamps() {
         let many = 1u64 << 40;
         let mut times = Times::new();
         let of = |first: u64, last: u64| Series::compact([first, last]);
         assert_eq!(of(1, 2).count(), 2);
-        let entry =
-            |first: u64, last: u64, step: u64| afterimage_wpp::twpp::Entry { first, last, step };
+        let entry = |first: u64, last: u64, step: u64| Entry { first, last, step };
         times.add(entry(many + 2, 2 * many, 2));
         times.add(entry(2, many, 2));
         assert_eq!(times.to_series().to_string(), format!("2:{}:2", 2 * many));

@@ -1,6 +1,8 @@
 //! Answers against a naive walk over the expanded path.
 
-use afterimage_dataflow::{Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve};
+use afterimage_dataflow::{
+    Direction, Effect, Outcome, Question, Site, TimestampedGraph, solve_within,
+};
 use afterimage_wpp::twpp::Series;
 use proptest::prelude::*;
 
@@ -90,6 +92,7 @@ proptest! {
         forward in any::<bool>(),
         keep in proptest::option::of((1usize..5, 0usize..5)),
         own in proptest::option::of(7u32..8),
+        most in prop_oneof![Just(u64::MAX), Just(0), 0u64..40],
     ) {
         let direction = if forward { Direction::Forward } else { Direction::Backward };
         let graph = TimestampedGraph::of_path(&path);
@@ -104,7 +107,7 @@ proptest! {
             own: own.map_or(Effect::Transparent, |site| Effect::Decides(Site(site))),
         };
         let mut asked_for = vec![0; graph.len()];
-        let solution = solve(&graph, &question, |node| {
+        let solution = solve_within(&graph, &question, most, |node| {
             asked_for[node] += 1;
             does[node].effect(graph.timestamps(node))
         });
@@ -123,6 +126,7 @@ proptest! {
             prop_assert_eq!(solution.count_where(outcome), part.times.count());
             prop_assert_eq!(solution.times_where(outcome), part.times.to_series());
         }
+        prop_assert!(solution.scanned == 0 || solution.scanned == path.len() as u64 && most < u64::MAX);
         // No step is visited twice, whatever happens.
         prop_assert!(solution.queries <= 1 + path.len() as u64);
     }

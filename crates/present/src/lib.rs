@@ -8,6 +8,7 @@ mod calls;
 mod collapsed;
 mod context_dot;
 mod csv;
+mod currency;
 mod dataflow;
 mod diff;
 mod dot;
@@ -51,6 +52,10 @@ pub use calls::{
 pub use collapsed::collapsed;
 pub use context_dot::context_dot;
 pub use csv::csv;
+pub use currency::{
+    Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Verdict, currency_json,
+    currency_text,
+};
 pub use dataflow::{FactRow, FactScene, dataflow_csv, dataflow_json, dataflow_text};
 pub use diff::{
     DiffReport, FirstDifference, LineDifference, OutputPlaces, PartingDifference, diff_json,
@@ -75,7 +80,10 @@ pub use paths::{
 pub use perfetto::perfetto;
 pub use pprof::pprof;
 pub use rank::{RankReport, rank_csv, rank_json, rank_text};
-pub use redundancy::{RedundancyReport, redundancy_csv, redundancy_json, redundancy_text};
+pub use redundancy::{
+    RedundancyOf, RedundancyReport, RedundancyScene, redundancy_csv, redundancy_json,
+    redundancy_text,
+};
 pub use simulate::{
     MissReport, SiteHistory, WorstSite, history_csv, history_json, history_text, misses_csv,
     misses_json, misses_text, outcome_text, worst_json, worst_text,

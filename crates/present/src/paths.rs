@@ -12,6 +12,7 @@ pub use self::form::{TraceForm, Whole};
 pub(crate) use self::json::entries;
 pub use self::json::{PathsJson, paths_json};
 pub use self::text::{found_text, hot_text, trace_counts_text, traces_text};
+pub(crate) use self::text::{path_blocks, path_lines};
 
 /// What is needed to say where something is.
 #[derive(Clone, Copy)]

@@ -93,7 +93,7 @@ const GAP: &str = "  ";
 const LEAST_CELL: usize = 12;
 
 /// Text of which so much is cut out, before the last `tail` characters, that it has room.
-fn shortened(text: &str, room: usize, tail: usize) -> String {
+pub(crate) fn shortened(text: &str, room: usize, tail: usize) -> String {
     let length = width(text);
     if length <= room {
         return text.to_owned();

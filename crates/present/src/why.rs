@@ -17,7 +17,10 @@ pub struct WhyPlace {
     pub function: String,
     /// `file.c:42`; empty if it is not known.
     pub line: String,
-    /// The source line, if it is at hand.
+    /// The line with the call that it was inlined for, if the source of that is at hand and of its own line is not: mostly a line of the program, where
+    /// [`line`](Self::line) is one of a library.
+    pub around: Option<String>,
+    /// The source line, of [`around`](Self::around) if there is one, if it is at hand.
     pub text: Option<String>,
     /// Its name in the text format.
     pub operator: String,
@@ -25,6 +28,16 @@ pub struct WhyPlace {
     pub at: String,
     /// The time of its block.
     pub time: u64,
+}
+
+impl WhyPlace {
+    /// `file.c:42`, or `main.rs:7 (index.rs:568)` for what was inlined; empty if it is not known.
+    pub fn source(&self) -> String {
+        match &self.around {
+            Some(around) => format!("{around} ({})", self.line),
+            None => self.line.clone(),
+        }
+    }
 }
 
 /// An operand of an operator that computed a value.
@@ -96,6 +109,8 @@ pub struct WhyEnd {
     pub bytes: Option<u64>,
     /// Where in the program, if it is there.
     pub place: Option<WhyPlace>,
+    /// Where it was read from an address that had been computed.
+    pub read: Option<WhyPlace>,
     /// What else is to be said.
     pub remark: Option<String>,
 }
@@ -234,7 +249,7 @@ impl WhyText<'_> {
         let at = at(place);
         let at = format!("{at}  t={}", grouped(place.time));
         let text = match &place.text {
-            Some(text) if self.shown.as_ref() != Some(&place.line) => {
+            Some(text) if self.shown != Some(place.source()) => {
                 let mut short: String = text.chars().take(SOURCE).collect();
                 if short.len() < text.len() {
                     short.push('…');
@@ -243,7 +258,7 @@ impl WhyText<'_> {
             }
             _ => String::new(),
         };
-        self.shown = Some(place.line.clone());
+        self.shown = Some(place.source());
         let line = format!("  {what:<WIDTH$}  {at:<PLACE$}{text}");
         writeln!(self.out, "{}", line.trim_end())?;
         Ok(())
@@ -256,7 +271,7 @@ impl WhyText<'_> {
             let place = &one.place;
             let at = match (place.line.is_empty(), function == Some(&place.function)) {
                 (true, true) => place.at.clone(),
-                (false, true) => place.line.clone(),
+                (false, true) => place.source(),
                 (_, false) => at(place),
             };
             function = Some(&place.function);
@@ -266,6 +281,15 @@ impl WhyText<'_> {
             told.push(format!("moved {} more times", grouped(more)));
         }
         writeln!(self.out, "    ↑ {}", told.join(" ← "))?;
+        // Which of two it was is not followed.
+        for one in moves.iter().filter(|one| one.how == "selected") {
+            let (file, at) = (&self.file, &one.place.at);
+            writeln!(
+                self.out,
+                "      {}: afterimage why {file} --at {at} --operand condition",
+                one.what
+            )?;
+        }
         let besides: u64 = moves.iter().map(|one| one.besides).sum();
         if besides > 0 {
             let parts = match besides {
@@ -291,6 +315,13 @@ impl WhyText<'_> {
         if let Some(remark) = &end.remark {
             writeln!(self.out, "      {remark}")?;
         }
+        if let Some(read) = &end.read {
+            let (file, at) = (&self.file, &read.at);
+            writeln!(
+                self.out,
+                "      why from there: afterimage why {file} --at {at} --operand address"
+            )?;
+        }
         Ok(())
     }
 }
@@ -299,6 +330,6 @@ impl WhyText<'_> {
 pub(crate) fn at(place: &WhyPlace) -> String {
     match place.line.is_empty() {
         true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.line, place.function),
+        false => format!("{} in {}", place.source(), place.function),
     }
 }

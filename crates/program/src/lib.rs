@@ -21,7 +21,7 @@ mod stack;
 
 pub use cfg::{Block, BlockEnd, BlockKind, Callee, Cfg, Edge, EdgeKind};
 pub use error::ParseError;
-pub use names::{NameError, Names};
+pub use names::{NameError, Names, demangle};
 pub use operators::{OperatorIndex, Operators};
 pub use program::{Function, FunctionType, Import, Program};
 pub use slots::{NO_HEIGHT, Slots};

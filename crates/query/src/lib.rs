@@ -7,6 +7,7 @@
 
 mod body;
 mod collect;
+pub mod currency;
 pub mod dataflow;
 pub mod diff;
 mod error;

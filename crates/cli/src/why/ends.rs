@@ -19,6 +19,7 @@ pub(super) fn none(kind: &'static str, what: String) -> WhyEnd {
         offset: None,
         bytes: None,
         place: None,
+        read: None,
         remark: None,
     }
 }

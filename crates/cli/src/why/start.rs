@@ -32,6 +32,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Re
     let found = nameless_statements(scene.traced, scene.names, scene.source, &scene.types, at)?;
     let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
     let (mut most, mut valueless) = (0, None);
+    let mut lacking = Vec::new();
     // Of a line, the last statement tells what it was about: what was stored, returned, decided.
     for site in found.sites.iter().rev() {
         let (all, count) = executions(scene.traced, scene.values, site)?;
@@ -46,9 +47,14 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Re
             continue;
         };
         match of_execution(scene, site, &execution, operand)? {
-            Some(start) => return Ok(start),
-            None => valueless = Some(site),
+            Asked::Start(start) => return Ok(*start),
+            Asked::Valueless => valueless = Some(site),
+            Asked::Lacks(sentence) => lacking.push(sentence),
         }
+    }
+    // The last statement of a line is the one that was most likely meant.
+    if let Some(sentence) = lacking.into_iter().next() {
+        bail!("{sentence}");
     }
     if let Some(site) = valueless {
         let operator = scene.operator(site.function, site.op)?.operator;
@@ -68,22 +74,31 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Re
     }
 }
 
+/// What an execution of a statement has to explain.
+enum Asked {
+    Start(Box<Start>),
+    /// It has no value, or no operands.
+    Valueless,
+    /// It does not have the operand, and what it has instead is told.
+    Lacks(String),
+}
+
 /// The value of an execution of a statement.
 fn of_execution(
     scene: &Scene<'_, '_>,
     site: &Site,
     execution: &Execution,
     operand: Option<&str>,
-) -> Result<Option<Start>> {
+) -> Result<Asked> {
     let Some(statement) = execution.statement else {
-        return Ok(None);
+        return Ok(Asked::Valueless);
     };
     let walk = scene.walk();
     let spot = walk.spot_of(execution.instance, site.op);
     let place = scene.place(spot)?;
     let where_ = match place.line.is_empty() {
         true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.line, place.function),
+        false => format!("{} in {}", place.source(), place.function),
     };
     let (operands, _) = scene.types.of(site.function, site.op).unwrap_or_default();
     if let Some(wanted) = operand {
@@ -93,19 +108,19 @@ fn of_execution(
         let found = found.or_else(|| wanted.parse::<usize>().ok()?.checked_sub(1));
         let Some((one, number)) = found.and_then(|found| Some((all.get(found)?, found))) else {
             let known = Vec::from_iter(all.iter().map(|one| one.role));
-            match known.is_empty() {
-                true => return Ok(None),
-                false => bail!(
+            return Ok(match known.is_empty() {
+                true => Asked::Valueless,
+                false => Asked::Lacks(format!(
                     "{} has no operand {wanted}; it has: {}",
                     place.operator,
                     known.join(", ")
-                ),
-            }
+                )),
+            });
         };
         let ty = operands.get(number).copied();
         let bits = scene.values.value(execution.instance, one.register)?;
         let value = ty.map_or(String::new(), |ty| value_text(ty, bits));
-        return Ok(Some(Start {
+        return Ok(Asked::Start(Box::new(Start {
             from: At::Register(execution.instance, one.register),
             ty,
             what: format!("{value} ({} of {} at {where_})", one.role, place.operator),
@@ -113,10 +128,10 @@ fn of_execution(
             place: Some(place),
             spot: Some(spot),
             prelude: Vec::new(),
-        }));
+        })));
     }
     let Some(from) = walk.start(execution.instance, statement)? else {
-        return Ok(None);
+        return Ok(Asked::Valueless);
     };
     let given = scene.types.given(scene.values, execution, site.op)?;
     let first = given.first();
@@ -125,12 +140,13 @@ fn of_execution(
         ("", _) => format!("what {} wrote at {where_}", place.operator),
         (value, Kind::Inst(_)) => match first.map_or("", |value| value.role) {
             "" => format!("{value} at {where_}"),
+            "decided by" => format!("{value}, by which it was decided at {where_},"),
             role => format!("{value}, {role} at {where_},"),
         },
         (value, Kind::Return) => format!("{value}, returned at {where_},"),
         (value, _) => format!("{value}, given by the call at {where_},"),
     };
-    Ok(Some(Start {
+    Ok(Asked::Start(Box::new(Start {
         from,
         ty: first.map(|value| value.ty),
         value,
@@ -138,5 +154,5 @@ fn of_execution(
         place: Some(place),
         spot: Some(spot),
         prelude: Vec::new(),
-    }))
+    })))
 }

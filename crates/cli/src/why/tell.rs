@@ -4,7 +4,7 @@ use afterimage_present::{
     WhyEnd, WhyEntry, WhyMade, WhyMove, WhyOperand, WhyPlace, grouped, value_text,
 };
 use afterimage_query::steps::Range;
-use afterimage_query::why::{Entry, Link, Made, Move, Moved, Spot, Step, ValType};
+use afterimage_query::why::{End, Entry, Link, Made, Move, Moved, Spot, Step, ValType};
 use anyhow::Result;
 
 use super::ends::{end, none};
@@ -61,9 +61,13 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
     }
 
     fn step(&mut self, step: Step, told: &mut Vec<WhyEntry>) -> Result<()> {
-        let mut moves = Vec::new();
+        let (mut moves, mut read) = (Vec::new(), None);
         for moved in &step.moves {
-            moves.push(self.moved(moved)?);
+            let told = self.moved(moved)?;
+            if moved.address_computed && read.is_none() {
+                read = Some(told.place.clone());
+            }
+            moves.push(told);
         }
         if !moves.is_empty() {
             let more = step.more_moves;
@@ -73,7 +77,11 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
             Link::Made(made) => WhyEntry::Made(self.made(made)?),
             Link::End(of) => {
                 self.ended = true;
-                WhyEntry::End(end(self, *of)?)
+                let mut end = end(self, *of)?;
+                if let End::Memory(_) | End::Host { .. } = of {
+                    end.read = read;
+                }
+                WhyEntry::End(end)
             }
         });
         Ok(())

@@ -244,6 +244,6 @@ fn is_library(path: Option<&str>) -> bool {
 fn place_text(place: &WhyPlace) -> String {
     match place.line.is_empty() {
         true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.line, place.function),
+        false => format!("{} in {}", place.source(), place.function),
     }
 }

@@ -115,7 +115,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     let place = scene.place(spot)?;
     let where_ = match place.line.is_empty() {
         true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.line, place.function),
+        false => format!("{} in {}", place.source(), place.function),
     };
     Ok(Start {
         from,

@@ -39,7 +39,7 @@ fn end_of(scene: &Scene<'_, '_>, (function, block): Place) -> Result<OpId> {
 fn text(place: &WhyPlace) -> String {
     match place.line.is_empty() {
         true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.line, place.function),
+        false => format!("{} in {}", place.source(), place.function),
     }
 }
 
@@ -266,6 +266,6 @@ fn went(scene: &Scene<'_, '_>, function: FuncId, execution: &Turned) -> Result<S
     let place = scene.operator(function, block.ops.start)?;
     Ok(match place.line.is_empty() {
         true => format!("it went to {}", place.at),
-        false => format!("it went to {}", place.line),
+        false => format!("it went to {}", place.source()),
     })
 }

@@ -74,6 +74,7 @@
 ;; | comes from byte 1 of argument 1 of the program, "one", 'n', one step back
 ;; |     ↑ loaded at @0x12e#1 in _start
 ;; |   byte 1 of argument 1 of the program, "one", 'n'
+;; |       why from there: afterimage why run.aft --at @0x12e#1 --operand address
 ;; $ afterimage why run.aft --at @0xd9
 ;; | what memory.copy wrote at @0xd9#1 in _start
 ;; | comes from bytes 3..7 of standard input, one step back
@@ -99,9 +100,9 @@
 ;; |       to go on from here, ask about @0xe3#21, or for more with --steps N
 ;; $ afterimage why run.aft --at @0xe3#30 --format json
 ;; | {"about":"30 at @0xe3#30 in _start","place":"@0xe3#30","schema":"afterimage/why/1","value":"30"}
-;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"29"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"at":"@0xe3#30","function":"_start","line":null,"operator":"i32.add","source":null,"time":38},"step":"computed","value":"30"}
-;; | {"back":{"operands":[{"constant":false,"followed":true,"role":"left","value":"0"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"at":"@0xe3#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":9},"step":"computed","value":"1"},"step":"again","steps":1,"times":29}
-;; | {"bytes":Nnull,"file":null,"kind":"zero","offset":null,"place":null,"remark":null,"step":"end","what":"a local that nothing wrote, which is 0"}
+;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"29"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"around":null,"at":"@0xe3#30","function":"_start","line":null,"operator":"i32.add","source":null,"time":38},"step":"computed","value":"30"}
+;; | {"back":{"operands":[{"constant":false,"followed":true,"role":"left","value":"0"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"around":null,"at":"@0xe3#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":9},"step":"computed","value":"1"},"step":"again","steps":1,"times":29}
+;; | {"bytes":Nnull,"file":null,"kind":"zero","offset":null,"place":null,"read":null,"remark":null,"step":"end","what":"a local that nothing wrote, which is 0"}
 ;; $ afterimage why run.aft --at @0xe3#41
 ;; ! afterimage: run.aft: the statement at @0xe3 was executed 40 times: there is no execution 41
 ;; = 125

@@ -219,7 +219,7 @@ pub(super) fn put_out(
     );
     writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
     let before = quoted(&output.before);
-    let before = before.trim_end_matches('"');
+    let before = before.strip_suffix('"').unwrap_or(&before);
     for (side, written) in sides.iter().zip([&output.a, &output.b]) {
         let text = match written {
             None => format!("{before}\", and nothing more"),

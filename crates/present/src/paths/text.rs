@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{BlockId, FuncId};
 use afterimage_query::Line;
 use afterimage_query::paths::{HotPaths, Link, Occurrences, TraceCounts, Traces};
 
@@ -146,10 +146,7 @@ pub fn hot_text(
         ("function", Left),
     ]);
     for row in &hot.rows {
-        let mut blocks = dots(&row.blocks[..row.blocks.len().min(LONGEST)]);
-        if row.blocks.len() > LONGEST {
-            blocks.push_str(&format!("… +{}", row.blocks.len() - LONGEST));
-        }
+        let blocks = path_blocks(&row.blocks);
         table.row([
             percent(row.instructions, hot.instructions),
             percent(row.executed, hot.blocks),
@@ -161,7 +158,7 @@ pub fn hot_text(
                 (false, Some(next)) => next.as_u32().to_string(),
                 (false, None) => "end".to_owned(),
             },
-            places(&row.lines, names.files),
+            path_lines(&row.lines, names.files),
             names.name(row.function),
         ]);
     }
@@ -173,8 +170,17 @@ pub fn hot_text(
 /// So many blocks of a path are written in a table.
 const LONGEST: usize = 10;
 
+/// The blocks of a path, the first of many.
+pub(crate) fn path_blocks(all: &[BlockId]) -> String {
+    let mut blocks = dots(&all[..all.len().min(LONGEST)]);
+    if all.len() > LONGEST {
+        blocks.push_str(&format!("… +{}", all.len() - LONGEST));
+    }
+    blocks
+}
+
 /// Lines as `lib.c:3-7,9`, those of the file that has most.
-fn places(lines: &[Line], files: &[String]) -> String {
+pub(crate) fn path_lines(lines: &[Line], files: &[String]) -> String {
     let mut best: &[Line] = &[];
     for of_file in lines.chunk_by(|a, b| a.file == b.file) {
         if of_file.len() > best.len() {

@@ -34,6 +34,7 @@ fn place(place: &WhyPlace) -> Value {
     json!({
         "function": place.function,
         "line": (!place.line.is_empty()).then_some(&place.line),
+        "around": place.around,
         "source": place.text,
         "operator": place.operator,
         "at": place.at,
@@ -77,6 +78,7 @@ fn end(end: &WhyEnd) -> Value {
         "offset": end.offset,
         "bytes": end.bytes,
         "remark": end.remark,
+        "read": end.read.as_ref().map(place),
         "place": end.place.as_ref().map(place),
     })
 }

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 /// The demangled form of a Rust or C++ symbol, without Rust's hash. `None` if it is
 /// neither, or longer than anyone would read: a short symbol can stand for a
 /// name of exponential length.
-pub(super) fn demangle(raw: &str) -> Option<String> {
+pub fn demangle(raw: &str) -> Option<String> {
     let mut out = Limited(String::new());
     if let Ok(symbol) = rustc_demangle::try_demangle(raw) {
         write!(out, "{symbol:#}").ok()?;

@@ -13,6 +13,7 @@ use crate::{Program, SourceMap};
 mod demangle;
 mod lookup;
 
+pub use demangle::demangle;
 pub use lookup::NameError;
 
 /// The names in a module.
@@ -131,7 +132,7 @@ impl Names {
             return "func[?]";
         };
         name.shown.get_or_init(|| match &name.raw {
-            Some(raw) => demangle::demangle(raw).map_or_else(|| raw.clone(), Into::into),
+            Some(raw) => demangle(raw).map_or_else(|| raw.clone(), Into::into),
             None => fallback().into(),
         })
     }

@@ -180,6 +180,31 @@ impl Expressions {
     }
 }
 
+/// The expressions of a function's operators that only compute, as numbers, in order: those that compute the same from the same values have the same number. What is computed from too
+/// many different values has a number of its own.
+pub(crate) fn expression_numbers(
+    program: &Program,
+    module: &[u8],
+    function: &Function,
+    ssa: &Ssa,
+) -> Vec<(OpId, u32)> {
+    let all = Expressions::of(program, module, function, ssa);
+    let mut own = all.shapes.len() as u32;
+    let pure = ssa.statements.values();
+    let pure = pure.filter(|statement| statement.effect == Effect::None);
+    let numbers = pure.map(|statement| {
+        let number = match all.computed(ssa, statement.op) {
+            Some(Expression(number)) => number,
+            None => {
+                own += 1;
+                own - 1
+            }
+        };
+        (statement.op, number)
+    });
+    numbers.collect()
+}
+
 /// Where a value is defined.
 pub(super) fn definition(function: &Function, ssa: &Ssa, value: ValueId) -> Definition {
     match ssa.values[value].def {

@@ -251,7 +251,7 @@ impl<'a> Facts<'a> {
 }
 
 /// Where the expression that an operator computes is computed, and where it gets another meaning.
-fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEvents, FactError> {
+pub(super) fn computed(code: &Code<'_>, op: OpId, sites: &Sites) -> Result<OwnEvents, FactError> {
     let expression = code.expressions.computed(&code.ssa, op);
     let expression = expression.ok_or(FactError::NotPure)?;
     let mut events = OwnEvents::default();

@@ -1,7 +1,7 @@
-//! Redundancy of loads by the path alone.
+//! Redundancy by the path alone: of loads.
 
 use afterimage_dataflow::{Direction, Outcome, Summaries};
-use afterimage_ids::FuncId;
+use afterimage_ids::{BlockId, FuncId};
 use afterimage_program::Program;
 use rustc_hash::FxHashMap;
 
@@ -11,20 +11,21 @@ use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites, Touch, relati
 use super::question::{Asked, Counts, OwnEvents, ask};
 use crate::steps::AccessSite;
 
-/// How many executions of a load are redundant by the path that led there, without looking at addresses.
+/// How many executions of an operator are redundant by the path that led there, without looking at addresses or values.
 ///
-/// An execution is, if on the path before it in its call (and what that called) there is a load or store whose address is the same expression of values that were not computed anew
+/// An execution of a load is, if on the path before it in its call (and what that called) there is a load or store whose address is the same expression of values that were not computed anew
 /// since, or the same constant, that covers all bytes; and if since then came no store, bulk operation or call of the host that might write one of them: one to a constant address, or to another offset
-/// of the same expression, that does not overlap cannot. It is what a compiler may remove that knows the path.
+/// of the same expression, that does not overlap cannot. One of an operator that only computes is, if on the path before it in its call there is one that computes the same expression, and none of the
+/// values that this is computed from was computed anew since. It is what a compiler may remove that knows the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRedundancy {
-    /// The load.
+    /// The operator.
     pub site: AccessSite,
     /// How often it was executed.
     pub executions: u64,
     /// How often it was redundant.
     pub redundant: u64,
-    /// By which loads and stores, those that were so most often first.
+    /// By which operators, those that were so most often first.
     pub sources: Vec<(AccessSite, u64)>,
     /// How many queries ⟨timestamps, node⟩ were raised.
     pub queries: u64,
@@ -44,7 +45,7 @@ pub fn path_redundancy(
     let codes = Codes::new(program, module);
     let sites = Sites::with_kills_alike();
     let mut known = FxHashMap::<Bytes, Summaries<'_>>::default();
-    let mut facts = Vec::new();
+    let mut wanted = Vec::new();
     for &site in loads {
         let Some(code) = codes.of(site.function) else {
             continue;
@@ -53,7 +54,6 @@ pub fn path_redundancy(
         let Some(&load) = accesses.find(|a| a.op == site.op && !a.is_store) else {
             continue;
         };
-        let events = own_events(&code, &load, &sites);
         let bytes = read_by(&load);
         known.entry(bytes).or_insert_with(|| {
             let events = InCallees {
@@ -63,32 +63,53 @@ pub fn path_redundancy(
             };
             calls.summaries(Direction::Backward, &events)
         });
-        facts.push((site, load, events, bytes));
+        wanted.push(Wanted {
+            site,
+            block: load.block,
+            events: own_events(&code, &load, &sites),
+            read: Some(bytes),
+        });
     }
+    answers(calls, &sites, &wanted, &known)
+}
+
+/// What is to be known of the operator at a site.
+pub(super) struct Wanted {
+    pub site: AccessSite,
+    pub block: BlockId,
+    pub events: OwnEvents,
+    /// The bytes that it reads, if it does.
+    pub read: Option<Bytes>,
+}
+
+/// How often what is wanted is available.
+pub(super) fn answers(
+    calls: &RunCalls,
+    sites: &Sites,
+    wanted: &[Wanted],
+    known: &FxHashMap<Bytes, Summaries<'_>>,
+) -> Vec<PathRedundancy> {
     let mut found: FxHashMap<AccessSite, Counts> = FxHashMap::default();
-    let mut by_function: FxHashMap<FuncId, Vec<usize>> = FxHashMap::default();
-    for (k, fact) in facts.iter().enumerate() {
-        by_function.entry(fact.0.function).or_default().push(k);
+    let mut by_function: FxHashMap<FuncId, Vec<&Wanted>> = FxHashMap::default();
+    for one in wanted {
+        by_function.entry(one.site.function).or_default().push(one);
     }
-    for (function, facts_of) in by_function {
-        let questions = facts_of.iter().map(|&k| {
-            let (site, load, events, bytes) = &facts[k];
-            Asked {
-                direction: Direction::Backward,
-                block: load.block,
-                op: site.op,
-                events,
-                summaries: Some(&known[bytes]),
-            }
+    for (function, of) in by_function {
+        let questions = of.iter().map(|one| Asked {
+            direction: Direction::Backward,
+            block: one.block,
+            op: one.site.op,
+            events: &one.events,
+            summaries: one.read.map(|bytes| &known[&bytes]),
         });
         let questions = Vec::from_iter(questions);
         ask(calls, function, &questions, |k, _, alike, _, solution| {
-            let counts = found.entry(facts[facts_of[k]].0).or_default();
+            let counts = found.entry(of[k].site).or_default();
             counts.add(alike, &solution);
         });
     }
     let mut answers = Vec::new();
-    for (site, ..) in &facts {
+    for Wanted { site, .. } in wanted {
         let counts = found.remove(site).unwrap_or_default();
         let by = counts.by_outcome.iter();
         let by = by.filter_map(|(outcome, &times)| match outcome {

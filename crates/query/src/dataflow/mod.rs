@@ -2,6 +2,7 @@
 
 mod accesses;
 mod calls;
+mod computations;
 mod expressions;
 mod facts;
 mod loads;
@@ -9,6 +10,8 @@ mod memory;
 mod question;
 
 pub use calls::{LastStep, RunCalls};
+pub use computations::path_expressions;
+pub(crate) use expressions::expression_numbers;
 pub use facts::{EventPlace, Fact, FactAnswer, FactError, Facts, PathAnswer};
 pub use loads::{PathRedundancy, path_redundancy};
 pub use memory::Decider;

@@ -311,6 +311,23 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         self.count
     }
 
+    /// The positions of the blocks of a node in which there are arrivals, ascending, one for each; those where the node begins are not among them.
+    pub(crate) fn inside(&self, node: NodeId) -> &[u64] {
+        let inside = self.arrivals.inside.get(&node);
+        inside.map_or(&[], Vec::as_slice)
+    }
+
+    /// How many there are where a node begins, which follows another one in its activation, or begins it.
+    pub(crate) fn joining(&self, before: Option<NodeId>, node: NodeId) -> u64 {
+        Shared(Rc::clone(&self.arrivals)).joining(before, node)
+    }
+
+    /// The operators in a block with an arrival right before them, ascending.
+    pub(crate) fn operators(&self, function: FuncId, block: BlockId) -> &[OpId] {
+        let places = self.arrivals.places.get(&function);
+        places.map_or(&[], |places| places.inside_of(block))
+    }
+
     /// When the k-th is, from 1; `None` if there are not so many. Linear in the grammar of its segment.
     ///
     /// # Errors

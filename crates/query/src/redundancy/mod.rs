@@ -1,7 +1,14 @@
-//! Redundant loads: those that read again what is available already (Zhang and Gupta 2001, section 4.3.1, "degree of redundancy").
+//! Redundant loads and expressions: those that give again what is available already (Zhang and Gupta 2001, section 4.3.1, "degree of redundancy").
 
-mod exact;
+mod answer;
+mod expressions;
+mod latest;
+mod loads;
+mod places;
 mod shadow;
 mod tracker;
+mod ways;
 
-pub use exact::{LoadRedundancy, LoadSource, Redundancy, load_redundancy};
+pub use answer::{InPath, OperatorRedundancy, OperatorSource, Redundancy, Way};
+pub use expressions::expression_redundancy;
+pub use loads::load_redundancy;

@@ -2,22 +2,22 @@
 
 use rustc_hash::FxHashMap;
 
-/// Sites have smaller numbers than this.
-pub(super) const MOST_SITES: u32 = 1 << 26;
+/// Places have smaller numbers than this.
+pub(super) const MOST_PLACES: u32 = 1 << 26;
 /// An access of more bytes counts as one of so many: no load reads more.
 const LONGEST: u64 = 16;
 /// Bytes of memory that have their records together.
 const PAGE: u64 = 1 << 16;
 
-/// An access that a byte is available from: `when << 32 | site << 6 | reach << 1 | more`.
+/// An access that a byte is available from: `when << 32 | place << 6 | reach << 1 | more`.
 ///
 /// `reach` says how many bytes, from this one on, the access covered that were not written since: at least 1. `more` says that there are older ones which reach further.
 /// Zero: none.
 type Record = u64;
 
 #[inline(always)]
-fn record(when: u32, site: u32, reach: u64) -> Record {
-    u64::from(when) << 32 | u64::from(site) << 6 | reach << 1
+fn record(when: u32, place: u32, reach: u64) -> Record {
+    u64::from(when) << 32 | u64::from(place) << 6 | reach << 1
 }
 
 #[inline(always)]
@@ -33,14 +33,14 @@ fn when(record: Record) -> u32 {
 /// An access that a load could have had its value from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Available {
-    pub site: u32,
+    pub place: u32,
     pub when: u32,
 }
 
 impl Available {
     fn of(record: Record) -> Self {
         Self {
-            site: (record >> 6) as u32 & (MOST_SITES - 1),
+            place: (record >> 6) as u32 & (MOST_PLACES - 1),
             when: when(record),
         }
     }
@@ -69,10 +69,10 @@ impl Shadow {
 
     /// A load of so many bytes, 16 at most: what it could have had its value from, the latest. Then the bytes are available from it.
     #[inline]
-    pub fn load(&mut self, address: u64, length: u64, site: u32, now: u32) -> Option<Available> {
+    pub fn load(&mut self, address: u64, length: u64, place: u32, now: u32) -> Option<Available> {
         let at = (address % PAGE) as usize;
         if at + length as usize > PAGE as usize {
-            return self.load_across(address, length, site, now);
+            return self.load_across(address, length, place, now);
         }
         let records = &mut self.page((address / PAGE) as usize)[at..at + length as usize];
         let first = records[0];
@@ -84,15 +84,21 @@ impl Shadow {
         }
         if plain {
             for (k, known) in records.iter_mut().enumerate() {
-                *known = record(now, site, length - k as u64) | *known & 1;
+                *known = record(now, place, length - k as u64) | *known & 1;
             }
             return (reach(first) >= length).then(|| Available::of(first));
         }
-        self.load_across(address, length, site, now)
+        self.load_across(address, length, place, now)
     }
 
     #[cold]
-    fn load_across(&mut self, address: u64, length: u64, site: u32, now: u32) -> Option<Available> {
+    fn load_across(
+        &mut self,
+        address: u64,
+        length: u64,
+        place: u32,
+        now: u32,
+    ) -> Option<Available> {
         let first = self.get(address);
         let mut found = Some(first);
         if reach(first) < length {
@@ -101,7 +107,7 @@ impl Shadow {
             found = older.copied().find(|&known| reach(known) >= length);
         }
         for k in 0..length {
-            let (at, new) = (address + k, record(now, site, length - k));
+            let (at, new) = (address + k, record(now, place, length - k));
             let known = self.get(at);
             let mut more = known & 1;
             if reach(known) > reach(new) {
@@ -117,26 +123,26 @@ impl Shadow {
 
     /// A store of so many bytes, 16 at most: only from it they are available.
     #[inline]
-    pub fn store(&mut self, address: u64, length: u64, site: u32, now: u32) {
+    pub fn store(&mut self, address: u64, length: u64, place: u32, now: u32) {
         let at = (address % PAGE) as usize;
         if at == 0 || at + length as usize > PAGE as usize {
-            return self.store_across(address, length, site, now);
+            return self.store_across(address, length, place, now);
         }
         let records = &mut self.page((address / PAGE) as usize)[at - 1..at + length as usize];
         let more = records.iter().fold(0, |more, &known| more | known & 1);
         if more == 1 || reach(records[0]) > 1 {
-            return self.store_across(address, length, site, now);
+            return self.store_across(address, length, place, now);
         }
         for (k, known) in records[1..].iter_mut().enumerate() {
-            *known = record(now, site, length - k as u64);
+            *known = record(now, place, length - k as u64);
         }
     }
 
     #[cold]
-    fn store_across(&mut self, address: u64, length: u64, site: u32, now: u32) {
+    fn store_across(&mut self, address: u64, length: u64, place: u32, now: u32) {
         self.write(address, length);
         for k in 0..length {
-            self.set(address + k, record(now, site, length - k));
+            self.set(address + k, record(now, place, length - k));
         }
     }
 
@@ -280,7 +286,7 @@ mod tests {
             let covers = access.first <= of.first && access.first + access.length >= end;
             if covers && !matches!(access.does, Does::Write) {
                 return Some(Available {
-                    site: k as u32 % 5,
+                    place: k as u32 % 5,
                     when: k as u32 + 1,
                 });
             }
@@ -303,13 +309,13 @@ mod tests {
             let mut shadow = Shadow::default();
             for (k, &access) in accesses.iter().enumerate() {
                 let Access { does, first, length } = access;
-                let (site, now) = (k as u32 % 5, k as u32 + 1);
+                let (place, now) = (k as u32 % 5, k as u32 + 1);
                 match does {
                     Does::Load => {
-                        let found = shadow.load(first, length, site, now);
+                        let found = shadow.load(first, length, place, now);
                         prop_assert_eq!(found, naive(&accesses[..k], access), "access {}", k);
                     }
-                    Does::Store => shadow.store(first, length, site, now),
+                    Does::Store => shadow.store(first, length, place, now),
                     Does::Write => shadow.write(first, length),
                 }
             }

@@ -1,21 +1,17 @@
 //! Counting redundant loads.
 
-use std::cmp::Reverse;
-
 use afterimage_machine::Range;
-use rustc_hash::FxHashMap;
 
-use super::exact::{LoadRedundancy, LoadSource};
-use super::shadow::{Available, Shadow};
-use crate::steps::AccessSite;
+use super::answer::OperatorRedundancy;
+use super::places::Place;
+use super::shadow::Shadow;
+use super::ways::Ways;
 
-/// Is told of what a run does to memory, in order, and of calls.
+/// Is told of what a run does to memory, in order, of executions of paths and of calls.
 pub(super) struct Tracker {
     memories: Vec<Shadow>,
-    sums: Vec<Sum>,
-    /// How often a load had its value from where.
-    sources: FxHashMap<(u32, u32), u64>,
-    /// How many activations began; that is when an access happens.
+    ways: Ways,
+    /// How many paths and activations began; that is when an access happens.
     now: u32,
     /// When the open activations began, the innermost last.
     open: Vec<u32>,
@@ -23,27 +19,14 @@ pub(super) struct Tracker {
     most: u32,
 }
 
-/// What is summed up for a load or store.
-#[derive(Clone, Debug, Default)]
-struct Sum {
-    executions: u64,
-    redundant: u64,
-    within: u64,
-    /// The last source, and how often it was that since it was counted.
-    source: u32,
-    times: u64,
-    is_store: bool,
-}
-
 impl Tracker {
-    /// With so many memories. After so many activations they are numbered anew.
+    /// With so many memories. After so many paths and activations they are numbered anew.
     pub fn new(memories: usize, most: u32) -> Self {
         Self {
             memories: std::iter::repeat_with(Shadow::default)
                 .take(memories)
                 .collect(),
-            sums: Vec::new(),
-            sources: FxHashMap::default(),
+            ways: Ways::default(),
             now: 1,
             open: Vec::new(),
             most,
@@ -51,40 +34,28 @@ impl Tracker {
     }
 
     /// So many loads and stores are known.
-    pub fn sites(&mut self, count: usize) {
-        self.sums.resize_with(count, Sum::default);
+    pub fn places(&mut self, count: usize) {
+        self.ways.places(count);
     }
 
     /// A load reads.
     #[inline]
-    pub fn load(&mut self, site: usize, range: Range) {
+    pub fn load(&mut self, place: u32, range: Range) {
         let memory = &mut self.memories[range.memory as usize];
-        let found = memory.load(range.address, range.length, site as u32, self.now);
-        let sum = &mut self.sums[site];
-        sum.executions += 1;
-        let Some(Available { site: source, when }) = found else {
-            return;
-        };
-        sum.redundant += 1;
-        let began = self.open.last().copied().unwrap_or(0);
-        sum.within += u64::from(when >= began);
-        if sum.source == source {
-            sum.times += 1;
-            return;
-        }
-        let (last, times) = (sum.source, sum.times);
-        (sum.source, sum.times) = (source, 1);
-        if times > 0 {
-            *self.sources.entry((site as u32, last)).or_default() += times;
+        let found = memory.load(range.address, range.length, place, self.now);
+        self.ways.executed(place);
+        if let Some(from) = found {
+            let began = self.open.last().copied().unwrap_or(0);
+            let (same, within) = (from.when == self.now, from.when >= began);
+            self.ways.redundant(place, from.place, same, within);
         }
     }
 
     /// A store writes.
     #[inline]
-    pub fn store(&mut self, site: usize, range: Range) {
-        self.sums[site].is_store = true;
+    pub fn store(&mut self, place: u32, range: Range) {
         let memory = &mut self.memories[range.memory as usize];
-        memory.store(range.address, range.length, site as u32, self.now);
+        memory.store(range.address, range.length, place, self.now);
     }
 
     /// Something else writes.
@@ -92,13 +63,19 @@ impl Tracker {
         self.memories[range.memory as usize].write(range.address, range.length);
     }
 
-    /// An activation begins.
+    /// An execution of a path begins.
     #[inline]
-    pub fn enter(&mut self) {
+    pub fn path(&mut self) {
         if self.now >= self.most {
             self.renumber();
         }
         self.now += 1;
+    }
+
+    /// An activation begins.
+    #[inline]
+    pub fn enter(&mut self) {
+        self.path();
         self.open.push(self.now);
     }
 
@@ -108,7 +85,7 @@ impl Tracker {
         self.open.pop();
     }
 
-    /// Only which of the open activations began before an access matters: numbers that tell this are as many as these.
+    /// Only which of the open activations began before an access matters, where another path begins: numbers that tell this are as many as these.
     #[cold]
     fn renumber(&mut self) {
         let open = &self.open;
@@ -123,36 +100,8 @@ impl Tracker {
     }
 
     /// The loads, given what their numbers stand for; in the order of the program.
-    pub fn finish(mut self, sites: &[AccessSite]) -> Vec<LoadRedundancy> {
-        for (load, sum) in (0u32..).zip(&self.sums) {
-            if sum.times > 0 {
-                *self.sources.entry((load, sum.source)).or_default() += sum.times;
-            }
-        }
-        let mut of: Vec<Vec<LoadSource>> = vec![Vec::new(); self.sums.len()];
-        for ((load, source), times) in self.sources {
-            of[load as usize].push(LoadSource {
-                site: sites[source as usize],
-                is_store: self.sums[source as usize].is_store,
-                times,
-            });
-        }
-        let mut loads = Vec::new();
-        for ((&site, sum), mut sources) in sites.iter().zip(&self.sums).zip(of) {
-            if sum.executions == 0 {
-                continue;
-            }
-            sources.sort_unstable_by_key(|source| (Reverse(source.times), source.site));
-            loads.push(LoadRedundancy {
-                site,
-                executions: sum.executions,
-                redundant: sum.redundant,
-                within: sum.within,
-                sources,
-            });
-        }
-        loads.sort_unstable_by_key(|load| load.site);
-        loads
+    pub fn finish(self, places: &[Place]) -> Vec<OperatorRedundancy> {
+        self.ways.finish(places)
     }
 }
 
@@ -160,47 +109,68 @@ impl Tracker {
 mod tests {
     use std::collections::BTreeMap;
 
-    use afterimage_ids::{FuncId, OpId};
+    use afterimage_ids::{FuncId, NodeId, OpId};
     use proptest::prelude::*;
 
-    use super::{AccessSite, Range, Tracker};
+    use super::{Place, Range, Tracker};
+    use crate::steps::AccessSite;
 
-    const SITES: usize = 6;
+    /// Places 0 to 3 are four operators in one path; 4 and 5 are the first two of these in another.
+    const PLACES: usize = 6;
+    const SITES: usize = 4;
 
     #[derive(Clone, Copy, Debug)]
     enum Event {
-        /// Site, memory, address and how many bytes. Sites are loads and stores in turn.
+        /// Place, memory, address and how many bytes. Places are loads and stores in turn.
         Access(usize, u32, u64, u64),
         Written(u32, u64, u64),
+        Path,
         Enter,
         Leave,
     }
 
     fn event() -> impl Strategy<Value = Event> {
         let length = prop_oneof![Just(1u64), Just(2), Just(4), Just(4), Just(8)];
-        let access = (0..SITES, 0..2u32, 0..12u64, length);
+        let access = (0..PLACES, 0..2u32, 0..12u64, length);
         prop_oneof![
-            8 => access.prop_map(|(site, memory, first, length)| Event::Access(site, memory, first, length)),
+            8 => access.prop_map(|(place, memory, first, length)| Event::Access(place, memory, first, length)),
             1 => (0..2u32, 0..12u64, 0..9u64).prop_map(|(m, a, n)| Event::Written(m, a, n)),
+            3 => Just(Event::Path),
             2 => Just(Event::Enter),
             2 => Just(Event::Leave),
         ]
     }
 
-    /// By load: executions, redundant ones, those within the activation, and by source.
-    type Counts = BTreeMap<usize, (u64, u64, u64, BTreeMap<usize, u64>)>;
+    /// Of a load: executions, redundant ones, those within the activation; by where from, and whether that was in the same execution of a path.
+    #[derive(Debug, Default, PartialEq, Eq)]
+    struct Count {
+        sums: (u64, u64, u64),
+        by_source: BTreeMap<usize, u64>,
+        /// By the load's place, the source's, and whether these were in the same execution of a path.
+        by_way: BTreeMap<(usize, usize, bool), u64>,
+        /// By place: executions, redundant ones.
+        by_path: BTreeMap<usize, (u64, u64)>,
+    }
+    type Counts = BTreeMap<usize, Count>;
 
     /// By looking through all that happened before each load.
     fn naive(events: &[Event]) -> Counts {
         let mut counts = Counts::new();
         let mut open = Vec::new();
+        let mut path = 0;
         for (k, &event) in events.iter().enumerate() {
             match event {
-                Event::Enter => open.push(k),
+                Event::Enter => {
+                    open.push(k);
+                    path = k;
+                }
+                Event::Path => path = k,
                 Event::Leave => drop(open.pop()),
-                Event::Access(site, memory, first, length) if site % 2 == 0 => {
-                    let count = counts.entry(site).or_default();
-                    count.0 += 1;
+                Event::Access(place, memory, first, length) if place % 2 == 0 => {
+                    let count = counts.entry(place % SITES).or_default();
+                    let in_path = count.by_path.entry(place).or_default();
+                    count.sums.0 += 1;
+                    in_path.0 += 1;
                     let end = first + length;
                     for (j, &before) in events[..k].iter().enumerate().rev() {
                         let (other, at) = match before {
@@ -212,9 +182,12 @@ mod tests {
                             && at.0 <= first
                             && at.0 + at.1 >= end
                         {
-                            count.1 += 1;
-                            count.2 += u64::from(open.last().is_none_or(|&began| began < j));
-                            *count.3.entry(other).or_default() += 1;
+                            count.sums.1 += 1;
+                            in_path.1 += 1;
+                            count.sums.2 += u64::from(open.last().is_none_or(|&began| began < j));
+                            *count.by_source.entry(other % SITES).or_default() += 1;
+                            let way = (place, other, j >= path);
+                            *count.by_way.entry(way).or_default() += 1;
                             break;
                         }
                         let writes = other.is_none_or(|other| other % 2 == 1);
@@ -231,9 +204,10 @@ mod tests {
 
     fn tracked(events: &[Event], most: u32) -> Counts {
         let mut tracker = Tracker::new(2, most);
-        tracker.sites(SITES);
+        tracker.places(PLACES);
         for &event in events {
             match event {
+                Event::Path => tracker.path(),
                 Event::Enter => tracker.enter(),
                 Event::Leave => tracker.leave(),
                 Event::Written(memory, address, length) => tracker.written(Range {
@@ -241,37 +215,51 @@ mod tests {
                     address,
                     length,
                 }),
-                Event::Access(site, memory, address, length) => {
+                Event::Access(place, memory, address, length) => {
                     let range = Range {
                         memory,
                         address,
                         length,
                     };
-                    match site % 2 {
-                        0 => tracker.load(site, range),
-                        _ => tracker.store(site, range),
+                    match place % 2 {
+                        0 => tracker.load(place as u32, range),
+                        _ => tracker.store(place as u32, range),
                     }
                 }
             }
         }
-        let site = |k| AccessSite {
-            function: FuncId::from_u32(0),
-            op: OpId::from_u32(k),
+        let place = |k: usize| Place {
+            site: AccessSite {
+                function: FuncId::from_u32(0),
+                op: OpId::from_u32((k % SITES) as u32),
+            },
+            path: NodeId::from_u32((k / SITES) as u32),
+            is_store: k % 2 == 1,
         };
-        let sites: Vec<_> = (0..SITES as u32).map(site).collect();
-        let loads = tracker.finish(&sites).into_iter().map(|load| {
+        let places: Vec<_> = (0..PLACES).map(place).collect();
+        let loads = tracker.finish(&places).into_iter().map(|load| {
             let number = |site: AccessSite| site.op.as_u32() as usize;
+            let place =
+                |site: AccessSite, path: NodeId| number(site) + path.as_u32() as usize * SITES;
             for source in &load.sources {
                 assert_eq!(source.is_store, number(source.site) % 2 == 1);
             }
             let sources = load.sources.iter().map(|s| (number(s.site), s.times));
-            let counts = (
-                load.executions,
-                load.redundant,
-                load.within,
-                sources.collect(),
-            );
-            (number(load.site), counts)
+            let ways = load.ways.iter().map(|way| {
+                let places = (place(load.site, way.path), place(way.source, way.from));
+                ((places.0, places.1, way.same), way.times)
+            });
+            let paths = load.paths.iter().map(|p| {
+                let counts = (p.executions, p.redundant);
+                (place(load.site, p.path), counts)
+            });
+            let count = Count {
+                sums: (load.executions, load.redundant, load.within),
+                by_source: sources.collect(),
+                by_way: ways.collect(),
+                by_path: paths.collect(),
+            };
+            (number(load.site), count)
         });
         loads.collect()
     }

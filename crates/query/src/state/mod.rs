@@ -17,7 +17,7 @@ mod watch;
 pub use activation::{Activation, Bodies};
 pub use afterimage_variables::{
     DebugError, FunctionScopes, Limits, Machine, Nothing, Number, Object, Path, PathError, Piece,
-    Place, Rank, Shape, Unavailable, VariableKind, Variables, Word,
+    Place, Rank, Rendered, Shape, Unavailable, VariableKind, Variables, Word,
 };
 pub use error::StateError;
 pub use follow::{Halt, follow_to};

@@ -35,8 +35,10 @@ pub enum StepsError<E: Error + 'static> {
     /// A statement that the machine does not know.
     #[error("{0}, {1} is a statement, but the machine has no instruction for it")]
     Statement(FuncId, OpId),
-    /// More loads and stores were executed than can be told apart.
-    #[error("the run executed more than {0} different loads and stores")]
+    /// More operators were executed, path by path, than can be told apart.
+    #[error(
+        "the run executed more than {0} different operators, path by path, of the kind that is asked about"
+    )]
     Sites(u32),
     /// More nodes were executed than can be counted.
     #[error("the run is too long to be counted")]

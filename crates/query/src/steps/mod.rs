@@ -19,8 +19,8 @@ mod stream;
 mod tally;
 mod values;
 
+pub(crate) use accesses::is_access;
 pub use accesses::{AccessSite, access_sites, nearest_access};
-pub(crate) use accesses::{NodeSites, SiteTable, is_access};
 pub use addresses::{Access, AccessStats, Addresses, address_stats};
 pub use afterimage_machine::{Range, Trap, stopped_before};
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};

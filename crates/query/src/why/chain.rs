@@ -51,6 +51,8 @@ pub struct Moved {
     pub value: Option<Bits>,
     /// Other parts of what was read: how many. Only one is gone back from.
     pub besides: u64,
+    /// It was read from an address that is not a constant.
+    pub address_computed: bool,
 }
 
 /// What made a value.
@@ -154,6 +156,7 @@ impl<'v, 'a> Chain<'v, 'a> {
                             spot: self.walk.spot(instance, inst)?,
                             value: self.moved(how, instance, inst)?,
                             besides,
+                            address_computed: self.walk.address_computed(how, read)?,
                         }),
                         false => more_moves += 1,
                     }

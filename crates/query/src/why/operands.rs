@@ -4,7 +4,7 @@ use afterimage_ids::OpId;
 use afterimage_machine::Code;
 use afterimage_wet::Source;
 
-use super::{Computed, Operand, Spot, Walk, WhyError};
+use super::{Computed, Move, Operand, Spot, Walk, WhyError};
 use crate::values::{Bits, Instance, Kind, Statement, ValuesError};
 
 impl Walk<'_, '_> {
@@ -37,6 +37,17 @@ impl Walk<'_, '_> {
         let compiled = self.values.compiled(computed.instance.node)?;
         let register = compiled.code.first_result() + computed.inst as u32;
         self.values.value(computed.instance, register)
+    }
+
+    /// Whether an instruction reads memory, from an address that is not a constant of the code.
+    pub(super) fn address_computed(&self, how: Move, it: Computed) -> Result<bool, WhyError> {
+        if !matches!(how, Move::Load(_)) {
+            return Ok(false);
+        }
+        let compiled = self.values.compiled(it.instance.node)?;
+        let address = compiled.code.insts[it.inst].a;
+        let source = self.values.source(it.instance, address)?;
+        Ok(!matches!(source, Source::Constant(_)))
     }
 
     /// What an instruction takes.

@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use super::start::Start;
 use crate::explain::Scene;
 
-/// Which byte of the standard output.
+/// Which byte of what was put out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Byte {
     /// This one, from 0.
@@ -36,23 +36,23 @@ impl std::str::FromStr for Byte {
 /// So much of a line is shown, before the byte and behind it.
 const SHOWN: u64 = 40;
 
-/// A byte of the standard output.
-pub(super) fn find(scene: &Scene<'_, '_>, wanted: Byte) -> Result<Start> {
+/// A byte of standard output, or of standard error.
+pub(super) fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Result<Start> {
     let imports = &scene.traced.loaded.program.imports;
     let mut printed = Printed::new(&scene.traced.file, imports)?;
     let (mut all, mut line) = (0, 1);
     let mut begins = matches!(wanted, Byte::Line(1));
-    while let Some(put) = printed.next(&Stream::Output)? {
+    while let Some(put) = printed.next(stream)? {
         all = put.before + put.bytes;
         match wanted {
-            Byte::Number(byte) if byte < all => return told(scene, &put, byte),
+            Byte::Number(byte) if byte < all => return told(scene, stream, &put, byte),
             Byte::Number(_) => continue,
-            Byte::Line(_) if begins => return told(scene, &put, put.before),
+            Byte::Line(_) if begins => return told(scene, stream, &put, put.before),
             Byte::Line(number) => {
                 let held = held(scene, &put, put.before, put.bytes)?;
                 for (at, byte) in (put.before..).zip(held) {
                     if begins {
-                        return told(scene, &put, at);
+                        return told(scene, stream, &put, at);
                     }
                     line += u64::from(byte == b'\n');
                     begins = byte == b'\n' && line == number;
@@ -61,27 +61,46 @@ pub(super) fn find(scene: &Scene<'_, '_>, wanted: Byte) -> Result<Start> {
         }
     }
     let printed = match all {
-        0 => "the program printed nothing".to_owned(),
-        _ => format!("the program printed {} bytes", grouped(all)),
+        0 => format!("the program printed nothing to {}", name(stream)),
+        _ => format!(
+            "the program printed {} bytes to {}",
+            grouped(all),
+            name(stream)
+        ),
     };
+    let option = option(stream);
     match wanted {
-        Byte::Number(byte) => bail!("--stdout {byte}: {printed}; bytes are counted from 0",),
+        Byte::Number(byte) => bail!("{option} {byte}: {printed}; bytes are counted from 0",),
         Byte::Line(number) => {
-            let open = all > 0 && !ends_line(scene, all)?;
+            let open = all > 0 && !ends_line(scene, stream, all)?;
             let lines = match line - 1 + u64::from(open) {
                 1 => "1 line".to_owned(),
                 lines => format!("{} lines", grouped(lines)),
             };
-            bail!("--stdout line:{number}: {printed}, in {lines}")
+            bail!("{option} line:{number}: {printed}, in {lines}")
         }
     }
 }
 
+fn name(stream: &Stream) -> &'static str {
+    match stream {
+        Stream::Error => "standard error",
+        _ => "standard output",
+    }
+}
+
+fn option(stream: &Stream) -> &'static str {
+    match stream {
+        Stream::Error => "--stderr",
+        _ => "--stdout",
+    }
+}
+
 /// Whether what was printed ends with the end of a line.
-fn ends_line(scene: &Scene<'_, '_>, all: u64) -> Result<bool> {
+fn ends_line(scene: &Scene<'_, '_>, stream: &Stream, all: u64) -> Result<bool> {
     let imports = &scene.traced.loaded.program.imports;
     let mut printed = Printed::new(&scene.traced.file, imports)?;
-    while let Some(put) = printed.next(&Stream::Output)? {
+    while let Some(put) = printed.next(stream)? {
         if put.before + put.bytes == all {
             return Ok(held(scene, &put, all - 1, 1)? == b"\n");
         }
@@ -102,10 +121,11 @@ fn held(scene: &Scene<'_, '_>, put: &Put, first: u64, most: u64) -> Result<Vec<u
     Ok(scene.host.bytes(caller, &ranges)?.concat())
 }
 
-fn told(scene: &Scene<'_, '_>, put: &Put, byte: u64) -> Result<Start> {
+fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<Start> {
     let caller = scene.host.caller_of(put.call)?;
     let Some(range) = put.range(byte, 1) else {
-        bail!("--stdout {byte}: the recording does not tell from where it was put out");
+        let option = option(stream);
+        bail!("{option} {byte}: the recording does not tell from where it was put out");
     };
     let first = byte.saturating_sub(SHOWN).max(put.before);
     let around = held(scene, put, first, byte - first + SHOWN)?;
@@ -120,7 +140,7 @@ fn told(scene: &Scene<'_, '_>, put: &Put, byte: u64) -> Result<Start> {
         b' '..=b'~' | b'\n' | b'\r' | b'\t' => format!("{:?}", char::from(value)),
         other => format!("0x{other:02x}"),
     };
-    let what = format!("byte {} of standard output, {shown}", grouped(byte));
+    let what = format!("byte {} of {}, {shown}", grouped(byte), name(stream));
     let what = match line.trim().is_empty() {
         true => what,
         false => format!("{what} in {line:?}"),

@@ -1,0 +1,282 @@
+//! `afterimage currency`
+
+mod cause;
+mod pair;
+mod read;
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use afterimage_present::{
+    CurrencyReport, CurrencyRow, Verdict, currency_json, currency_text, grouped,
+};
+use afterimage_query::currency::{Comparison, Moments, Symbols, compare};
+use afterimage_query::state::{Path, PathError};
+use anyhow::{Result, anyhow, bail};
+
+use crate::arguments::{ReportArguments, entries};
+use crate::exit::Exit;
+use crate::explain::explain;
+use crate::input;
+use crate::lens::traced_whole;
+use crate::output::write;
+use crate::places::{number, times};
+use cause::Causes;
+use pair::{Both, Pair, Side};
+use read::{Nowhere, Seen, read};
+
+/// Show whether what a debugger shows of a variable in an optimised program is what the programmer expects there
+///
+/// Both versions ran on the same input. Each stop of the optimised run at the line is found again in the unoptimised one, and the variable is read in both: it is *current* if it
+/// holds the same; *not current* if it holds something else, because an assignment was moved or removed: which one is said; or *not available*. With #K one stop is looked at, otherwise all, so
+/// the answer holds for this execution, not for all that there could be. What cannot be told is said by name; docs/CURRENCY.md has the rules.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total
+  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17#4 --var total
+  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17#last --var 'p->next.key'
+  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total --all
+  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total --format json")]
+pub(crate) struct Arguments {
+    /// The recording of the unoptimised version, run on the same input: it says what the variable should hold
+    #[arg(long, value_name = "FILE.aft")]
+    unoptimised: PathBuf,
+    /// The line, and which arrival at it in the optimised run: file.c:42, file.c:42#K, file.c:42#last
+    #[arg(long, value_name = "LOC[#K]")]
+    at: String,
+    /// The variable of the source, or an expression: total, p->next, s.member
+    #[arg(long, value_name = "NAME")]
+    var: String,
+    /// Show each stop, as text
+    #[arg(long)]
+    all: bool,
+    /// Without #K: look at the first N stops
+    #[arg(long, value_name = "N", default_value = "10,000", value_parser = entries)]
+    limit: u64,
+    /// The format
+    #[arg(long, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let (optimised, unoptimised) = (&arguments.report.file, &arguments.unoptimised);
+    for file in [unoptimised, optimised] {
+        input::ended(file)?;
+    }
+    let name = &arguments.var;
+    let path: Path = name.parse().map_err(|error: PathError| {
+        anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
+    })?;
+    let a = traced_whole(unoptimised)?;
+    let b = traced_whole(optimised)?;
+    if a.loaded.bytes == b.loaded.bytes {
+        bail!(
+            "{} and {} are recordings of the same program: record a version without optimisation, too, on the same input",
+            optimised.display(),
+            unoptimised.display()
+        );
+    }
+    explain(unoptimised, &a, |a| {
+        explain(optimised, &b, |b| {
+            let pair = Pair {
+                a: Side::new(a, unoptimised.display().to_string())?,
+                b: Side::new(b, optimised.display().to_string())?,
+            };
+            answer(&arguments, &path, &pair)
+        })
+    })?;
+    Ok(Exit::Success)
+}
+
+fn answer(arguments: &Arguments, path: &Path, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> {
+    let (both, which) = pair.at(&arguments.at)?;
+    let Both { moments, arrivals } = &both;
+    let place = match (which, arguments.at.rsplit_once('#')) {
+        (Some(_), Some((place, _))) => place,
+        _ => &arguments.at,
+    };
+    let all = arrivals[1];
+    if all == 0 {
+        bail!(
+            "{place} was never reached in the optimised run, so no debugger stops there; in the unoptimised one it was {}",
+            times(arrivals[0])
+        );
+    }
+    let known = moments.b.stops.len() as u64;
+    let stops = match which {
+        Some(which) => {
+            let number = number(which, all, &format!("in the optimised run, {place}"))?;
+            if number > known {
+                bail!(
+                    "{place} was reached {}: only the first {} can be looked at",
+                    times(all),
+                    grouped(known)
+                );
+            }
+            number - 1..number
+        }
+        None => 0..known.min(arguments.limit),
+    };
+    let stops = stops.start as u32..stops.end as u32;
+    let rows = rows(arguments, path, pair, moments, stops)?;
+    let mut report = CurrencyReport {
+        variable: arguments.var.clone(),
+        type_name: rows.iter().find_map(|(_, kind)| kind.clone()),
+        at: place.to_owned(),
+        which: which.and_then(|_| Some(rows.first()?.0.number)),
+        arrivals: *arrivals,
+        rows: rows.into_iter().map(|(row, _)| row).collect(),
+        explained: None,
+    };
+    let mut rows = report.rows.iter();
+    let first = rows.find_map(|row| match (&row.verdict, row.counterpart) {
+        (Verdict::NotCurrent { part }, Some((other, _))) => Some((row.number, other, part.clone())),
+        _ => None,
+    });
+    if let Some((number, other, part)) = first {
+        let causes = Causes::new(pair, moments, &arguments.var);
+        let cause = causes.explain(number as u32 - 1, other as u32 - 1, &part)?;
+        report.explained = Some((number, cause));
+    }
+    write(arguments.report.output.as_deref(), false, |out| {
+        match arguments.format {
+            Format::Text => currency_text(out, &report, arguments.all)?,
+            Format::Json => currency_json(out, &report)?,
+        }
+        Ok(())
+    })
+}
+
+/// What there is of the variable at some stops, with its type.
+fn rows(
+    arguments: &Arguments,
+    path: &Path,
+    pair: &Pair<'_, '_, '_, '_, '_>,
+    moments: &Moments,
+    stops: Range<u32>,
+) -> Result<Vec<(CurrencyRow, Option<String>)>> {
+    let shown = read(&pair.b, path, &moments.b, stops.clone(), false)?;
+    let counterparts = stops.clone().map(|at| moments.counterpart(at));
+    let counterparts = Vec::from_iter(counterparts);
+    let known = moments.a.stops.len() as u32;
+    let wanted = counterparts.iter().copied().flatten();
+    let mut wanted = Vec::from_iter(wanted.filter(|&at| at < known));
+    wanted.sort_unstable();
+    wanted.dedup();
+    let expected = read(&pair.a, path, &moments.a, wanted, true)?;
+    refuse_unknown(&arguments.var, &pair.b, shown.values())?;
+    refuse_unknown(&arguments.var, &pair.a, expected.values())?;
+    let symbols = [
+        Symbols::new(&pair.b.variables),
+        Symbols::new(&pair.a.variables),
+    ];
+    let causes = Causes::new(pair, moments, &arguments.var);
+    let mut rows = Vec::new();
+    for (at, counterpart) in stops.zip(counterparts) {
+        // What the run did not come to any more is no stop.
+        let Some(shown) = shown.get(&at) else {
+            continue;
+        };
+        let truth = counterpart.and_then(|other| Some((other, expected.get(&other)?)));
+        let mut verdict = verdict(shown, truth.map(|(_, seen)| seen), &symbols);
+        if let (Verdict::NotCurrent { .. }, Some((_, Ok(seen)))) = (&verdict, truth)
+            && causes.is_unset(seen)?
+        {
+            verdict = Verdict::NotSet;
+        }
+        let text = |seen: &Result<Seen, Nowhere>| match seen {
+            Ok(seen) => Ok(seen.text.clone()),
+            Err(nowhere) => Err(nowhere.why.to_string()),
+        };
+        let kind = |seen: &Result<Seen, Nowhere>| {
+            let seen = seen.as_ref().ok()?;
+            Some(seen.rendered.type_name.clone())
+        };
+        let row = CurrencyRow {
+            number: u64::from(at) + 1,
+            time: moments.b.stops[at as usize].time,
+            counterpart: truth.map(|(other, _)| {
+                let time = moments.a.stops[other as usize].time;
+                (u64::from(other) + 1, time)
+            }),
+            shown: text(shown),
+            expected: truth.map(|(_, seen)| text(seen)),
+            verdict,
+        };
+        let kind = kind(shown).or_else(|| kind(truth?.1));
+        rows.push((row, kind));
+    }
+    Ok(rows)
+}
+
+/// Refuses an expression that means nothing at any stop.
+fn refuse_unknown<'r>(
+    name: &str,
+    side: &Side<'_, '_, '_>,
+    mut seen: impl Iterator<Item = &'r Result<Seen, Nowhere>>,
+) -> Result<()> {
+    let first = seen.next().and_then(|seen| seen.as_ref().err());
+    if let Some(first) = first.filter(|first| first.is_misnomer())
+        && seen.all(|seen| seen.as_ref().is_err_and(|other| other == first))
+    {
+        bail!("{}: --var {name}: {}", side.name, first.why);
+    }
+    Ok(())
+}
+
+/// Whether what is shown is what is expected.
+fn verdict(
+    shown: &Result<Seen, Nowhere>,
+    expected: Option<&Result<Seen, Nowhere>>,
+    symbols: &[Symbols; 2],
+) -> Verdict {
+    let shown = match shown {
+        Ok(shown) => shown,
+        Err(nowhere) => {
+            return Verdict::NotAvailable {
+                why: nowhere.to_string(),
+            };
+        }
+    };
+    let expected = match expected {
+        None => return Verdict::NotTold,
+        Some(Err(nowhere)) => {
+            return Verdict::NotComparable {
+                why: format!("in the unoptimised run, {nowhere}"),
+            };
+        }
+        Some(Ok(expected)) => expected,
+    };
+    if shown.declared != expected.declared {
+        return Verdict::NotComparable {
+            why: "another variable of that name is in scope in the unoptimised run".to_owned(),
+        };
+    }
+    let behind = |part: &str| match part {
+        "" => String::new(),
+        part => format!("{part} is "),
+    };
+    let [of_b, of_a] = symbols;
+    match compare(&shown.rendered, &expected.rendered, [of_b, of_a]) {
+        Comparison::Same => Verdict::Current,
+        Comparison::Different(part) => Verdict::NotCurrent { part },
+        Comparison::Incomparable { part, why } => Verdict::NotComparable {
+            why: format!("{}{why}", behind(&part)),
+        },
+        Comparison::Missing { part, why } => Verdict::NotAvailable {
+            why: match part.as_str() {
+                "" => why,
+                part => format!("{part}: {why}"),
+            },
+        },
+    }
+}

@@ -1,0 +1,307 @@
+//! Which assignments are responsible for what a variable holds.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use afterimage_present::{Assigned, Cause, CurrencyCause, WhyPlace};
+use afterimage_query::currency::{Moments, Unit};
+use afterimage_query::state::{Activation, Path, Place};
+use afterimage_query::steps::Range;
+use afterimage_query::why::{At, Computed, End, Found as Link, Spot, constant, written_until};
+use anyhow::Result;
+
+use super::pair::{Both, Found, Pair, Side};
+use super::read::{Seen, read};
+
+/// Who made a value.
+enum Maker {
+    /// An operator.
+    Operator(Spot),
+    /// Nobody: it is what there was at the beginning of the run.
+    Beginning,
+    /// It cannot be told, and why.
+    Unknown(&'static str),
+}
+
+/// Asks for causes.
+pub(super) struct Causes<'c, 'p, 'x, 'a, 'y, 'b> {
+    pub pair: &'c Pair<'p, 'x, 'a, 'y, 'b>,
+    pub moments: &'c Moments,
+    /// The expression.
+    pub name: &'c str,
+    lines: RefCell<HashMap<(String, u32), Rc<Found>>>,
+}
+
+/// When something that one run executed was executed in the other one.
+enum Elsewhere {
+    /// Its first part, and its last.
+    At { first: (u64, u32), last: (u64, u32) },
+    /// Never in the same call.
+    Never,
+    /// The other program has no code of the line.
+    NoCode,
+    /// That cannot be told.
+    Unknown,
+}
+
+impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
+    pub(super) fn new(
+        pair: &'c Pair<'p, 'x, 'a, 'y, 'b>,
+        moments: &'c Moments,
+        name: &'c str,
+    ) -> Self {
+        Self {
+            pair,
+            moments,
+            name,
+            lines: RefCell::default(),
+        }
+    }
+
+    /// The expression for a part of what was asked about; the whole, if that cannot be written.
+    fn part(&self, part: &str) -> Result<Path> {
+        let whole: Path = self.name.parse()?;
+        let text = match self.name.starts_with(['*', '&']) {
+            true => format!("({}){part}", self.name),
+            false => format!("{}{part}", self.name),
+        };
+        Ok(text.parse().unwrap_or(whole))
+    }
+
+    /// Whether the unoptimised run had not assigned the variable since its function was called.
+    pub(super) fn is_unset(&self, seen: &Seen) -> Result<bool> {
+        if !seen.is_local {
+            return Ok(false);
+        }
+        Ok(match maker(&self.pair.a, seen)? {
+            Maker::Operator(spot) => spot.time < seen.entered,
+            Maker::Beginning => true,
+            Maker::Unknown(_) => false,
+        })
+    }
+
+    /// Why the variable, or a part of it, is not current at a stop of the optimised run, which is a stop of the unoptimised one.
+    pub(super) fn explain(&self, stop: u32, other: u32, part: &str) -> Result<CurrencyCause> {
+        let path = self.part(part)?;
+        let (of_a, of_b) = (&self.moments.a, &self.moments.b);
+        let (at_a, at_b) = (of_a.stops[other as usize], of_b.stops[stop as usize]);
+        let expected = read(&self.pair.a, &path, of_a, [other], true)?.remove(&other);
+        let shown = read(&self.pair.b, &path, of_b, [stop], false)?.remove(&stop);
+        let made_a = match expected {
+            Some(Ok(seen)) => maker(&self.pair.a, &seen)?,
+            _ => Maker::Unknown("it has no value there"),
+        };
+        let (made_b, place) = match shown {
+            Some(Ok(seen)) => {
+                let place = seen
+                    .object
+                    .pieces
+                    .first()
+                    .map(|piece| piece.place.to_string());
+                (maker(&self.pair.b, &seen)?, place)
+            }
+            _ => (Maker::Unknown("it has no value there"), None),
+        };
+        let early = match &made_b {
+            Maker::Operator(spot) => self.in_a(*spot)?,
+            _ => Elsewhere::Unknown,
+        };
+        let late = match &made_a {
+            Maker::Operator(spot) => self.in_b(*spot)?,
+            _ => Elsewhere::Unknown,
+        };
+        let moment_a = (at_a.time, at_a.op.as_u32());
+        let moment_b = (at_b.time, at_b.op.as_u32());
+        let cause = match (early, late, &made_a) {
+            (Elsewhere::At { first, .. }, _, _) if first >= moment_a => Cause::Early {
+                time: first.0,
+            },
+            (_, Elsewhere::At { last, .. }, _) if last >= moment_b => Cause::Late { time: last.0 },
+            (_, Elsewhere::At { last, .. }, _) => Cause::Dropped { time: last.0 },
+            (_, Elsewhere::NoCode, _) => Cause::Removed,
+            (_, Elsewhere::Never, _) => Cause::NotExecuted,
+            (_, Elsewhere::Unknown, Maker::Unknown(why)) => Cause::Unknown {
+                why: format!("who assigned it in the unoptimised run is not known: {why}"),
+            },
+            (_, Elsewhere::Unknown, Maker::Beginning) => Cause::Unknown {
+                why: "the unoptimised run never assigned it".to_owned(),
+            },
+            (_, Elsewhere::Unknown, Maker::Operator(_)) => Cause::Unknown {
+                why: "how often the assignment is executed differs, so which of its executions it was cannot be told".to_owned(),
+            },
+        };
+        Ok(CurrencyCause {
+            part: part.to_owned(),
+            expected: assigned(&self.pair.a, &made_a)?,
+            shown: assigned(&self.pair.b, &made_b)?,
+            place,
+            cause,
+        })
+    }
+
+    fn line(&self, path: &str, number: u32) -> Result<Rc<Found>> {
+        let key = (path.to_owned(), number);
+        if let Some(known) = self.lines.borrow().get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let found = Rc::new(self.pair.at_line(path, number)?);
+        self.lines.borrow_mut().insert(key, Rc::clone(&found));
+        Ok(found)
+    }
+
+    /// When the optimised run executed the line of an assignment of the unoptimised one.
+    fn in_b(&self, spot: Spot) -> Result<Elsewhere> {
+        let Some((path, number, column)) = position(&self.pair.a, spot)? else {
+            return Ok(Elsewhere::Unknown);
+        };
+        let both = self.line(&path, number)?;
+        let Both { moments, .. } = match &*both {
+            Found::Both(both) => &**both,
+            Found::Lacking("optimised") => return Ok(Elsewhere::NoCode),
+            Found::Lacking(_) => return Ok(Elsewhere::Unknown),
+        };
+        let own = moments.a.parts.iter();
+        let own = own.filter(|part| (part.time, part.unit) == (spot.time, Unit::Column(column)));
+        let Some(stop) = own.map(|part| part.stop).last() else {
+            return Ok(Elsewhere::Unknown);
+        };
+        let pairs = moments.pairs.iter().zip(&moments.b.parts);
+        let of_stop = pairs.filter(|(other, _)| {
+            other.is_some_and(|other| moments.a.parts[other as usize].stop == stop)
+        });
+        let times = of_stop.map(|(_, part)| (part.time, part.op.as_u32()));
+        if let Some(found) = ends(times) {
+            return Ok(found);
+        }
+        let own = moments.a.parts.iter().find(|part| part.stop == stop);
+        let activation = own.map(|part| part.activation);
+        let mut others = moments.b.parts.iter();
+        Ok(
+            match others.any(|part| Some(part.activation) == activation) {
+                true => Elsewhere::Unknown,
+                false => Elsewhere::Never,
+            },
+        )
+    }
+
+    /// When the unoptimised run executed what made a value in the optimised one.
+    fn in_a(&self, spot: Spot) -> Result<Elsewhere> {
+        let Some((path, number, column)) = position(&self.pair.b, spot)? else {
+            return Ok(Elsewhere::Unknown);
+        };
+        let both = self.line(&path, number)?;
+        let Found::Both(both) = &*both else {
+            return Ok(Elsewhere::Unknown);
+        };
+        let moments = &both.moments;
+        let at_once = moments.b.parts.iter().zip(&moments.pairs);
+        let at_once = at_once.filter(|(part, other)| part.time == spot.time && other.is_some());
+        let own: Vec<_> = at_once
+            .filter(|(part, _)| part.unit != Unit::Arrival && part.unit.column() == column)
+            .collect();
+        // Of an unrolled loop a block has several operators.
+        let exactly = own.iter().any(|(part, _)| part.op == spot.op);
+        let own = own
+            .iter()
+            .filter(|(part, _)| !exactly || part.op == spot.op);
+        let times = own.filter_map(|(_, other)| **other).map(|other| {
+            let part = moments.a.parts[other as usize];
+            (part.time, part.op.as_u32())
+        });
+        Ok(ends(times).unwrap_or(Elsewhere::Unknown))
+    }
+}
+
+/// The first and the last of some moments.
+fn ends(times: impl Iterator<Item = (u64, u32)>) -> Option<Elsewhere> {
+    let mut times: Vec<(u64, u32)> = times.collect();
+    times.sort_unstable();
+    Some(Elsewhere::At {
+        first: *times.first()?,
+        last: *times.last()?,
+    })
+}
+
+/// File, line and column of an operator.
+fn position(side: &Side<'_, '_, '_>, spot: Spot) -> Result<Option<(String, u32, u32)>> {
+    let scene = side.scene;
+    let found = scene.position(spot.function, spot.op)?;
+    Ok(found.map(|at| (scene.source.path(at.file).to_owned(), at.line, at.column)))
+}
+
+fn assigned(side: &Side<'_, '_, '_>, maker: &Maker) -> Result<Option<Assigned>> {
+    Ok(match maker {
+        Maker::Operator(spot) => {
+            let place: WhyPlace = side.scene.place(*spot)?;
+            Some(Assigned::By(place))
+        }
+        Maker::Beginning => Some(Assigned::Beginning),
+        Maker::Unknown(_) => None,
+    })
+}
+
+/// Who made what a variable holds at a stop: of several parts, the first.
+fn maker(side: &Side<'_, '_, '_>, seen: &Seen) -> Result<Maker> {
+    let scene = side.scene;
+    let walk = scene.walk();
+    let (time, op) = seen.read_at;
+    let activation = Activation::at(scene.values, &side.bodies, time, op)?;
+    let Some(piece) = seen.object.pieces.first() else {
+        return Ok(Maker::Unknown("it has no bytes"));
+    };
+    let of_variable = |variable: u32| -> Result<At> {
+        Ok(match activation.register(scene.values, variable)? {
+            Ok(register) => At::Register(activation.instance, register),
+            Err(bits) => At::End(End::Constant {
+                bits,
+                instance: activation.instance,
+                op: constant(&walk, activation.instance, bits),
+            }),
+        })
+    };
+    let from = match piece.place {
+        Place::Local(index) => of_variable(index)?,
+        Place::OperandStack(slot) => match activation.slot(slot) {
+            Some((variable, _)) => of_variable(variable)?,
+            None => return Ok(Maker::Unknown("it is in a slot that is not in use")),
+        },
+        Place::Memory(address) => {
+            let range = Range {
+                memory: 0,
+                address,
+                length: piece.bytes.max(1),
+            };
+            let executed = activation.instructions();
+            written_until(&walk, &scene.host, activation.instance, executed, range)?
+        }
+        Place::Global(_) => return Ok(Maker::Unknown("it is in a global of WebAssembly")),
+        Place::Value(_) => return Ok(Maker::Unknown("the compiler computed it")),
+        Place::OptimisedOut => return Ok(Maker::Unknown("it is optimised out")),
+    };
+    if let At::Written { instance, inst, .. } = from {
+        let compiled = scene.values.compiled(instance.node)?;
+        let op = compiled.code.insts[inst].op;
+        return Ok(Maker::Operator(walk.spot_of(instance, op)));
+    }
+    let link = walk.back(from)?;
+    Ok(match link {
+        Link::Computed(Computed { instance, inst }) | Link::Moved { instance, inst, .. } => {
+            let compiled = scene.values.compiled(instance.node)?;
+            let op = compiled.code.insts[inst].op;
+            Maker::Operator(walk.spot_of(instance, op))
+        }
+        Link::End(End::Constant {
+            instance,
+            op: Some(op),
+            ..
+        }) => Maker::Operator(walk.spot_of(instance, op)),
+        Link::End(End::Constant { .. }) => Maker::Unknown("it is a constant"),
+        Link::End(End::Zero | End::Memory(_) | End::Global(_)) => Maker::Beginning,
+        Link::End(End::Host { .. } | End::Returned { .. } | End::Argument { .. }) => {
+            Maker::Unknown("the host gave it")
+        }
+        Link::End(End::Segment { .. }) => Maker::Unknown("it was copied from a data segment"),
+        Link::End(End::Caught(_)) => Maker::Unknown("it came with an exception"),
+    })
+}

@@ -1,0 +1,186 @@
+//! An optimised and an unoptimised run, and a line of both.
+
+use afterimage_ids::FuncId;
+use afterimage_query::currency::{Moments, Version, moments};
+use afterimage_query::location::{Form, Occurrence, Place, ResolveError, form};
+use afterimage_query::paths::{ArrivalTimes, FileSegments};
+use afterimage_query::state::{Bodies, Variables};
+use afterimage_query::{Line, Resolver};
+use anyhow::{Context, Result, bail};
+
+use crate::explain::Scene;
+
+/// So many executions of a line are compared at most.
+const MOST: usize = 8_000_000;
+
+/// A run with what is asked again and again.
+pub(super) struct Side<'p, 's, 'a> {
+    pub scene: &'p Scene<'s, 'a>,
+    pub variables: Variables<'a>,
+    pub bodies: Bodies<'a>,
+    /// What the recording is called.
+    pub name: String,
+}
+
+impl<'p, 's, 'a> Side<'p, 's, 'a> {
+    pub(super) fn new(scene: &'p Scene<'s, 'a>, name: String) -> Result<Self> {
+        let loaded = &scene.traced.loaded;
+        Ok(Self {
+            scene,
+            variables: Variables::open(&loaded.bytes).with_context(|| name.clone())?,
+            bodies: Bodies::new(&loaded.program, &loaded.bytes),
+            name,
+        })
+    }
+
+    fn resolver(&self) -> Resolver<'a> {
+        let loaded = &self.scene.traced.loaded;
+        Resolver::new(
+            &loaded.program,
+            &loaded.bytes,
+            self.scene.names,
+            self.scene.source,
+        )
+    }
+
+    /// A line with its functions, by `file.c:42`.
+    fn line(&self, text: &str) -> Result<(OneLine, Option<Occurrence>), NoLine> {
+        let resolved = self.resolver().location(text).map_err(NoLine::Resolve)?;
+        let Place::Line(line, operators) = resolved.place else {
+            return Err(NoLine::Other);
+        };
+        let mut functions: Vec<FuncId> = operators.iter().map(|(function, _)| *function).collect();
+        functions.sort_unstable();
+        functions.dedup();
+        Ok((OneLine { line, functions }, resolved.occurrence))
+    }
+
+    /// The arrivals at a line.
+    fn arrivals(&self, line: &OneLine) -> Result<ArrivalTimes<'a, FileSegments>> {
+        let scene = self.scene;
+        let positions = scene.traced.positions(scene.names, scene.source);
+        let functions = line.functions.iter().copied();
+        let found = positions.arrivals(line.line, functions);
+        found.with_context(|| self.name.clone())
+    }
+
+    fn version<'v>(
+        &'v self,
+        line: &'v OneLine,
+        arrivals: &'v ArrivalTimes<'a, FileSegments>,
+    ) -> Version<'v, 'a, FileSegments> {
+        let loaded = &self.scene.traced.loaded;
+        Version {
+            path: &self.scene.traced.path,
+            program: &loaded.program,
+            module: &loaded.bytes,
+            names: self.scene.names,
+            source: self.scene.source,
+            line: line.line,
+            functions: &line.functions,
+            arrivals,
+        }
+    }
+}
+
+/// Why there is no such line.
+#[derive(Debug)]
+enum NoLine {
+    Resolve(ResolveError),
+    /// It is another place.
+    Other,
+}
+
+/// Both runs: the unoptimised one, and the optimised one.
+pub(super) struct Pair<'p, 'x, 'a, 'y, 'b> {
+    pub a: Side<'p, 'x, 'a>,
+    pub b: Side<'p, 'y, 'b>,
+}
+
+/// A line of a program.
+struct OneLine {
+    line: Line,
+    functions: Vec<FuncId>,
+}
+
+/// What both runs did at a line.
+pub(super) struct Both {
+    pub moments: Moments,
+    /// How often each arrived there.
+    pub arrivals: [u64; 2],
+}
+
+/// A line of both programs, as far as they have code of it.
+pub(super) enum Found {
+    Both(Box<Both>),
+    /// One of them has none: the unoptimised one, or the optimised one.
+    Lacking(&'static str),
+}
+
+impl Pair<'_, '_, '_, '_, '_> {
+    /// What both did at the line that a user names, and which stop is meant.
+    pub(super) fn at(&self, text: &str) -> Result<(Both, Option<Occurrence>)> {
+        let (b, occurrence) = self
+            .b
+            .line(text)
+            .map_err(|why| self.refused(text, why, 1))?;
+        let place = match text.rsplit_once('#') {
+            Some((place, _)) if occurrence.is_some() => place,
+            _ => text,
+        };
+        if let Form::Line {
+            column: Some(_), ..
+        } = form(place)
+        {
+            bail!(
+                "--at {place} names a column, but stops are those at a line: leave the column out"
+            );
+        }
+        let (a, _) = self
+            .a
+            .line(place)
+            .map_err(|why| self.refused(text, why, 0))?;
+        Ok((self.both(&a, &b)?, occurrence))
+    }
+
+    fn refused(&self, text: &str, why: NoLine, which: usize) -> anyhow::Error {
+        let name = [&self.a.name, &self.b.name][which];
+        match why {
+            NoLine::Resolve(error @ ResolveError::Line(_)) => {
+                let version = ["unoptimised", "optimised"][which];
+                anyhow::anyhow!("{name}: --at {text}: in the {version} program, {error}")
+            }
+            NoLine::Resolve(error) => anyhow::anyhow!("{name}: --at {text}: {error}"),
+            NoLine::Other => anyhow::anyhow!(
+                "--at {text} is no source line: write file.c:42, for only lines are the same place in both versions"
+            ),
+        }
+    }
+
+    /// What both did at a line, by the path of its file.
+    pub(super) fn at_line(&self, path: &str, number: u32) -> Result<Found> {
+        let base = path.rsplit('/').next().unwrap_or(path);
+        let find = |side: &dyn Fn(&str) -> Result<OneLine, NoLine>| {
+            let found = side(&format!("{path}:{number}"));
+            found.or_else(|_| side(&format!("{base}:{number}")))
+        };
+        let a = find(&|text| Ok(self.a.line(text)?.0));
+        let b = find(&|text| Ok(self.b.line(text)?.0));
+        Ok(match (a, b) {
+            (Ok(a), Ok(b)) => Found::Both(Box::new(self.both(&a, &b)?)),
+            (Err(_), _) => Found::Lacking("unoptimised"),
+            (_, Err(_)) => Found::Lacking("optimised"),
+        })
+    }
+
+    fn both(&self, a: &OneLine, b: &OneLine) -> Result<Both> {
+        let (of_a, of_b) = (self.a.arrivals(a)?, self.b.arrivals(b)?);
+        let versions = (self.a.version(a, &of_a), self.b.version(b, &of_b));
+        let mut moments = moments(&versions.0, &versions.1, MOST)?;
+        let arrivals = [of_a.count(), of_b.count()];
+        // What a run did not come to any more is no stop.
+        moments.a.stops.truncate(arrivals[0] as usize);
+        moments.b.stops.truncate(arrivals[1] as usize);
+        Ok(Both { moments, arrivals })
+    }
+}

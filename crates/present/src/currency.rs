@@ -1,0 +1,151 @@
+//! Whether a variable of an optimised run is current.
+
+mod json;
+mod text;
+
+pub use self::json::currency_json;
+pub use self::text::currency_text;
+use crate::why::WhyPlace;
+
+/// What was found about a variable at the stops of an optimised run at a line.
+#[derive(Clone, Debug)]
+pub struct CurrencyReport {
+    /// The expression.
+    pub variable: String,
+    /// Its type's name, if there was a value.
+    pub type_name: Option<String>,
+    /// The line, as it was named.
+    pub at: String,
+    /// Which stop was asked about, if only one was.
+    pub which: Option<u64>,
+    /// How often the unoptimised run arrived at the line, and the optimised one.
+    pub arrivals: [u64; 2],
+    /// The stops that were looked at.
+    pub rows: Vec<CurrencyRow>,
+    /// The first stop at which it is not current, and why.
+    pub explained: Option<(u64, CurrencyCause)>,
+}
+
+/// A stop of the optimised run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurrencyRow {
+    /// Which arrival at the line it is, from 1.
+    pub number: u64,
+    /// The time of its block.
+    pub time: u64,
+    /// Which arrival of the unoptimised run it is, and when that was; `None` if that cannot be told.
+    pub counterpart: Option<(u64, u64)>,
+    /// What the optimised run shows, or why nothing.
+    pub shown: Result<String, String>,
+    /// What the unoptimised one does.
+    pub expected: Option<Result<String, String>>,
+    /// How they compare.
+    pub verdict: Verdict,
+}
+
+/// Whether what is shown is what is expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is.
+    Current,
+    /// It is not.
+    NotCurrent {
+        /// In which part: as it is written behind the expression. Empty for the whole.
+        part: String,
+    },
+    /// Nothing is shown.
+    NotAvailable {
+        /// Why.
+        why: String,
+    },
+    /// Something else is shown, but the source has not assigned the variable yet: it may hold anything.
+    NotSet,
+    /// Whether they are the same cannot be told.
+    NotComparable {
+        /// Why.
+        why: String,
+    },
+    /// Which moment of the unoptimised run it is cannot be told.
+    NotTold,
+}
+
+/// Why a variable is not current.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurrencyCause {
+    /// Which part of it is not.
+    pub part: String,
+    /// What assigned the value that it should have, in the unoptimised run.
+    pub expected: Option<Assigned>,
+    /// What made the value that is shown, in the optimised run.
+    pub shown: Option<Assigned>,
+    /// Where the debug information of the optimised program has it.
+    pub place: Option<String>,
+    /// What the optimiser did.
+    pub cause: Cause,
+}
+
+/// What made a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assigned {
+    /// An execution of an operator.
+    By(WhyPlace),
+    /// It was there when the run began.
+    Beginning,
+}
+
+/// What the optimiser did to an assignment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// What is shown is assigned by the source only later: in the unoptimised run at this time. It was hoisted.
+    Early {
+        /// A time of the unoptimised run.
+        time: u64,
+    },
+    /// The assignment is executed later in the optimised run, at this time. It was sunk, or delayed.
+    Late {
+        /// A time of the optimised run.
+        time: u64,
+    },
+    /// The line was executed in time, but what it assigned is not kept where the variable is said to be.
+    Dropped {
+        /// A time of the optimised run.
+        time: u64,
+    },
+    /// The optimised program has no code of the assignment's line.
+    Removed,
+    /// It has, but did not execute it in that call.
+    NotExecuted,
+    /// It cannot be told.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Verdict {
+    /// The word for it.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::NotCurrent { .. } => "not current",
+            Self::NotAvailable { .. } => "not available",
+            Self::NotSet => "not set",
+            Self::NotComparable { .. } => "not comparable",
+            Self::NotTold => "not told",
+        }
+    }
+}
+
+impl Cause {
+    /// The word for it.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Early { .. } => "hoisted",
+            Self::Late { .. } => "delayed",
+            Self::Dropped { .. } => "dropped",
+            Self::Removed => "removed",
+            Self::NotExecuted => "not executed",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Currency for people.
+
+use std::io::Write;
+
+use super::{Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Verdict};
+use crate::PresentError;
+use crate::number::{counted, grouped};
+use crate::table::{plain, shortened};
+
+/// Most characters of a value.
+const LONGEST: usize = 60;
+
+/// Writes what was found for a person: what it is in a sentence, then how often what, then why at the first stop where it is not current; with `all` each
+/// stop before that.
+///
+/// # Errors
+/// If `out` fails.
+pub fn currency_text(
+    out: &mut dyn Write,
+    report: &CurrencyReport,
+    all: bool,
+) -> Result<(), PresentError> {
+    match (report.which, &report.rows[..]) {
+        (Some(_), [row]) => one(out, report, row)?,
+        _ => {
+            sentence(out, report)?;
+            if all {
+                rows(out, report)?;
+            }
+            groups(out, report)?;
+        }
+    }
+    if let Some((number, cause)) = &report.explained {
+        if report.which.is_none() {
+            let row = report.rows.iter().find(|row| row.number == *number);
+            let at = format!("{}#{number}", plain(&report.at));
+            writeln!(out, "\nat {at}, the first stop where it is not current:")?;
+            if let Some(row) = row {
+                values(out, row)?;
+            }
+        }
+        explained(out, report, cause)?;
+    }
+    Ok(())
+}
+
+fn named(report: &CurrencyReport) -> String {
+    plain(&report.variable)
+}
+
+/// `#4 (t=1,234)`
+fn when(row: &CurrencyRow) -> String {
+    format!("#{} (t={})", grouped(row.number), grouped(row.time))
+}
+
+fn value(of: &Result<String, String>) -> String {
+    match of {
+        Ok(value) => shortened(&plain(value), LONGEST, 0),
+        Err(why) => format!("<{}>", plain(why)),
+    }
+}
+
+fn one(
+    out: &mut dyn Write,
+    report: &CurrencyReport,
+    row: &CurrencyRow,
+) -> Result<(), PresentError> {
+    let name = named(report);
+    let at = format!("{}#{}", plain(&report.at), grouped(row.number));
+    let shown = value(&row.shown);
+    let expected = row.expected.as_ref().map(value).unwrap_or_default();
+    match &row.verdict {
+        Verdict::Current => writeln!(out, "{name} is current at {at}: it is {shown}")?,
+        Verdict::NotCurrent { part } if part.is_empty() => writeln!(
+            out,
+            "{name} is not current at {at}: it shows {shown}, but should be {expected}"
+        )?,
+        Verdict::NotCurrent { part } => writeln!(
+            out,
+            "{name} is not current at {at}: {} is not what it should be",
+            plain(part)
+        )?,
+        Verdict::NotAvailable { why } => {
+            writeln!(out, "{name} is not available at {at}: {}", plain(why))?
+        }
+        Verdict::NotSet => writeln!(
+            out,
+            "{name} is not set yet at {at}: the source has not assigned it in this call, so it may hold anything"
+        )?,
+        Verdict::NotComparable { why } => writeln!(
+            out,
+            "whether {name} is current at {at} cannot be told: {}",
+            plain(why)
+        )?,
+        Verdict::NotTold => writeln!(
+            out,
+            "whether {name} is current at {at} cannot be told: {}",
+            untold(report)
+        )?,
+    }
+    values(out, row)
+}
+
+fn untold(report: &CurrencyReport) -> String {
+    let [a, b] = report.arrivals;
+    format!(
+        "which moment of the unoptimised run it is does not follow from how often the parts of the line are executed (arrivals: {} unoptimised, {} optimised)",
+        grouped(a),
+        grouped(b)
+    )
+}
+
+/// What both runs show at a stop.
+fn values(out: &mut dyn Write, row: &CurrencyRow) -> Result<(), PresentError> {
+    writeln!(out, "  optimised    {}: {}", when(row), value(&row.shown))?;
+    if let (Some((number, time)), Some(expected)) = (row.counterpart, &row.expected) {
+        writeln!(
+            out,
+            "  unoptimised  #{} (t={}): {}",
+            grouped(number),
+            grouped(time),
+            value(expected)
+        )?;
+    }
+    Ok(())
+}
+
+fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError> {
+    let (all, known) = (report.arrivals[1], report.rows.len() as u64);
+    let current = count(report, |verdict| *verdict == Verdict::Current);
+    let stale = count(report, |verdict| {
+        matches!(verdict, Verdict::NotCurrent { .. })
+    });
+    let kind = report.type_name.as_deref();
+    let kind = kind.map_or(String::new(), |kind| format!(" ({})", plain(kind)));
+    let of = match known < all {
+        true => format!(
+            "the first {} of {} at which the optimised run stops",
+            counted(known, "arrival"),
+            grouped(all)
+        ),
+        false => format!("{} of the optimised run", counted(all, "arrival")),
+    };
+    let found = match (current, stale) {
+        (0, 0) => "is never known to be what the programmer expects".to_owned(),
+        (_, 0) if current == known => "is always current".to_owned(),
+        (_, 0) => format!(
+            "is current at {}, and never shows anything wrong",
+            grouped(current)
+        ),
+        (0, _) if stale == known => "is never current".to_owned(),
+        (0, _) => format!(
+            "is not current at {}, and never known to be",
+            grouped(stale)
+        ),
+        _ => format!(
+            "is current at {} and not current at {}",
+            grouped(current),
+            grouped(stale)
+        ),
+    };
+    writeln!(
+        out,
+        "{}{kind} at {}: of {of}, it {found}",
+        named(report),
+        plain(&report.at)
+    )?;
+    Ok(())
+}
+
+fn count(report: &CurrencyReport, is: impl Fn(&Verdict) -> bool) -> u64 {
+    let rows = report.rows.iter();
+    rows.filter(|row| is(&row.verdict)).count() as u64
+}
+
+/// How often what, and the first stop of each.
+fn groups(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError> {
+    let mut groups: Vec<(&'static str, String, u64, &CurrencyRow)> = Vec::new();
+    for row in &report.rows {
+        let why = match &row.verdict {
+            Verdict::NotAvailable { why } | Verdict::NotComparable { why } => plain(why),
+            Verdict::NotTold => untold(report),
+            Verdict::NotSet => "the source has not assigned it in this call".to_owned(),
+            Verdict::Current | Verdict::NotCurrent { .. } => String::new(),
+        };
+        let word = row.verdict.word();
+        let known = groups.iter_mut();
+        match known
+            .into_iter()
+            .find(|group| group.0 == word && group.1 == why)
+        {
+            Some(group) => group.2 += 1,
+            None => groups.push((word, why, 1, row)),
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.2));
+    let width = groups.iter().map(|group| grouped(group.2).len()).max();
+    for (word, why, times, first) in groups {
+        let times = format!("{:>1$}", grouped(times), width.unwrap_or(0));
+        let why = if why.is_empty() {
+            why
+        } else {
+            format!(": {why}")
+        };
+        writeln!(out, "  {times}  {word}{why}; first at {}", when(first))?;
+    }
+    Ok(())
+}
+
+fn rows(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError> {
+    let same = |a: &CurrencyRow, b: &CurrencyRow| {
+        let nothing = !matches!(a.verdict, Verdict::Current | Verdict::NotCurrent { .. });
+        nothing && (&a.verdict, &a.shown, &a.expected) == (&b.verdict, &b.shown, &b.expected)
+    };
+    for rows in report.rows.chunk_by(same) {
+        let row = &rows[0];
+        let number = match rows {
+            [.., last] if rows.len() > 1 => {
+                format!("#{}..{}", grouped(row.number), grouped(last.number))
+            }
+            _ => format!("#{}", grouped(row.number)),
+        };
+        let shown = value(&row.shown);
+        let instead = match (&row.verdict, &row.expected) {
+            (Verdict::NotCurrent { .. } | Verdict::NotComparable { .. }, Some(expected)) => {
+                format!("  instead of {}", value(expected))
+            }
+            (Verdict::NotAvailable { .. }, Some(Ok(expected))) => {
+                format!("  should be {}", shortened(&plain(expected), LONGEST, 0))
+            }
+            _ => String::new(),
+        };
+        let time = grouped(row.time);
+        let word = row.verdict.word();
+        writeln!(
+            out,
+            "{number:>14}  t={time:<12}  {word:<14}  {shown}{instead}"
+        )?;
+    }
+    Ok(())
+}
+
+/// Why it is not current.
+fn explained(
+    out: &mut dyn Write,
+    report: &CurrencyReport,
+    cause: &CurrencyCause,
+) -> Result<(), PresentError> {
+    let what = format!("{}{}", named(report), plain(&cause.part));
+    let by = |assigned: &Option<Assigned>| match assigned {
+        Some(Assigned::By(place)) => {
+            let line = match place.line.is_empty() {
+                true => place.operator.clone(),
+                false => place.line.clone(),
+            };
+            let text = place.text.as_ref();
+            let text = text.map_or(String::new(), |text| format!("  {text}"));
+            let (at, time) = (&place.at, grouped(place.time));
+            Some(format!("by {line} ({at}, t={time}){text}"))
+        }
+        Some(Assigned::Beginning) => Some("before the run: nothing assigned it".to_owned()),
+        None => None,
+    };
+    if let Some(by) = by(&cause.expected) {
+        writeln!(out, "  should be    assigned {by}")?;
+    }
+    if let Some(by) = by(&cause.shown) {
+        let place = cause.place.as_deref();
+        let place = place.map_or(String::new(), |place| format!("in {place}, "));
+        writeln!(out, "  shown        {place}made {by}")?;
+    }
+    let line = match &cause.expected {
+        Some(Assigned::By(place)) if !place.line.is_empty() => place.line.clone(),
+        _ => "the assignment".to_owned(),
+    };
+    let why = match &cause.cause {
+        Cause::Early { time } => format!(
+            "hoisted: what is shown is assigned too early; the unoptimised run does it only at t={}",
+            grouped(*time)
+        ),
+        Cause::Late { time } => format!(
+            "delayed: the optimised run executes {line} later, at t={}",
+            grouped(*time)
+        ),
+        Cause::Dropped { time } => format!(
+            "dropped: the optimised run executed {line} before, at t={}, but does not keep what it assigned where {what} is said to be",
+            grouped(*time)
+        ),
+        Cause::Removed => format!("removed: the optimised program has no code of {line}"),
+        Cause::NotExecuted => {
+            format!("moved away: the optimised run does not execute {line} in this call")
+        }
+        Cause::Unknown { why } => format!("not told: {why}"),
+    };
+    writeln!(out, "  why          {why}")?;
+    Ok(())
+}

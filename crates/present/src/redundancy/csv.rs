@@ -1,0 +1,56 @@
+//! For tables.
+
+use std::io::Write;
+
+use super::{RedundancyReport, RedundancyScene};
+use crate::PresentError;
+use crate::addresses::Shown;
+use crate::csv::quoted;
+
+/// Writes redundant operators as comma-separated values: a row for each, with its first source.
+///
+/// # Errors
+/// If `out` fails or the module is not that of the program.
+pub fn redundancy_csv(
+    out: &mut dyn Write,
+    scene: &RedundancyScene<'_>,
+    report: &RedundancyReport,
+) -> Result<(), PresentError> {
+    write!(
+        out,
+        "function,name,offset,operator,file,line,executions,redundant,same_call,by_path,source_function,source_offset,source_operator,source_times\r\n"
+    )?;
+    let steps = &scene.steps;
+    for operator in &report.operators {
+        let shown = Shown::of(steps, operator.site)?;
+        let (file, line) = shown.file_and_line(steps);
+        let mut fields = vec![
+            operator.site.function.as_u32().to_string(),
+            quoted(steps.names.function(operator.site.function)).into_owned(),
+            shown.offset.0.to_string(),
+            shown.name,
+            quoted(&file).into_owned(),
+            line,
+            operator.executions.to_string(),
+            operator.redundant.to_string(),
+            operator.within.to_string(),
+            report
+                .path(operator)
+                .map_or(String::new(), |by_path| by_path.redundant.to_string()),
+        ];
+        match operator.sources.first() {
+            Some(source) => {
+                let shown = Shown::of(steps, source.site)?;
+                fields.extend([
+                    source.site.function.as_u32().to_string(),
+                    shown.offset.0.to_string(),
+                    shown.name,
+                    source.times.to_string(),
+                ]);
+            }
+            None => fields.extend(std::iter::repeat_n(String::new(), 4)),
+        }
+        write!(out, "{}\r\n", fields.join(","))?;
+    }
+    Ok(())
+}

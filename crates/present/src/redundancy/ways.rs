@@ -1,0 +1,182 @@
+//! Through which paths what is redundant is available.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use afterimage_ids::{EntityRef, NodeId};
+use afterimage_program::Location;
+use afterimage_query::Line;
+use afterimage_query::redundancy::{InPath, OperatorRedundancy};
+use serde_json::{Value as Json, json};
+
+use super::text::from;
+use super::{RedundancyReport, RedundancyScene};
+use crate::PresentError;
+use crate::addresses::Shown;
+use crate::number::{counted, grouped, percent};
+use crate::paths::{path_blocks, path_lines};
+use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
+
+/// Writes, for each operator that is redundant at all, the most frequent ways through paths.
+pub(super) fn ways(
+    out: &mut dyn Write,
+    scene: &RedundancyScene<'_>,
+    report: &RedundancyReport,
+) -> Result<(), PresentError> {
+    if report.ways == 0 {
+        if report.redundant > 0 {
+            writeln!(
+                out,
+                "\nthrough which paths these came is told with --paths N"
+            )?;
+        }
+        return Ok(());
+    }
+    for operator in report.operators.iter().filter(|o| o.redundant > 0) {
+        writeln!(out)?;
+        of_operator(out, scene, report, operator)?;
+    }
+    Ok(())
+}
+
+fn of_operator(
+    out: &mut dyn Write,
+    scene: &RedundancyScene<'_>,
+    report: &RedundancyReport,
+    operator: &OperatorRedundancy,
+) -> Result<(), PresentError> {
+    let steps = &scene.steps;
+    let shown = Shown::of(steps, operator.site)?;
+    let line = shown.line(steps);
+    let place = format!("@{} {}  {line}", shown.offset, shown.name);
+    let redundant = operator.paths.iter().filter(|p| p.redundant > 0).count();
+    let in_paths = match (redundant, operator.paths.len()) {
+        (_, 1) => "the only path".to_owned(),
+        (some, all) if some == all => format!("all {all} paths"),
+        (some, all) => format!("{some} of the {all} paths"),
+    };
+    let head = format!(
+        "{}  in {}: redundant in {in_paths} that executed it",
+        place.trim_end(),
+        plain(steps.names.function(operator.site.function)),
+    );
+    writeln!(out, "{}", steps.style.paint(Paint::Bold, &head))?;
+    let mut table = Table::new(&[
+        ("times", Right),
+        ("", Right),
+        ("in path", Left),
+        ("", Left),
+        ("redundant there", Right),
+        ("from", Left),
+        ("in path", Left),
+        ("", Left),
+    ]);
+    for way in operator.ways.iter().take(report.ways) {
+        let of_path = in_path(operator, way.path);
+        let there = of_path.map_or(String::new(), |p| match p.redundant == p.executions {
+            true => "always".to_owned(),
+            false => format!("{} of {}", grouped(p.redundant), grouped(p.executions)),
+        });
+        let source = operator.sources.iter().find(|s| s.site == way.source);
+        let source = match source {
+            Some(source) => from(steps, operator, source)?,
+            None => String::new(),
+        };
+        let (blocks, lines) = match way.same {
+            true => ("this execution of it".to_owned(), String::new()),
+            false => path(scene, way.from)?,
+        };
+        let own = path(scene, way.path)?;
+        table.row([
+            grouped(way.times),
+            percent(way.times, operator.redundant),
+            own.0,
+            own.1,
+            there,
+            source,
+            blocks,
+            lines,
+        ]);
+    }
+    table.write(out, steps.style, |_| Paint::Plain)?;
+    let more = operator.ways.len().saturating_sub(report.ways);
+    if more > 0 {
+        writeln!(out, "… and {}", counted(more as u64, "way"))?;
+    }
+    Ok(())
+}
+
+fn in_path(operator: &OperatorRedundancy, path: NodeId) -> Option<&InPath> {
+    operator.paths.iter().find(|p| p.path == path)
+}
+
+/// A path: its blocks and its lines.
+fn path(scene: &RedundancyScene<'_>, path: NodeId) -> Result<(String, String), PresentError> {
+    let Some(node) = scene.paths.get(path) else {
+        return Ok(Default::default());
+    };
+    let lines = match scene.steps.source.files() {
+        [] => String::new(),
+        files => path_lines(&lines(scene, path)?, files),
+    };
+    Ok((path_blocks(&node.blocks), lines))
+}
+
+/// The source lines of a path, ascending.
+fn lines(scene: &RedundancyScene<'_>, path: NodeId) -> Result<Vec<Line>, PresentError> {
+    let Some(node) = scene.paths.get(path) else {
+        return Ok(Vec::new());
+    };
+    let operators = scene.steps.operators.of(node.function)?;
+    let Some(function) = scene.program.function(node.function) else {
+        return Ok(Vec::new());
+    };
+    let positions = node.blocks.iter().flat_map(|&block| {
+        let ops = &function.cfg.blocks[block].ops;
+        operators[ops.start.index()..ops.end.index()].iter()
+    });
+    let positions = positions.filter_map(|operator| operator.position);
+    let lines: BTreeSet<Line> = positions.map(Location::into).collect();
+    Ok(lines.into_iter().collect())
+}
+
+/// The most frequent ways of an operator, for programs.
+pub(super) fn ways_json(
+    scene: &RedundancyScene<'_>,
+    operator: &OperatorRedundancy,
+    most: usize,
+) -> Result<Json, PresentError> {
+    let mut all = Vec::new();
+    for way in operator.ways.iter().take(most) {
+        let mut source = Shown::of(&scene.steps, way.source)?.json(&scene.steps, way.source);
+        source["path"] = path_json(scene, way.from)?;
+        let mut entry = json!({
+            "times": way.times,
+            "same_execution": way.same,
+            "path": path_json(scene, way.path)?,
+            "from": source,
+        });
+        if let Some(of_path) = in_path(operator, way.path) {
+            entry["executions_in_path"] = json!(of_path.executions);
+            entry["redundant_in_path"] = json!(of_path.redundant);
+        }
+        all.push(entry);
+    }
+    Ok(Json::Array(all))
+}
+
+fn path_json(scene: &RedundancyScene<'_>, path: NodeId) -> Result<Json, PresentError> {
+    let Some(node) = scene.paths.get(path) else {
+        return Ok(Json::Null);
+    };
+    let files = scene.steps.source.files();
+    let lines = lines(scene, path)?;
+    let lines = lines.iter().map(|line| {
+        let file = files.get(line.file.0 as usize);
+        json!({ "file": file, "line": line.number })
+    });
+    Ok(json!({
+        "blocks": node.blocks.iter().map(|b| b.as_u32()).collect::<Vec<_>>(),
+        "lines": lines.collect::<Vec<_>>(),
+    }))
+}

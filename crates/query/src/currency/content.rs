@@ -1,0 +1,268 @@
+//! Whether two values of a variable are the same, in versions of a program whose objects lie elsewhere.
+
+use afterimage_variables::{Nothing, Rendered, Shape, Variables};
+
+/// How two values compare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// They are the same.
+    Same,
+    /// They differ: in which part, as it is written behind the name; empty for the whole.
+    Different(String),
+    /// They are, or hold, addresses of which it is not known what is there; or they are too large.
+    Incomparable {
+        /// Which part.
+        part: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// A part of the first is nowhere, and the rest is the same.
+    Missing {
+        /// Which part.
+        part: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Where the global variables of a program are.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    /// First address, the one behind the last, and name; ascending.
+    known: Vec<(u64, u64, String)>,
+}
+
+impl Symbols {
+    /// Those of a program. Variables that have no fixed place, or share it, or whose name another one has, are left out. O(global variables · log).
+    pub fn new(variables: &Variables<'_>) -> Self {
+        let mut known = Vec::new();
+        for global in variables.globals().unwrap_or_default() {
+            let Ok(variable) = variables.global_variable(&global) else {
+                continue;
+            };
+            let place = variables.locate(&variable, None, &Nothing);
+            let Some(range) = place.ok().and_then(|object| object.memory().next()) else {
+                continue;
+            };
+            let Ok(name) = variables.full_name(&global) else {
+                continue;
+            };
+            if !range.is_empty() {
+                known.push((range.start, range.end, name));
+            }
+        }
+        known.sort_unstable();
+        known.dedup();
+        let mut names = std::collections::HashMap::<String, u32>::new();
+        for (_, _, name) in &known {
+            *names.entry(name.clone()).or_default() += 1;
+        }
+        known.retain(|(_, _, name)| names[name] == 1);
+        let apart = known.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+        Self {
+            known: if apart { known } else { Vec::new() },
+        }
+    }
+
+    /// The variable that an address is in, and how far. O(log).
+    pub fn find(&self, address: u64) -> Option<(&str, u64)> {
+        let after = self
+            .known
+            .partition_point(|(start, _, _)| *start <= address);
+        let (start, end, name) = self.known[..after].last()?;
+        (address < *end).then_some((name.as_str(), address - start))
+    }
+}
+
+/// Compares what the optimised run shows with what is expected. Numbers, names and texts are the same if they are written the same; records and arrays if their parts are. Addresses are if
+/// they are equal, or in the same global variable at the same distance from its beginning, or those of functions of the same name; other addresses of objects cannot be compared.
+///
+/// O(parts): recursion is bounded by the depth that was rendered.
+pub fn compare(shown: &Rendered, expected: &Rendered, symbols: [&Symbols; 2]) -> Comparison {
+    let mut comparing = Comparing {
+        symbols,
+        unknown: None,
+    };
+    comparing
+        .part(shown, expected, "")
+        .unwrap_or_else(|| comparing.unknown.take().unwrap_or(Comparison::Same))
+}
+
+struct Comparing<'s> {
+    symbols: [&'s Symbols; 2],
+    /// The first part that cannot be compared.
+    unknown: Option<Comparison>,
+}
+
+const ADDRESS: &str = "an address, and objects lie elsewhere in the other version";
+const LARGE: &str = "too large to be compared";
+
+impl Comparing<'_> {
+    fn cannot(&mut self, part: &str, why: &'static str) {
+        let part = part.to_owned();
+        self.unknown
+            .get_or_insert(Comparison::Incomparable { part, why });
+    }
+
+    /// That they differ, if they do.
+    fn part(&mut self, shown: &Rendered, expected: &Rendered, at: &str) -> Option<Comparison> {
+        let different = || Some(Comparison::Different(at.to_owned()));
+        match (&shown.shape, &expected.shape) {
+            (Shape::Missing(why), _) => {
+                let (part, why) = (at.to_owned(), why.to_string());
+                self.unknown
+                    .get_or_insert(Comparison::Missing { part, why });
+                None
+            }
+            (_, Shape::Missing(_)) => {
+                self.cannot(at, "not known in the unoptimised run");
+                None
+            }
+            (Shape::Pointer, Shape::Pointer) => match self.pointers(&shown.text, &expected.text) {
+                Some(true) => None,
+                Some(false) => different(),
+                None => {
+                    self.cannot(at, ADDRESS);
+                    None
+                }
+            },
+            (a, b) if a != b => different(),
+            _ if shown.text != expected.text => different(),
+            _ if shown.children.len() != expected.children.len() => different(),
+            _ => {
+                for (a, b) in shown.children.iter().zip(&expected.children) {
+                    if a.name != b.name {
+                        return different();
+                    }
+                    let name = a.name.as_deref().unwrap_or_default();
+                    let dot = if name.starts_with('[') { "" } else { "." };
+                    let found = self.part(a, b, &format!("{at}{dot}{name}"));
+                    if found.is_some() {
+                        return found;
+                    }
+                }
+                if shown.omitted != expected.omitted {
+                    return different();
+                }
+                if shown.omitted > 0 {
+                    self.cannot(at, LARGE);
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether two addresses are the same; `None` if that is not known.
+    fn pointers(&self, shown: &str, expected: &str) -> Option<bool> {
+        let (a, b) = (address(shown)?, address(expected)?);
+        if a == b {
+            return Some(true);
+        }
+        if a == 0 || b == 0 {
+            return Some(false);
+        }
+        if let (Some(a), Some(b)) = (function(shown), function(expected)) {
+            return Some(a == b);
+        }
+        let found = (self.symbols[0].find(a), self.symbols[1].find(b));
+        match found {
+            (Some(a), Some(b)) => Some(a == b),
+            _ => None,
+        }
+    }
+}
+
+fn address(text: &str) -> Option<u64> {
+    let first = text.split_whitespace().next()?;
+    u64::from_str_radix(first.strip_prefix("0x")?, 16).ok()
+}
+
+/// The name behind the address of a function.
+fn function(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once(" <")?;
+    rest.strip_suffix('>')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scalar(name: Option<&str>, text: &str) -> Rendered {
+        Rendered {
+            name: name.map(str::to_owned),
+            type_name: "int".to_owned(),
+            shape: Shape::Scalar,
+            text: text.to_owned(),
+            children: Vec::new(),
+            omitted: 0,
+        }
+    }
+
+    fn pointer(name: Option<&str>, text: &str) -> Rendered {
+        Rendered {
+            shape: Shape::Pointer,
+            ..scalar(name, text)
+        }
+    }
+
+    fn record(children: Vec<Rendered>) -> Rendered {
+        Rendered {
+            shape: Shape::Record,
+            children,
+            ..scalar(None, "")
+        }
+    }
+
+    #[test]
+    fn values_are_compared_part_by_part() {
+        let symbols = |at: u64| Symbols {
+            known: vec![
+                (at, at + 40, "pool".to_owned()),
+                (at + 40, at + 44, "used".to_owned()),
+            ],
+        };
+        let (a, b) = (symbols(1000), symbols(2000));
+        let check = |x: &Rendered, y: &Rendered| compare(x, y, [&a, &b]);
+        let different = |part: &str| Comparison::Different(part.to_owned());
+        assert_eq!(
+            check(&scalar(None, "3"), &scalar(None, "3")),
+            Comparison::Same
+        );
+        assert_eq!(check(&scalar(None, "3"), &scalar(None, "4")), different(""));
+        let address = |at: u64| pointer(None, &format!("0x{at:x}"));
+        assert_eq!(check(&address(1008), &address(2008)), Comparison::Same);
+        assert_eq!(check(&address(1008), &address(2012)), different(""));
+        assert_eq!(check(&address(1040), &address(2008)), different(""));
+        assert_eq!(check(&address(0), &address(2008)), different(""));
+        assert_eq!(check(&address(0), &address(0)), Comparison::Same);
+        assert_eq!(check(&address(77), &address(77)), Comparison::Same);
+        // A pointer to somewhere else cannot be told from one that was not moved.
+        let unknown = check(&address(77), &address(78));
+        assert!(matches!(unknown, Comparison::Incomparable { .. }));
+        assert_eq!(
+            check(&pointer(None, "0x3 <f>"), &pointer(None, "0x4 <f>")),
+            Comparison::Same
+        );
+        assert_eq!(
+            check(&pointer(None, "0x3 <f>"), &pointer(None, "0x3 <f>")),
+            Comparison::Same
+        );
+        assert_eq!(
+            check(&pointer(None, "0x3 <f>"), &pointer(None, "0x4 <g>")),
+            different("")
+        );
+        // What differs goes before what is not known.
+        let one = |next, key| record(vec![pointer(Some("next"), next), scalar(Some("key"), key)]);
+        assert_eq!(
+            check(&one("0x4d", "1"), &one("0x4e", "2")),
+            different(".key")
+        );
+        assert_eq!(
+            check(&one("0x4d", "1"), &one("0x4e", "1")),
+            Comparison::Incomparable {
+                part: ".next".to_owned(),
+                why: ADDRESS
+            }
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! What the operands of expressions were when these were computed last, call by call.
+
+/// Words of an expression's operands: three, and the upper halves of vectors.
+pub(super) type Operands = [u64; 6];
+
+/// When an expression was computed last.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    /// In which call; 0: never.
+    call: u64,
+    /// In which execution of a path.
+    path: u64,
+    /// By which place.
+    place: u32,
+    operands: Operands,
+}
+
+/// The execution from which a value is available.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Computed {
+    /// By which place.
+    pub place: u32,
+    /// In the same execution of the path.
+    pub same: bool,
+}
+
+/// Of each expression the last time that it was computed in the innermost call of its function, and in the callers of that those that would come back.
+///
+/// Invariant: what an expression was in an open call is in its entry, or behind it in `before`, in the order of the calls.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    latest: Vec<Latest>,
+    /// What entries were in calls that are still open, when others took their places.
+    before: Vec<(u32, Latest)>,
+    /// The open calls, and how much of `before` there was when they began.
+    open: Vec<(u64, usize)>,
+    /// How many calls, and executions of paths, began.
+    calls: u64,
+    paths: u64,
+}
+
+impl Table {
+    /// A new expression: its number.
+    pub fn add(&mut self) -> u32 {
+        self.latest.push(Latest {
+            call: 0,
+            path: 0,
+            place: 0,
+            operands: [0; 6],
+        });
+        self.latest.len() as u32 - 1
+    }
+
+    /// A call begins.
+    pub fn enter(&mut self) {
+        self.calls += 1;
+        self.open.push((self.calls, self.before.len()));
+    }
+
+    /// The innermost call ends.
+    pub fn leave(&mut self) {
+        let Some((_, mark)) = self.open.pop() else {
+            return;
+        };
+        while self.before.len() > mark {
+            if let Some((expression, before)) = self.before.pop() {
+                self.latest[expression as usize] = before;
+            }
+        }
+    }
+
+    /// An execution of a path begins.
+    #[inline]
+    pub fn path(&mut self) {
+        self.paths += 1;
+    }
+
+    /// An expression is computed: from where it is available already, if it is.
+    #[inline]
+    pub fn computed(
+        &mut self,
+        expression: u32,
+        place: u32,
+        operands: &Operands,
+    ) -> Option<Computed> {
+        let call = self.open.last().map_or(0, |open| open.0);
+        let latest = &mut self.latest[expression as usize];
+        let mut found = None;
+        if latest.call != call {
+            let earlier = latest.call;
+            if earlier > 0 && self.open.binary_search_by_key(&earlier, |o| o.0).is_ok() {
+                self.before.push((expression, *latest));
+            }
+            latest.call = call;
+            latest.operands = *operands;
+        } else if same(&latest.operands, operands) {
+            found = Some(Computed {
+                place: latest.place,
+                same: latest.path == self.paths,
+            });
+        } else {
+            latest.operands = *operands;
+        }
+        latest.path = self.paths;
+        latest.place = place;
+        found
+    }
+}
+
+/// Whether operands are equal, without a call for these few words.
+#[inline(always)]
+fn same(a: &Operands, b: &Operands) -> bool {
+    a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Computed, Table};
+
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        /// Expression, place, operand.
+        Computes(u32, u32, u64),
+        Path,
+        Enter,
+        Leave,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            6 => (0..3u32, 0..4u32, 0..2u64).prop_map(|(e, p, v)| Event::Computes(e, p, v)),
+            1 => Just(Event::Path),
+            1 => Just(Event::Enter),
+            1 => Just(Event::Leave),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(600))]
+
+        #[test]
+        fn what_is_available_is_what_a_list_for_each_call_tells(
+            events in proptest::collection::vec(event(), 1..150),
+        ) {
+            let mut table = Table::default();
+            let numbers: Vec<u32> = (0..3).map(|_| table.add()).collect();
+            prop_assert_eq!(numbers, [0, 1, 2]);
+            table.enter();
+            // Of each open call all that it computed: expression, place, operand, and in which execution of a path.
+            let mut calls: Vec<Vec<(u32, u32, u64, usize)>> = vec![Vec::new()];
+            let mut path = 0;
+            for (k, &event) in events.iter().enumerate() {
+                match event {
+                    Event::Path => {
+                        table.path();
+                        path = k + 1;
+                    }
+                    Event::Enter => {
+                        table.enter();
+                        calls.push(Vec::new());
+                    }
+                    Event::Leave if calls.len() > 1 => {
+                        table.leave();
+                        calls.pop();
+                    }
+                    Event::Leave => {}
+                    Event::Computes(expression, place, value) => {
+                        let call = calls.last_mut().unwrap();
+                        let last = call.iter().rev().find(|c| c.0 == expression);
+                        let last = last.filter(|c| c.2 == value);
+                        let expected = last.map(|c| Computed { place: c.1, same: c.3 == path });
+                        call.push((expression, place, value, path));
+                        let found = table.computed(expression, place, &[value; 6]);
+                        prop_assert_eq!(found, expected, "event {}", k);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Copies of folders that Cargo does not take for changed when they are made again.
+
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::Path;
+
+/// Copies a folder with all that is in it: packages, a few levels deep. `change` gets each file's path in the folder and what
+/// it holds, and returns what its copy should hold. A copy that holds it already is not written, and keeps its time.
+///
+/// # Errors
+/// If something cannot be read or written, or `change` fails.
+pub fn folder(
+    from: &Path,
+    to: &Path,
+    change: impl Fn(&Path, Vec<u8>) -> Result<Vec<u8>>,
+) -> Result<()> {
+    let mut waiting = vec![from.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        let target = to.join(folder.strip_prefix(from)?);
+        fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
+        for entry in
+            fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?
+        {
+            let entry = entry?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                waiting.push(path);
+                continue;
+            }
+            let bytes =
+                fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let name = path.strip_prefix(from)?;
+            file(&to.join(name), &change(name, bytes)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// No change.
+///
+/// # Errors
+/// Never.
+pub fn as_it_is(_: &Path, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    Ok(bytes)
+}
+
+/// Writes a file, unless it holds `bytes` already.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn file(path: &Path, bytes: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}

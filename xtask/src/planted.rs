@@ -1,0 +1,179 @@
+//! `cargo xtask planted`: programs of the corpus with one bug each, for the sessions of `docs/sessions`.
+//!
+//! A bug is a few characters of a package's source, replaced in a copy of the package. Cargo takes the copy for the package
+//! because a copy of the guests' workspace says so (`[patch.crates-io]`).
+
+use crate::corpus::{self, workspace};
+use crate::programs::{PROGRAMS, Source};
+use crate::{build, copy, toolchain};
+use anyhow::{Context, Result, bail};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// One bug.
+struct Bug {
+    /// The program of the corpus that it is in.
+    program: &'static str,
+    /// Which of the guest's binaries is built; the module is called so, too.
+    binary: &'static str,
+    /// The package that is changed.
+    package: &'static str,
+    /// The file in it.
+    file: &'static str,
+    /// The line, from 1.
+    line: usize,
+    /// What stands there, once.
+    from: &'static str,
+    /// What is put in its place.
+    to: &'static str,
+}
+
+const BUGS: &[Bug] = &[
+    // A checksum is rotated wrongly: it does not matter before the second block, and shows when that is restored.
+    Bug {
+        program: "bzip2",
+        binary: "guest-bzip2",
+        package: "bzip2-sys",
+        file: "bzip2-1.0.8/compress.c",
+        line: 607,
+        from: ">> 31",
+        to: ">> 30",
+    },
+    // The compiler of scripts takes a constant for one that fits an instruction, because its negation does.
+    Bug {
+        program: "lua",
+        binary: "guest-lua",
+        package: "lua-src",
+        file: "lua-5.4.9/lcode.c",
+        line: 1470,
+        from: "fitsC(-i2)",
+        to: "fitsC(i2)",
+    },
+    // Whether a table's header begins with a bar is looked up from the beginning of the file, not of the header.
+    Bug {
+        program: "pulldown-cmark",
+        binary: "markdown",
+        package: "pulldown-cmark",
+        file: "src/firstpass.rs",
+        line: 2119,
+        from: "+=",
+        to: "=",
+    },
+];
+
+/// Builds the programs into `target/planted`: without the bugs into `old`, and with them into `new`. Programs whose tools this
+/// machine lacks are left out, with a word about it.
+///
+/// The two are compiled from folders whose paths are equally long: some stand in the modules, and constants should be where they
+/// were.
+///
+/// # Errors
+/// If what a bug replaces is not where it was, or something cannot be built or written.
+pub fn run() -> Result<ExitCode> {
+    toolchain::ensure_wasm_target()?;
+    let out = workspace().join("target/planted");
+    for (version, broken) in [("old", false), ("new", true)] {
+        let folder = out.join(version);
+        let guests = sources(&folder, broken)?;
+        for bug in BUGS {
+            build_one(bug, &guests, &folder)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Copies the guests' workspace and the packages into `folder`, plants the bugs if so wanted, and returns where the guests are.
+fn sources(folder: &Path, broken: bool) -> Result<PathBuf> {
+    let corpus = workspace().join("corpus");
+    let mut patches = "\n[patch.crates-io]\n".to_owned();
+    for bug in BUGS {
+        let from = build::package_folder(&corpus, bug.package)?;
+        let name = from.file_name().context("a package has no folder")?;
+        let to = folder.join("packages").join(name);
+        copy::folder(&from, &to, |path, bytes| {
+            if !broken || path != Path::new(bug.file) {
+                return Ok(bytes);
+            }
+            let text = String::from_utf8(bytes)?;
+            Ok(planted(bug, &text)?.into_bytes())
+        })?;
+        writeln!(patches, "{} = {{ path = {to:?} }}", bug.package)?;
+    }
+    let guests = folder.join("corpus");
+    copy::folder(&corpus, &guests, |path, bytes| {
+        let text = String::from_utf8(bytes)?;
+        let changed = match path.to_str() {
+            Some("Cargo.toml") => text + &patches,
+            Some("Cargo.lock") => {
+                let unlock = |lock: String, bug: &Bug| unlocked(&lock, bug.package);
+                BUGS.iter().try_fold(text, unlock)?
+            }
+            _ => text,
+        };
+        Ok(changed.into_bytes())
+    })?;
+    Ok(guests)
+}
+
+/// Builds one program and writes its module into `folder`.
+fn build_one(bug: &Bug, guests: &Path, folder: &Path) -> Result<()> {
+    let program = PROGRAMS.iter().find(|other| other.name == bug.program);
+    let program = program.with_context(|| format!("{} is not in the corpus", bug.program))?;
+    if let Some(lack) = corpus::what_lacks(program) {
+        eprintln!("left out {}: {lack}", bug.program);
+        return Ok(());
+    }
+    let c = matches!(program.source, Source::Guest { c: true, .. });
+    let built = build::quietly(guests, &folder.join("build"), bug.program, bug.binary, c)?;
+    let bytes = fs::read(&built).with_context(|| format!("cannot read {}", built.display()))?;
+    corpus::check(program, &bytes)?;
+    let name = bug.binary.trim_start_matches("guest-");
+    let module = folder.join(name).with_extension("wasm");
+    copy::file(&module, &bytes)?;
+    eprintln!("{}", module.display());
+    Ok(())
+}
+
+/// The source `text` with the bug in it.
+///
+/// # Errors
+/// If the line does not hold what is replaced exactly once.
+fn planted(bug: &Bug, text: &str) -> Result<String> {
+    let mut lines: Vec<_> = text.split('\n').map(str::to_owned).collect();
+    let line = lines.get_mut(bug.line - 1);
+    match line {
+        Some(line) if line.matches(bug.from).count() == 1 => {
+            *line = line.replace(bug.from, bug.to);
+        }
+        _ => bail!(
+            "line {} of {} in {} does not hold {:?} once: the bug planted there belongs to another version",
+            bug.line,
+            bug.file,
+            bug.package,
+            bug.from
+        ),
+    }
+    Ok(lines.join("\n"))
+}
+
+/// The lock file as it is when `package` comes from a folder: without its source and checksum.
+///
+/// # Errors
+/// If the package is not in the lock file, or not once.
+fn unlocked(lock: &str, package: &str) -> Result<String> {
+    let name = format!("name = \"{package}\"");
+    let mut entries: Vec<_> = lock.split("[[package]]").map(str::to_owned).collect();
+    let mut own = entries
+        .iter_mut()
+        .filter(|entry| entry.lines().any(|line| line == name));
+    let (Some(entry), None) = (own.next(), own.next()) else {
+        bail!("corpus/Cargo.lock does not hold {package} once");
+    };
+    let kept = entry
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with("source = ") && !line.starts_with("checksum = "));
+    *entry = kept.collect();
+    Ok(entries.join("[[package]]"))
+}
