@@ -59,8 +59,6 @@ pub struct Backward<'a> {
     asked: Option<Box<Asked>>,
     /// How far registers of the node at hand are to be followed.
     registers: Vec<Reach>,
-    /// The instruction that is in the slice although nothing of it is wanted.
-    forced: Option<(usize, Reach)>,
     /// What the node at hand ends with is in the slice.
     ended: bool,
     parts: Vec<(Range, Reach)>,
@@ -93,7 +91,6 @@ impl<'a> Backward<'a> {
             criteria: Criteria::new(criteria),
             asked: None,
             registers: Vec::new(),
-            forced: None,
             ended: false,
             parts: Vec::new(),
             marks: Marks::new(nodes.len()),
@@ -329,7 +326,6 @@ impl<'a> Backward<'a> {
             self.registers.resize(count, Reach::NONE);
         }
         self.registers[..count].fill(Reach::NONE);
-        self.forced = None;
         self.ended = false;
     }
 
@@ -345,8 +341,8 @@ impl<'a> Backward<'a> {
 
     #[inline]
     fn want_register(&mut self, register: Register, plan: &Plan, reach: Reach) {
-        if (register as usize) < plan.registers {
-            let wanted = &mut self.registers[register as usize];
+        debug_assert!((register as usize) < plan.registers);
+        if let Some(wanted) = self.registers.get_mut(register as usize) {
             *wanted = reach.max(*wanted);
         }
     }
@@ -385,10 +381,11 @@ impl<'a> Backward<'a> {
         let Some(asked) = self.asked.take() else {
             return live;
         };
-        for &(inst, reach) in &asked.insts {
+        // A question that was read from a file may speak of what there is not.
+        for &(inst, reach) in asked.insts.iter().filter(|(i, _)| *i < plan.insts.len()) {
             self.want_register(plan.result(inst) as Register, plan, reach);
         }
-        for &(variable, reach) in &asked.variables {
+        for &(variable, reach) in asked.variables.iter().filter(|(v, _)| *v < plan.variables) {
             self.want_register(variable, plan, reach);
         }
         if asked.end.is_some() && execution.ended {
@@ -578,6 +575,7 @@ impl<'a> Backward<'a> {
     ) {
         let executed = execution.executed as usize;
         let mut accesses = accesses.iter().rev();
+        let mut counts = self.marks.of(execution.node, plan.insts.len());
         for position in (0..=last).rev() {
             let block = plan.blocks[position];
             let decides = self.decides(plan, position);
@@ -589,8 +587,16 @@ impl<'a> Backward<'a> {
             let first = plan.firsts[position] as usize;
             let behind = (plan.firsts[position + 1] as usize).min(executed);
             for i in (first..behind).rev() {
-                self.ask_memory(i + 1);
-                live = live.max(self.inst(plan, i, execution, &mut events, &mut accesses));
+                if self.asked.is_some() {
+                    self.ask_memory(i + 1);
+                }
+                let reach = self.inst(plan, i, &mut events, &mut accesses);
+                if reach.is_some() {
+                    live = live.max(reach);
+                    if self.is_within(i) {
+                        counts[i] += 1;
+                    }
+                }
             }
             let reach = std::mem::take(&mut live).next();
             if reach.is_some() && self.follows.control {
@@ -601,6 +607,7 @@ impl<'a> Backward<'a> {
                 }
             }
         }
+        self.marks.put(execution.node, counts);
         self.ask_memory(0);
         // Variables that are wanted as they were at the beginning.
         let variables = plan.variables as usize;
@@ -651,7 +658,9 @@ impl<'a> Backward<'a> {
                 let insts = plan.firsts[position]..plan.firsts[position + 1];
                 let branch = insts.last().map(|inst| inst as usize);
                 let branch = branch.filter(|&inst| plan.insts[inst].kind == Kind::Branch);
-                self.forced = branch.map(|inst| (inst, reach));
+                if let Some(inst) = branch {
+                    self.want_register(plan.result(inst) as Register, plan, reach);
+                }
             }
         }
     }
@@ -662,18 +671,11 @@ impl<'a> Backward<'a> {
         &mut self,
         plan: &Plan,
         i: usize,
-        execution: Execution,
         events: &mut &[Event],
         accesses: &mut impl Iterator<Item = &'s u64>,
     ) -> Reach {
         let inst = plan.insts[i];
         let mut wanted = self.registers[plan.result(i)];
-        if let Some(asked) = &self.asked {
-            wanted = wanted.max(asked.inst(i));
-        }
-        if let Some((_, reach)) = self.forced.take_if(|(forced, _)| *forced == i) {
-            wanted = wanted.max(reach);
-        }
         let data = self.follows.data;
         // Operands that tell where, and all.
         let (mut where_to, mut all) = (0, usize::from(inst.count));
@@ -731,9 +733,6 @@ impl<'a> Backward<'a> {
         }
         if wanted.is_none() {
             return Reach::NONE;
-        }
-        if self.is_within(i) {
-            self.marks.inst(execution, i);
         }
         if !data {
             all = 0;

@@ -67,6 +67,22 @@ impl Marks {
         counts[inst] += 1;
     }
 
+    /// How often the instructions of a node are in it, to be [put](Self::put) back: those of one execution are counted in one place.
+    #[inline]
+    pub fn of(&mut self, node: NodeId, insts: usize) -> Vec<u64> {
+        let mut counts = std::mem::take(&mut self.insts[node.index()]);
+        if counts.len() < insts {
+            counts.resize(insts, 0);
+        }
+        counts
+    }
+
+    /// Puts these counts back.
+    #[inline]
+    pub fn put(&mut self, node: NodeId, counts: Vec<u64>) {
+        self.insts[node.index()] = counts;
+    }
+
     pub fn end(&mut self, execution: Execution) {
         self.ends[execution.node.index()] += 1;
     }
