@@ -11,11 +11,14 @@ use afterimage_query::matching::{
 };
 use afterimage_query::paths::recorded_path;
 use afterimage_query::steps::{Run, recorded_checkpoints};
-use afterimage_trace::TraceFile;
+use afterimage_record::Cache;
+use afterimage_trace::{TraceFile, TraceWriter};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
+use crate::corpus::{Entry, entries};
 use crate::machine::Machine;
+use crate::paths::subject::{Settings, build, make_recording};
 use crate::publish::publish;
 
 /// What to measure.
@@ -23,8 +26,9 @@ use crate::publish::publish;
 pub(crate) struct Options {
     #[command(flatten)]
     common: crate::Arguments,
-    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one, on the same input
-    #[arg(value_name = "FILE.aft", required = true)]
+    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one, on the same input [default: the versions in the
+    /// corpus (build them first: cargo xtask corpus --versions), which are recorded]
+    #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
 }
 
@@ -57,6 +61,8 @@ struct Loaded {
     file: TraceFile,
     bytes: Vec<u8>,
     program: Program,
+    /// Where the recording is, if it was made for the benchmark.
+    _folder: Option<tempfile::TempDir>,
 }
 
 fn load(at: &Path) -> Result<Loaded> {
@@ -71,7 +77,61 @@ fn load(at: &Path) -> Result<Loaded> {
         file,
         bytes,
         program,
+        _folder: None,
     })
+}
+
+/// Records a version, with its path.
+fn recorded(entry: &Entry, corpus: &Path) -> Result<Loaded> {
+    let bytes = entry.module(corpus)?;
+    let program = Program::parse(&bytes)?;
+    let folder = tempfile::tempdir()?;
+    let at = folder.path().join("run.aft");
+    let settings = Settings {
+        cache: &Cache::none(),
+        paths: false,
+        deterministic: true,
+    };
+    make_recording(&bytes, &program, &entry.command(corpus), &at, settings)?;
+    let out = TraceWriter::append(&at)?;
+    build(&TraceFile::open(&at)?, &bytes, &program, &out)?;
+    out.commit()?;
+    Ok(Loaded {
+        name: entry.name.clone(),
+        file: TraceFile::open(&at)?,
+        bytes,
+        program,
+        _folder: Some(folder),
+    })
+}
+
+/// Compares the versions in the corpus: those that are optimised with those that are not.
+fn of_corpus(common: &crate::Arguments) -> Result<Vec<Row>> {
+    let all = entries(common)?;
+    let mut rows = Vec::new();
+    for unoptimised in all.iter().filter(|entry| entry.name.ends_with("-O0")) {
+        let stem = unoptimised.name.trim_end_matches("-O0");
+        let optimised = all.iter().filter(|entry| {
+            let level = entry
+                .name
+                .strip_prefix(stem)
+                .and_then(|n| n.strip_prefix("-O"));
+            level.is_some_and(|level| level != "0")
+        });
+        let a = recorded(unoptimised, &common.corpus).with_context(|| unoptimised.name.clone())?;
+        for entry in optimised {
+            eprintln!("{} and {} …", a.name, entry.name);
+            let b = recorded(entry, &common.corpus).with_context(|| entry.name.clone())?;
+            rows.push(measure(&a, &b)?);
+        }
+    }
+    if rows.is_empty() {
+        bail!(
+            "{} has no versions of programs; build them with: cargo xtask corpus --versions --out {0}",
+            common.corpus.display()
+        );
+    }
+    Ok(rows)
 }
 
 fn sketched(loaded: &Loaded) -> Result<Sketched> {
@@ -102,6 +162,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut rows = Vec::new();
     for pair in options.recordings.chunks(2) {
         rows.push(measure(&load(&pair[0])?, &load(&pair[1])?)?);
+    }
+    if options.recordings.is_empty() {
+        rows = of_corpus(&options.common)?;
     }
     let results = Results {
         machine: Machine::this(),
