@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use afterimage_program::{Names, Program, SourceMap};
 use afterimage_query::matching::{
-    Accuracy, Sketched, TruthSide, accuracy, match_versions, version,
+    Accuracy, Matching, Sketched, TruthSide, accuracy, match_runs, version,
 };
-use afterimage_query::paths::recorded_path;
+use afterimage_query::paths::{FileSegments, recorded_path};
 use afterimage_query::steps::{Run, recorded_checkpoints};
 use afterimage_record::Cache;
 use afterimage_trace::{TraceFile, TraceWriter};
@@ -134,7 +134,10 @@ fn of_corpus(common: &crate::Arguments) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn sketched(loaded: &Loaded) -> Result<Sketched> {
+type RecordedRun<'a> = Run<'a, FileSegments>;
+
+/// Hands the run of a version to `of`.
+fn with_run<T>(loaded: &Loaded, of: impl FnOnce(RecordedRun<'_>) -> Result<T>) -> Result<T> {
     let path = recorded_path(&loaded.file, &loaded.program)?;
     let path = path.with_context(|| {
         format!(
@@ -143,7 +146,7 @@ fn sketched(loaded: &Loaded) -> Result<Sketched> {
         )
     })?;
     let checkpoints = recorded_checkpoints(&loaded.file, &path)?;
-    let run = Run {
+    of(Run {
         program: &loaded.program,
         module: &loaded.bytes,
         path: &path,
@@ -151,8 +154,22 @@ fn sketched(loaded: &Loaded) -> Result<Sketched> {
         stopped: None,
         checkpoints: checkpoints.as_ref(),
         progress: &|_| (),
-    };
-    Ok(version(run, loaded.file.log()?)?)
+    })
+}
+
+fn sketched(loaded: &Loaded) -> Result<Sketched> {
+    with_run(loaded, |run| Ok(version(run, loaded.file.log()?)?))
+}
+
+/// Matches two versions, without their names.
+fn matched(a: &Loaded, b: &Loaded, versions: [&Sketched; 2]) -> Result<Matching> {
+    with_run(a, |run_a| {
+        with_run(b, |run_b| {
+            let logs = (|| a.file.log(), || b.file.log());
+            let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
+            Ok(match_runs(versions, None, runs)?)
+        })
+    })
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -180,7 +197,7 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
     let (of_a, of_b) = (sketched(a)?, sketched(b)?);
     let sketching = start.elapsed();
     let start = Instant::now();
-    let found = match_versions(&of_a.version, &of_b.version, None);
+    let found = matched(a, b, [&of_a, &of_b])?;
     let matching = start.elapsed();
     let sources = (SourceMap::build(&a.bytes), SourceMap::build(&b.bytes));
     let names = (

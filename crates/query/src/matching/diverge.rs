@@ -207,6 +207,8 @@ fn suspects(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
         let takes = evidence.operands.1 > 0 && evidence.operands.0 == evidence.operands.1;
         let equally_often = of_a.count == of_b.count && evidence.operator;
         let wanted = match evidence.values {
+            // The same was compared in both.
+            Values::Same if decides => equally_often && takes,
             Values::Same | Values::Permuted | Values::Shifted => false,
             // Loops are turned round, conditions are taken apart and put together again.
             _ if decides && !(equally_often && takes) && !evidence.same_code => false,

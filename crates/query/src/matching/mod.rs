@@ -8,6 +8,8 @@ mod collect;
 mod diverge;
 mod names;
 mod producers;
+mod regions;
+mod runs;
 mod truth;
 
 pub use afterimage_matching::{
@@ -16,4 +18,5 @@ pub use afterimage_matching::{
 pub use collect::{Place, Sketched, version};
 pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
-pub use truth::{Accuracy, Side as TruthSide, accuracy, recompiled};
+pub use runs::match_runs;
+pub use truth::{Accuracy, Judged, Position, Side as TruthSide, accuracy, judge, recompiled};
