@@ -53,7 +53,7 @@ struct Compared(u32, Option<u32>);
 
 /// What an execution gave.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Given {
+pub(crate) struct Given {
     /// What is the same in both versions if they do the same.
     pub compared: u64,
     /// What a person wants to see.
@@ -80,8 +80,8 @@ struct Template {
 
 /// A statement's sketches while the run is followed.
 #[derive(Debug)]
-pub(super) struct Collected {
-    place: Place,
+pub(crate) struct Collected {
+    pub place: Place,
     pub class: Class,
     /// Its number in a version that is known.
     pub number: u32,
@@ -99,7 +99,7 @@ pub(super) struct Collected {
 }
 
 /// What is done with the values that statements give.
-pub(super) trait Take {
+pub(crate) trait Take {
     /// The number of a statement in the version that is known, if there is one.
     fn number(&self, _: Place) -> u32 {
         u32::MAX
@@ -148,7 +148,7 @@ impl Take for Keeper {
     fn access(&mut self, _: &mut Collected, _: u64) {}
 }
 
-pub(super) struct Sketcher<T> {
+pub(crate) struct Sketcher<T> {
     pub taker: T,
     statements: Vec<Collected>,
     template: Rc<Template>,
@@ -275,7 +275,7 @@ where
     Ok(walk.sketcher.taker.kept())
 }
 
-pub(super) struct Walk<'a, S: Segments, T> {
+pub(crate) struct Walk<'a, S: Segments, T> {
     pub follower: Follower<'a, S>,
     plans: Plans<'a, S>,
     run: Run<'a, S>,

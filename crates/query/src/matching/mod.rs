@@ -15,6 +15,7 @@ mod truth;
 pub use afterimage_matching::{
     Class, Evidence, Match, Matching, Names, Sketch, Statement, Values, Version, match_versions,
 };
+pub(crate) use collect::{Collected, Given, Take, Walk};
 pub use collect::{Place, Sketched, version};
 pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
