@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Builds the guest of program `name` in release mode and returns the path of its module. `cache` is Cargo's target
-/// folder.
+/// folder; C code is compiled at the level that `c` tells, if there is some.
 ///
 /// # Errors
 /// If Cargo cannot be run or fails; it has then said why on standard error.
-pub fn guest(corpus: &Path, cache: &Path, name: &str, c: bool) -> Result<PathBuf> {
+pub fn guest(corpus: &Path, cache: &Path, name: &str, c: Option<u8>) -> Result<PathBuf> {
     let binary = format!("guest-{name}");
     let mut cargo = command(corpus, cache, name, &binary, c)?;
     if !cargo.status().context("cannot run cargo")?.success() {
@@ -25,7 +25,7 @@ pub fn guest(corpus: &Path, cache: &Path, name: &str, c: bool) -> Result<PathBuf
 /// # Errors
 /// If Cargo cannot be run or fails; the text is what it said.
 pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -> Result<PathBuf> {
-    let output = command(corpus, cache, name, binary, c)?
+    let output = command(corpus, cache, name, binary, c.then_some(2))?
         .output()
         .context("cannot run cargo")?;
     if !output.status.success() {
@@ -44,7 +44,13 @@ fn module(cache: &Path, binary: &str) -> PathBuf {
 }
 
 /// The command that builds one binary of the guest of program `name`.
-fn command(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -> Result<Command> {
+fn command(
+    corpus: &Path,
+    cache: &Path,
+    name: &str,
+    binary: &str,
+    c: Option<u8>,
+) -> Result<Command> {
     let package = format!("guest-{name}");
     let mut cargo = cargo(corpus);
     cargo.args([
@@ -68,8 +74,8 @@ fn command(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -> Re
     ] {
         cargo.env_remove(flags);
     }
-    if c {
-        toolchain::set_c_compiler(&mut cargo);
+    if let Some(level) = c {
+        toolchain::set_c_compiler(&mut cargo, level);
     }
     if name == "lua" {
         cargo.env(

@@ -22,7 +22,13 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
         list(&selected)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let out = arguments.out.clone().unwrap_or_else(default_folder);
+    let out = arguments.out.clone().unwrap_or_else(|| {
+        let folder = default_folder();
+        match arguments.versions {
+            true => folder.with_file_name("corpus-versions"),
+            false => folder,
+        }
+    });
     let out =
         std::path::absolute(&out).with_context(|| format!("cannot resolve {}", out.display()))?;
     toolchain::ensure_wasm_target()?;
@@ -35,14 +41,16 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
             left_out.entry(lack).or_default().push(program.name);
             continue;
         }
-        match make(program, &out) {
-            Ok(entry) => eprintln!(
-                "{}: {} functions, {} bytes, {}",
-                entry.name, entry.functions, entry.bytes, entry.version
-            ),
-            Err(error) => {
-                eprintln!("{}: {error:#}", program.name);
-                failed.push(program.name);
+        for version in versions(program, arguments.versions) {
+            match make(program, version, &out) {
+                Ok(entry) => eprintln!(
+                    "{}: {} functions, {} bytes, {}",
+                    entry.name, entry.functions, entry.bytes, entry.version
+                ),
+                Err(error) => {
+                    eprintln!("{}: {error:#}", version.name(program));
+                    failed.push(version.name(program));
+                }
             }
         }
     }
@@ -58,6 +66,41 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// How a program is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// As it is measured: C code at -O2, with the input that takes a third of a second.
+    Measured,
+    /// One of several, with the small input: C code at this level.
+    Level(u8),
+}
+
+impl Version {
+    /// The name of a program that is built so.
+    fn name(self, program: &Program) -> String {
+        match self {
+            Self::Measured => program.name.to_owned(),
+            Self::Level(level) => format!("{}-O{level}", program.name),
+        }
+    }
+
+    fn level(self) -> u8 {
+        match self {
+            Self::Measured => 2,
+            Self::Level(level) => level,
+        }
+    }
+}
+
+/// The versions of a program to build: without `all` one.
+fn versions(program: &Program, all: bool) -> Vec<Version> {
+    match (all, program.small_input) {
+        (false, _) => vec![Version::Measured],
+        (true, Some(_)) => (0..=3).map(Version::Level).collect(),
+        (true, None) => Vec::new(),
+    }
 }
 
 /// The folder that the corpus is built into unless told otherwise.
@@ -119,23 +162,25 @@ pub fn what_lacks(program: &Program) -> Option<String> {
 ///
 /// # Errors
 /// If it cannot be built or written, or if the module is not what the corpus needs.
-pub fn make(program: &Program, out: &Path) -> Result<Entry> {
+pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
+    let name = version.name(program);
     let corpus = workspace().join("corpus");
     let cache = out.join("build");
     fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
     let folder = format!("{}.d", program.name);
     let mut notes = program.notes.to_owned();
     let mut dirs = Vec::new();
-    let (module, version) = match &program.source {
+    let (module, packages) = match &program.source {
         Source::Guest { packages, c } => {
             if *c {
                 notes.push_str(&format!(
-                    "; C compiled by {} at -O2",
-                    toolchain::c_compiler_version()?
+                    "; C compiled by {} at -O{}",
+                    toolchain::c_compiler_version()?,
+                    version.level()
                 ));
             }
             (
-                build::guest(&corpus, &cache, program.name, *c)?,
+                build::guest(&corpus, &cache, program.name, c.then(|| version.level()))?,
                 build::locked_versions(&corpus, program.name, packages)?,
             )
         }
@@ -155,7 +200,7 @@ pub fn make(program: &Program, out: &Path) -> Result<Entry> {
             (contents.join(module), registry.pinned_version(&pins)?)
         }
     };
-    let wasm = format!("{}.wasm", program.name);
+    let wasm = format!("{name}.wasm");
     let bytes = fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
     let facts = check(program, &bytes)?;
     if facts.exceptions > 0 {
@@ -163,20 +208,24 @@ pub fn make(program: &Program, out: &Path) -> Result<Entry> {
     }
     fs::write(out.join(&wasm), &bytes).with_context(|| format!("cannot write {wasm}"))?;
 
-    let Input { args, files, stdin } = (program.input)();
+    let input = match (version, program.small_input) {
+        (Version::Level(_), Some(small)) => small,
+        _ => program.input,
+    };
+    let Input { args, files, stdin } = input();
     write_files(&out.join(&folder), &files)?;
     if stdin.is_none() {
         dirs.push([folder.clone(), GUEST_FOLDER.to_owned()]);
     }
     let entry = Entry {
-        name: program.name.to_owned(),
+        name,
         wasm,
         args,
         stdin: stdin.map(|file| format!("{folder}/{file}")),
         dirs,
         language: program.language.to_owned(),
         like: program.like.to_owned(),
-        version,
+        version: packages,
         notes,
         bytes: bytes.len() as u64,
         functions: facts.functions,

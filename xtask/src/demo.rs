@@ -28,7 +28,7 @@ pub fn run() -> Result<ExitCode> {
         "\nBuilding {PROGRAM}, which turns Markdown into HTML, to WebAssembly, and an input for it"
     );
     let folder = corpus::default_folder();
-    let entry = corpus::make(program, &folder)?;
+    let entry = corpus::make(program, corpus::Version::Measured, &folder)?;
     let folder = short(&folder);
     let recording = text(&folder.join(PROGRAM).with_extension("aft"));
     let wasm = text(&folder.join(&entry.wasm));

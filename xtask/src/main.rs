@@ -62,9 +62,12 @@ struct CorpusArguments {
     /// List the programs and build nothing
     #[arg(long)]
     list: bool,
-    /// The folder to fill [default: target/corpus in the workspace]
+    /// The folder to fill [default: target/corpus in the workspace, with --versions target/corpus-versions]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Instead build the C programs at -O0, -O1, -O2 and -O3, with smaller inputs, for the matching of versions
+    #[arg(long)]
+    versions: bool,
     /// Succeed even if a program had to be left out because a tool is missing
     #[arg(long)]
     skip_missing: bool,

@@ -37,6 +37,8 @@ pub struct Program {
     pub source: Source,
     /// Makes its input.
     pub input: fn() -> Input,
+    /// Makes a smaller one, on which the program executes at most about 60 million statements even if it is not optimised: of those that are built in several versions.
+    pub small_input: Option<fn() -> Input>,
     /// What is worth knowing.
     pub notes: &'static str,
 }
@@ -49,6 +51,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "300.twolf, 181.mcf",
         source: guest(&["batsat"]),
         input: inputs::batsat,
+        small_input: None,
         notes: "refutes a random 3-SAT formula of 200 variables; irregular, bound by memory",
     },
     Program {
@@ -57,6 +60,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "130.li",
         source: guest(&["boa_engine"]),
         input: inputs::boa,
+        small_input: None,
         notes: "runs a mix of JavaScript benchmarks; a large module",
     },
     Program {
@@ -65,6 +69,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "256.bzip2",
         source: c_guest(&["bzip2-sys"]),
         input: inputs::bzip2,
+        small_input: Some(inputs::small_bzip2),
         notes: "compresses 4 MB of C at level 9 and restores it",
     },
     Program {
@@ -78,6 +83,7 @@ pub const PROGRAMS: &[Program] = &[
             named: false,
         },
         input: inputs::clang,
+        small_input: None,
         notes: "compiles a C program at -O2; a very large module, compiled and stripped of names by others",
     },
     Program {
@@ -86,6 +92,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "132.ijpeg",
         source: guest(&["jpeg-encoder", "zune-jpeg"]),
         input: inputs::jpeg,
+        small_input: None,
         notes: "encodes and decodes a synthetic image at ten qualities, four of them progressive",
     },
     Program {
@@ -94,6 +101,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "130.li",
         source: c_guest(&["lua-src"]),
         input: inputs::lua,
+        small_input: Some(inputs::small_lua),
         notes: "runs a mix of Lua benchmarks in Lua 5.4; hash seed pinned, no longjmp",
     },
     Program {
@@ -102,6 +110,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "197.parser",
         source: guest(&["pulldown-cmark"]),
         input: inputs::pulldown_cmark,
+        small_input: None,
         notes: "renders 400 KB of Markdown to HTML, a hundred times",
     },
     Program {
@@ -110,6 +119,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "130.li",
         source: c_guest(&["rquickjs-sys"]),
         input: inputs::quickjs,
+        small_input: Some(inputs::small_quickjs),
         notes: "runs a mix of JavaScript benchmarks in QuickJS-ng; clock pinned, which seeds its hash tables",
     },
     Program {
@@ -118,6 +128,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "134.perl",
         source: guest(&["regex"]),
         input: inputs::regex,
+        small_input: None,
         notes: "searches 6 MB of C for eighteen patterns",
     },
     Program {
@@ -126,6 +137,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "255.vortex",
         source: c_guest(&["libsqlite3-sys"]),
         input: inputs::sqlite,
+        small_input: Some(inputs::small_sqlite),
         notes: "runs a script over 150,000 rows in memory: indexes, joins, full-text search",
     },
     Program {
@@ -134,6 +146,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "126.gcc, 197.parser",
         source: guest(&["syn"]),
         input: inputs::syn,
+        small_input: None,
         notes: "parses 3 MB of Rust and counts what is in it",
     },
     Program {
@@ -147,6 +160,7 @@ pub const PROGRAMS: &[Program] = &[
             named: true,
         },
         input: inputs::yosys,
+        small_input: None,
         notes: "synthesises a Verilog design; a very large module, compiled by others",
     },
     Program {
@@ -155,6 +169,7 @@ pub const PROGRAMS: &[Program] = &[
         like: "164.gzip",
         source: c_guest(&["zstd-sys"]),
         input: inputs::zstd,
+        small_input: Some(inputs::small_zstd),
         notes: "compresses 6 MB of C at level 9 and restores it",
     },
 ];

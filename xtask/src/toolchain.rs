@@ -69,14 +69,14 @@ pub fn missing_c_packages() -> Vec<&'static str> {
     .collect()
 }
 
-/// Tells the crates' build scripts which C compiler to use, and how.
+/// Tells the crates' build scripts which C compiler to use, and how: at optimisation level `level`, 0 to 3.
 ///
 /// Only objects are compiled here. The Rust compiler links them with its own linker, C library and builtins, so no
 /// `wasm-opt` that happens to be on the path is ever run, which would throw names and lines away.
-pub fn set_c_compiler(cargo: &mut Command) {
+pub fn set_c_compiler(cargo: &mut Command, level: u8) {
     // Without the standard folders a header that WASI lacks is an error; with them it would silently be the host's.
     let flags = format!(
-        "-g -O2 -nostdlibinc -isystem {HEADERS} -D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_PROCESS_CLOCKS \
+        "-g -O{level} -nostdlibinc -isystem {HEADERS} -D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_PROCESS_CLOCKS \
          -D_WASI_EMULATED_GETPID -D_WASI_EMULATED_MMAN"
     );
     cargo

@@ -7,15 +7,18 @@ use std::time::Instant;
 
 use afterimage_program::{Names, Program, SourceMap};
 use afterimage_query::matching::{
-    Accuracy, Sketched, TruthSide, accuracy, match_versions, version,
+    Accuracy, Matching, Sketched, TruthSide, accuracy, match_runs, version,
 };
-use afterimage_query::paths::recorded_path;
+use afterimage_query::paths::{FileSegments, recorded_path};
 use afterimage_query::steps::{Run, recorded_checkpoints};
-use afterimage_trace::TraceFile;
+use afterimage_record::Cache;
+use afterimage_trace::{TraceFile, TraceWriter};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
+use crate::corpus::{Entry, entries};
 use crate::machine::Machine;
+use crate::paths::subject::{Settings, build, make_recording};
 use crate::publish::publish;
 
 /// What to measure.
@@ -23,8 +26,9 @@ use crate::publish::publish;
 pub(crate) struct Options {
     #[command(flatten)]
     common: crate::Arguments,
-    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one, on the same input
-    #[arg(value_name = "FILE.aft", required = true)]
+    /// Recordings with their paths, in pairs: of the unoptimised version and of the optimised one, on the same input [default: the versions in the
+    /// corpus (build them first: cargo xtask corpus --versions), which are recorded]
+    #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
 }
 
@@ -57,6 +61,8 @@ struct Loaded {
     file: TraceFile,
     bytes: Vec<u8>,
     program: Program,
+    /// Where the recording is, if it was made for the benchmark.
+    _folder: Option<tempfile::TempDir>,
 }
 
 fn load(at: &Path) -> Result<Loaded> {
@@ -71,10 +77,67 @@ fn load(at: &Path) -> Result<Loaded> {
         file,
         bytes,
         program,
+        _folder: None,
     })
 }
 
-fn sketched(loaded: &Loaded) -> Result<Sketched> {
+/// Records a version, with its path.
+fn recorded(entry: &Entry, corpus: &Path) -> Result<Loaded> {
+    let bytes = entry.module(corpus)?;
+    let program = Program::parse(&bytes)?;
+    let folder = tempfile::tempdir()?;
+    let at = folder.path().join("run.aft");
+    let settings = Settings {
+        cache: &Cache::none(),
+        paths: false,
+        deterministic: true,
+    };
+    make_recording(&bytes, &program, &entry.command(corpus), &at, settings)?;
+    let out = TraceWriter::append(&at)?;
+    build(&TraceFile::open(&at)?, &bytes, &program, &out)?;
+    out.commit()?;
+    Ok(Loaded {
+        name: entry.name.clone(),
+        file: TraceFile::open(&at)?,
+        bytes,
+        program,
+        _folder: Some(folder),
+    })
+}
+
+/// Compares the versions in the corpus: those that are optimised with those that are not.
+fn of_corpus(common: &crate::Arguments) -> Result<Vec<Row>> {
+    let all = entries(common)?;
+    let mut rows = Vec::new();
+    for unoptimised in all.iter().filter(|entry| entry.name.ends_with("-O0")) {
+        let stem = unoptimised.name.trim_end_matches("-O0");
+        let optimised = all.iter().filter(|entry| {
+            let level = entry
+                .name
+                .strip_prefix(stem)
+                .and_then(|n| n.strip_prefix("-O"));
+            level.is_some_and(|level| level != "0")
+        });
+        let a = recorded(unoptimised, &common.corpus).with_context(|| unoptimised.name.clone())?;
+        for entry in optimised {
+            eprintln!("{} and {} …", a.name, entry.name);
+            let b = recorded(entry, &common.corpus).with_context(|| entry.name.clone())?;
+            rows.push(measure(&a, &b)?);
+        }
+    }
+    if rows.is_empty() {
+        bail!(
+            "{} has no versions of programs; build them with: cargo xtask corpus --versions --out {0}",
+            common.corpus.display()
+        );
+    }
+    Ok(rows)
+}
+
+type RecordedRun<'a> = Run<'a, FileSegments>;
+
+/// Hands the run of a version to `of`.
+fn with_run<T>(loaded: &Loaded, of: impl FnOnce(RecordedRun<'_>) -> Result<T>) -> Result<T> {
     let path = recorded_path(&loaded.file, &loaded.program)?;
     let path = path.with_context(|| {
         format!(
@@ -83,7 +146,7 @@ fn sketched(loaded: &Loaded) -> Result<Sketched> {
         )
     })?;
     let checkpoints = recorded_checkpoints(&loaded.file, &path)?;
-    let run = Run {
+    of(Run {
         program: &loaded.program,
         module: &loaded.bytes,
         path: &path,
@@ -91,8 +154,22 @@ fn sketched(loaded: &Loaded) -> Result<Sketched> {
         stopped: None,
         checkpoints: checkpoints.as_ref(),
         progress: &|_| (),
-    };
-    Ok(version(run, loaded.file.log()?)?)
+    })
+}
+
+fn sketched(loaded: &Loaded) -> Result<Sketched> {
+    with_run(loaded, |run| Ok(version(run, loaded.file.log()?)?))
+}
+
+/// Matches two versions, without their names.
+fn matched(a: &Loaded, b: &Loaded, versions: [&Sketched; 2]) -> Result<Matching> {
+    with_run(a, |run_a| {
+        with_run(b, |run_b| {
+            let logs = (|| a.file.log(), || b.file.log());
+            let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
+            Ok(match_runs(versions, None, runs)?)
+        })
+    })
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -102,6 +179,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut rows = Vec::new();
     for pair in options.recordings.chunks(2) {
         rows.push(measure(&load(&pair[0])?, &load(&pair[1])?)?);
+    }
+    if options.recordings.is_empty() {
+        rows = of_corpus(&options.common)?;
     }
     let results = Results {
         machine: Machine::this(),
@@ -117,7 +197,7 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
     let (of_a, of_b) = (sketched(a)?, sketched(b)?);
     let sketching = start.elapsed();
     let start = Instant::now();
-    let found = match_versions(&of_a.version, &of_b.version, None);
+    let found = matched(a, b, [&of_a, &of_b])?;
     let matching = start.elapsed();
     let sources = (SourceMap::build(&a.bytes), SourceMap::build(&b.bytes));
     let names = (

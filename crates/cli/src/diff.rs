@@ -21,8 +21,8 @@ use crate::output::Color;
 /// Recordings of different programs are taken for two versions that ran on the same input: what they put out is compared, and the statements that correspond,
 /// as `afterimage match` finds them.
 ///
-/// With --pass and --fail it is lines that tell failing executions of a program from passing ones, by Ochiai's coefficient: 1 for a line that ran in all that failed and in none
-/// that passed.
+/// With --pass and --fail it is lines and values that tell failing executions of a program from passing ones, by Ochiai's coefficient: 1 for a line that ran in all that failed and in none
+/// that passed, and for a statement that gave, in all that failed and in none that passed, some value less than 0, 0, greater than 0, or greater or smaller than all in a passing one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -49,7 +49,10 @@ pub(crate) struct Arguments {
     /// Recordings of executions that were wrong
     #[arg(long, value_name = "FILE.aft", num_args = 1.., requires = "pass")]
     fail: Vec<PathBuf>,
-    /// At most N lines [default: 25 for text, all otherwise]
+    /// Rank lines only, not what values statements gave: that follows each run from its beginning to its end
+    #[arg(long, requires = "fail")]
+    no_values: bool,
+    /// At most N lines, and as many values [default: 25 for text, all otherwise]
     #[arg(long, value_name = "N", requires = "fail")]
     top: Option<usize>,
     /// The first recording

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use afterimage_present::{MatchReport, MatchSide, match_csv, match_json, match_text};
 use afterimage_query::matching::{
-    Sketched, TruthSide, accuracy, divergences, match_versions, same_names, version,
+    Sketched, TruthSide, accuracy, divergences, match_runs, same_names, version,
 };
 use afterimage_query::steps::Operators;
 use anyhow::{Context, Result};
@@ -16,8 +16,8 @@ use crate::steps::follow;
 
 /// Show which statements of two versions of a program correspond, and where those that do stop doing the same
 ///
-/// Both runs are followed once. Statements are compared by the values that they gave and the addresses that they accessed, and then by who makes
-/// their operands, who uses what they give, and what stands around them, until nothing changes. The second version may be the first one compiled
+/// Both runs are followed three times. Statements are compared by the values that they gave and the addresses that they accessed, and then by who makes
+/// their operands, who uses what they give, what stands around them, and what else was executed at the same time, until nothing changes. The second version may be the first one compiled
 /// otherwise, optimised, or changed; it should have run on the same input. Nothing of the line tables is used, and names of functions only as a hint.
 ///
 /// Matching is by evidence, not by proof: each match says what speaks for it.
@@ -76,12 +76,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
     let same = same_names((&a.loaded.program, &names.0), (&b.loaded.program, &names.1));
     let hint = (!arguments.no_names).then_some(&same);
-    let found = match_versions(&of_a.version, &of_b.version, hint);
-    let diverging = follow(&a, |run_a, _| {
+    let (found, diverging) = follow(&a, |run_a, _| {
         follow(&b, |run_b, _| {
             let logs = (|| a.file.log(), || b.file.log());
             let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
-            Ok(divergences([&of_a, &of_b], &found, runs)?)
+            let found = match_runs([&of_a, &of_b], hint, runs)?;
+            let diverging = divergences([&of_a, &of_b], &found, runs)?;
+            Ok((found, diverging))
         })
     })?;
     let accuracy = arguments.check.then(|| {

@@ -37,7 +37,7 @@ impl Index {
         };
         for &at in &order.ordered {
             let statement = &version.statements[at as usize];
-            let values = &statement.values;
+            let values = statement.telling();
             let group = statement.class.group();
             let key = |hash| (group, values.count, hash);
             let into = |map: &mut FxHashMap<_, Vec<u32>>, hash| {
@@ -64,7 +64,7 @@ impl Index {
 
     /// The candidates for a statement by what it did and by the order, each once at least. `predicted` is its place in the order.
     pub fn candidates(&self, of: &Statement, order: &Order, predicted: usize, into: &mut Vec<u32>) {
-        let values = &of.values;
+        let values = of.telling();
         let group = of.class.group();
         let mut near = |all: Option<&Vec<u32>>| {
             let Some(all) = all else { return };

@@ -8,6 +8,8 @@ use crate::Version;
 pub(crate) struct Classes {
     pub a: Vec<u32>,
     pub b: Vec<u32>,
+    /// By number, how many statements of the first version have it.
+    pub size: Vec<u32>,
 }
 
 impl Classes {
@@ -18,11 +20,17 @@ impl Classes {
             let statements = version.statements.iter();
             let numbers = statements.map(|statement| {
                 let next = known.len() as u32;
-                let key = (statement.values.count, statement.values.sequence);
+                let values = statement.telling();
+                let key = (values.count, values.sequence);
                 *known.entry(key).or_insert(next)
             });
             numbers.collect()
         };
-        Self { a: of(a), b: of(b) }
+        let (a, b) = (of(a), of(b));
+        let mut size = vec![0; known.len()];
+        for &class in &a {
+            size[class as usize] += 1;
+        }
+        Self { a, b, size }
     }
 }

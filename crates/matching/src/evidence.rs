@@ -84,22 +84,27 @@ pub(crate) fn compare(a: &Sketch, b: &Sketch) -> Values {
 pub(crate) fn weight_of_values(values: Values, a: &Statement, b: &Statement) -> f32 {
     // A sequence of many different values is no coincidence, one of a single value may be.
     let begins = beginning(values, a, b);
-    let different = (b.values.sample.len() as f32 - 1.0) / 4.0;
+    let different = (b.telling().sample.len() as f32 - 1.0) / 4.0;
     let telling = 0.4 + 0.6 * different.min(1.0);
     begins
         + match values {
+            Values::Same if b.telling().sample.len() > 5 => 4.5,
             Values::Same => 1.0 + 2.0 * telling,
             Values::Shifted => 0.6 + 2.0 * telling,
             Values::Permuted => 0.6 + 2.0 * telling,
             Values::Prefix => 0.5 + 1.6 * telling,
             Values::Part => 0.3 + 1.4 * telling,
             Values::Some => {
-                let (found, known) = b.values.sample.occurring_in(&a.values.sample);
+                let (found, known) = b.telling().sample.occurring_in(&a.telling().sample);
                 0.9 * found as f32 / known.max(1) as f32
             }
             Values::Unknown => 0.3,
-            Values::Different => match b.values.step_sample.occurring_in(&a.values.step_sample) {
-                (found, known) if !b.values.is_constant() && found > 0 => {
+            Values::Different => match b
+                .telling()
+                .step_sample
+                .occurring_in(&a.telling().step_sample)
+            {
+                (found, known) if !b.telling().is_constant() && found > 0 => {
                     0.8 * found as f32 / known as f32
                 }
                 // Where something lies in memory may differ, what is computed may not.

@@ -12,13 +12,16 @@ mod classes;
 mod evidence;
 mod matching;
 mod order;
+mod region;
 mod sample;
 mod sketch;
 mod version;
+mod votes;
 
 pub use active::Active;
 pub use evidence::{Evidence, Names, Values};
-pub use matching::{Match, Matching, match_versions};
+pub use matching::{Match, Matching, match_after_regions, match_before_regions, match_versions};
+pub use region::{Instance, Region, anchors};
 pub use sample::Sample;
 pub use sketch::{Sketch, mix};
 pub use version::{Class, Producer, Statement, Version};

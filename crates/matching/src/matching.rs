@@ -8,10 +8,14 @@ use crate::candidates::{Index, Structure};
 use crate::classes::Classes;
 use crate::evidence::{compare, weight_of_addresses, weight_of_operators, weight_of_values};
 use crate::order::Order;
-use crate::{Class, Evidence, Names, Statement, Values, Version};
+use crate::region::Region;
+use crate::votes::Votes;
+use crate::{Evidence, Names, Statement, Values, Version};
 
 /// Most rounds. Few matches change after the third.
-const ROUNDS: u32 = 8;
+const ROUNDS: u32 = 5;
+/// How many are enough to know anchors.
+const FIRST_ROUNDS: u32 = 3;
 /// Most users or makers of matched statements that become candidates.
 const RELATED: usize = 24;
 /// How far statements around one are looked at.
@@ -20,6 +24,8 @@ const NEAR: u32 = 4;
 const APART: u32 = 24;
 /// How many candidates are kept for what they did.
 const LIKELY: usize = 40;
+/// So many statements of the first version may have the same values, and it still tells who is who.
+const COMMON: f32 = 4.0;
 /// What must speak for a match.
 const ENOUGH: f32 = 2.6;
 
@@ -47,13 +53,36 @@ pub struct Matching {
 ///
 /// O(statements) a round, times the candidates of each, of which there is a bounded number.
 pub fn match_versions(a: &Version, b: &Version, names: Option<&Names>) -> Matching {
-    let rounds = Rounds::new(a, b, names);
+    let none = vec![None; b.statements.len()];
+    matched(&Rounds::new(a, b, names, None), none, ROUNDS)
+}
+
+/// As [`match_versions`], but only as well as is needed to find [`anchors`](crate::anchors) in it.
+pub fn match_before_regions(a: &Version, b: &Version, names: Option<&Names>) -> Matching {
+    let none = vec![None; b.statements.len()];
+    matched(&Rounds::new(a, b, names, None), none, FIRST_ROUNDS)
+}
+
+/// As [`match_versions`], with what stretches of both runs say that correspond; `before` is what they were found with.
+pub fn match_after_regions(
+    a: &Version,
+    b: &Version,
+    names: Option<&Names>,
+    regions: &[Region],
+    before: &Matching,
+) -> Matching {
+    let votes = Votes::new(a, b, regions, &before.of_b);
+    let rounds = Rounds::new(a, b, names, Some(votes));
+    matched(&rounds, before.of_b.clone(), ROUNDS)
+}
+
+fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>, most: u32) -> Matching {
+    let mut affinity = rounds.affinity(&known);
     let mut found = Matching {
-        of_b: vec![None; b.statements.len()],
+        of_b: known,
         rounds: 0,
     };
-    let mut affinity = FxHashMap::default();
-    for round in 1..=ROUNDS {
+    for round in 1..=most {
         let next = rounds.next(&found.of_b, &affinity);
         let which = |found: &[Option<Match>]| -> Vec<Option<u32>> {
             found.iter().map(|m| m.as_ref().map(|m| m.a)).collect()
@@ -90,13 +119,15 @@ struct Rounds<'v> {
     /// The classes of the makers and users of the first version's statements, ascending.
     maker_classes: Vec<Vec<u32>>,
     user_classes: Vec<Vec<u32>>,
+    /// What stretches of both runs say that correspond.
+    votes: Option<Votes>,
 }
 
 /// By functions of the second and the first version: which part of the second's statements have their counterparts there.
 type Affinity = FxHashMap<(u32, u32), f32>;
 
 impl<'v> Rounds<'v> {
-    fn new(a: &'v Version, b: &'v Version, names: Option<&'v Names>) -> Self {
+    fn new(a: &'v Version, b: &'v Version, names: Option<&'v Names>, votes: Option<Votes>) -> Self {
         let classes = Classes::new(a, b);
         let order = Order::new(a, b);
         let of_a = Structure::new(a);
@@ -118,6 +149,7 @@ impl<'v> Rounds<'v> {
             a,
             b,
             names,
+            votes,
             likely: Vec::new(),
             certain,
             taken,
@@ -151,9 +183,7 @@ impl<'v> Rounds<'v> {
             related.retain(|&a| self.may_match(a, statement));
             related.retain(|a| candidates.iter().all(|(known, _)| known != a));
             let place = self.order.predicted(statement.first);
-            let more = related
-                .iter()
-                .map(|&a| (a, self.apart(a, statement, place)));
+            let more = related.iter().map(|&a| (a, self.apart(a, at, place)));
             candidates.extend(more);
             let pairs = candidates.iter();
             let pairs = pairs.map(|&(a, apart)| self.judge(a, at, apart, known, affinity));
@@ -164,7 +194,10 @@ impl<'v> Rounds<'v> {
             });
             best.filter(|best| {
                 let by_structure = best.evidence.operands.0 + best.evidence.users.0 > 0;
-                best.score >= ENOUGH && (best.evidence.values > Values::Different || by_structure)
+                best.score >= ENOUGH
+                    && (best.evidence.values > Values::Different
+                        || by_structure
+                        || statement.operands.is_some())
             })
         });
         found.collect()
@@ -176,19 +209,29 @@ impl<'v> Rounds<'v> {
     }
 
     /// What speaks for a pair whatever else is matched: values, addresses, operators, times.
-    fn apart(&self, a: u32, of_b: &Statement, place: usize) -> f32 {
+    fn apart(&self, a: u32, b: u32, place: usize) -> f32 {
+        let of_b = &self.b.statements[b as usize];
         let of_a = &self.a.statements[a as usize];
-        let values = compare(&of_a.values, &of_b.values);
+        let values = compare(of_a.telling(), of_b.telling());
         let distance = (self.order.place[a as usize] as usize).abs_diff(place) as f32;
         let ends = self.order.between_ends(of_a.last, of_b.last) as f32;
         let together = self.order.active_together(&of_a.active, &of_b.active);
         // An optimiser makes several statements of one, and leaves out executions, but hardly ever adds some.
+        let part = of_b.values.count as f32 / of_a.values.count as f32;
         let counts = match of_b.values.count.cmp(&of_a.values.count) {
-            Ordering::Equal => 0.3,
-            Ordering::Less => 0.0,
+            Ordering::Equal => 0.6,
+            Ordering::Less => 0.5 * part,
             Ordering::Greater => -0.6,
         };
-        weight_of_values(values, of_a, of_b)
+        let mut of_values = weight_of_values(values, of_a, of_b);
+        if of_b.operands.is_some() {
+            // What is compared may have been computed otherwise, or lie elsewhere.
+            let decided = weight_of_values(compare(&of_a.values, &of_b.values), of_a, of_b);
+            of_values = of_values.max(0.5 * decided);
+        }
+        let (of_values, of_votes) = self.of_votes(a, b, of_values, values);
+        of_values
+            + of_votes
             + weight_of_operators(of_a, of_b)
             + weight_of_addresses(of_a, of_b)
             + counts
@@ -196,6 +239,40 @@ impl<'v> Rounds<'v> {
             + 0.4 / (1.0 + distance / 2.0)
             + 0.4 / (1.0 + distance / 16.0)
             + 0.3 / (1.0 + ends / 8.0)
+    }
+
+    /// How much speaks for a pair what they did at the same time, and how much their values as a whole, given that.
+    fn of_votes(&self, a: u32, b: u32, of_values: f32, values: Values) -> (f32, f32) {
+        let Some(votes) = &self.votes else {
+            return (of_values, 0.0);
+        };
+        let executions = votes.executions[b as usize] as f32;
+        if executions == 0.0 {
+            return (of_values, 0.0);
+        }
+        let Some(tally) = votes.with[b as usize].get(&a) else {
+            let of_b = &self.b.statements[b as usize];
+            let against = match of_b.operands {
+                // A long sequence is no coincidence, whatever the regions are.
+                _ if values >= Values::Permuted && of_b.telling().sample.len() > 5 => 0.0,
+                Some(_) => -0.5,
+                None => -1.5,
+            };
+            return (of_values, against);
+        };
+        let of_b = &self.b.statements[b as usize];
+        let together = tally.together as f32 / executions;
+        let aligned = tally.aligned as f32 / executions;
+        let telling = ((of_b.telling().sample.len() as f32 - 1.0) / 4.0).min(1.0);
+        let as_part = together * (0.3 + 1.4 * (0.4 + 0.6 * telling));
+        let placed = match of_b.addresses {
+            Some(_) => 2.0 * tally.placed / executions,
+            None => 0.0,
+        };
+        (
+            of_values.max(as_part),
+            2.0 * aligned + 1.5 * together + placed,
+        )
     }
 
     /// The candidates for which most speaks whatever else is matched.
@@ -208,12 +285,13 @@ impl<'v> Rounds<'v> {
         let mut all = Vec::new();
         self.index
             .candidates(statement, &self.order, place, &mut all);
+        if let Some(votes) = &self.votes {
+            all.extend(votes.with[at as usize].keys());
+        }
         all.sort_unstable();
         all.dedup();
         all.retain(|&a| self.may_match(a, statement));
-        let weighed = all
-            .into_iter()
-            .map(|a| (a, self.apart(a, statement, place)));
+        let weighed = all.into_iter().map(|a| (a, self.apart(a, at, place)));
         let mut weighed: Vec<_> = weighed.collect();
         weighed.sort_by(|x, y| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0)));
         weighed.truncate(LIKELY);
@@ -228,7 +306,7 @@ impl<'v> Rounds<'v> {
         Match {
             a,
             evidence: Evidence {
-                values: compare(&of_a.values, &of_b.values),
+                values: compare(of_a.telling(), of_b.telling()),
                 operator: of_a.operator == of_b.operator,
                 operands: (0, 0),
                 users: (0, 0),
@@ -275,17 +353,16 @@ impl<'v> Rounds<'v> {
     ) -> Match {
         let of_a = &self.a.statements[a as usize];
         let of_b = &self.b.statements[b as usize];
-        let operands = self.operands(a, b, known);
-        let users = self.users(a, b, known);
+        let (operands, by_operands) = self.operands(a, b, known);
+        let (users, by_users) = self.users(a, b, known);
         let (neighbours, near) = self.neighbours(a, b, known);
         let functions = (of_b.function, of_a.function);
         let name = self
             .names
             .is_some_and(|names| names.same.get(&functions.0) == Some(&functions.1));
-        let part = |(found, of): (u32, u32)| found as f32 / of.max(1) as f32;
         let mut score = apart
-            + 2.0 * part(operands)
-            + 2.0 * part(users)
+            + 2.0 * by_operands
+            + 2.0 * by_users
             + 2.5 * near
             + 0.6 * affinity.get(&functions).copied().unwrap_or(0.0);
         if name {
@@ -294,7 +371,7 @@ impl<'v> Rounds<'v> {
         Match {
             a,
             evidence: Evidence {
-                values: compare(&of_a.values, &of_b.values),
+                values: compare(of_a.telling(), of_b.telling()),
                 operator: of_a.operator == of_b.operator,
                 operands,
                 users,
@@ -306,44 +383,47 @@ impl<'v> Rounds<'v> {
         }
     }
 
-    /// Of how many makers of `b` there is a counterpart among those of `a`: the same constant, the same values, or a match.
-    fn operands(&self, a: u32, b: u32, known: &[Option<Match>]) -> (u32, u32) {
+    /// Of how many makers of `b` there is a counterpart among those of `a`: the same constant, the same values, or a match; and for how much that counts, 0 to 1.
+    fn operands(&self, a: u32, b: u32, known: &[Option<Match>]) -> ((u32, u32), f32) {
         let (a, b) = (a as usize, b as usize);
         let constants = &self.of_b.constants[b];
         let same = constants
             .iter()
             .filter(|value| self.of_a.constants[a].binary_search(value).is_ok());
+        let same = same.count();
         let makers = &self.of_b.makers[b];
-        let found = makers.iter().filter(|&&maker| {
-            self.corresponds(
+        let (mut found, mut sum) = (same, same as f32);
+        for &maker in makers {
+            let weight = self.corresponds(
                 (a, b),
                 maker,
                 &self.of_a.makers[a],
                 &self.maker_classes[a],
                 known,
-            )
-        });
-        let found = same.count() + found.count();
-        (found as u32, (constants.len() + makers.len()) as u32)
+            );
+            found += usize::from(weight > 0.0);
+            sum += weight;
+        }
+        let all = constants.len() + makers.len();
+        ((found as u32, all as u32), sum / all.max(1) as f32)
     }
 
-    fn users(&self, a: u32, b: u32, known: &[Option<Match>]) -> (u32, u32) {
+    fn users(&self, a: u32, b: u32, known: &[Option<Match>]) -> ((u32, u32), f32) {
         let (a, b) = (a as usize, b as usize);
         let users = &self.of_b.users[b];
         let users = &users[..users.len().min(RELATED)];
-        let found = users.iter().filter(|&&user| {
-            let of_user = &self.b.statements[user as usize];
-            // That both are written or tested tells little if the values differ, so only matches count there.
-            let classes: &[u32] = match of_user.class {
-                Class::Test | Class::Branch => &[],
-                _ => &self.user_classes[a],
-            };
-            self.corresponds((a, b), user, &self.of_a.users[a], classes, known)
-        });
-        (found.count() as u32, users.len() as u32)
+        let (mut found, mut sum) = (0, 0.0);
+        for &user in users {
+            let classes = &self.user_classes[a];
+            let weight = self.corresponds((a, b), user, &self.of_a.users[a], classes, known);
+            found += u32::from(weight > 0.0);
+            sum += weight;
+        }
+        ((found, users.len() as u32), sum / users.len().max(1) as f32)
     }
 
-    /// Whether a maker or user of the second of a pair has a counterpart among those of the first.
+    /// For how much it counts, 0 to 1, that a maker or user of the second of a pair has a counterpart among those of the first: that both have one with the same values counts the less
+    /// the more statements have these.
     fn corresponds(
         &self,
         pair: (usize, usize),
@@ -351,19 +431,21 @@ impl<'v> Rounds<'v> {
         statements: &[u32],
         classes: &[u32],
         known: &[Option<Match>],
-    ) -> bool {
-        let class = self.classes.b[b as usize];
-        if classes.binary_search(&class).is_ok() {
-            return true;
+    ) -> f32 {
+        let found = known[b as usize].as_ref();
+        // Of what is made from itself, as a counter is, that is no evidence.
+        let found = found.filter(|m| m.a as usize != pair.0 || b as usize == pair.1);
+        if found.is_some_and(|m| statements.binary_search(&m.a).is_ok()) {
+            return 1.0;
         }
-        known[b as usize].as_ref().is_some_and(|m| {
-            // Of what is made from itself, as a counter is, that is no evidence.
-            if m.a as usize == pair.0 && b as usize != pair.1 {
-                return false;
+        let class = self.classes.b[b as usize];
+        let of_match = found.map(|m| self.classes.a[m.a as usize]);
+        for class in [Some(class), of_match].into_iter().flatten() {
+            if classes.binary_search(&class).is_ok() {
+                return (COMMON / self.classes.size[class as usize] as f32).min(1.0);
             }
-            let class = self.classes.a[m.a as usize];
-            statements.binary_search(&m.a).is_ok() || classes.binary_search(&class).is_ok()
-        })
+        }
+        0.0
     }
 
     /// Of how many statements around `b` the counterparts are around `a`, and how near they are: 0 to 1.

@@ -90,7 +90,7 @@ impl Order {
     }
 
     /// The time in the first run that corresponds to one in the second.
-    fn expected(&self, time: u64) -> u64 {
+    pub fn expected(&self, time: u64) -> u64 {
         let after = self.ties.partition_point(|&(of_b, _)| of_b <= time);
         match (
             after.checked_sub(1).map(|i| self.ties[i]),
@@ -115,7 +115,7 @@ fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
     let mut found: FxHashMap<(u8, u64, u64), [Seen<'_>; 2]> = FxHashMap::default();
     for (side, version) in [a, b].into_iter().enumerate() {
         for statement in &version.statements {
-            let values = &statement.values;
+            let values = statement.telling();
             let key = (statement.class.group(), values.count, values.sequence);
             let entry = &mut found.entry(key).or_default()[side];
             let (seen, first) = entry.unwrap_or((0, statement));

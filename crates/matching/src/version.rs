@@ -63,6 +63,8 @@ pub struct Statement {
     /// The values that it gave, wrote or decided by. Of tests and branches whether each was decided as the first one was, so that a
     /// condition and its negation are the same.
     pub values: Sketch,
+    /// Of tests and branches what is compared: it tells more than how it was decided.
+    pub operands: Option<Box<Sketch>>,
     /// The addresses that it accessed.
     pub addresses: Option<Box<Sketch>>,
     /// Its place in the function's code: the same in functions of equal code.
@@ -75,6 +77,13 @@ pub struct Statement {
     pub active: Active,
     /// Where its operands may come from, through copies: all that is known, each at most once.
     pub producers: Box<[Producer]>,
+}
+
+impl Statement {
+    /// What tells most of what it did: of tests what they compare, of others the values.
+    pub fn telling(&self) -> &Sketch {
+        self.operands.as_deref().unwrap_or(&self.values)
+    }
 }
 
 /// A version of a program as it was executed.

@@ -79,7 +79,7 @@ pub use paths::{
 };
 pub use perfetto::perfetto;
 pub use pprof::pprof;
-pub use rank::{RankReport, rank_csv, rank_json, rank_text};
+pub use rank::{RankReport, RankedValues, rank_csv, rank_json, rank_text};
 pub use redundancy::{
     RedundancyOf, RedundancyReport, RedundancyScene, redundancy_csv, redundancy_json,
     redundancy_text,

@@ -1,9 +1,12 @@
-//! Lines that tell failing executions from passing ones.
+//! Lines and values that tell failing executions from passing ones.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
+use afterimage_program::Names;
 use afterimage_query::Source;
-use afterimage_query::diff::RankedLine;
+use afterimage_query::diff::{Number, Predicate, RankedLine, RankedValue};
+use afterimage_query::steps::Operators;
 use serde_json::json;
 
 use crate::number::{counted, grouped};
@@ -12,7 +15,7 @@ use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 use crate::text::short;
 use crate::{PresentError, Sources};
 
-/// Ranked lines.
+/// Ranked lines, and values.
 #[derive(Clone, Copy)]
 pub struct RankReport<'r> {
     /// How many executions passed.
@@ -25,6 +28,166 @@ pub struct RankReport<'r> {
     pub available: usize,
     /// The source files.
     pub source: &'r dyn Source,
+    /// Values that tell them apart, if they were looked for.
+    pub values: Option<RankedValues<'r>>,
+}
+
+/// Ranked values.
+#[derive(Clone, Copy)]
+pub struct RankedValues<'r> {
+    /// The most suspicious first.
+    pub rows: &'r [RankedValue],
+    /// How many rows are shown.
+    pub most: usize,
+    /// The names of the functions.
+    pub names: &'r Names,
+    /// Their operators.
+    pub operators: &'r Operators<'r>,
+}
+
+/// A ranked value, told.
+struct ToldValue {
+    function: String,
+    operator: String,
+    offset: u32,
+    file: Option<String>,
+    line: u32,
+}
+
+impl RankedValues<'_> {
+    fn tell(&self, row: &RankedValue, source: &dyn Source) -> Result<ToldValue, PresentError> {
+        let found = self.operators.get(row.place.function, row.place.op)?;
+        let found = found.ok_or(PresentError::NoGraph(row.place.function.as_u32()))?;
+        let position = found.position;
+        let files = source.files();
+        let file = position.and_then(|position| files.get(position.file.0 as usize));
+        Ok(ToldValue {
+            function: self.names.function(row.place.function).to_owned(),
+            operator: found.name.to_string(),
+            offset: found.offset.0,
+            file: file.cloned(),
+            line: position.map_or(0, |position| position.line),
+        })
+    }
+}
+
+/// What holds of some value, in words.
+fn predicate(row: &RankedValue) -> String {
+    match (row.predicate, row.is_truth) {
+        (Predicate::Zero, true) => "does not hold".to_owned(),
+        (Predicate::Positive, true) => "holds".to_owned(),
+        (Predicate::Negative, _) => "< 0".to_owned(),
+        (Predicate::Zero, false) => "= 0".to_owned(),
+        (Predicate::Positive, false) => "> 0".to_owned(),
+        (Predicate::Above(than), _) => format!("> {}", number(than)),
+        (Predicate::Below(than), _) => format!("< {}", number(than)),
+    }
+}
+
+fn number(number: Number) -> String {
+    match number {
+        Number::Integer(value) => value.to_string(),
+        Number::Float(value) => value.to_string(),
+        Number::Truth(value) => value.to_string(),
+    }
+}
+
+/// The values, for each line the most suspicious.
+fn values_text(
+    out: &mut dyn Write,
+    report: &RankReport<'_>,
+    values: &RankedValues<'_>,
+    cache: &mut Cache<'_>,
+    style: Style,
+) -> Result<(), PresentError> {
+    let telling = values.rows.iter();
+    let telling = telling.filter(|row| row.failing == report.failing && row.passing == 0);
+    writeln!(out)?;
+    let head = format!(
+        "{} gave some value in every failing execution that it gave in no passing one",
+        counted(telling.count() as u64, "statement")
+    );
+    writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
+    if values.rows.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(&[
+        ("score", Right),
+        ("failing", Right),
+        ("passing", Right),
+        ("some value", Left),
+        ("statement", Left),
+        ("line", Left),
+        ("text", Left),
+    ]);
+    let mut lines = BTreeSet::new();
+    for row in values.rows {
+        let told = values.tell(row, report.source)?;
+        if lines.len() == values.most
+            || !lines.insert((
+                told.file.clone(),
+                told.line,
+                told.file.is_none().then_some(told.offset),
+            ))
+        {
+            continue;
+        }
+        let text = told
+            .file
+            .as_deref()
+            .and_then(|file| cache.line(file, told.line));
+        let text = text.map(|text| plain(text.trim())).unwrap_or_default();
+        table.row([
+            format!("{:.3}", row.score),
+            format!("{}/{}", row.failing, row.executed[0]),
+            format!("{}/{}", row.passing, row.executed[1]),
+            predicate(row),
+            format!("@{:#x} {}", told.offset, told.operator),
+            match &told.file {
+                Some(file) => plain(&format!("{}:{}", short(file), told.line)),
+                None => plain(&told.function),
+            },
+            text,
+        ]);
+    }
+    table.write(out, style, |_| Paint::Plain)?;
+    Ok(())
+}
+
+fn value_json(
+    row: &RankedValue,
+    values: &RankedValues<'_>,
+    source: &dyn Source,
+) -> Result<serde_json::Value, PresentError> {
+    let told = values.tell(row, source)?;
+    let (name, than) = match row.predicate {
+        Predicate::Negative => ("negative", None),
+        Predicate::Zero => ("zero", None),
+        Predicate::Positive => ("positive", None),
+        Predicate::Above(than) => ("above", Some(than)),
+        Predicate::Below(than) => ("below", Some(than)),
+    };
+    let than = than.map(|than| match than {
+        Number::Integer(value) => json!(value),
+        // JSON has no infinities.
+        Number::Float(value) if value.is_finite() => json!(value),
+        Number::Float(value) => json!(value.to_string()),
+        Number::Truth(value) => json!(value),
+    });
+    Ok(json!({
+        "name": told.function,
+        "operator": told.operator,
+        "offset": told.offset,
+        "file": told.file,
+        "line": told.file.as_ref().map(|_| told.line),
+        "predicate": name,
+        "than": than,
+        "failing": row.failing,
+        "passing": row.passing,
+        "score": row.score,
+        "failing_executed": row.executed[0],
+        "passing_executed": row.executed[1],
+    }))
 }
 
 impl RankReport<'_> {
@@ -35,7 +198,7 @@ impl RankReport<'_> {
     }
 }
 
-/// Writes ranked lines for a person.
+/// Writes ranked lines and values for a person.
 ///
 /// # Errors
 /// If `out` fails.
@@ -78,10 +241,13 @@ pub fn rank_text(
     if left > 0 {
         writeln!(out, "… and {} more", grouped(left as u64))?;
     }
-    Ok(())
+    match &report.values {
+        Some(values) => values_text(out, report, values, &mut cache, style),
+        None => Ok(()),
+    }
 }
 
-/// Writes ranked lines as one object.
+/// Writes ranked lines and values as one object.
 ///
 /// # Errors
 /// If `out` fails.
@@ -97,18 +263,25 @@ pub fn rank_json(out: &mut dyn Write, report: &RankReport<'_>) -> Result<(), Pre
             "passing_arrivals": row.arrivals[1],
         })
     });
+    let values = report.values.iter();
+    let values = values.flat_map(|values| {
+        let shown = values.rows.iter().take(values.most);
+        shown.map(|row| value_json(row, values, report.source))
+    });
+    let values = values.collect::<Result<Vec<_>, _>>()?;
     let whole = json!({
         "schema": "afterimage/rank/1",
         "failing": report.failing,
         "passing": report.passing,
         "available": report.available,
         "lines": rows.collect::<Vec<_>>(),
+        "values": report.values.map(|_| values),
     });
     writeln!(out, "{whole}")?;
     Ok(())
 }
 
-/// Writes ranked lines as CSV (RFC 4180).
+/// Writes the ranked lines as CSV (RFC 4180).
 ///
 /// # Errors
 /// If `out` fails.

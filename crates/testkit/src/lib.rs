@@ -4,3 +4,4 @@ pub mod graphs;
 pub mod modules;
 pub mod naive_trace;
 pub mod ssa;
+pub mod versions;

@@ -138,6 +138,30 @@ pub fn zstd() -> Input {
     c_file(6_000_000, &["9", "/in/text.c"])
 }
 
+pub fn small_bzip2() -> Input {
+    c_file(50_000, &["9", "/in/text.c"])
+}
+
+pub fn small_lua() -> Input {
+    script(
+        "bench.lua",
+        "local SCALE <const> = 1\n",
+        include_str!("bench.lua"),
+    )
+}
+
+pub fn small_quickjs() -> Input {
+    script("bench.js", "const SCALE = 1;\n", include_str!("bench.js"))
+}
+
+pub fn small_sqlite() -> Input {
+    Input::stdin("script.sql", sql::generate(14, 1_000), &[])
+}
+
+pub fn small_zstd() -> Input {
+    c_file(30_000, &["9", "/in/text.c"])
+}
+
 fn c_file(size: usize, args: &[&str]) -> Input {
     Input::files(
         vec![("text.c", c_text::generate(18, size).into_bytes())],

@@ -1,14 +1,17 @@
-//! Lines that tell failing executions from passing ones.
+//! Lines and values that tell failing executions from passing ones.
 
 use std::path::Path;
 
-use afterimage_present::{RankReport, rank_csv, rank_json, rank_text};
-use afterimage_query::diff::rank_lines;
+use afterimage_present::{RankReport, RankedValues, rank_csv, rank_json, rank_text};
+use afterimage_query::diff::{ranges, rank_lines, rank_values};
+use afterimage_query::steps::Operators;
 use anyhow::{Context, Result, bail};
 
 use super::{Arguments, Format, counts};
 use crate::input;
+use crate::lens::traced_whole;
 use crate::output::{SourceFiles, write};
+use crate::steps::follow;
 
 /// Rows that text shows if nothing else is asked for.
 const ROWS: usize = 25;
@@ -54,12 +57,32 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
         Format::Text => arguments.top.unwrap_or(ROWS),
         Format::Json | Format::Csv => arguments.top.unwrap_or(usize::MAX),
     };
+    let values = |paths: &[std::path::PathBuf]| -> Result<Vec<_>> {
+        let of = |path: &std::path::PathBuf| {
+            let traced = traced_whole(path)?;
+            let found = follow(&traced, |run, log| Ok(ranges(run, log)?));
+            found.with_context(|| path.display().to_string())
+        };
+        paths.iter().map(of).collect()
+    };
+    let looked_for = !arguments.no_values && arguments.format != Format::Csv;
+    let found = match looked_for {
+        true => rank_values(&values(&arguments.pass)?, &values(&arguments.fail)?),
+        false => Vec::new(),
+    };
+    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
     let report = RankReport {
         passing: passing.len(),
         failing: failing.len(),
         rows: &rows[..rows.len().min(most)],
         available: rows.len(),
         source: &source,
+        values: looked_for.then_some(RankedValues {
+            rows: &found,
+            most,
+            names: &names,
+            operators: &operators,
+        }),
     };
     let out = arguments.output.as_deref();
     write(out, false, |out| {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use afterimage_present::{MatchReport, MatchSide, versions_json, versions_text};
 use afterimage_query::diff::{Side, output_differences};
-use afterimage_query::matching::{divergences, match_versions, same_names, version};
+use afterimage_query::matching::{divergences, match_runs, same_names, version};
 use afterimage_query::steps::Operators;
 use anyhow::{Context, Result};
 
@@ -27,8 +27,7 @@ pub(super) fn compare(
     let sources = (a.loaded.source_map(), b.loaded.source_map());
     let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
     let same = same_names((&a.loaded.program, &names.0), (&b.loaded.program, &names.1));
-    let found = match_versions(&of_a.version, &of_b.version, Some(&same));
-    let (diverging, outputs) = follow(a, |run_a, _| {
+    let (found, diverging, outputs) = follow(a, |run_a, _| {
         follow(b, |run_b, _| {
             let logs = (|| a.file.log(), || b.file.log());
             let outputs = output_differences(
@@ -42,7 +41,9 @@ pub(super) fn compare(
                 },
             )?;
             let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
-            Ok((divergences([&of_a, &of_b], &found, runs)?, outputs))
+            let found = match_runs([&of_a, &of_b], Some(&same), runs)?;
+            let diverging = divergences([&of_a, &of_b], &found, runs)?;
+            Ok((found, diverging, outputs))
         })
     })?;
     let operators = (

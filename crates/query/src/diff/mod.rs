@@ -10,6 +10,8 @@ mod first;
 mod fold;
 mod output;
 mod place;
+mod predicates;
+mod ranges;
 mod rank;
 
 use afterimage_trace::LogReader;
@@ -20,6 +22,8 @@ pub use error::DiffError;
 pub use first::{Difference, HostBytes, first_difference};
 pub use output::{OutputDifference, Written, output_differences};
 pub use place::{CallPlace, calls_around, executed_by};
+pub use predicates::{Predicate, RankedValue, rank_values};
+pub use ranges::{Number, Range, ranges};
 pub use rank::{RankedLine, rank_lines};
 
 use crate::steps::Run;

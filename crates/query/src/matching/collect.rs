@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
-use afterimage_machine::{Code, NodeCode, NodeEnd, Observer, Range};
-use afterimage_matching::{Active, Class, Sketch, Statement, Version};
+use afterimage_machine::{Code, Inst, NodeCode, NodeEnd, Observer, Range};
+use afterimage_matching::{Active, Class, Instance, Sketch, Statement, Version};
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Node, Segments, Visit};
 use rustc_hash::FxHashMap;
@@ -41,10 +41,25 @@ pub struct Sketched {
 enum From {
     /// The value in this register.
     Register(u32),
-    /// Whether the value in this register is 0 or not.
-    Truth(u32),
+    /// Whether the value in this register is 0 or not, and what is compared.
+    Truth(u32, Compared),
     /// Nothing but that it was executed.
     Nothing,
+}
+
+/// The registers that a test compares; constants are left out, because optimisers write them in several ways.
+#[derive(Clone, Copy, Debug)]
+struct Compared(u32, Option<u32>);
+
+/// What an execution gave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given {
+    /// What is the same in both versions if they do the same.
+    pub compared: u64,
+    /// What a person wants to see.
+    pub value: u64,
+    /// Of tests and branches what they compare.
+    pub operands: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,11 +80,16 @@ struct Template {
 
 /// A statement's sketches while the run is followed.
 #[derive(Debug)]
-struct Collected {
-    place: Place,
-    class: Class,
+pub(crate) struct Collected {
+    pub place: Place,
+    pub class: Class,
+    /// Its number in a version that is known.
+    pub number: u32,
+    /// Where it accessed memory last.
+    pub address: u64,
     operator: u64,
     values: Sketch,
+    operands: Option<Box<Sketch>>,
     addresses: Option<Box<Sketch>>,
     first: u64,
     last: u64,
@@ -79,8 +99,13 @@ struct Collected {
 }
 
 /// What is done with the values that statements give.
-trait Take {
-    fn take(&mut self, statement: &mut Collected, compared: u64, value: u64, time: u64);
+pub(crate) trait Take {
+    /// The number of a statement in the version that is known, if there is one.
+    fn number(&self, _: Place) -> u32 {
+        u32::MAX
+    }
+
+    fn take(&mut self, statement: &mut Collected, given: Given, time: u64);
     fn access(&mut self, statement: &mut Collected, address: u64);
 }
 
@@ -94,14 +119,17 @@ struct Sketches {
 
 impl Take for Sketches {
     #[inline(always)]
-    fn take(&mut self, statement: &mut Collected, compared: u64, _: u64, time: u64) {
+    fn take(&mut self, statement: &mut Collected, given: Given, time: u64) {
         if statement.values.count == 0 {
             statement.first = time;
         }
         statement.last = time;
         statement.active.set(self.window);
         self.executed += 1;
-        statement.values.add(compared);
+        statement.values.add(given.compared);
+        if let (Some(operands), Some(value)) = (statement.operands.as_mut(), given.operands) {
+            operands.add(value);
+        }
     }
 
     #[inline(always)]
@@ -113,15 +141,15 @@ impl Take for Sketches {
 }
 
 impl Take for Keeper {
-    fn take(&mut self, statement: &mut Collected, compared: u64, value: u64, time: u64) {
-        self.add(statement.place, compared, value, time);
+    fn take(&mut self, statement: &mut Collected, given: Given, time: u64) {
+        self.add(statement.place, given.compared, given.value, time);
     }
 
     fn access(&mut self, _: &mut Collected, _: u64) {}
 }
 
-struct Sketcher<T> {
-    taker: T,
+pub(crate) struct Sketcher<T> {
+    pub taker: T,
     statements: Vec<Collected>,
     template: Rc<Template>,
     start: u64,
@@ -145,17 +173,32 @@ impl<T: Take> Sketcher<T> {
             }
             let statement = &mut self.statements[told.statement as usize];
             let time = self.start + u64::from(told.block);
-            let (compared, value) = match told.from {
-                From::Register(register) => (low[register as usize], low[register as usize]),
-                From::Nothing => (0, 0),
-                From::Truth(register) => {
+            let given = match told.from {
+                From::Register(register) => Given {
+                    compared: low[register as usize],
+                    value: low[register as usize],
+                    operands: None,
+                },
+                From::Nothing => Given {
+                    compared: 0,
+                    value: 0,
+                    operands: None,
+                },
+                From::Truth(register, Compared(a, b)) => {
                     let value = low[register as usize];
                     let truth = value as u32 != 0;
                     let decided = *statement.decided.get_or_insert(truth);
-                    (u64::from(truth != decided), value)
+                    let a = low[a as usize];
+                    // Operands may be exchanged, and what they are the addresses of may lie elsewhere.
+                    let operands = b.map_or(a, |b| a.abs_diff(low[b as usize]));
+                    Given {
+                        compared: u64::from(truth != decided),
+                        value,
+                        operands: Some(operands),
+                    }
                 }
             };
-            self.taker.take(statement, compared, value, time);
+            self.taker.take(statement, given, time);
         }
     }
 
@@ -232,22 +275,22 @@ where
     Ok(walk.sketcher.taker.kept())
 }
 
-struct Walk<'a, S: Segments, T> {
-    follower: Follower<'a, S>,
+pub(crate) struct Walk<'a, S: Segments, T> {
+    pub follower: Follower<'a, S>,
     plans: Plans<'a, S>,
     run: Run<'a, S>,
     nodes: &'a PrimaryMap<NodeId, Node>,
     templates: Vec<Option<Rc<Template>>>,
     known: HashMap<FuncId, Vec<Known>>,
     numbers: HashMap<(FuncId, OpId), u32>,
-    sketcher: Sketcher<T>,
+    pub sketcher: Sketcher<T>,
 }
 
 impl<'a, S: Segments, T: Take> Walk<'a, S, T>
 where
     S::Error: std::error::Error + 'static,
 {
-    fn new(run: Run<'a, S>, log: LogReader, taker: T) -> Result<Self, StepsError<S::Error>> {
+    pub fn new(run: Run<'a, S>, log: LogReader, taker: T) -> Result<Self, StepsError<S::Error>> {
         Ok(Self {
             follower: Follower::new(run, log)?,
             plans: Plans::new(run),
@@ -260,7 +303,7 @@ where
         })
     }
 
-    fn execute(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
+    pub fn execute(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
         self.sketcher.template = self.template(visit)?;
         self.sketcher.start = visit.start;
         self.follower.execute(visit, &mut self.sketcher)
@@ -287,6 +330,7 @@ where
                 &self.known[&function],
                 &mut self.numbers,
                 &mut self.sketcher.statements,
+                &self.sketcher.taker,
             )
         };
         let made = Rc::new(made);
@@ -316,6 +360,7 @@ where
             class: statement.class,
             operator: statement.operator,
             values: statement.values,
+            operands: statement.operands,
             addresses: statement.addresses,
             ordinal: statement.place.op.as_u32(),
             first: statement.first,
@@ -352,6 +397,7 @@ fn make(
     known: &[Known],
     numbers: &mut HashMap<(FuncId, OpId), u32>,
     statements: &mut Vec<Collected>,
+    taker: &impl Take,
 ) -> Template {
     let mut template = Template {
         told: Vec::new(),
@@ -363,14 +409,18 @@ fn make(
         };
         let number = *numbers.entry((function, item.op)).or_insert_with(|| {
             let accesses = matches!(operator.class, Class::Load | Class::Store);
+            let place = Place {
+                function,
+                op: item.op,
+            };
             statements.push(Collected {
-                place: Place {
-                    function,
-                    op: item.op,
-                },
+                place,
+                number: taker.number(place),
+                address: Instance::NO_ADDRESS,
                 class: operator.class,
                 operator: operator.operator,
                 values: Sketch::default(),
+                operands: matches!(operator.class, Class::Test | Class::Branch).then(Box::default),
                 addresses: accesses.then(Box::default),
                 first: 0,
                 last: 0,
@@ -403,7 +453,8 @@ fn make(
                 tell(
                     at + 1,
                     match operator.class {
-                        Class::Test | Class::Branch => From::Truth(register),
+                        Class::Test => From::Truth(register, operands(code, inst)),
+                        Class::Branch => From::Truth(register, decided_by(code, known, register)),
                         _ => From::Register(register),
                     },
                 );
@@ -426,4 +477,41 @@ fn make(
         }
     }
     template
+}
+
+/// The instruction that gives what is in a register, if one of the node does.
+fn giver(code: &NodeCode, register: u32) -> Option<&Inst> {
+    let at = register.checked_sub(code.first_result())?;
+    code.insts.get(at as usize)
+}
+
+/// What a test compares.
+fn operands(code: &NodeCode, test: &Inst) -> Compared {
+    let constants = code.variables..code.first_result();
+    match test.code.operands() {
+        1 => Compared(test.a, None),
+        _ if constants.contains(&test.b) => Compared(test.a, None),
+        _ if constants.contains(&test.a) => Compared(test.b, None),
+        _ => Compared(test.a, Some(test.b)),
+    }
+}
+
+/// What the test compares by which a condition is decided; the condition itself if the node has no such test. Unoptimised code makes a condition 0 or 1 first, and may negate it.
+fn decided_by(code: &NodeCode, known: &[Known], condition: u32) -> Compared {
+    let known_of = |inst: &Inst| known.get(inst.op.index()).copied();
+    let is_test = |register: u32| {
+        let known = giver(code, register).and_then(known_of);
+        known.is_some_and(|known| known.class == Class::Test || known.is_and)
+    };
+    let mut register = condition;
+    while let Some(inst) = giver(code, register) {
+        let Some(known) = known_of(inst) else { break };
+        match (known.class, inst.code.operands()) {
+            (Class::Test, 1) if is_test(inst.a) => register = inst.a,
+            (Class::Test, _) => return operands(code, inst),
+            _ if known.is_and && is_test(inst.a) => register = inst.a,
+            _ => break,
+        }
+    }
+    Compared(register, None)
 }

@@ -3,7 +3,7 @@
 //! Sketches tell of the first 2ᵏ executions of two statements whether all values were the same. So of a pair that differs it is known up to a factor of two
 //! when that began. Both runs are followed again, and of the executions in between more is kept, until the first that differs is known.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use afterimage_matching::{Class, Matching, Producer, Values, Version, mix};
 use afterimage_trace::{LogReader, TraceError};
@@ -33,9 +33,10 @@ pub struct Divergence {
 /// How it comes about that statements that correspond gave other values, the most telling first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// It computes something else, and nobody who makes its operands did before.
+    /// It computes something else: it is another operator, or has another constant, and nobody who makes its operands did something else before.
     Computed,
-    /// It reads something else, or is called with it, and nobody who makes its operands did something else before.
+    /// It takes something else, from memory, as an argument or from a statement that is not known to correspond, and nobody who makes its operands did something
+    /// else before. That is how it looks, too, where a match is wrong.
     Read,
     /// Someone who makes its operands did something else before.
     Passed,
@@ -143,7 +144,11 @@ where
     }
     let moves = moves([&versions[0].version, &versions[1].version], matching);
     found.retain(|found: &Divergence| !moves.contains(&distance(found.values)));
-    tell_origins(&versions[1].version, &mut found);
+    tell_origins(
+        [&versions[0].version, &versions[1].version],
+        matching,
+        &mut found,
+    );
     found.sort_by_key(|found| (found.origin, found.times[1], found.b));
     Ok(found)
 }
@@ -173,13 +178,13 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> HashSet<u32> {
 }
 
 /// Tells those that make something else of the same from those to which it is passed.
-fn tell_origins(version: &Version, found: &mut [Divergence]) {
+fn tell_origins(versions: [&Version; 2], matching: &Matching, found: &mut [Divergence]) {
     let when: HashMap<u32, (u64, u32)> = found
         .iter()
         .map(|found| (found.b, (found.times[1], found.b)))
         .collect();
     for found in found {
-        let statement = &version.statements[found.b as usize];
+        let statement = &versions[1].statements[found.b as usize];
         let mine = (found.times[1], found.b);
         let passed = statement.producers.iter().any(|producer| match producer {
             Producer::Statement(maker) => when.get(maker).is_some_and(|&before| before < mine),
@@ -187,10 +192,32 @@ fn tell_origins(version: &Version, found: &mut [Divergence]) {
         });
         found.origin = match statement.class {
             _ if passed => Origin::Passed,
-            Class::Compute | Class::Test => Origin::Computed,
+            // The same operator gives the same of the same.
+            Class::Compute | Class::Test if is_changed(versions, matching, found) => {
+                Origin::Computed
+            }
             _ => Origin::Read,
         };
     }
+}
+
+/// Whether a pair is of different operators, or of one with different constants.
+fn is_changed(versions: [&Version; 2], matching: &Matching, found: &Divergence) -> bool {
+    let evidence = matching.of_b[found.b as usize].as_ref().map(|m| m.evidence);
+    let Some(evidence) = evidence else {
+        return false;
+    };
+    let [a, b] = [(0, found.a), (1, found.b)].map(|(side, at)| {
+        let producers = &versions[side].statements[at as usize].producers;
+        let constants = producers.iter().filter_map(|producer| match producer {
+            Producer::Constant(value) => Some(*value),
+            Producer::Statement(_) => None,
+        });
+        constants.collect::<BTreeSet<u64>>()
+    });
+    let makers =
+        evidence.operands.1 > 0 && evidence.operands.0 + u32::from(a != b) >= evidence.operands.1;
+    (!evidence.operator || a != b) && (makers || evidence.same_code)
 }
 
 /// The pairs to look into, those that are executed first if there are too many.
@@ -207,6 +234,8 @@ fn suspects(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
         let takes = evidence.operands.1 > 0 && evidence.operands.0 == evidence.operands.1;
         let equally_often = of_a.count == of_b.count && evidence.operator;
         let wanted = match evidence.values {
+            // The same was compared in both.
+            Values::Same if decides => equally_often && takes,
             Values::Same | Values::Permuted | Values::Shifted => false,
             // Loops are turned round, conditions are taken apart and put together again.
             _ if decides && !(equally_often && takes) && !evidence.same_code => false,

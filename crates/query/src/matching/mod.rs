@@ -8,12 +8,16 @@ mod collect;
 mod diverge;
 mod names;
 mod producers;
+mod regions;
+mod runs;
 mod truth;
 
 pub use afterimage_matching::{
     Class, Evidence, Match, Matching, Names, Sketch, Statement, Values, Version, match_versions,
 };
+pub(crate) use collect::{Collected, Given, Take, Walk};
 pub use collect::{Place, Sketched, version};
 pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
-pub use truth::{Accuracy, Side as TruthSide, accuracy, recompiled};
+pub use runs::match_runs;
+pub use truth::{Accuracy, Judged, Position, Side as TruthSide, accuracy, judge, recompiled};

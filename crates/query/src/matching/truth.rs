@@ -68,7 +68,7 @@ pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
 }
 
 /// File, line and column.
-type Position<'a> = (&'a str, u32, u32);
+pub type Position<'a> = (&'a str, u32, u32);
 
 /// Where the statements of a version come from.
 pub(super) fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
@@ -86,43 +86,78 @@ pub(super) fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     found.collect()
 }
 
-/// Compares a matching with the line tables. O(statements × those of a position).
-pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
+/// What the line tables tell of the match of a statement of the second version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged<'a> {
+    /// Where it comes from.
+    pub position: Option<Position<'a>>,
+    /// The first version executed a statement of its kind from there.
+    pub same_position: bool,
+    /// Statements of the first version from there that do the same: the true counterparts.
+    pub counterparts: Vec<u32>,
+    /// It is matched with a statement from there.
+    pub correct: bool,
+    /// It is matched with a statement from its line.
+    pub same_line: bool,
+}
+
+/// Compares each match with the line tables; `None` for statements of functions that are the same in both versions. O(statements × those of a position).
+pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Judged<'a>>> {
     let of_a = positions(a);
     let of_b = positions(b);
-    let mut there: HashMap<Position<'_>, Vec<&Statement>> = HashMap::new();
-    for (position, statement) in of_a.iter().zip(&a.sketched.version.statements) {
+    let statements_of_a = &a.sketched.version.statements;
+    let mut there: HashMap<Position<'_>, Vec<u32>> = HashMap::new();
+    for (at, position) in (0..).zip(&of_a) {
         if let Some(position) = *position {
-            there.entry(position).or_default().push(statement);
+            there.entry(position).or_default().push(at);
         }
     }
     let differing = recompiled(a, b);
-    let mut found = Accuracy::default();
-    for (at, statement) in b.sketched.version.statements.iter().enumerate() {
+    let statements = b.sketched.version.statements.iter().enumerate();
+    let judged = statements.map(|(at, statement)| {
         if !differing.contains(&b.sketched.places[at].function) {
-            continue;
+            return None;
         }
-        found.executed += 1;
-        let Some(position) = of_b[at] else { continue };
-        found.known += 1;
+        let mut judged = Judged {
+            position: of_b[at],
+            ..Judged::default()
+        };
+        let Some(position) = of_b[at] else {
+            return Some(judged);
+        };
         let same = there.get(&position).map_or(&[][..], Vec::as_slice);
-        let same_kind: Vec<_> = same.iter().filter(|a| a.class == statement.class).collect();
-        if same_kind.is_empty() {
-            continue;
+        let of_kind = |a: &&u32| statements_of_a[**a as usize].class == statement.class;
+        judged.same_position = same.iter().any(|a| of_kind(&a));
+        let does_the_same =
+            |a: &&u32| of_kind(a) && is_counterpart(&statements_of_a[**a as usize], statement);
+        judged.counterparts = same.iter().filter(does_the_same).copied().collect();
+        let other = matching.of_b[at].as_ref();
+        let other = other.and_then(|found| of_a[found.a as usize]);
+        judged.correct = other == Some(position);
+        judged.same_line =
+            other.is_some_and(|other| (other.0, other.1) == (position.0, position.1));
+        Some(judged)
+    });
+    judged.collect()
+}
+
+/// Compares a matching with the line tables. O(statements × those of a position).
+pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
+    let mut found = Accuracy::default();
+    for (at, judged) in judge(a, b, matching).into_iter().enumerate() {
+        let Some(judged) = judged else { continue };
+        found.executed += 1;
+        found.known += u64::from(judged.position.is_some());
+        if judged.same_position {
+            found.same_position += 1;
+            found.correct_of_position += u64::from(judged.correct);
         }
-        let matched = matching.of_b[at].as_ref();
-        let other = matched.and_then(|m| of_a[m.a as usize]);
-        let correct = other == Some(position);
-        found.same_position += 1;
-        found.correct_of_position += u64::from(correct);
-        if !same_kind.iter().any(|a| is_counterpart(a, statement)) {
-            continue;
+        if !judged.counterparts.is_empty() {
+            found.true_counterpart += 1;
+            found.matched += u64::from(matching.of_b[at].is_some());
+            found.correct += u64::from(judged.correct);
+            found.same_line += u64::from(judged.same_line);
         }
-        found.true_counterpart += 1;
-        found.matched += u64::from(matched.is_some());
-        found.correct += u64::from(correct);
-        let same_line = other.is_some_and(|other| (other.0, other.1) == (position.0, position.1));
-        found.same_line += u64::from(same_line);
     }
     found
 }

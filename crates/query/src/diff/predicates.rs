@@ -1,0 +1,209 @@
+//! Which values tell failing executions from passing ones.
+//!
+//! As in statistical debugging (Liblit, Naik, Zheng, Aiken and Jordan, "Scalable statistical bug isolation", 2005, sections 2 and 3), each statement is a site with predicates: that some
+//! value had this sign, that some was larger or smaller than all of an execution that passed. A predicate that tells no more than that its statement was executed is left out, as there
+//! where Increase(P) is not positive. They are ranked by Ochiai's coefficient, as lines are.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::ranges::{Number, Range};
+use crate::matching::Place;
+
+/// What holds of some value that a statement gave in an execution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Predicate {
+    /// It is less than 0.
+    Negative,
+    /// It is 0; of a test or a branch, it did not hold or was not taken.
+    Zero,
+    /// It is greater than 0; of a test or a branch, it held or was taken.
+    Positive,
+    /// It is greater than this.
+    Above(Number),
+    /// It is smaller.
+    Below(Number),
+}
+
+/// A statement, and what of its values tells executions apart best.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RankedValue {
+    /// The statement.
+    pub place: Place,
+    /// What holds of some value.
+    pub predicate: Predicate,
+    /// Its values are truths.
+    pub is_truth: bool,
+    /// In how many failing executions it holds.
+    pub failing: usize,
+    /// In how many passing ones.
+    pub passing: usize,
+    /// Ochiai's coefficient.
+    pub score: f64,
+    /// In how many failing and passing executions the statement was executed.
+    pub executed: [usize; 2],
+}
+
+/// Executions, each by the ranges of its statements' values.
+type Executions = [BTreeMap<Place, Range>];
+
+/// Ranks statements by how well a predicate on their values tells failing executions from passing ones: for each the best one, if it tells more than that the statement was
+/// executed. O(statements · executions²).
+pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValue> {
+    let mut places: Vec<Place> = failing.iter().flat_map(BTreeMap::keys).copied().collect();
+    places.sort_unstable();
+    places.dedup();
+    let all = failing.len();
+    let rows = places
+        .into_iter()
+        .filter_map(|place| best(place, passing, failing));
+    let mut rows: Vec<RankedValue> = rows
+        .map(|row| RankedValue {
+            score: row.failing as f64 / ((all * (row.failing + row.passing)) as f64).sqrt(),
+            ..row
+        })
+        .collect();
+    let of = |row: &RankedValue| (row.failing, row.passing);
+    rows.sort_by(|x, y| {
+        let order = telling(of(y), of(x));
+        // That a statement is executed in others too, but gives other values there, is more telling.
+        order
+            .then(y.executed[1].cmp(&x.executed[1]))
+            .then(x.place.cmp(&y.place))
+    });
+    rows
+}
+
+/// The predicate of a statement that tells most.
+fn best(place: Place, passing: &Executions, failing: &Executions) -> Option<RankedValue> {
+    let of = |executions: &Executions| -> Vec<Range> {
+        let ranges = executions.iter().filter_map(|ranges| ranges.get(&place));
+        ranges.copied().collect()
+    };
+    let (failing, passing) = (of(failing), of(passing));
+    let executed = [failing.len(), passing.len()];
+    let is_truth = failing
+        .iter()
+        .any(|range| matches!(range.largest, Number::Truth(_)));
+    let mut predicates = vec![Predicate::Zero, Predicate::Positive];
+    if !is_truth {
+        predicates.push(Predicate::Negative);
+        predicates.extend(passing.iter().map(|range| Predicate::Above(range.largest)));
+        predicates.extend(passing.iter().map(|range| Predicate::Below(range.smallest)));
+    }
+    let counted = predicates.into_iter().map(|predicate| {
+        let holds = |range: &&Range| holds(predicate, range);
+        let counts = (
+            failing.iter().filter(holds).count(),
+            passing.iter().filter(holds).count(),
+        );
+        (predicate, counts)
+    });
+    // Of equal ones the first: signs before numbers.
+    let (predicate, counts) = counted.fold(
+        None,
+        |best: Option<(Predicate, (usize, usize))>, next| match best {
+            Some(known) if telling(next.1, known.1) != Ordering::Greater => Some(known),
+            _ => Some(next),
+        },
+    )?;
+    let tells = telling(counts, (executed[0], executed[1])) == Ordering::Greater;
+    tells.then_some(RankedValue {
+        place,
+        predicate,
+        is_truth,
+        failing: counts.0,
+        passing: counts.1,
+        score: 0.0,
+        executed,
+    })
+}
+
+fn holds(predicate: Predicate, range: &Range) -> bool {
+    match predicate {
+        Predicate::Negative => range.signs[0],
+        Predicate::Zero => range.signs[1],
+        Predicate::Positive => range.signs[2],
+        Predicate::Above(than) => range.largest > than,
+        Predicate::Below(than) => range.smallest < than,
+    }
+}
+
+/// Compares ef² / (ef + ep), which is the coefficient squared, times what is the same for all.
+fn telling(x: (usize, usize), y: (usize, usize)) -> Ordering {
+    let part = |(failing, passing): (usize, usize)| {
+        let failing = failing as u128;
+        (failing * failing, (failing + passing as u128).max(1))
+    };
+    let ((xn, xd), (yn, yd)) = (part(x), part(y));
+    (xn * yd).cmp(&(yn * xd))
+}
+
+#[cfg(test)]
+mod tests {
+    use afterimage_ids::{EntityRef, FuncId, OpId};
+
+    use super::*;
+
+    fn place(op: usize) -> Place {
+        Place {
+            function: FuncId::new(0),
+            op: OpId::new(op),
+        }
+    }
+
+    fn execution(statements: &[(usize, &[i64])]) -> BTreeMap<Place, Range> {
+        let ranges = statements.iter().map(|&(op, values)| {
+            let range = Range {
+                smallest: Number::Integer(*values.iter().min().unwrap()),
+                largest: Number::Integer(*values.iter().max().unwrap()),
+                signs: [-1, 0, 1].map(|sign| values.iter().any(|value| value.signum() == sign)),
+            };
+            (place(op), range)
+        });
+        ranges.collect()
+    }
+
+    #[test]
+    fn what_passing_executions_never_gave_comes_first() {
+        let passing = [
+            execution(&[(1, &[3, 9]), (2, &[5]), (3, &[0, 1])]),
+            execution(&[(1, &[4]), (2, &[5]), (3, &[0])]),
+        ];
+        let failing = [
+            execution(&[(1, &[12, 4]), (2, &[5]), (3, &[1]), (4, &[7])]),
+            execution(&[(1, &[10]), (2, &[5]), (3, &[-1]), (4, &[7])]),
+        ];
+        let rows = rank_values(&passing, &failing);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                (
+                    row.place.op.index(),
+                    row.predicate,
+                    row.failing,
+                    row.passing,
+                )
+            })
+            .collect();
+        // Statement 2 gave the same in all; of 4 it is enough that it was executed.
+        assert_eq!(
+            told,
+            [
+                (1, Predicate::Above(Number::Integer(9)), 2, 0),
+                (3, Predicate::Negative, 1, 0),
+            ]
+        );
+        assert_eq!(rows[0].score, 1.0);
+        assert!((rows[1].score - 0.5f64.sqrt()).abs() < 1e-12);
+        assert_eq!(rows[0].executed, [2, 2]);
+    }
+
+    #[test]
+    fn signs_are_preferred_to_numbers_that_tell_as_much() {
+        let passing = [execution(&[(1, &[1, 2])])];
+        let failing = [execution(&[(1, &[-3, 2])])];
+        let rows = rank_values(&passing, &failing);
+        assert_eq!(rows[0].predicate, Predicate::Negative);
+    }
+}
