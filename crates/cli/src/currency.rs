@@ -1,6 +1,7 @@
 //! `afterimage currency`
 
 mod cause;
+mod names;
 mod pair;
 mod read;
 
@@ -8,7 +9,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use afterimage_present::{
-    CurrencyReport, CurrencyRow, Verdict, currency_json, currency_text, grouped,
+    CurrencyReport, CurrencyRow, Verdict, currencies_json, currencies_text, currency_json,
+    currency_text, grouped,
 };
 use afterimage_query::currency::{Comparison, Moments, Symbols, compare};
 use afterimage_query::state::{Path, PathError};
@@ -35,6 +37,7 @@ use read::{Nowhere, Seen, read};
 Examples:
   afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total
   afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17#4 --var total
+  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17
   afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17#last --var 'p->next.key'
   afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total --all
   afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total --format json")]
@@ -45,9 +48,12 @@ pub(crate) struct Arguments {
     /// The line, and which arrival at it in the optimised run: file.c:42, file.c:42#K, file.c:42#last
     #[arg(long, value_name = "LOC[#K]")]
     at: String,
-    /// The variable of the source, or an expression: total, p->next, s.member
+    /// The variable of the source, or an expression: total, p->next, s.member [default: each variable that is in scope there, how often what]
     #[arg(long, value_name = "NAME")]
-    var: String,
+    var: Option<String>,
+    /// Also count statements that correspond by what they did, as `afterimage match` finds them, to tell which moment a stop is: by evidence, not by proof
+    #[arg(long = "match")]
+    matching: bool,
     /// Show each stop, as text
     #[arg(long)]
     all: bool,
@@ -72,10 +78,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     for file in [unoptimised, optimised] {
         input::ended(file)?;
     }
-    let name = &arguments.var;
-    let path: Path = name.parse().map_err(|error: PathError| {
-        anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
-    })?;
+    let expression = |name: &String| -> Result<Path> {
+        name.parse().map_err(|error: PathError| {
+            anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
+        })
+    };
+    arguments.var.as_ref().map(expression).transpose()?;
+    if arguments.all && arguments.var.is_none() {
+        bail!("--all shows each stop for one variable: name it with --var");
+    }
     let a = traced_whole(unoptimised)?;
     let b = traced_whole(optimised)?;
     if a.loaded.bytes == b.loaded.bytes {
@@ -87,17 +98,20 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     explain(unoptimised, &a, |a| {
         explain(optimised, &b, |b| {
-            let pair = Pair {
+            let mut pair = Pair {
                 a: Side::new(a, unoptimised.display().to_string())?,
                 b: Side::new(b, optimised.display().to_string())?,
             };
-            answer(&arguments, &path, &pair)
+            if arguments.matching {
+                pair.match_statements()?;
+            }
+            answer(&arguments, &pair)
         })
     })?;
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, path: &Path, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> {
+fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> {
     let (both, which) = pair.at(&arguments.at)?;
     let Both { moments, arrivals } = &both;
     let place = match (which, arguments.at.rsplit_once('#')) {
@@ -127,38 +141,85 @@ fn answer(arguments: &Arguments, path: &Path, pair: &Pair<'_, '_, '_, '_, '_>) -
         None => 0..known.min(arguments.limit),
     };
     let stops = stops.start as u32..stops.end as u32;
-    let rows = rows(arguments, path, pair, moments, stops)?;
-    let mut report = CurrencyReport {
-        variable: arguments.var.clone(),
-        type_name: rows.iter().find_map(|(_, kind)| kind.clone()),
-        at: place.to_owned(),
-        which: which.and_then(|_| Some(rows.first()?.0.number)),
-        arrivals: *arrivals,
-        rows: rows.into_iter().map(|(row, _)| row).collect(),
-        explained: None,
+    let question = Question {
+        pair,
+        both: &both,
+        place,
+        is_one: which.is_some(),
+        stops,
     };
-    let mut rows = report.rows.iter();
-    let first = rows.find_map(|row| match (&row.verdict, row.counterpart) {
-        (Verdict::NotCurrent { part }, Some((other, _))) => Some((row.number, other, part.clone())),
-        _ => None,
-    });
-    if let Some((number, other, part)) = first {
-        let causes = Causes::new(pair, moments, &arguments.var);
-        let cause = causes.explain(number as u32 - 1, other as u32 - 1, &part)?;
-        report.explained = Some((number, cause));
-    }
+    let reports = match &arguments.var {
+        Some(name) => vec![question.report(name)?],
+        None => {
+            let names = names::in_scope(&pair.a, moments, question.stops.clone())?;
+            if names.is_empty() {
+                bail!(
+                    "no stop at {place} is told in the unoptimised run, or no variable is in scope there; name one with --var"
+                );
+            }
+            let all = names.iter().map(|name| question.report(name));
+            all.collect::<Result<_>>()?
+        }
+    };
+    let report = &reports[0];
     write(arguments.report.output.as_deref(), false, |out| {
-        match arguments.format {
-            Format::Text => currency_text(out, &report, arguments.all)?,
-            Format::Json => currency_json(out, &report)?,
+        match (arguments.format, arguments.var.is_some()) {
+            (Format::Text, true) => currency_text(out, report, arguments.all)?,
+            (Format::Json, true) => currency_json(out, report)?,
+            (Format::Text, false) => {
+                currencies_text(out, &reports, arguments.report.style())?;
+            }
+            (Format::Json, false) => currencies_json(out, &reports)?,
         }
         Ok(())
     })
 }
 
+/// What is asked about each variable.
+struct Question<'q, 'p, 'x, 'a, 'y, 'b> {
+    pair: &'q Pair<'p, 'x, 'a, 'y, 'b>,
+    both: &'q Both,
+    /// The line, as it was named.
+    place: &'q str,
+    /// It is about one stop.
+    is_one: bool,
+    stops: Range<u32>,
+}
+
+impl Question<'_, '_, '_, '_, '_, '_> {
+    /// What was found about a variable, or an expression.
+    fn report(&self, name: &str) -> Result<CurrencyReport> {
+        let Both { moments, arrivals } = self.both;
+        let path: Path = name.parse()?;
+        let rows = rows(name, &path, self.pair, moments, self.stops.clone())?;
+        let mut report = CurrencyReport {
+            variable: name.to_owned(),
+            type_name: rows.iter().find_map(|(_, kind)| kind.clone()),
+            at: self.place.to_owned(),
+            which: rows.first().map(|row| row.0.number).filter(|_| self.is_one),
+            arrivals: *arrivals,
+            rows: rows.into_iter().map(|(row, _)| row).collect(),
+            explained: None,
+        };
+        let mut rows = report.rows.iter();
+        let first = rows.find_map(|row| match (&row.verdict, row.counterpart) {
+            (Verdict::NotCurrent { part }, Some((other, _))) => {
+                Some((row.number, other, part.clone()))
+            }
+            _ => None,
+        });
+        if let Some((number, other, part)) = first {
+            let causes = Causes::new(self.pair, moments, name);
+            let cause = causes.explain(number as u32 - 1, other as u32 - 1, &part)?;
+            report.explained = Some((number, cause));
+        }
+        Ok(report)
+    }
+}
+
 /// What there is of the variable at some stops, with its type.
 fn rows(
-    arguments: &Arguments,
+    name: &str,
     path: &Path,
     pair: &Pair<'_, '_, '_, '_, '_>,
     moments: &Moments,
@@ -173,13 +234,13 @@ fn rows(
     wanted.sort_unstable();
     wanted.dedup();
     let expected = read(&pair.a, path, &moments.a, wanted, true)?;
-    refuse_unknown(&arguments.var, &pair.b, shown.values())?;
-    refuse_unknown(&arguments.var, &pair.a, expected.values())?;
+    refuse_unknown(name, &pair.b, shown.values())?;
+    refuse_unknown(name, &pair.a, expected.values())?;
     let symbols = [
         Symbols::new(&pair.b.variables),
         Symbols::new(&pair.a.variables),
     ];
-    let causes = Causes::new(pair, moments, &arguments.var);
+    let causes = Causes::new(pair, moments, name);
     let mut rows = Vec::new();
     for (at, counterpart) in stops.zip(counterparts) {
         // What the run did not come to any more is no stop.

@@ -103,20 +103,23 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
             }
             _ => (Maker::Unknown("it has no value there"), None),
         };
+        let moment_a = (at_a.time, at_a.op.as_u32());
+        let moment_b = (at_b.time, at_b.op.as_u32());
         let early = match &made_b {
             Maker::Operator(spot) => self.in_a(*spot)?,
             _ => Elsewhere::Unknown,
         };
         let late = match &made_a {
-            Maker::Operator(spot) => self.in_b(*spot)?,
+            Maker::Operator(spot) => self.in_b(*spot, moment_b)?,
             _ => Elsewhere::Unknown,
         };
-        let moment_a = (at_a.time, at_a.op.as_u32());
-        let moment_b = (at_b.time, at_b.op.as_u32());
         let cause = match (early, late, &made_a) {
             (Elsewhere::At { first, .. }, _, _) if first >= moment_a => Cause::Early {
                 time: first.0,
             },
+            (_, Elsewhere::At { first, .. }, _) if first >= moment_b => {
+                Cause::Late { time: first.0 }
+            }
             (_, Elsewhere::At { last, .. }, _) if last >= moment_b => Cause::Late { time: last.0 },
             (_, Elsewhere::At { last, .. }, _) => Cause::Dropped { time: last.0 },
             (_, Elsewhere::NoCode, _) => Cause::Removed,
@@ -151,7 +154,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
     }
 
     /// When the optimised run executed the line of an assignment of the unoptimised one.
-    fn in_b(&self, spot: Spot) -> Result<Elsewhere> {
+    fn in_b(&self, spot: Spot, moment: (u64, u32)) -> Result<Elsewhere> {
         let Some((path, number, column)) = position(&self.pair.a, spot)? else {
             return Ok(Elsewhere::Unknown);
         };
@@ -176,13 +179,17 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         }
         let own = moments.a.parts.iter().find(|part| part.stop == stop);
         let activation = own.map(|part| part.activation);
-        let mut others = moments.b.parts.iter();
-        Ok(
-            match others.any(|part| Some(part.activation) == activation) {
-                true => Elsewhere::Unknown,
-                false => Elsewhere::Never,
-            },
-        )
+        let others = moments.b.parts.iter();
+        let others = others.filter(|part| Some(part.activation) == activation);
+        let times: Vec<(u64, u32)> = others.map(|part| (part.time, part.op.as_u32())).collect();
+        // Whichever of them it is: none was executed before.
+        Ok(match times.first() {
+            None => Elsewhere::Never,
+            Some(_) if times.iter().all(|time| *time >= moment) => {
+                ends(times.into_iter()).unwrap_or(Elsewhere::Unknown)
+            }
+            Some(_) => Elsewhere::Unknown,
+        })
     }
 
     /// When the unoptimised run executed what made a value in the optimised one.
@@ -198,7 +205,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         let at_once = moments.b.parts.iter().zip(&moments.pairs);
         let at_once = at_once.filter(|(part, other)| part.time == spot.time && other.is_some());
         let own: Vec<_> = at_once
-            .filter(|(part, _)| part.unit != Unit::Arrival && part.unit.column() == column)
+            .filter(|(part, _)| part.unit.column() == Some(column))
             .collect();
         // Of an unrolled loop a block has several operators.
         let exactly = own.iter().any(|(part, _)| part.op == spot.op);

@@ -8,7 +8,7 @@ use afterimage_program::{Names, Program};
 use afterimage_wpp::{Segments, WholePath};
 
 use super::anchors::Calling;
-use super::parts::{LineParts, OperatorNames};
+use super::parts::{LineParts, MatchedStatements, OperatorNames};
 use super::walker::Walker;
 use super::{Anchors, CurrencyError, Trail, Unit, align};
 use crate::paths::ArrivalTimes;
@@ -32,6 +32,8 @@ pub struct Version<'v, 'a, S> {
     pub functions: &'v [FuncId],
     /// The arrivals at it.
     pub arrivals: &'v ArrivalTimes<'a, S>,
+    /// Statements that are known to correspond, if that was asked for.
+    pub matched: Option<&'v MatchedStatements>,
 }
 
 /// What two runs did at a line.
@@ -148,6 +150,7 @@ fn parts<S: Segments>(
         version.line,
         functions,
         names,
+        version.matched,
     )
 }
 

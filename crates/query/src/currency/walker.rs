@@ -221,7 +221,11 @@ where
                 if let Some(name) = begin.name {
                     executed(trail, Unit::Operator(begin.column, name), stop);
                 }
+                if let Some(matched) = begin.matched {
+                    executed(trail, Unit::Matched(matched), stop);
+                }
                 match self.seen.get(&begin.column) {
+                    _ if !begin.column_counts => {}
                     Some(&part) => trail.of_stops.push((stop, part)),
                     None => {
                         let part = trail.parts.len() as u32;
