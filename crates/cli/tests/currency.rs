@@ -47,7 +47,8 @@ fn json(sandbox: &Sandbox, words: &str) -> Value {
 /// Records `app.rs` as it is there now, compiled with as much optimisation.
 fn recorded(sandbox: &Sandbox, name: &str, level: u32) {
     sandbox.rustc("app", name, level);
-    sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
+    sandbox.ok(&format!("record --force -o {name}.aft {name}.wasm"));
+    sandbox.ok(&format!("build --lens full {name}.aft"));
 }
 
 /// What was assigned last before the optimised program comes to `here`, by how its statements are ordered.
@@ -263,7 +264,7 @@ fn values(
 
 /// When `mark` was called, ascending.
 fn marks(sandbox: &Sandbox, file: &str) -> Vec<u64> {
-    let words = format!("values {file} --at app.rs:8 --var id --limit 100000 --format json");
+    let words = format!("values {file} --at mark --var id --limit 100000 --format json");
     let found = json(sandbox, &words);
     let instances = found["instances"].as_array().unwrap().iter();
     let times = instances.map(|one| one["time"].as_u64().unwrap());

@@ -170,8 +170,10 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
             return Ok(Elsewhere::Unknown);
         };
         let pairs = moments.pairs.iter().zip(&moments.b.parts);
-        let of_stop = pairs.filter(|(other, _)| {
-            other.is_some_and(|other| moments.a.parts[other as usize].stop == stop)
+        // What executes nothing but moves is not the assignment.
+        let of_stop = pairs.filter(|(other, part)| {
+            let is_its = |other: u32| moments.a.parts[other as usize].stop == stop;
+            part.unit != Unit::Arrival && other.is_some_and(is_its)
         });
         let times = of_stop.map(|(_, part)| (part.time, part.op.as_u32()));
         if let Some(found) = ends(times) {
@@ -180,7 +182,9 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         let own = moments.a.parts.iter().find(|part| part.stop == stop);
         let activation = own.map(|part| part.activation);
         let others = moments.b.parts.iter();
-        let others = others.filter(|part| Some(part.activation) == activation);
+        let others = others.filter(|part| {
+            part.unit != Unit::Arrival && Some(part.activation) == activation
+        });
         let times: Vec<(u64, u32)> = others.map(|part| (part.time, part.op.as_u32())).collect();
         // Whichever of them it is: none was executed before.
         Ok(match times.first() {

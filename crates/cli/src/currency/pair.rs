@@ -10,6 +10,7 @@ use afterimage_query::{Line, Resolver};
 use anyhow::{Context, Result, bail};
 
 use crate::explain::Scene;
+use crate::progress::Bar;
 use crate::steps::follow;
 
 /// So many executions of a line are compared at most.
@@ -211,7 +212,10 @@ impl Pair<'_, '_, '_, '_, '_> {
     fn both(&self, a: &OneLine, b: &OneLine) -> Result<Both> {
         let (of_a, of_b) = (self.a.arrivals(a)?, self.b.arrivals(b)?);
         let versions = (self.a.version(a, &of_a), self.b.version(b, &of_b));
-        let mut moments = moments(&versions.0, &versions.1, MOST)?;
+        let length = self.b.scene.traced.path.length();
+        let bar = Bar::start("walking over both runs", Some(length));
+        let progress = bar.progress();
+        let mut moments = moments(&versions.0, &versions.1, MOST, &|time| progress(time))?;
         let arrivals = [of_a.count(), of_b.count()];
         // What a run did not come to any more is no stop.
         moments.a.stops.truncate(arrivals[0] as usize);
