@@ -9,10 +9,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use afterimage_present::{
-    CurrencyReport, CurrencyRow, Verdict, currencies_json, currencies_text, currency_json,
-    currency_text, grouped,
+    CurrencyCause, CurrencyReport, CurrencyRow, Verdict, currencies_json, currencies_text,
+    currency_json, currency_text, grouped,
 };
-use afterimage_query::currency::{Comparison, Moments, Symbols, compare};
+use afterimage_query::currency::{Comparison, Symbols, compare};
 use afterimage_query::state::{Path, PathError};
 use anyhow::{Result, anyhow, bail};
 
@@ -148,19 +148,16 @@ fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> 
         is_one: which.is_some(),
         stops,
     };
-    let reports = match &arguments.var {
-        Some(name) => vec![question.report(name)?],
-        None => {
-            let names = names::in_scope(&pair.a, moments, question.stops.clone())?;
-            if names.is_empty() {
-                bail!(
-                    "no stop at {place} is told in the unoptimised run, or no variable is in scope there; name one with --var"
-                );
-            }
-            let all = names.iter().map(|name| question.report(name));
-            all.collect::<Result<_>>()?
-        }
+    let variables = match &arguments.var {
+        Some(name) => vec![name.clone()],
+        None => names::in_scope(&pair.a, moments, question.stops.clone())?,
     };
+    if variables.is_empty() {
+        bail!(
+            "no stop at {place} is told in the unoptimised run, or no variable is in scope there: name one with --var"
+        );
+    }
+    let reports = question.reports(variables, arguments.var.is_some())?;
     let report = &reports[0];
     write(arguments.report.output.as_deref(), false, |out| {
         match (arguments.format, arguments.var.is_some()) {
@@ -187,96 +184,106 @@ struct Question<'q, 'p, 'x, 'a, 'y, 'b> {
 }
 
 impl Question<'_, '_, '_, '_, '_, '_> {
-    /// What was found about a variable, or an expression.
-    fn report(&self, name: &str) -> Result<CurrencyReport> {
-        let Both { moments, arrivals } = self.both;
-        let path: Path = name.parse()?;
-        let rows = rows(name, &path, self.pair, moments, self.stops.clone())?;
-        let mut report = CurrencyReport {
-            variable: name.to_owned(),
-            type_name: rows.iter().find_map(|(_, kind)| kind.clone()),
-            at: self.place.to_owned(),
-            which: rows.first().map(|row| row.0.number).filter(|_| self.is_one),
-            arrivals: *arrivals,
-            rows: rows.into_iter().map(|(row, _)| row).collect(),
-            explained: None,
-        };
+    /// What was found about variables, or expressions. What means nothing at any stop is refused if it was named.
+    fn reports(&self, variables: Vec<String>, named: bool) -> Result<Vec<CurrencyReport>> {
+        let Self { pair, both, .. } = *self;
+        let Both { moments, arrivals } = both;
+        let paths = variables.iter().map(|name| name.parse());
+        let paths: Vec<Path> = paths.collect::<Result<_, PathError>>()?;
+        let stops = || self.stops.clone();
+        let shown = read(&pair.b, &paths, &moments.b, stops(), false)?;
+        let counterparts: Vec<_> = stops().map(|at| moments.counterpart(at)).collect();
+        let known = moments.a.stops.len() as u32;
+        let wanted = counterparts.iter().copied().flatten();
+        let mut wanted: Vec<u32> = wanted.filter(|&at| at < known).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let expected = read(&pair.a, &paths, &moments.a, wanted, true)?;
+        let symbols = [
+            Symbols::new(&pair.b.variables),
+            Symbols::new(&pair.a.variables),
+        ];
+        let causes = Causes::new(pair, moments);
+        let mut reports = Vec::new();
+        for (which, variable) in variables.into_iter().enumerate() {
+            if named {
+                refuse_unknown(&variable, &pair.b, shown.values().map(|all| &all[which]))?;
+                refuse_unknown(&variable, &pair.a, expected.values().map(|all| &all[which]))?;
+            }
+            let mut rows = Vec::new();
+            let mut type_name = None;
+            for (at, counterpart) in stops().zip(&counterparts) {
+                // What the run did not come to any more is no stop.
+                let Some(shown) = shown.get(&at).map(|all| &all[which]) else {
+                    continue;
+                };
+                let truth = counterpart.and_then(|other| {
+                    let seen = expected.get(&other)?;
+                    Some((other, &seen[which]))
+                });
+                let kind = |seen: &Result<Seen, Nowhere>| {
+                    let seen = seen.as_ref().ok()?;
+                    Some(seen.rendered.type_name.clone())
+                };
+                type_name = type_name.or_else(|| kind(shown)).or_else(|| kind(truth?.1));
+                let mut row = CurrencyRow {
+                    number: u64::from(at) + 1,
+                    time: moments.b.stops[at as usize].time,
+                    counterpart: truth.map(|(other, _)| {
+                        let time = moments.a.stops[other as usize].time;
+                        (u64::from(other) + 1, time)
+                    }),
+                    shown: text(shown),
+                    expected: truth.map(|(_, seen)| text(seen)),
+                    verdict: verdict(shown, truth.map(|(_, seen)| seen), &symbols),
+                };
+                if let (Verdict::NotCurrent { .. }, Some((_, Ok(seen)))) = (&row.verdict, truth)
+                    && causes.is_unset(seen)?
+                {
+                    row.verdict = Verdict::NotSet;
+                }
+                rows.push(row);
+            }
+            let mut report = CurrencyReport {
+                variable,
+                type_name,
+                at: self.place.to_owned(),
+                which: rows.first().map(|row| row.number).filter(|_| self.is_one),
+                arrivals: *arrivals,
+                rows,
+                explained: None,
+            };
+            report.explained = self.explained(&causes, &report)?;
+            reports.push(report);
+        }
+        Ok(reports)
+    }
+
+    /// Why it is not current, at the first stop where it is not.
+    fn explained(
+        &self,
+        causes: &Causes<'_, '_, '_, '_, '_, '_>,
+        report: &CurrencyReport,
+    ) -> Result<Option<(u64, CurrencyCause)>> {
         let mut rows = report.rows.iter();
         let first = rows.find_map(|row| match (&row.verdict, row.counterpart) {
-            (Verdict::NotCurrent { part }, Some((other, _))) => {
-                Some((row.number, other, part.clone()))
-            }
+            (Verdict::NotCurrent { part }, Some((other, _))) => Some((row.number, other, part)),
             _ => None,
         });
-        if let Some((number, other, part)) = first {
-            let causes = Causes::new(self.pair, moments, name);
-            let cause = causes.explain(number as u32 - 1, other as u32 - 1, &part)?;
-            report.explained = Some((number, cause));
-        }
-        Ok(report)
+        let Some((number, other, part)) = first else {
+            return Ok(None);
+        };
+        let stops = (number as u32 - 1, other as u32 - 1);
+        let cause = causes.explain(&report.variable, stops, part)?;
+        Ok(Some((number, cause)))
     }
 }
 
-/// What there is of the variable at some stops, with its type.
-fn rows(
-    name: &str,
-    path: &Path,
-    pair: &Pair<'_, '_, '_, '_, '_>,
-    moments: &Moments,
-    stops: Range<u32>,
-) -> Result<Vec<(CurrencyRow, Option<String>)>> {
-    let shown = read(&pair.b, path, &moments.b, stops.clone(), false)?;
-    let counterparts = stops.clone().map(|at| moments.counterpart(at));
-    let counterparts = Vec::from_iter(counterparts);
-    let known = moments.a.stops.len() as u32;
-    let wanted = counterparts.iter().copied().flatten();
-    let mut wanted = Vec::from_iter(wanted.filter(|&at| at < known));
-    wanted.sort_unstable();
-    wanted.dedup();
-    let expected = read(&pair.a, path, &moments.a, wanted, true)?;
-    refuse_unknown(name, &pair.b, shown.values())?;
-    refuse_unknown(name, &pair.a, expected.values())?;
-    let symbols = [
-        Symbols::new(&pair.b.variables),
-        Symbols::new(&pair.a.variables),
-    ];
-    let causes = Causes::new(pair, moments, name);
-    let mut rows = Vec::new();
-    for (at, counterpart) in stops.zip(counterparts) {
-        // What the run did not come to any more is no stop.
-        let Some(shown) = shown.get(&at) else {
-            continue;
-        };
-        let truth = counterpart.and_then(|other| Some((other, expected.get(&other)?)));
-        let mut verdict = verdict(shown, truth.map(|(_, seen)| seen), &symbols);
-        if let (Verdict::NotCurrent { .. }, Some((_, Ok(seen)))) = (&verdict, truth)
-            && causes.is_unset(seen)?
-        {
-            verdict = Verdict::NotSet;
-        }
-        let text = |seen: &Result<Seen, Nowhere>| match seen {
-            Ok(seen) => Ok(seen.text.clone()),
-            Err(nowhere) => Err(nowhere.why.to_string()),
-        };
-        let kind = |seen: &Result<Seen, Nowhere>| {
-            let seen = seen.as_ref().ok()?;
-            Some(seen.rendered.type_name.clone())
-        };
-        let row = CurrencyRow {
-            number: u64::from(at) + 1,
-            time: moments.b.stops[at as usize].time,
-            counterpart: truth.map(|(other, _)| {
-                let time = moments.a.stops[other as usize].time;
-                (u64::from(other) + 1, time)
-            }),
-            shown: text(shown),
-            expected: truth.map(|(_, seen)| text(seen)),
-            verdict,
-        };
-        let kind = kind(shown).or_else(|| kind(truth?.1));
-        rows.push((row, kind));
+fn text(seen: &Result<Seen, Nowhere>) -> Result<String, String> {
+    match seen {
+        Ok(seen) => Ok(seen.text.clone()),
+        Err(nowhere) => Err(nowhere.to_string()),
     }
-    Ok(rows)
 }
 
 /// Refuses an expression that means nothing at any stop.

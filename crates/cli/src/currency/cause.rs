@@ -12,7 +12,7 @@ use afterimage_query::why::{At, Computed, End, Found as Link, Spot, constant, wr
 use anyhow::Result;
 
 use super::pair::{Both, Found, Pair, Side};
-use super::read::{Seen, read};
+use super::read::{Seen, SeenThere, read};
 
 /// Who made a value.
 enum Maker {
@@ -28,8 +28,6 @@ enum Maker {
 pub(super) struct Causes<'c, 'p, 'x, 'a, 'y, 'b> {
     pub pair: &'c Pair<'p, 'x, 'a, 'y, 'b>,
     pub moments: &'c Moments,
-    /// The expression.
-    pub name: &'c str,
     lines: RefCell<HashMap<(String, u32), Rc<Found>>>,
 }
 
@@ -46,27 +44,12 @@ enum Elsewhere {
 }
 
 impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
-    pub(super) fn new(
-        pair: &'c Pair<'p, 'x, 'a, 'y, 'b>,
-        moments: &'c Moments,
-        name: &'c str,
-    ) -> Self {
+    pub(super) fn new(pair: &'c Pair<'p, 'x, 'a, 'y, 'b>, moments: &'c Moments) -> Self {
         Self {
             pair,
             moments,
-            name,
             lines: RefCell::default(),
         }
-    }
-
-    /// The expression for a part of what was asked about; the whole, if that cannot be written.
-    fn part(&self, part: &str) -> Result<Path> {
-        let whole: Path = self.name.parse()?;
-        let text = match self.name.starts_with(['*', '&']) {
-            true => format!("({}){part}", self.name),
-            false => format!("{}{part}", self.name),
-        };
-        Ok(text.parse().unwrap_or(whole))
     }
 
     /// Whether the unoptimised run had not assigned the variable since its function was called.
@@ -82,12 +65,19 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
     }
 
     /// Why the variable, or a part of it, is not current at a stop of the optimised run, which is a stop of the unoptimised one.
-    pub(super) fn explain(&self, stop: u32, other: u32, part: &str) -> Result<CurrencyCause> {
-        let path = self.part(part)?;
+    pub(super) fn explain(
+        &self,
+        name: &str,
+        (stop, other): (u32, u32),
+        part: &str,
+    ) -> Result<CurrencyCause> {
+        let path = part_of(name, part)?;
         let (of_a, of_b) = (&self.moments.a, &self.moments.b);
         let (at_a, at_b) = (of_a.stops[other as usize], of_b.stops[stop as usize]);
-        let expected = read(&self.pair.a, &path, of_a, [other], true)?.remove(&other);
-        let shown = read(&self.pair.b, &path, of_b, [stop], false)?.remove(&stop);
+        let paths = [path];
+        let first = |seen: Option<SeenThere>| seen.and_then(|seen| seen.into_iter().next());
+        let expected = first(read(&self.pair.a, &paths, of_a, [other], true)?.remove(&other));
+        let shown = first(read(&self.pair.b, &paths, of_b, [stop], false)?.remove(&stop));
         let made_a = match expected {
             Some(Ok(seen)) => maker(&self.pair.a, &seen)?,
             _ => Maker::Unknown("it has no value there"),
@@ -182,9 +172,8 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         let own = moments.a.parts.iter().find(|part| part.stop == stop);
         let activation = own.map(|part| part.activation);
         let others = moments.b.parts.iter();
-        let others = others.filter(|part| {
-            part.unit != Unit::Arrival && Some(part.activation) == activation
-        });
+        let others =
+            others.filter(|part| part.unit != Unit::Arrival && Some(part.activation) == activation);
         let times: Vec<(u64, u32)> = others.map(|part| (part.time, part.op.as_u32())).collect();
         // Whichever of them it is: none was executed before.
         Ok(match times.first() {
@@ -222,6 +211,15 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         });
         Ok(ends(times).unwrap_or(Elsewhere::Unknown))
     }
+}
+
+/// The expression for a part of what was asked about; the whole, if that cannot be written.
+fn part_of(name: &str, part: &str) -> Result<Path> {
+    let text = match name.starts_with(['*', '&']) {
+        true => format!("({name}){part}"),
+        false => format!("{name}{part}"),
+    };
+    Ok(text.parse().or_else(|_| name.parse())?)
 }
 
 /// The first and the last of some moments.
