@@ -73,11 +73,18 @@ impl LineParts {
                         .filter(|position| Line::from(*position) == line)
                         .map(|position| position.column);
                     if let Some(column) = column {
+                        // What the line table says of it itself, not what it says of what is before.
+                        let own = source.locate(operator.offset);
+                        let is_own = own.is_some_and(|location| Line::from(location) == line);
                         let begin = Begin {
                             op: operator.op,
                             column,
                             column_counts: false,
-                            name: called.get(operator.op.index()).copied().flatten(),
+                            name: called
+                                .get(operator.op.index())
+                                .copied()
+                                .flatten()
+                                .filter(|_| is_own),
                             matched: matched
                                 .and_then(|known| known.get(&(function, operator.op)).copied()),
                         };
