@@ -203,11 +203,19 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
         1 => "1 query".to_owned(),
         many => format!("{} queries", grouped(many)),
     };
-    writeln!(
+    write!(
         out,
         "{queries} on {}",
         counted(answer.all_paths, "path trace")
     )?;
+    if answer.scanned > 0 {
+        let steps = counted(answer.scanned, "step");
+        write!(
+            out,
+            "; {steps} of these, which are not regular, were gone through one by one"
+        )?;
+    }
+    writeln!(out)?;
     Ok(())
 }
 
@@ -391,8 +399,8 @@ pub fn dataflow_json(
         }
         entry["decided"] = Json::Array(decided);
         if let Some(one) = &row.one {
-            let decider = answer.decided.iter();
-            let decider = decider.position(|&(decider, _)| decider == one.decider);
+            let mut decided = answer.decided.iter();
+            let decider = decided.position(|&(decider, _)| decider == one.decider);
             entry["one"] = json!({
                 "number": one.number,
                 "t": one.time,
@@ -401,6 +409,7 @@ pub fn dataflow_json(
             });
         }
         entry["queries"] = json!(answer.queries);
+        entry["scanned"] = json!(answer.scanned);
         entry["path_traces"] = json!(answer.all_paths);
         entry["paths"] = Json::Array(answer.paths.iter().map(path_json).collect());
         answers.push(entry);

@@ -104,6 +104,6 @@ pub use trace::{
 };
 pub use value::{type_text, value_text};
 pub use why::{
-    WhyEnd, WhyEntry, WhyFrame, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText, expression,
-    why_json,
+    WhyDot, WhyEnd, WhyEntry, WhyFrame, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText,
+    expression, why_json,
 };

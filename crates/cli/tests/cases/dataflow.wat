@@ -30,6 +30,12 @@
 ;; |     1      17         5      4  5:14:3
 ;; | 4 queries on 2 path traces
 ;; ! afterimage: path of 38 executed blocks in 21 bytes
+;; $ afterimage dataflow run.aft --fact available:@0x4e#5
+;; $ afterimage dataflow run.aft --fact available:@0x4e#last
+;; $ afterimage dataflow run.aft --fact available:@0x4e#10
+;; $ afterimage dataflow run.aft --fact available:f#1
+;; $ afterimage dataflow run.aft --fact gen=@0x64#1;at=@0x4e
+;; $ afterimage dataflow run.aft --fact reaching:@0x4a#3 --format json
 ;; $ afterimage dataflow run.aft --fact available:@0x6c
 ;; | @0x6c i32.load  in f: what it gives is available already: always; executed 9 times in 2 calls
 ;; | times         decided by

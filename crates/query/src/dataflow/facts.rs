@@ -78,6 +78,8 @@ pub struct FactAnswer {
     pub all_paths: u64,
     /// How many queries ⟨timestamps, node⟩ were raised.
     pub queries: u64,
+    /// How many steps of paths were gone through one by one, because too little was regular for queries.
+    pub scanned: u64,
 }
 
 /// The executions in calls that are alike.
@@ -202,6 +204,7 @@ impl<'a> Facts<'a> {
         );
         answer.executions = counts.executions;
         answer.queries = counts.queries;
+        answer.scanned = counts.scanned;
         let decided = counts.by_outcome.into_iter();
         let decided = decided.map(|(outcome, times)| (decider(outcome), times));
         answer.decided = decided.collect();
