@@ -59,7 +59,7 @@ impl<'o> WhyDot<'o> {
                 back,
             } => {
                 let steps = match period {
-                    1 => "the step".to_owned(),
+                    1 => "this step".to_owned(),
                     steps => format!("these {steps} steps"),
                 };
                 self.label
