@@ -20,6 +20,8 @@ enum Maker {
     Operator(Spot),
     /// Nobody: it is what there was at the beginning of the run.
     Beginning,
+    /// It is in no place: the debug information computes it.
+    Computed,
     /// It cannot be told, and why.
     Unknown(&'static str),
 }
@@ -60,7 +62,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         Ok(match maker(&self.pair.a, seen)? {
             Maker::Operator(spot) => spot.time < seen.entered,
             Maker::Beginning => true,
-            Maker::Unknown(_) => false,
+            Maker::Computed | Maker::Unknown(_) => false,
         })
     }
 
@@ -114,6 +116,12 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
             (_, Elsewhere::At { last, .. }, _) => Cause::Dropped { time: last.0 },
             (_, Elsewhere::NoCode, _) => Cause::Removed,
             (_, Elsewhere::Never, _) => Cause::NotExecuted,
+            (_, Elsewhere::Unknown, _) if matches!(made_b, Maker::Computed) => Cause::Unknown {
+                why: "what is shown is in no place: the debug information computes it, as a constant or from other variables".to_owned(),
+            },
+            (_, Elsewhere::Unknown, Maker::Computed) => Cause::Unknown {
+                why: "the debug information of the unoptimised program computes it".to_owned(),
+            },
             (_, Elsewhere::Unknown, Maker::Unknown(why)) => Cause::Unknown {
                 why: format!("who assigned it in the unoptimised run is not known: {why}"),
             },
@@ -246,7 +254,7 @@ fn assigned(side: &Side<'_, '_, '_>, maker: &Maker) -> Result<Option<Assigned>> 
             Some(Assigned::By(place))
         }
         Maker::Beginning => Some(Assigned::Beginning),
-        Maker::Unknown(_) => None,
+        Maker::Computed | Maker::Unknown(_) => None,
     })
 }
 
@@ -285,7 +293,7 @@ fn maker(side: &Side<'_, '_, '_>, seen: &Seen) -> Result<Maker> {
             written_until(&walk, &scene.host, activation.instance, executed, range)?
         }
         Place::Global(_) => return Ok(Maker::Unknown("it is in a global of WebAssembly")),
-        Place::Value(_) => return Ok(Maker::Unknown("the compiler computed it")),
+        Place::Value(_) => return Ok(Maker::Computed),
         Place::OptimisedOut => return Ok(Maker::Unknown("it is optimised out")),
     };
     if let At::Written { instance, inst, .. } = from {
