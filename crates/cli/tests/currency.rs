@@ -340,9 +340,9 @@ fn verdicts_on_an_optimised_program_are_what_comparing_says() {
                         "{words}: {stop}"
                     ),
                 }
-                // Both runs have passed as many marks: nothing of these lines may be moved over one, but what only computes.
+                // Both runs have passed as many marks. An addition of line 71 is delayed over those of the next round, and one of line 43 hoisted.
                 let times = [&stop["unoptimised"], stop].map(|at| at["time"].as_u64().unwrap());
-                if line != 43 {
+                if line != 43 && line != 71 {
                     assert_eq!(passed(0, times[0]), passed(1, times[1]), "{words}: {stop}");
                 }
             }
