@@ -5,11 +5,14 @@
 
 mod calibrate;
 mod corpus;
+mod histories;
 mod machine;
 mod matching;
 mod paths;
 mod profile;
 mod publish;
+mod recorded;
+mod redundancy;
 mod slices;
 mod statistics;
 mod table;
@@ -41,6 +44,10 @@ enum Command {
     Slices(slices::Options),
     /// Matching of versions: accuracy and time
     Matching(matching::Options),
+    /// Redundant loads and expressions of recordings, and what queries cost
+    Redundancy(redundancy::Options),
+    /// Histories of branch predictors and caches of recordings: time and size
+    Histories(histories::Options),
     /// What splitting an edge costs on this engine: run time under several charges
     Calibrate(Arguments),
     /// What a part of the benchmark of paths runs as a process of its own
@@ -78,6 +85,8 @@ fn main() -> Result<()> {
         Command::Live(arguments) => paths::live::run(&arguments),
         Command::Slices(arguments) => slices::run(&arguments),
         Command::Matching(options) => matching::run(&options),
+        Command::Redundancy(options) => redundancy::run(&options),
+        Command::Histories(options) => histories::run(&options),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Memory(arguments) => paths::memory::run(&arguments),
         Command::Values(arguments) => values::run(&arguments),

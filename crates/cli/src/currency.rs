@@ -1,6 +1,7 @@
 //! `afterimage currency`
 
 mod cause;
+mod names;
 mod pair;
 mod read;
 
@@ -8,9 +9,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use afterimage_present::{
-    CurrencyReport, CurrencyRow, Verdict, currency_json, currency_text, grouped,
+    CurrencyCause, CurrencyReport, CurrencyRow, Verdict, currencies_json, currencies_text,
+    currency_json, currency_text, grouped,
 };
-use afterimage_query::currency::{Comparison, Moments, Symbols, compare};
+use afterimage_query::currency::{Comparison, Symbols, compare};
 use afterimage_query::state::{Path, PathError};
 use anyhow::{Result, anyhow, bail};
 
@@ -35,6 +37,7 @@ use read::{Nowhere, Seen, read};
 Examples:
   afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total
   afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17#4 --var total
+  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17
   afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17#last --var 'p->next.key'
   afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total --all
   afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total --format json")]
@@ -45,9 +48,12 @@ pub(crate) struct Arguments {
     /// The line, and which arrival at it in the optimised run: file.c:42, file.c:42#K, file.c:42#last
     #[arg(long, value_name = "LOC[#K]")]
     at: String,
-    /// The variable of the source, or an expression: total, p->next, s.member
+    /// The variable of the source, or an expression: total, p->next, s.member [default: each variable that is in scope there, how often what]
     #[arg(long, value_name = "NAME")]
-    var: String,
+    var: Option<String>,
+    /// Also count statements that correspond by what they did, as `afterimage match` finds them, to tell which moment a stop is: by evidence, not by proof
+    #[arg(long = "match")]
+    matching: bool,
     /// Show each stop, as text
     #[arg(long)]
     all: bool,
@@ -72,10 +78,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     for file in [unoptimised, optimised] {
         input::ended(file)?;
     }
-    let name = &arguments.var;
-    let path: Path = name.parse().map_err(|error: PathError| {
-        anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
-    })?;
+    let expression = |name: &String| -> Result<Path> {
+        name.parse().map_err(|error: PathError| {
+            anyhow!("--var {name}: {error}; write a name, p->next, s.member, a[3] or *p")
+        })
+    };
+    arguments.var.as_ref().map(expression).transpose()?;
+    if arguments.all && arguments.var.is_none() {
+        bail!("--all shows each stop for one variable: name it with --var");
+    }
     let a = traced_whole(unoptimised)?;
     let b = traced_whole(optimised)?;
     if a.loaded.bytes == b.loaded.bytes {
@@ -87,17 +98,20 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     explain(unoptimised, &a, |a| {
         explain(optimised, &b, |b| {
-            let pair = Pair {
+            let mut pair = Pair {
                 a: Side::new(a, unoptimised.display().to_string())?,
                 b: Side::new(b, optimised.display().to_string())?,
             };
-            answer(&arguments, &path, &pair)
+            if arguments.matching {
+                pair.match_statements()?;
+            }
+            answer(&arguments, &pair)
         })
     })?;
     Ok(Exit::Success)
 }
 
-fn answer(arguments: &Arguments, path: &Path, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> {
+fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> {
     let (both, which) = pair.at(&arguments.at)?;
     let Both { moments, arrivals } = &both;
     let place = match (which, arguments.at.rsplit_once('#')) {
@@ -127,95 +141,149 @@ fn answer(arguments: &Arguments, path: &Path, pair: &Pair<'_, '_, '_, '_, '_>) -
         None => 0..known.min(arguments.limit),
     };
     let stops = stops.start as u32..stops.end as u32;
-    let rows = rows(arguments, path, pair, moments, stops)?;
-    let mut report = CurrencyReport {
-        variable: arguments.var.clone(),
-        type_name: rows.iter().find_map(|(_, kind)| kind.clone()),
-        at: place.to_owned(),
-        which: which.and_then(|_| Some(rows.first()?.0.number)),
-        arrivals: *arrivals,
-        rows: rows.into_iter().map(|(row, _)| row).collect(),
-        explained: None,
+    let question = Question {
+        pair,
+        both: &both,
+        place,
+        is_one: which.is_some(),
+        stops,
     };
-    let mut rows = report.rows.iter();
-    let first = rows.find_map(|row| match (&row.verdict, row.counterpart) {
-        (Verdict::NotCurrent { part }, Some((other, _))) => Some((row.number, other, part.clone())),
-        _ => None,
-    });
-    if let Some((number, other, part)) = first {
-        let causes = Causes::new(pair, moments, &arguments.var);
-        let cause = causes.explain(number as u32 - 1, other as u32 - 1, &part)?;
-        report.explained = Some((number, cause));
+    let variables = match &arguments.var {
+        Some(name) => vec![name.clone()],
+        None => names::in_scope(&pair.a, moments, question.stops.clone())?,
+    };
+    if variables.is_empty() {
+        bail!(
+            "no stop at {place} is told in the unoptimised run, or no variable is in scope there: name one with --var"
+        );
     }
+    let reports = question.reports(variables, arguments.var.is_some())?;
+    let report = &reports[0];
     write(arguments.report.output.as_deref(), false, |out| {
-        match arguments.format {
-            Format::Text => currency_text(out, &report, arguments.all)?,
-            Format::Json => currency_json(out, &report)?,
+        match (arguments.format, arguments.var.is_some()) {
+            (Format::Text, true) => currency_text(out, report, arguments.all)?,
+            (Format::Json, true) => currency_json(out, report)?,
+            (Format::Text, false) => {
+                currencies_text(out, &reports, arguments.report.style())?;
+            }
+            (Format::Json, false) => currencies_json(out, &reports)?,
         }
         Ok(())
     })
 }
 
-/// What there is of the variable at some stops, with its type.
-fn rows(
-    arguments: &Arguments,
-    path: &Path,
-    pair: &Pair<'_, '_, '_, '_, '_>,
-    moments: &Moments,
+/// What is asked about each variable.
+struct Question<'q, 'p, 'x, 'a, 'y, 'b> {
+    pair: &'q Pair<'p, 'x, 'a, 'y, 'b>,
+    both: &'q Both,
+    /// The line, as it was named.
+    place: &'q str,
+    /// It is about one stop.
+    is_one: bool,
     stops: Range<u32>,
-) -> Result<Vec<(CurrencyRow, Option<String>)>> {
-    let shown = read(&pair.b, path, &moments.b, stops.clone(), false)?;
-    let counterparts = stops.clone().map(|at| moments.counterpart(at));
-    let counterparts = Vec::from_iter(counterparts);
-    let known = moments.a.stops.len() as u32;
-    let wanted = counterparts.iter().copied().flatten();
-    let mut wanted = Vec::from_iter(wanted.filter(|&at| at < known));
-    wanted.sort_unstable();
-    wanted.dedup();
-    let expected = read(&pair.a, path, &moments.a, wanted, true)?;
-    refuse_unknown(&arguments.var, &pair.b, shown.values())?;
-    refuse_unknown(&arguments.var, &pair.a, expected.values())?;
-    let symbols = [
-        Symbols::new(&pair.b.variables),
-        Symbols::new(&pair.a.variables),
-    ];
-    let causes = Causes::new(pair, moments, &arguments.var);
-    let mut rows = Vec::new();
-    for (at, counterpart) in stops.zip(counterparts) {
-        // What the run did not come to any more is no stop.
-        let Some(shown) = shown.get(&at) else {
-            continue;
-        };
-        let truth = counterpart.and_then(|other| Some((other, expected.get(&other)?)));
-        let mut verdict = verdict(shown, truth.map(|(_, seen)| seen), &symbols);
-        if let (Verdict::NotCurrent { .. }, Some((_, Ok(seen)))) = (&verdict, truth)
-            && causes.is_unset(seen)?
-        {
-            verdict = Verdict::NotSet;
+}
+
+impl Question<'_, '_, '_, '_, '_, '_> {
+    /// What was found about variables, or expressions. What means nothing at any stop is refused if it was named.
+    fn reports(&self, variables: Vec<String>, named: bool) -> Result<Vec<CurrencyReport>> {
+        let Self { pair, both, .. } = *self;
+        let Both { moments, arrivals } = both;
+        let paths = variables.iter().map(|name| name.parse());
+        let paths: Vec<Path> = paths.collect::<Result<_, PathError>>()?;
+        let stops = || self.stops.clone();
+        let shown = read(&pair.b, &paths, &moments.b, stops(), false)?;
+        let counterparts: Vec<_> = stops().map(|at| moments.counterpart(at)).collect();
+        let known = moments.a.stops.len() as u32;
+        let wanted = counterparts.iter().copied().flatten();
+        let mut wanted: Vec<u32> = wanted.filter(|&at| at < known).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let expected = read(&pair.a, &paths, &moments.a, wanted, true)?;
+        let symbols = [
+            Symbols::new(&pair.b.variables),
+            Symbols::new(&pair.a.variables),
+        ];
+        let causes = Causes::new(pair, moments);
+        let mut reports = Vec::new();
+        for (which, variable) in variables.into_iter().enumerate() {
+            if named {
+                refuse_unknown(&variable, &pair.b, shown.values().map(|all| &all[which]))?;
+                refuse_unknown(&variable, &pair.a, expected.values().map(|all| &all[which]))?;
+            }
+            let mut rows = Vec::new();
+            let mut type_name = None;
+            for (at, counterpart) in stops().zip(&counterparts) {
+                // What the run did not come to any more is no stop.
+                let Some(shown) = shown.get(&at).map(|all| &all[which]) else {
+                    continue;
+                };
+                let truth = counterpart.and_then(|other| {
+                    let seen = expected.get(&other)?;
+                    Some((other, &seen[which]))
+                });
+                let kind = |seen: &Result<Seen, Nowhere>| {
+                    let seen = seen.as_ref().ok()?;
+                    Some(seen.rendered.type_name.clone())
+                };
+                type_name = type_name.or_else(|| kind(shown)).or_else(|| kind(truth?.1));
+                let mut row = CurrencyRow {
+                    number: u64::from(at) + 1,
+                    time: moments.b.stops[at as usize].time,
+                    counterpart: truth.map(|(other, _)| {
+                        let time = moments.a.stops[other as usize].time;
+                        (u64::from(other) + 1, time)
+                    }),
+                    shown: text(shown),
+                    expected: truth.map(|(_, seen)| text(seen)),
+                    verdict: verdict(shown, truth.map(|(_, seen)| seen), &symbols),
+                };
+                if let (Verdict::NotCurrent { .. }, Some((_, Ok(seen)))) = (&row.verdict, truth)
+                    && causes.is_unset(seen)?
+                {
+                    row.verdict = Verdict::NotSet;
+                }
+                rows.push(row);
+            }
+            let mut report = CurrencyReport {
+                variable,
+                type_name,
+                at: self.place.to_owned(),
+                which: rows.first().map(|row| row.number).filter(|_| self.is_one),
+                arrivals: *arrivals,
+                rows,
+                explained: None,
+            };
+            report.explained = self.explained(&causes, &report)?;
+            reports.push(report);
         }
-        let text = |seen: &Result<Seen, Nowhere>| match seen {
-            Ok(seen) => Ok(seen.text.clone()),
-            Err(nowhere) => Err(nowhere.why.to_string()),
-        };
-        let kind = |seen: &Result<Seen, Nowhere>| {
-            let seen = seen.as_ref().ok()?;
-            Some(seen.rendered.type_name.clone())
-        };
-        let row = CurrencyRow {
-            number: u64::from(at) + 1,
-            time: moments.b.stops[at as usize].time,
-            counterpart: truth.map(|(other, _)| {
-                let time = moments.a.stops[other as usize].time;
-                (u64::from(other) + 1, time)
-            }),
-            shown: text(shown),
-            expected: truth.map(|(_, seen)| text(seen)),
-            verdict,
-        };
-        let kind = kind(shown).or_else(|| kind(truth?.1));
-        rows.push((row, kind));
+        Ok(reports)
     }
-    Ok(rows)
+
+    /// Why it is not current, at the first stop where it is not.
+    fn explained(
+        &self,
+        causes: &Causes<'_, '_, '_, '_, '_, '_>,
+        report: &CurrencyReport,
+    ) -> Result<Option<(u64, CurrencyCause)>> {
+        let mut rows = report.rows.iter();
+        let first = rows.find_map(|row| match (&row.verdict, row.counterpart) {
+            (Verdict::NotCurrent { part }, Some((other, _))) => Some((row.number, other, part)),
+            _ => None,
+        });
+        let Some((number, other, part)) = first else {
+            return Ok(None);
+        };
+        let stops = (number as u32 - 1, other as u32 - 1);
+        let cause = causes.explain(&report.variable, stops, part)?;
+        Ok(Some((number, cause)))
+    }
+}
+
+fn text(seen: &Result<Seen, Nowhere>) -> Result<String, String> {
+    match seen {
+        Ok(seen) => Ok(seen.text.clone()),
+        Err(nowhere) => Err(nowhere.to_string()),
+    }
 }
 
 /// Refuses an expression that means nothing at any stop.

@@ -2,11 +2,13 @@
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{
-    FactRow, FactScene, StepScene, dataflow_csv, dataflow_json, dataflow_text,
+    FactRow, FactScene, StepScene, dataflow_csv, dataflow_json, dataflow_text, grouped,
 };
 use afterimage_query::Resolver;
-use afterimage_query::dataflow::{EventPlace, Fact, FactError, Facts, LastStep, RunCalls};
-use afterimage_query::location::Place;
+use afterimage_query::dataflow::{
+    EventPlace, Fact, FactError, FactInstance, Facts, Instances, LastStep, RunCalls,
+};
+use afterimage_query::location::{Occurrence, Place};
 use afterimage_query::steps::Operators;
 use anyhow::{Context, Result, bail};
 
@@ -20,7 +22,7 @@ use crate::progress::Bar;
 /// Answer a GEN-KILL question at all executions of a place: always, never, or how often, and what decided
 ///
 /// The path that was taken is looked at and no other: nothing is said of paths that the run did not take, and nothing is assumed of those that it took. A fact is about the
-/// call in which the place is executed, with all that it calls.
+/// call in which the place is executed, with all that it calls. Of single executions it is told which one decided what: they are numbered from 1, in the order of time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Facts:
@@ -37,12 +39,15 @@ Facts:
                    out; parts are separated by spaces or semicolons
 
 Places are file.c:42, func+0x2a and @0x1f3. Of a line it is all operators there
-that the fact can be about. For gen and kill, a function is a call of it.
+that the fact can be about. For gen and kill, a function is a call of it. With
+#7 or #last behind the place of an operator that is asked about, only this
+execution is.
 
 Examples:
   afterimage dataflow app.aft --fact available:@0x1f3
   afterimage dataflow app.aft --fact available:parser.c:42 --paths 5
   afterimage dataflow app.aft --fact reaching:parse+0x2a
+  afterimage dataflow app.aft --fact reaching:parse+0x2a#7
   afterimage dataflow app.aft --fact 'gen=lock kill=unlock at=shared.c:17'
   afterimage dataflow app.aft --fact 'gen=free kill=shared.c:17 at=shared.c:20 ahead'")]
 pub(crate) struct Arguments {
@@ -52,6 +57,9 @@ pub(crate) struct Arguments {
     /// Show the N path traces that most calls took, and at which of the call's blocks the fact held
     #[arg(long, value_name = "N", value_parser = entries)]
     paths: Option<u64>,
+    /// Of each that decided, list N stretches of executions, or N series of equal ones [default: 3 for text, 100 for JSON]
+    #[arg(long, value_name = "N", value_parser = entries)]
+    instances: Option<u64>,
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -146,7 +154,7 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Resu
         let resolved = resolver.location(text)?;
         if resolved.occurrence.is_some() {
             bail!(
-                "{text} names one execution, and this answers for all; leave out what is behind the #"
+                "{text} names one execution; what makes a fact hold or not is all executions of a place: leave out what is behind the #"
             );
         }
         Ok(resolved.place)
@@ -177,7 +185,13 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Resu
             ahead: written.ahead,
         },
     };
-    let (asked, is_line) = match places(written.at)? {
+    let at = resolver.location(written.at)?;
+    let one = at.occurrence;
+    let (asked, is_line) = match at.place {
+        Place::Line(..) if one.is_some() => bail!(
+            "{} is an arrival at a line, and facts are about executions of operators: leave out what is behind the # to see the line's, and then add it to one of these",
+            written.at
+        ),
         Place::Operator(function, op) => (vec![(function, op)], false),
         Place::Line(_, all) => (all, true),
         Place::Function(function) => match loaded.program.function(function) {
@@ -189,11 +203,17 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Resu
             None => bail!("{} is imported: it has no operators here", written.at),
         },
     };
+    if one.is_some() && asked.len() > 1 {
+        bail!(
+            "{} names one call of a function with many operators: name one of these",
+            written.at
+        );
+    }
     let calls = run_calls(traced)?.context(
         "how the run ended was not recorded, so it is not known how much of its last block was executed; record the program again",
     )?;
     let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
-    let rows = rows(arguments, written, &facts, &fact, asked, is_line)?;
+    let rows = rows(arguments, written, &facts, &fact, asked, is_line, one)?;
     let first = |function: FuncId, block| {
         let function = loaded.program.function(function);
         function.map_or(OpId::from_u32(0), |f| f.cfg.blocks[block].ops.start)
@@ -239,17 +259,36 @@ fn rows(
     fact: &Fact,
     asked: Vec<(FuncId, OpId)>,
     is_line: bool,
+    one: Option<Occurrence>,
 ) -> Result<Vec<FactRow>> {
+    let usual = match arguments.format {
+        Format::Text => 3,
+        Format::Json => 100,
+        Format::Csv => 0,
+    };
+    let most = arguments.instances.unwrap_or(usual) as usize;
     let paths = arguments.paths.unwrap_or(0) as usize;
     let mut rows = Vec::new();
     let mut refused: Option<FactError> = None;
     for (function, op) in asked {
-        match facts.answer(function, op, fact, paths) {
-            Ok(answer) => rows.push(FactRow {
-                function,
-                op,
-                answer,
-            }),
+        match facts.answer_each(function, op, fact, paths) {
+            Ok((answer, each)) => {
+                let one = match one {
+                    Some(which) => Some(execution(&each, which, written.at)?),
+                    None => None,
+                };
+                let decided = answer.decided.iter();
+                rows.push(FactRow {
+                    function,
+                    op,
+                    instances: match one {
+                        Some(_) => Vec::new(),
+                        None => decided.map(|&(by, _)| each.decided_by(by, most)).collect(),
+                    },
+                    one,
+                    answer,
+                });
+            }
             Err(error) if is_line => refused = refused.or(Some(error)),
             Err(error) => bail!("{}: {error}", written.at),
         }
@@ -265,6 +304,19 @@ fn rows(
         );
     }
     Ok(rows)
+}
+
+/// The execution that was asked about.
+fn execution(each: &Instances<'_>, which: Occurrence, at: &str) -> Result<FactInstance> {
+    let number = match which {
+        Occurrence::Kth(number) => number,
+        Occurrence::Last => each.count(),
+    };
+    each.get(number).with_context(|| match each.count() {
+        0 => format!("{at}: it was never executed"),
+        1 => format!("{at}: it was executed once"),
+        count => format!("{at}: it was executed {} times", grouped(count)),
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod variable;
 
 use std::collections::VecDeque;
 
-use afterimage_present::{WhyEntry, WhyText, expression, grouped, why_json};
+use afterimage_present::{WhyDot, WhyEntry, WhyText, expression, grouped, why_json};
 use afterimage_query::why::{Chain, Folder, Stream};
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -42,7 +42,8 @@ Examples:
   afterimage why app.aft --stdout line:3
   afterimage why app.aft --stderr 12
   afterimage why app.aft --trap
-  afterimage why app.aft --at parse+0x2a --format json")]
+  afterimage why app.aft --at parse+0x2a --format json
+  afterimage why app.aft --at parser.c:42#7 --format dot | dot -Tsvg > why.svg")]
 pub(crate) struct Arguments {
     /// The statement and which of its executions: file.c:42#K, func+0x2a#K, @0x1f3#last [default: the first]. Of a line it is the last statement that has a value
     #[arg(long, value_name = "PLACE#K", required_unless_present_any = ["stdout", "stderr", "trap"])]
@@ -80,6 +81,8 @@ enum Format {
     Text,
     /// One object a line: first what was asked about, then the entries
     Json,
+    /// A graph for Graphviz
+    Dot,
 }
 
 /// If the end is found within so many links, it is told in the first sentence.
@@ -130,6 +133,19 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                     }
                 }
                 shown.finish(&mut text)?;
+            }
+            Format::Dot => {
+                way.begin(&mut begun)?;
+                let mut graph = WhyDot::new(out, start.what.trim_end_matches(','))?;
+                loop {
+                    for entry in begun.drain(..) {
+                        graph.entry(&entry)?;
+                    }
+                    if !way.more(&mut begun)? && begun.is_empty() {
+                        break;
+                    }
+                }
+                graph.finish()?;
             }
             Format::Json => {
                 way.begin(&mut begun)?;

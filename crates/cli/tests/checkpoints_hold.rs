@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
 use afterimage_query::paths::{FileSegments, Window};
-use afterimage_query::slices::{Criterion, Follows, Slice, Want, backward, chop, forward};
+use afterimage_query::slices::{Criterion, Follows, Reach, Slice, Want, backward, chop, forward};
 use afterimage_query::state::{Halt, follow_to};
 use afterimage_query::steps::{
     At, FileCheckpoints, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted, last_steps,
@@ -242,6 +242,7 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
     let criteria = halts.iter().map(|halt| Criterion {
         start: halt.start,
         wants: vec![Want::Block(0)],
+        reach: Reach::ALL,
     });
     let criteria = Vec::from_iter(criteria);
     for pair in criteria.chunks(2) {

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId, StmtId, ValueId};
 use afterimage_program::{Effect, Program, Ssa, ValueDef};
 use afterimage_query::dataflow::{
-    Decider, EventPlace, Fact, Facts, LastStep, RunCalls, path_redundancy,
+    Decider, EventPlace, Fact, FactAnswer, Facts, InstanceRun, LastStep, RunCalls, path_redundancy,
 };
 use afterimage_query::paths::{RecordedPath, recorded_path};
 use afterimage_query::redundancy::load_redundancy;
@@ -39,6 +39,8 @@ struct Executed {
     place: EventPlace,
     /// A block begins with it.
     begins: Option<BlockId>,
+    /// How many blocks were executed so far, its own included.
+    time: u64,
 }
 
 /// A run, operator by operator.
@@ -61,6 +63,7 @@ fn expand(program: &Program, path: &RecordedPath, last: Option<LastStep>) -> Exp
         .events()
         .filter(|event| matches!(event, Event::Block(_)));
     let mut left = blocks.count();
+    let mut time = 0;
     for event in wpp.events() {
         match event {
             Event::Enter(function) => {
@@ -71,6 +74,7 @@ fn expand(program: &Program, path: &RecordedPath, last: Option<LastStep>) -> Exp
                     activation,
                     place: EventPlace::Entry(function),
                     begins: None,
+                    time,
                 });
             }
             Event::Leave => {
@@ -79,6 +83,7 @@ fn expand(program: &Program, path: &RecordedPath, last: Option<LastStep>) -> Exp
             }
             Event::Block(block) => {
                 left -= 1;
+                time += 1;
                 let &(activation, function) = open.last().unwrap();
                 let known = &program.function(function).unwrap();
                 let ops = known.cfg.blocks[block].ops.clone();
@@ -91,6 +96,7 @@ fn expand(program: &Program, path: &RecordedPath, last: Option<LastStep>) -> Exp
                             activation,
                             place: EventPlace::Operator(function, op),
                             begins: begins.take(),
+                            time,
                         });
                     }
                 }
@@ -104,14 +110,14 @@ fn expand(program: &Program, path: &RecordedPath, last: Option<LastStep>) -> Exp
 }
 
 impl Expanded {
-    /// What decided executions of an operator, by asking `event` for each thing that happened before in its activation and what that called, or behind.
-    fn decided<T: Ord + Copy>(
+    /// What decided each execution of an operator, and when that was, by asking `event` for each thing that happened before in its activation and what that called, or behind.
+    fn decided<T>(
         &self,
         at: EventPlace,
         ahead: bool,
         event: impl Fn(usize, Executed) -> Option<T>,
-    ) -> BTreeMap<Option<T>, u64> {
-        let mut decided = BTreeMap::new();
+    ) -> Vec<(u64, Option<T>)> {
+        let mut decided = Vec::new();
         for (k, executed) in self.all.iter().enumerate() {
             if executed.place != at {
                 continue;
@@ -122,10 +128,60 @@ impl Expanded {
                 false => (begin..k).rev().find_map(own),
                 true => (k + 1..end).find_map(own),
             };
-            *decided.entry(found).or_default() += 1;
+            decided.push((executed.time, found));
         }
         decided
     }
+}
+
+/// Compares an answer, in sum and execution by execution.
+fn check(
+    facts: &Facts<'_>,
+    (function, op): (FuncId, OpId),
+    fact: &Fact,
+    expected: &[(u64, Option<Decider>)],
+) -> FactAnswer {
+    let (answer, each) = facts.answer_each(function, op, fact, 2).unwrap();
+    let mut sums: BTreeMap<Option<Decider>, u64> = BTreeMap::new();
+    for (_, decider) in expected {
+        *sums.entry(*decider).or_default() += 1;
+    }
+    let found: BTreeMap<_, _> = answer.decided.iter().copied().collect();
+    assert_eq!(found, sums, "{function} {op} {fact:?}");
+    assert_eq!(answer.executions, expected.len() as u64);
+    assert_eq!(each.count(), answer.executions);
+    assert_eq!(each.get(0), None);
+    assert_eq!(each.get(answer.executions + 1), None);
+    for (number, &(time, decider)) in (1..).zip(expected) {
+        let found = each.get(number).unwrap();
+        assert_eq!(
+            (found.time, found.decider),
+            (time, decider),
+            "{number} of {function} {op}"
+        );
+    }
+    for (&decider, &times) in &sums {
+        let numbers = (1u64..).zip(expected).filter(|(_, e)| e.1 == decider);
+        let numbers: Vec<u64> = numbers.map(|(number, _)| number).collect();
+        let (runs, all) = each.decided_by(decider, usize::MAX);
+        assert!(all);
+        assert_eq!(runs.iter().map(InstanceRun::count).sum::<u64>(), times);
+        assert_eq!(listed(&runs), numbers, "{runs:?}");
+        let (first, all) = each.decided_by(decider, 2);
+        assert_eq!(all, runs.len() <= 2);
+        assert_eq!(first[..], runs[..runs.len().min(2)]);
+    }
+    answer
+}
+
+fn listed(runs: &[InstanceRun]) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for run in runs {
+        for k in 0..run.times {
+            numbers.extend(run.first + k * run.stride..=run.last + k * run.stride);
+        }
+    }
+    numbers
 }
 
 /// A value, as a term over values that are not computed from others: each new one is another.
@@ -440,15 +496,11 @@ fn places(
         };
         for &(function, op) in executed.iter().step_by(3) {
             let at = EventPlace::Operator(function, op);
-            let answer = facts.answer(function, op, &fact, 2).unwrap();
             let expected = expanded.decided(at, ahead, event);
-            let found: BTreeMap<_, _> = answer.decided.iter().copied().collect();
-            assert_eq!(found, expected, "{at:?} {fact:?}");
-            let holds = expected
-                .iter()
-                .filter(|(d, _)| d.is_some_and(Decider::holds));
-            assert_eq!(answer.holds, holds.map(|(_, times)| times).sum::<u64>());
-            assert_eq!(answer.executions, expected.values().sum::<u64>());
+            let answer = check(facts, (function, op), &fact, &expected);
+            let holds = expected.iter();
+            let holds = holds.filter(|(_, decider)| decider.is_some_and(Decider::holds));
+            assert_eq!(answer.holds, holds.count() as u64);
             compared.decided += answer.executions;
         }
     }
@@ -483,35 +535,20 @@ fn locals(
         };
         for ahead in [false, true] {
             let at = EventPlace::Operator(function, op);
-            let mut expected: BTreeMap<Option<Decider>, u64> = BTreeMap::new();
-            for (k, now) in expanded.all.iter().enumerate() {
-                if now.place != at {
-                    continue;
+            let expected = expanded.decided(at, ahead, |activation, other| {
+                let EventPlace::Operator(f, op) = other.place else {
+                    return None;
+                };
+                let &(same, sets) = of.get(&(f, op))?;
+                let counts = other.activation == activation && same == local;
+                match (counts, sets) {
+                    (true, true) => Some(Decider::Gen(f, op)),
+                    (true, false) if ahead => Some(Decider::Kill(f, op)),
+                    _ => None,
                 }
-                let (begin, end) = expanded.spans[now.activation];
-                let own = |j: usize| {
-                    let other = expanded.all[j];
-                    let EventPlace::Operator(f, op) = other.place else {
-                        return None;
-                    };
-                    let &(same, sets) = of.get(&(f, op))?;
-                    let counts = other.activation == now.activation && same == local;
-                    match (counts, sets) {
-                        (true, true) => Some(Decider::Gen(f, op)),
-                        (true, false) if ahead => Some(Decider::Kill(f, op)),
-                        _ => None,
-                    }
-                };
-                let found = match ahead {
-                    false => (begin..k).rev().find_map(own),
-                    true => (k + 1..end).find_map(own),
-                };
-                *expected.entry(found).or_default() += 1;
-            }
+            });
             let fact = if ahead { Fact::LastUse } else { Fact::Reaching };
-            let answer = facts.answer(function, op, &fact, 1).unwrap();
-            let found: BTreeMap<_, _> = answer.decided.iter().copied().collect();
-            assert_eq!(found, expected, "{at:?} {fact:?}");
+            let answer = check(facts, (function, op), &fact, &expected);
             compared.decided += answer.executions;
         }
     }

@@ -1,9 +1,11 @@
 //! Whether a variable of an optimised run is current.
 
 mod json;
+mod several;
 mod text;
 
 pub use self::json::currency_json;
+pub use self::several::{currencies_json, currencies_text};
 pub use self::text::currency_text;
 use crate::why::WhyPlace;
 
@@ -122,17 +124,35 @@ pub enum Cause {
     },
 }
 
+impl CurrencyReport {
+    /// At how many of the stops the verdict has this word.
+    fn count(&self, word: &str) -> u64 {
+        let rows = self.rows.iter();
+        rows.filter(|row| row.verdict.word() == word).count() as u64
+    }
+}
+
+/// The words for verdicts.
+const WORDS: [&str; 6] = [
+    "current",
+    "not current",
+    "not available",
+    "not set",
+    "not comparable",
+    "not told",
+];
+
 impl Verdict {
     /// The word for it.
     fn word(&self) -> &'static str {
-        match self {
-            Self::Current => "current",
-            Self::NotCurrent { .. } => "not current",
-            Self::NotAvailable { .. } => "not available",
-            Self::NotSet => "not set",
-            Self::NotComparable { .. } => "not comparable",
-            Self::NotTold => "not told",
-        }
+        WORDS[match self {
+            Self::Current => 0,
+            Self::NotCurrent { .. } => 1,
+            Self::NotAvailable { .. } => 2,
+            Self::NotSet => 3,
+            Self::NotComparable { .. } => 4,
+            Self::NotTold => 5,
+        }]
     }
 }
 

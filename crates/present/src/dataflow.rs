@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use afterimage_ids::{BlockId, FuncId, OpId};
-use afterimage_query::dataflow::{Decider, Fact, FactAnswer, PathAnswer};
+use afterimage_query::dataflow::{
+    Decider, Fact, FactAnswer, FactInstance, InstanceRun, PathAnswer,
+};
 use afterimage_query::steps::AccessSite;
 use serde_json::{Value as Json, json};
 
@@ -35,6 +37,10 @@ pub struct FactRow {
     pub op: OpId,
     /// The answer.
     pub answer: FactAnswer,
+    /// For each that decided, the executions for which it did, the first of them, and whether these are all.
+    pub instances: Vec<(Vec<InstanceRun>, bool)>,
+    /// The execution that was asked about, if only one was.
+    pub one: Option<FactInstance>,
 }
 
 impl FactScene<'_> {
@@ -140,6 +146,9 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
         writeln!(out, "{place}: never executed")?;
         return Ok(());
     }
+    if let Some(one) = &row.one {
+        return of_one(out, scene, &place, one, answer.executions);
+    }
     let how_often = format!(
         "executed {} in {}",
         times(answer.executions),
@@ -167,14 +176,22 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
         ("", Right),
         ("decided by", Left),
         ("", Left),
+        ("executions", Left),
     ]);
-    for &(decider, times) in &answer.decided {
+    for (k, &(decider, times)) in answer.decided.iter().enumerate() {
         let (what, place) = scene.decider(decider)?;
+        let which = match row.instances.get(k) {
+            // Of all it need not be told which these are.
+            Some(_) if times == answer.executions => "all".to_owned(),
+            Some((runs, all)) => numbers(runs, *all),
+            None => String::new(),
+        };
         table.row([
             grouped(times),
             percent(times, answer.executions),
             what,
             place,
+            which,
         ]);
     }
     table.write(out, scene.steps.style, |_| Paint::Plain)?;
@@ -186,12 +203,81 @@ fn of_row(out: &mut dyn Write, scene: &FactScene<'_>, row: &FactRow) -> Result<(
         1 => "1 query".to_owned(),
         many => format!("{} queries", grouped(many)),
     };
-    writeln!(
+    write!(
         out,
         "{queries} on {}",
         counted(answer.all_paths, "path trace")
     )?;
+    if answer.scanned > 0 {
+        let steps = counted(answer.scanned, "step");
+        write!(
+            out,
+            "; {steps} of these, which are not regular, were gone through one by one"
+        )?;
+    }
+    writeln!(out)?;
     Ok(())
+}
+
+/// The answer about one execution.
+fn of_one(
+    out: &mut dyn Write,
+    scene: &FactScene<'_>,
+    place: &str,
+    one: &FactInstance,
+    executions: u64,
+) -> Result<(), PresentError> {
+    let holds = match (one.decider, scene.fact) {
+        (_, Fact::Reaching) => String::new(),
+        (None, Fact::LastUse) => format!("{}: yes; ", scene.holds()),
+        (decider, _) => {
+            let holds = decider.is_some_and(Decider::holds);
+            format!("{}: {}; ", scene.holds(), if holds { "yes" } else { "no" })
+        }
+    };
+    let (what, by) = scene.decider(one.decider)?;
+    let text = format!(
+        "{place}  #{} of {}: {holds}{what} {by}",
+        grouped(one.number),
+        grouped(executions)
+    );
+    writeln!(
+        out,
+        "{}",
+        scene.steps.style.paint(Paint::Bold, text.trim_end())
+    )?;
+    writeln!(
+        out,
+        "it was executed at t={}, in block {} of those that its call executed itself",
+        grouped(one.time),
+        grouped(one.step),
+    )?;
+    Ok(())
+}
+
+/// Executions by their numbers: `#3-#9, every 2nd from #12 to #40`.
+fn numbers(runs: &[InstanceRun], all: bool) -> String {
+    let stretch = |first: u64, last: u64| match first == last {
+        true => format!("#{}", grouped(first)),
+        false => format!("#{}-#{}", grouped(first), grouped(last)),
+    };
+    let mut texts: Vec<String> = Vec::new();
+    for run in runs {
+        let end = run.stride * (run.times - 1);
+        let (first, last) = (
+            stretch(run.first, run.last),
+            stretch(run.first + end, run.last + end),
+        );
+        texts.push(match run.times {
+            1 => first,
+            2 => format!("{first}, {last}"),
+            _ => format!("{first} and every {} on to {last}", grouped(run.stride)),
+        });
+    }
+    if !all {
+        texts.push("…".to_owned());
+    }
+    texts.join(", ")
 }
 
 fn paths(
@@ -277,7 +363,7 @@ pub fn dataflow_json(
             false => json!(answer.holds),
         };
         let mut decided = Vec::new();
-        for &(decider, times) in &answer.decided {
+        for (k, &(decider, times)) in answer.decided.iter().enumerate() {
             let place = match decider {
                 Some(Decider::Gen(function, op) | Decider::Kill(function, op)) => {
                     Some((function, Some(op)))
@@ -303,10 +389,27 @@ pub fn dataflow_json(
             };
             by["kind"] = json!(kind(decider));
             by["times"] = json!(times);
+            if let Some((runs, all)) = row.instances.get(k) {
+                let runs = runs.iter();
+                let runs = runs.map(|run| json!([run.first, run.last, run.stride, run.times]));
+                by["instances"] = Json::Array(runs.collect());
+                by["all_instances"] = json!(all);
+            }
             decided.push(by);
         }
         entry["decided"] = Json::Array(decided);
+        if let Some(one) = &row.one {
+            let mut decided = answer.decided.iter();
+            let decider = decided.position(|&(decider, _)| decider == one.decider);
+            entry["one"] = json!({
+                "number": one.number,
+                "t": one.time,
+                "block_of_call": one.step,
+                "decided": decider,
+            });
+        }
         entry["queries"] = json!(answer.queries);
+        entry["scanned"] = json!(answer.scanned);
         entry["path_traces"] = json!(answer.all_paths);
         entry["paths"] = Json::Array(answer.paths.iter().map(path_json).collect());
         answers.push(entry);

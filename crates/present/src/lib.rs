@@ -53,8 +53,8 @@ pub use collapsed::collapsed;
 pub use context_dot::context_dot;
 pub use csv::csv;
 pub use currency::{
-    Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Verdict, currency_json,
-    currency_text,
+    Assigned, Cause, CurrencyCause, CurrencyReport, CurrencyRow, Verdict, currencies_json,
+    currencies_text, currency_json, currency_text,
 };
 pub use dataflow::{FactRow, FactScene, dataflow_csv, dataflow_json, dataflow_text};
 pub use diff::{
@@ -104,6 +104,6 @@ pub use trace::{
 };
 pub use value::{type_text, value_text};
 pub use why::{
-    WhyEnd, WhyEntry, WhyFrame, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText, expression,
-    why_json,
+    WhyDot, WhyEnd, WhyEntry, WhyFrame, WhyMade, WhyMove, WhyOperand, WhyPlace, WhyText,
+    expression, why_json,
 };

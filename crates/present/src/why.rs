@@ -1,10 +1,12 @@
-//! Where a value came from, as text and as JSON.
+//! Where a value came from, as text, as JSON and as a graph.
 
+mod dot;
 mod expression;
 mod json;
 
 use std::io::Write;
 
+pub use dot::WhyDot;
 pub use expression::expression;
 pub use json::why_json;
 

@@ -56,7 +56,8 @@ impl HasPaths for Host {
     }
 }
 
-fn process_time() -> f64 {
+/// How many seconds of processor time this process has taken, all threads together.
+pub fn process_time() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }

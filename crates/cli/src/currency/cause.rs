@@ -12,7 +12,7 @@ use afterimage_query::why::{At, Computed, End, Found as Link, Spot, constant, wr
 use anyhow::Result;
 
 use super::pair::{Both, Found, Pair, Side};
-use super::read::{Seen, read};
+use super::read::{Seen, SeenThere, read};
 
 /// Who made a value.
 enum Maker {
@@ -20,6 +20,8 @@ enum Maker {
     Operator(Spot),
     /// Nobody: it is what there was at the beginning of the run.
     Beginning,
+    /// It is in no place: the debug information computes it.
+    Computed,
     /// It cannot be told, and why.
     Unknown(&'static str),
 }
@@ -28,8 +30,6 @@ enum Maker {
 pub(super) struct Causes<'c, 'p, 'x, 'a, 'y, 'b> {
     pub pair: &'c Pair<'p, 'x, 'a, 'y, 'b>,
     pub moments: &'c Moments,
-    /// The expression.
-    pub name: &'c str,
     lines: RefCell<HashMap<(String, u32), Rc<Found>>>,
 }
 
@@ -46,27 +46,12 @@ enum Elsewhere {
 }
 
 impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
-    pub(super) fn new(
-        pair: &'c Pair<'p, 'x, 'a, 'y, 'b>,
-        moments: &'c Moments,
-        name: &'c str,
-    ) -> Self {
+    pub(super) fn new(pair: &'c Pair<'p, 'x, 'a, 'y, 'b>, moments: &'c Moments) -> Self {
         Self {
             pair,
             moments,
-            name,
             lines: RefCell::default(),
         }
-    }
-
-    /// The expression for a part of what was asked about; the whole, if that cannot be written.
-    fn part(&self, part: &str) -> Result<Path> {
-        let whole: Path = self.name.parse()?;
-        let text = match self.name.starts_with(['*', '&']) {
-            true => format!("({}){part}", self.name),
-            false => format!("{}{part}", self.name),
-        };
-        Ok(text.parse().unwrap_or(whole))
     }
 
     /// Whether the unoptimised run had not assigned the variable since its function was called.
@@ -77,17 +62,24 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         Ok(match maker(&self.pair.a, seen)? {
             Maker::Operator(spot) => spot.time < seen.entered,
             Maker::Beginning => true,
-            Maker::Unknown(_) => false,
+            Maker::Computed | Maker::Unknown(_) => false,
         })
     }
 
     /// Why the variable, or a part of it, is not current at a stop of the optimised run, which is a stop of the unoptimised one.
-    pub(super) fn explain(&self, stop: u32, other: u32, part: &str) -> Result<CurrencyCause> {
-        let path = self.part(part)?;
+    pub(super) fn explain(
+        &self,
+        name: &str,
+        (stop, other): (u32, u32),
+        part: &str,
+    ) -> Result<CurrencyCause> {
+        let path = part_of(name, part)?;
         let (of_a, of_b) = (&self.moments.a, &self.moments.b);
         let (at_a, at_b) = (of_a.stops[other as usize], of_b.stops[stop as usize]);
-        let expected = read(&self.pair.a, &path, of_a, [other], true)?.remove(&other);
-        let shown = read(&self.pair.b, &path, of_b, [stop], false)?.remove(&stop);
+        let paths = [path];
+        let first = |seen: Option<SeenThere>| seen.and_then(|seen| seen.into_iter().next());
+        let expected = first(read(&self.pair.a, &paths, of_a, [other], true)?.remove(&other));
+        let shown = first(read(&self.pair.b, &paths, of_b, [stop], false)?.remove(&stop));
         let made_a = match expected {
             Some(Ok(seen)) => maker(&self.pair.a, &seen)?,
             _ => Maker::Unknown("it has no value there"),
@@ -103,24 +95,33 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
             }
             _ => (Maker::Unknown("it has no value there"), None),
         };
+        let moment_a = (at_a.time, at_a.op.as_u32());
+        let moment_b = (at_b.time, at_b.op.as_u32());
         let early = match &made_b {
             Maker::Operator(spot) => self.in_a(*spot)?,
             _ => Elsewhere::Unknown,
         };
         let late = match &made_a {
-            Maker::Operator(spot) => self.in_b(*spot)?,
+            Maker::Operator(spot) => self.in_b(*spot, moment_b)?,
             _ => Elsewhere::Unknown,
         };
-        let moment_a = (at_a.time, at_a.op.as_u32());
-        let moment_b = (at_b.time, at_b.op.as_u32());
         let cause = match (early, late, &made_a) {
             (Elsewhere::At { first, .. }, _, _) if first >= moment_a => Cause::Early {
                 time: first.0,
             },
+            (_, Elsewhere::At { first, .. }, _) if first >= moment_b => {
+                Cause::Late { time: first.0 }
+            }
             (_, Elsewhere::At { last, .. }, _) if last >= moment_b => Cause::Late { time: last.0 },
             (_, Elsewhere::At { last, .. }, _) => Cause::Dropped { time: last.0 },
             (_, Elsewhere::NoCode, _) => Cause::Removed,
             (_, Elsewhere::Never, _) => Cause::NotExecuted,
+            (_, Elsewhere::Unknown, _) if matches!(made_b, Maker::Computed) => Cause::Unknown {
+                why: "what is shown is in no place: the debug information computes it, as a constant or from other variables".to_owned(),
+            },
+            (_, Elsewhere::Unknown, Maker::Computed) => Cause::Unknown {
+                why: "the debug information of the unoptimised program computes it".to_owned(),
+            },
             (_, Elsewhere::Unknown, Maker::Unknown(why)) => Cause::Unknown {
                 why: format!("who assigned it in the unoptimised run is not known: {why}"),
             },
@@ -151,7 +152,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
     }
 
     /// When the optimised run executed the line of an assignment of the unoptimised one.
-    fn in_b(&self, spot: Spot) -> Result<Elsewhere> {
+    fn in_b(&self, spot: Spot, moment: (u64, u32)) -> Result<Elsewhere> {
         let Some((path, number, column)) = position(&self.pair.a, spot)? else {
             return Ok(Elsewhere::Unknown);
         };
@@ -167,8 +168,10 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
             return Ok(Elsewhere::Unknown);
         };
         let pairs = moments.pairs.iter().zip(&moments.b.parts);
-        let of_stop = pairs.filter(|(other, _)| {
-            other.is_some_and(|other| moments.a.parts[other as usize].stop == stop)
+        // What executes nothing but moves is not the assignment.
+        let of_stop = pairs.filter(|(other, part)| {
+            let is_its = |other: u32| moments.a.parts[other as usize].stop == stop;
+            part.unit != Unit::Arrival && other.is_some_and(is_its)
         });
         let times = of_stop.map(|(_, part)| (part.time, part.op.as_u32()));
         if let Some(found) = ends(times) {
@@ -176,13 +179,18 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         }
         let own = moments.a.parts.iter().find(|part| part.stop == stop);
         let activation = own.map(|part| part.activation);
-        let mut others = moments.b.parts.iter();
-        Ok(
-            match others.any(|part| Some(part.activation) == activation) {
-                true => Elsewhere::Unknown,
-                false => Elsewhere::Never,
-            },
-        )
+        let others = moments.b.parts.iter();
+        let others =
+            others.filter(|part| part.unit != Unit::Arrival && Some(part.activation) == activation);
+        let times: Vec<(u64, u32)> = others.map(|part| (part.time, part.op.as_u32())).collect();
+        // Whichever of them it is: none was executed before.
+        Ok(match times.first() {
+            None => Elsewhere::Never,
+            Some(_) if times.iter().all(|time| *time >= moment) => {
+                ends(times.into_iter()).unwrap_or(Elsewhere::Unknown)
+            }
+            Some(_) => Elsewhere::Unknown,
+        })
     }
 
     /// When the unoptimised run executed what made a value in the optimised one.
@@ -198,7 +206,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         let at_once = moments.b.parts.iter().zip(&moments.pairs);
         let at_once = at_once.filter(|(part, other)| part.time == spot.time && other.is_some());
         let own: Vec<_> = at_once
-            .filter(|(part, _)| part.unit != Unit::Arrival && part.unit.column() == column)
+            .filter(|(part, _)| part.unit.column() == Some(column))
             .collect();
         // Of an unrolled loop a block has several operators.
         let exactly = own.iter().any(|(part, _)| part.op == spot.op);
@@ -211,6 +219,15 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         });
         Ok(ends(times).unwrap_or(Elsewhere::Unknown))
     }
+}
+
+/// The expression for a part of what was asked about; the whole, if that cannot be written.
+fn part_of(name: &str, part: &str) -> Result<Path> {
+    let text = match name.starts_with(['*', '&']) {
+        true => format!("({name}){part}"),
+        false => format!("{name}{part}"),
+    };
+    Ok(text.parse().or_else(|_| name.parse())?)
 }
 
 /// The first and the last of some moments.
@@ -237,7 +254,7 @@ fn assigned(side: &Side<'_, '_, '_>, maker: &Maker) -> Result<Option<Assigned>> 
             Some(Assigned::By(place))
         }
         Maker::Beginning => Some(Assigned::Beginning),
-        Maker::Unknown(_) => None,
+        Maker::Computed | Maker::Unknown(_) => None,
     })
 }
 
@@ -276,7 +293,7 @@ fn maker(side: &Side<'_, '_, '_>, seen: &Seen) -> Result<Maker> {
             written_until(&walk, &scene.host, activation.instance, executed, range)?
         }
         Place::Global(_) => return Ok(Maker::Unknown("it is in a global of WebAssembly")),
-        Place::Value(_) => return Ok(Maker::Unknown("the compiler computed it")),
+        Place::Value(_) => return Ok(Maker::Computed),
         Place::OptimisedOut => return Ok(Maker::Unknown("it is optimised out")),
     };
     if let At::Written { instance, inst, .. } = from {

@@ -1,14 +1,17 @@
 //! An optimised and an unoptimised run, and a line of both.
 
 use afterimage_ids::FuncId;
-use afterimage_query::currency::{Moments, Version, moments};
+use afterimage_query::currency::{MatchedStatements, Moments, Version, moments};
 use afterimage_query::location::{Form, Occurrence, Place, ResolveError, form};
+use afterimage_query::matching::{match_versions, same_names, version};
 use afterimage_query::paths::{ArrivalTimes, FileSegments};
 use afterimage_query::state::{Bodies, Variables};
 use afterimage_query::{Line, Resolver};
 use anyhow::{Context, Result, bail};
 
 use crate::explain::Scene;
+use crate::progress::Bar;
+use crate::steps::follow;
 
 /// So many executions of a line are compared at most.
 const MOST: usize = 8_000_000;
@@ -20,6 +23,8 @@ pub(super) struct Side<'p, 's, 'a> {
     pub bodies: Bodies<'a>,
     /// What the recording is called.
     pub name: String,
+    /// The statements that are matched with those of the other version, if that was asked for.
+    matched: Option<MatchedStatements>,
 }
 
 impl<'p, 's, 'a> Side<'p, 's, 'a> {
@@ -30,6 +35,7 @@ impl<'p, 's, 'a> Side<'p, 's, 'a> {
             variables: Variables::open(&loaded.bytes).with_context(|| name.clone())?,
             bodies: Bodies::new(&loaded.program, &loaded.bytes),
             name,
+            matched: None,
         })
     }
 
@@ -79,6 +85,7 @@ impl<'p, 's, 'a> Side<'p, 's, 'a> {
             line: line.line,
             functions: &line.functions,
             arrivals,
+            matched: self.matched.as_ref(),
         }
     }
 }
@@ -118,6 +125,35 @@ pub(super) enum Found {
 }
 
 impl Pair<'_, '_, '_, '_, '_> {
+    /// Finds which statements correspond by what they did. Both runs are followed for it.
+    pub(super) fn match_statements(&mut self) -> Result<()> {
+        let sketched = |scene: &Scene<'_, '_>| {
+            follow(scene.traced, |run, _| {
+                Ok(version(run, scene.traced.file.log()?)?)
+            })
+        };
+        let of_a = sketched(self.a.scene).with_context(|| self.a.name.clone())?;
+        let of_b = sketched(self.b.scene).with_context(|| self.b.name.clone())?;
+        let named = (
+            (&self.a.scene.traced.loaded.program, self.a.scene.names),
+            (&self.b.scene.traced.loaded.program, self.b.scene.names),
+        );
+        let names = same_names(named.0, named.1);
+        let found = match_versions(&of_a.version, &of_b.version, Some(&names));
+        let (mut a, mut b) = (MatchedStatements::new(), MatchedStatements::new());
+        for (place, counterpart) in of_b.places.iter().zip(&found.of_b) {
+            let Some(counterpart) = counterpart else {
+                continue;
+            };
+            let other = of_a.places[counterpart.a as usize];
+            a.insert((other.function, other.op), counterpart.a);
+            b.insert((place.function, place.op), counterpart.a);
+        }
+        self.a.matched = Some(a);
+        self.b.matched = Some(b);
+        Ok(())
+    }
+
     /// What both did at the line that a user names, and which stop is meant.
     pub(super) fn at(&self, text: &str) -> Result<(Both, Option<Occurrence>)> {
         let (b, occurrence) = self
@@ -176,7 +212,10 @@ impl Pair<'_, '_, '_, '_, '_> {
     fn both(&self, a: &OneLine, b: &OneLine) -> Result<Both> {
         let (of_a, of_b) = (self.a.arrivals(a)?, self.b.arrivals(b)?);
         let versions = (self.a.version(a, &of_a), self.b.version(b, &of_b));
-        let mut moments = moments(&versions.0, &versions.1, MOST)?;
+        let length = self.b.scene.traced.path.length();
+        let bar = Bar::start("walking over both runs", Some(length));
+        let progress = bar.progress();
+        let mut moments = moments(&versions.0, &versions.1, MOST, &|time| progress(time))?;
         let arrivals = [of_a.count(), of_b.count()];
         // What a run did not come to any more is no stop.
         moments.a.stops.truncate(arrivals[0] as usize);

@@ -1,13 +1,14 @@
 //! What a variable holds at the stops of a run.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use afterimage_ids::OpId;
 use afterimage_query::currency::{Stop, Trail};
 use afterimage_query::state::{
-    Limits, Nothing, Object, Occasion, Path, PathError, Rendered, Shape, Unavailable, Watch,
-    WatchError, Watched, follow_to,
+    FunctionScopes, Limits, Moment, Nothing, Object, Occasion, Path, PathError, Rendered, Shape,
+    Unavailable, Variables, Watch, WatchError, follow_to,
 };
 use anyhow::Result;
 
@@ -73,19 +74,29 @@ const COMPARED: Limits = Limits {
     parts: 1 << 14,
 };
 
+/// What is as short is shown as it is compared.
+const SHORT: usize = 64;
+
 /// A stop's number in its trail, from 0.
 pub(super) type At = u32;
 
-/// Reads a variable at stops, ascending. Those that the run did not come to are not in the answer.
+/// What there is of each of some expressions at a stop.
+pub(super) type SeenThere = Vec<Result<Seen, Nowhere>>;
+
+/// Reads expressions at stops. Those that the run did not come to are not in the answer.
 pub(super) fn read(
     side: &Side<'_, '_, '_>,
-    path: &Path,
+    paths: &[Path],
     trail: &Trail,
     stops: impl IntoIterator<Item = At>,
     behind_prologue: bool,
-) -> Result<BTreeMap<At, Result<Seen, Nowhere>>> {
+) -> Result<BTreeMap<At, SeenThere>> {
+    let Some(first) = paths.first() else {
+        return Ok(BTreeMap::new());
+    };
     let scene = side.scene;
     let positions = scene.traced.positions(scene.names, scene.source);
+    let mut prologues = HashMap::new();
     let mut wanted = Vec::new();
     for at in stops {
         let Stop {
@@ -97,7 +108,11 @@ pub(super) fn read(
         let mut op = Some(op);
         if behind_prologue {
             // Parameters are not in their places yet, and debuggers do not stop before they are.
-            let behind = positions.prologue(function)?.behind(entered);
+            let prologue = match prologues.entry(function) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => *new.insert(positions.prologue(function)?),
+            };
+            let behind = prologue.behind(entered);
             if (time, op) < (behind.time, behind.op) {
                 (time, op) = (behind.time, behind.op);
             }
@@ -121,55 +136,71 @@ pub(super) fn read(
         scene.values,
         &side.variables,
         &called,
-        path.clone(),
+        first.clone(),
     );
-    let rows = watch.each(
+    let rows = watch.at_each(
         &occasions,
         |halts, show| {
             follow(scene.traced, |run, log| {
                 Ok(follow_to(run, log, halts, show)?)
             })
         },
-        |watched| look(watched, path),
+        |moment, scopes| -> SeenThere {
+            let seen = paths
+                .iter()
+                .map(|path| look(&side.variables, path, moment, scopes));
+            seen.map(|seen| seen.map_err(|why| Nowhere { why }))
+                .collect()
+        },
     );
     let rows = rows.map_err(|error| match error {
         WatchError::State(error) => error.into(),
         WatchError::Follow(error) => error,
     })?;
     let rows = rows.into_iter().map(|row| {
-        let value = row.value.map_err(|why| Nowhere { why });
         let entered = trail.stops[row.number as usize].entered;
-        let value = value.map(|seen| Seen { entered, ..seen });
-        (row.number as At, value)
+        let seen = match row.value {
+            Ok(seen) => seen,
+            Err(why) => vec![Err(Nowhere { why }); paths.len()],
+        };
+        let seen = seen
+            .into_iter()
+            .map(|seen| seen.map(|seen| Seen { entered, ..seen }));
+        (row.number as At, seen.collect())
     });
     Ok(rows.collect())
 }
 
-fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
-    let Watched {
-        variables,
-        moment,
-        scopes,
-        object,
-    } = watched;
+fn look(
+    variables: &Variables<'_>,
+    path: &Path,
+    moment: &Moment<'_, '_>,
+    scopes: &FunctionScopes,
+) -> Result<Seen, PathError> {
     let at = moment.activation.offset;
-    let rendered = variables.render(object, &COMPARED, *moment);
+    let variable = variables.find(&path.variable, Some((scopes, at)))?;
+    let whole = variables.locate(&variable, Some(at), moment)?;
+    let object = variables.follow(path, whole.clone(), moment)?;
+    let rendered = variables.render(&object, &COMPARED, moment);
     if let Shape::Missing(why) = rendered.shape {
         return Err(*why);
     }
-    let variable = variables.find(&path.variable, Some((scopes, at)))?;
     // What has an address without a moment lives as long as the run.
     let is_static = variables.locate(&variable, Some(at), &Nothing).is_ok();
-    let whole = variables.locate(&variable, Some(at), *moment)?;
     let inside = object.memory().all(|part| {
         let mut all = whole.memory();
         all.any(|all| all.start <= part.start && part.end <= all.end)
     });
-    let shown = variables.render(object, &Limits::default(), *moment);
+    let text = match rendered.children.is_empty() && rendered.text.len() <= SHORT {
+        true => rendered.to_string(),
+        false => variables
+            .render(&object, &Limits::default(), moment)
+            .to_string(),
+    };
     Ok(Seen {
         rendered,
-        text: shown.to_string(),
-        object: object.clone(),
+        text,
+        object,
         declared: variable.line,
         is_local: !is_static && inside,
         read_at: (moment.activation.time, Some(moment.activation.op)),

@@ -21,43 +21,96 @@
 ;; ! afterimage: dataflow.wat returned; 0 host calls recorded in run.aft (N)
 ;; $ afterimage dataflow run.aft --fact available:@0x4e --paths 5
 ;; | @0x4e i32.load  in f: what it gives is available already: 7 of 9 times (77.8%); executed 9 times in 2 calls
-;; | times         decided by
-;; |     7  77.8%  available from                @0x6c i32.load
-;; |     2  22.2%  nothing since the call began
+;; | times         decided by                                    executions
+;; |     7  77.8%  available from                @0x6c i32.load  #2-#4, #6-#9
+;; |     2  22.2%  nothing since the call began                  #1, #5
 ;; |
 ;; | calls  blocks  executed  holds  in these of the call's blocks
 ;; |     1      14         4      3  5:11:3
 ;; |     1      17         5      4  5:14:3
 ;; | 4 queries on 2 path traces
 ;; ! afterimage: path of 38 executed blocks in 21 bytes
+;; $ afterimage dataflow run.aft --fact available:@0x4e#5
+;; | @0x4e i32.load  in f  #5 of 9: what it gives is available already: no; nothing since the call began
+;; | it was executed at t=20, in block 2 of those that its call executed itself
+;; $ afterimage dataflow run.aft --fact available:@0x4e#last
+;; | @0x4e i32.load  in f  #9 of 9: what it gives is available already: yes; available from @0x6c i32.load
+;; | it was executed at t=34, in block 14 of those that its call executed itself
+;; $ afterimage dataflow run.aft --fact available:@0x4e#10
+;; ! afterimage: run.aft: @0x4e#10: it was executed 9 times
+;; = 125
+;; $ afterimage dataflow run.aft --fact available:f#1
+;; ! afterimage: run.aft: f#1 names one call of a function with many operators: name one of these
+;; = 125
+;; $ afterimage dataflow run.aft --fact gen=@0x64#1;at=@0x4e
+;; ! afterimage: run.aft: @0x64#1 names one execution; what makes a fact hold or not is all executions of a place: leave out what is behind the #
+;; = 125
+;; $ afterimage dataflow run.aft --fact reaching:@0x4a#3 --format json
+;; | {
+;; |   "answers": [
+;; |     {
+;; |       "calls": 2,
+;; |       "decided": [
+;; |         {
+;; |           "function": 1,
+;; |           "kind": "gen",
+;; |           "name": "f",
+;; |           "offset": 72,
+;; |           "operator": "local.set",
+;; |           "source": null,
+;; |           "times": 9
+;; |         }
+;; |       ],
+;; |       "executions": 9,
+;; |       "function": 1,
+;; |       "holds": null,
+;; |       "name": "f",
+;; |       "offset": 74,
+;; |       "one": {
+;; |         "block_of_call": 8,
+;; |         "decided": 0,
+;; |         "number": 3,
+;; |         "t": 10
+;; |       },
+;; |       "operator": "local.get",
+;; |       "path_traces": 2,
+;; |       "paths": [],
+;; |       "queries": 2,
+;; |       "scanned": 0,
+;; |       "source": null
+;; |     }
+;; |   ],
+;; |   "fact": "reaching:@0x4a#3",
+;; |   "schema": "afterimage/dataflow/1"
+;; | }
 ;; $ afterimage dataflow run.aft --fact available:@0x6c
 ;; | @0x6c i32.load  in f: what it gives is available already: always; executed 9 times in 2 calls
-;; | times         decided by
-;; |     5  55.6%  available from  @0x4e i32.load
-;; |     4  44.4%  available from  @0x36 i32.store
+;; | times         decided by                       executions
+;; |     5  55.6%  available from  @0x4e i32.load   #1 and every 2 on to #9
+;; |     4  44.4%  available from  @0x36 i32.store  #2 and every 2 on to #8
 ;; | 4 queries on 2 path traces
 ;; $ afterimage dataflow run.aft --fact available:@0x46
 ;; | @0x46 i32.mul  in f: what it gives is available already: 7 of 9 times (77.8%); executed 9 times in 2 calls
-;; | times         decided by
-;; |     7  77.8%  available from                @0x46 i32.mul
-;; |     2  22.2%  nothing since the call began
+;; | times         decided by                                   executions
+;; |     7  77.8%  available from                @0x46 i32.mul  #2-#4, #6-#9
+;; |     2  22.2%  nothing since the call began                 #1, #5
 ;; | 10 queries on 2 path traces
 ;; $ afterimage dataflow run.aft --fact reaching:@0x4a
 ;; | @0x4a local.get  in f: 1 definition reaches it; executed 9 times in 2 calls
-;; | times          decided by
-;; |     9  100.0%  set by      @0x48 local.set
+;; | times          decided by                   executions
+;; |     9  100.0%  set by      @0x48 local.set  all
 ;; | 2 queries on 2 path traces
 ;; $ afterimage dataflow run.aft --fact last-use:@0x4a
 ;; | @0x4a local.get  in f: it is the last use of what is in its local: always; executed 9 times in 2 calls
-;; | times          decided by
-;; |     9  100.0%  then set by  @0x52 local.set
+;; | times          decided by                    executions
+;; |     9  100.0%  then set by  @0x52 local.set  all
 ;; | 2 queries on 2 path traces
 ;; $ afterimage dataflow run.aft --fact gen=g;kill=@0x64;at=@0x4e
 ;; | @0x4e i32.load  in f: it holds: 3 of 9 times (33.3%); executed 9 times in 2 calls
-;; | times         decided by
-;; |     4  44.4%  kill                          @0x64 i32.store
-;; |     3  33.3%  gen                           g
-;; |     2  22.2%  nothing since the call began
+;; | times         decided by                                     executions
+;; |     4  44.4%  kill                          @0x64 i32.store  #2 and every 2 on to #8
+;; |     3  33.3%  gen                           g                #3, #7, #9
+;; |     2  22.2%  nothing since the call began                   #1, #5
 ;; | 6 queries on 2 path traces
 ;; $ afterimage dataflow run.aft --fact gen=@0x36;at=@0x4e;ahead --paths 1 --format json
 ;; | {
@@ -66,7 +119,16 @@
 ;; |       "calls": 2,
 ;; |       "decided": [
 ;; |         {
+;; |           "all_instances": true,
 ;; |           "function": 0,
+;; |           "instances": [
+;; |             [
+;; |               1,
+;; |               8,
+;; |               0,
+;; |               1
+;; |             ]
+;; |           ],
 ;; |           "kind": "gen",
 ;; |           "name": "g",
 ;; |           "offset": 54,
@@ -75,6 +137,15 @@
 ;; |           "times": 8
 ;; |         },
 ;; |         {
+;; |           "all_instances": true,
+;; |           "instances": [
+;; |             [
+;; |               9,
+;; |               9,
+;; |               0,
+;; |               1
+;; |             ]
+;; |           ],
 ;; |           "kind": "open",
 ;; |           "times": 1
 ;; |         }
@@ -107,6 +178,7 @@
 ;; |         }
 ;; |       ],
 ;; |       "queries": 7,
+;; |       "scanned": 0,
 ;; |       "source": null
 ;; |     }
 ;; |   ],
@@ -124,7 +196,7 @@
 ;; ! afterimage: run.aft: @0x4e: it does not read a local; name a local.get
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact gen=@0x4e#2;at=@0x6c
-;; ! afterimage: run.aft: @0x4e#2 names one execution, and this answers for all; leave out what is behind the #
+;; ! afterimage: run.aft: @0x4e#2 names one execution; what makes a fact hold or not is all executions of a place: leave out what is behind the #
 ;; = 125
 ;; $ afterimage dataflow run.aft --fact kill=@0x6c
 ;; ! afterimage: --fact kill=@0x6c: it does not say where; write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE

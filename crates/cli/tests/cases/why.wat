@@ -103,6 +103,34 @@
 ;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"29"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"around":null,"at":"@0xe3#30","function":"_start","line":null,"operator":"i32.add","source":null,"time":38},"step":"computed","value":"30"}
 ;; | {"back":{"operands":[{"constant":false,"followed":true,"role":"left","value":"0"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"around":null,"at":"@0xe3#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":9},"step":"computed","value":"1"},"step":"again","steps":1,"times":29}
 ;; | {"bytes":Nnull,"file":null,"kind":"zero","offset":null,"place":null,"read":null,"remark":null,"step":"end","what":"a local that nothing wrote, which is 0"}
+;; $ afterimage why run.aft --at @0xe3#30 --steps 10 --format dot
+;; | digraph why {
+;; |   node [shape=box, fontname="monospace"];
+;; |   n0 [label="30 at @0xe3#30 in _start", penwidth=3];
+;; |   n1 [label="30 = 29 + 1\l@0xe3#30 in _start  t=38\l"];
+;; |   n0 -> n1;
+;; |   n2 [label="21 = 20 + 1\l@0xe3#21 in _start  t=29\l"];
+;; |   n1 -> n2 [label="this step 9 more times", style=dotted];
+;; |   n3 [label="… 10 steps were gone back\lto go on from here, ask about @0xe3#21, or for more with --steps N\l", shape=ellipse];
+;; |   n2 -> n3;
+;; | }
+;; $ afterimage why run.aft --at @0x10a --format dot
+;; | digraph why {
+;; |   node [shape=box, fontname="monospace"];
+;; |   n0 [label="97, stored at @0x10a#1 in _start", penwidth=3];
+;; |   n1 [label="97 = table[10]\l@0x107#1 in _start  t=51\l"];
+;; |   n0 -> n1 [label="stored at @0x10a#1 in _start"];
+;; |   n2 [label="10 = 282 & 15\l@0x106#1 in _start  t=51\l"];
+;; |   n1 -> n2;
+;; |   n3 [label="282 = 40 + 242\l@0xfc#1 in _start  t=51\l"];
+;; |   n2 -> n3;
+;; |   n3_0 [label="left 40", style=dashed];
+;; |   n3 -> n3_0 [style=dashed];
+;; |   n4 [label="242 = 121 * 2\l@0xba#1 in twice  t=50\l"];
+;; |   n3 -> n4;
+;; |   n5 [label="byte 4 of standard input, 'y'\lfd_read gave it, call 3 of the host, at t=6\l", shape=ellipse];
+;; |   n4 -> n5 [label="read at @0xf8#1 in _start\lwritten at @0xf4#1 in _start\lloaded at @0xf0#1 in _start\lcopied at @0xd9#1 in _start\l"];
+;; | }
 ;; $ afterimage why run.aft --at @0xe3#41
 ;; ! afterimage: run.aft: the statement at @0xe3 was executed 40 times: there is no execution 41
 ;; = 125

@@ -236,22 +236,20 @@ impl Sandbox {
     /// Compiles a Rust program with debug information to `NAME.wasm`; its source is `NAME.rs`.
     pub fn rust(&self, name: &str, source: &str) {
         self.write(&format!("{name}.rs"), source);
+        self.rustc(name, name, 0);
+    }
+
+    /// Compiles the Rust program that is in `SOURCE.rs` to `NAME.wasm`, optimised so much.
+    pub fn rustc(&self, source: &str, name: &str, level: u32) {
         let mut rustc = self.any(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         for variable in ["HOME", "RUSTUP_HOME", "CARGO_HOME", "RUSTUP_TOOLCHAIN"] {
             if let Some(value) = std::env::var_os(variable) {
                 rustc.env(variable, value);
             }
         }
-        rustc.args([
-            "--target",
-            "wasm32-wasip1",
-            "-g",
-            "-C",
-            "opt-level=0",
-            "--edition",
-            "2024",
-        ]);
-        let ran = ran(rustc.args(["-o", &format!("{name}.wasm"), &format!("{name}.rs")]));
+        rustc.args(["--target", "wasm32-wasip1", "-g", "--edition", "2024"]);
+        rustc.args(["-C", &format!("opt-level={level}")]);
+        let ran = ran(rustc.args(["-o", &format!("{name}.wasm"), &format!("{source}.rs")]));
         assert_eq!(ran.code, Some(0), "rustc for wasm32-wasip1: {}", ran.stderr);
     }
 }

@@ -12,10 +12,7 @@ use crate::PresentError;
 /// # Errors
 /// If `out` fails.
 pub fn currency_json(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError> {
-    let count = |word: &str| {
-        let rows = report.rows.iter();
-        rows.filter(|row| row.verdict.word() == word).count()
-    };
+    let count = |word| report.count(word);
     let explained = report.explained.as_ref();
     let document = json!({
         "schema": "afterimage/currency/1",

@@ -127,10 +127,7 @@ fn values(out: &mut dyn Write, row: &CurrencyRow) -> Result<(), PresentError> {
 
 fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentError> {
     let (all, known) = (report.arrivals[1], report.rows.len() as u64);
-    let current = count(report, |verdict| *verdict == Verdict::Current);
-    let stale = count(report, |verdict| {
-        matches!(verdict, Verdict::NotCurrent { .. })
-    });
+    let (current, stale) = (report.count("current"), report.count("not current"));
     let kind = report.type_name.as_deref();
     let kind = kind.map_or(String::new(), |kind| format!(" ({})", plain(kind)));
     let of = match known < all {
@@ -166,11 +163,6 @@ fn sentence(out: &mut dyn Write, report: &CurrencyReport) -> Result<(), PresentE
         plain(&report.at)
     )?;
     Ok(())
-}
-
-fn count(report: &CurrencyReport, is: impl Fn(&Verdict) -> bool) -> u64 {
-    let rows = report.rows.iter();
-    rows.filter(|row| is(&row.verdict)).count() as u64
 }
 
 /// How often what, and the first stop of each.

@@ -22,4 +22,5 @@ pub use anchors::Anchors;
 pub use content::{Comparison, Symbols, compare};
 pub use error::CurrencyError;
 pub use moments::{Moments, Version, moments};
+pub use parts::MatchedStatements;
 pub use trail::{Part, Stop, Trail, Unit};

@@ -8,7 +8,7 @@ use afterimage_program::{Names, Program};
 use afterimage_wpp::{Segments, WholePath};
 
 use super::anchors::Calling;
-use super::parts::{LineParts, OperatorNames};
+use super::parts::{LineParts, MatchedStatements, OperatorNames};
 use super::walker::Walker;
 use super::{Anchors, CurrencyError, Trail, Unit, align};
 use crate::paths::ArrivalTimes;
@@ -32,6 +32,8 @@ pub struct Version<'v, 'a, S> {
     pub functions: &'v [FuncId],
     /// The arrivals at it.
     pub arrivals: &'v ArrivalTimes<'a, S>,
+    /// Statements that are known to correspond, if that was asked for.
+    pub matched: Option<&'v MatchedStatements>,
 }
 
 /// What two runs did at a line.
@@ -49,7 +51,7 @@ pub struct Moments {
 const TRIALS: usize = 24;
 
 /// Finds which arrivals at a line correspond: `a` is the unoptimised run, `b` the optimised one. Of what is executed more than `most` times the beginning is looked
-/// at. Linear in both runs, some times if their calls turn out not to be made in the same order.
+/// at. `progress` is told now and then to which block of the optimised run the walk has come. Linear in both runs, some times if their calls turn out not to be made in the same order.
 ///
 /// # Errors
 /// If a path cannot be read, or the runs did not call the host in the same way.
@@ -57,6 +59,7 @@ pub fn moments<S: Segments>(
     a: &Version<'_, '_, S>,
     b: &Version<'_, '_, S>,
     most: usize,
+    progress: &dyn Fn(u64),
 ) -> Result<Moments, CurrencyError<S::Error>>
 where
     S::Error: Error + 'static,
@@ -66,8 +69,8 @@ where
     let parts = [parts(a, &mut names)?, parts(b, &mut names)?];
     for trial in 0.. {
         let mut both = (
-            walker(a, &parts[0], &anchors.of[0], most),
-            walker(b, &parts[1], &anchors.of[1], most),
+            walker(a, &parts[0], &anchors.of[0], most, &|_| {}),
+            walker(b, &parts[1], &anchors.of[1], most, progress),
         );
         let mut hosts = 0;
         let apart = loop {
@@ -114,6 +117,7 @@ fn walker<'v, 'a, S: Segments>(
     parts: &'v LineParts,
     anchors: &HashMap<FuncId, u32>,
     most: usize,
+    progress: &'v dyn Fn(u64),
 ) -> Walker<'v, 'a, S>
 where
     S::Error: Error + 'static,
@@ -125,6 +129,7 @@ where
         parts,
         |function| anchors.get(&function).copied(),
         2 * most,
+        progress,
     )
 }
 
@@ -148,6 +153,7 @@ fn parts<S: Segments>(
         version.line,
         functions,
         names,
+        version.matched,
     )
 }
 

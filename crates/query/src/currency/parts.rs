@@ -1,6 +1,6 @@
 //! The code of a line, by column.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, OpId};
 use afterimage_program::Program;
@@ -15,11 +15,16 @@ use crate::{Line, ProfileError, Source};
 pub(super) struct Begin {
     pub op: OpId,
     pub column: u32,
-    /// What precedes it in the block is from elsewhere.
-    pub is_first: bool,
+    /// The block has an operator of the column that is more than a move or a constant: compilers leave moves where the rest is no more.
+    pub column_counts: bool,
     /// A number for what it is called, if it is more than a move or a constant.
     pub name: Option<u32>,
+    /// The number of the statement that it is matched with.
+    pub matched: Option<u32>,
 }
+
+/// By statement, the number of the unoptimised version's one that it is matched with, or that it is.
+pub type MatchedStatements = HashMap<(FuncId, OpId), u32>;
 
 /// Numbers for what operators are called: the same in both versions.
 pub(super) type OperatorNames = HashMap<String, u32>;
@@ -39,6 +44,7 @@ impl LineParts {
         line: Line,
         functions: impl Iterator<Item = FuncId>,
         names: &mut OperatorNames,
+        matched: Option<&MatchedStatements>,
     ) -> Result<Self, ProfileError> {
         let mut found = Self::default();
         let (mut body, mut operators) = (Vec::new(), Vec::new());
@@ -67,15 +73,32 @@ impl LineParts {
                         .filter(|position| Line::from(*position) == line)
                         .map(|position| position.column);
                     if let Some(column) = column {
+                        // What the line table says of it itself, not what it says of what is before.
+                        let own = source.locate(operator.offset);
+                        let is_own = own.is_some_and(|location| Line::from(location) == line);
                         let begin = Begin {
                             op: operator.op,
                             column,
-                            is_first: before != Some(column),
-                            name: called.get(operator.op.index()).copied().flatten(),
+                            column_counts: false,
+                            name: called
+                                .get(operator.op.index())
+                                .copied()
+                                .flatten()
+                                .filter(|_| is_own),
+                            matched: matched
+                                .and_then(|known| known.get(&(function, operator.op)).copied()),
                         };
-                        begins.extend((begin.is_first || begin.name.is_some()).then_some(begin));
+                        let counts = before != Some(column)
+                            || begin.name.is_some()
+                            || begin.matched.is_some();
+                        begins.extend(counts.then_some(begin));
                     }
                     before = column;
+                }
+                let named = begins.iter().filter(|begin| begin.name.is_some());
+                let named: HashSet<u32> = named.map(|begin| begin.column).collect();
+                for begin in &mut begins {
+                    begin.column_counts = named.contains(&begin.column);
                 }
                 if !begins.is_empty() {
                     blocks.insert(id, begins);

@@ -22,16 +22,18 @@ pub enum Unit {
     Column(u32),
     /// A single operator of a column, by a number for what it is called: of a loop that was unrolled a block has several.
     Operator(u32, u32),
+    /// A statement that was matched with others, by the number of the unoptimised version's one.
+    Matched(u32),
     /// An arrival at the line.
     Arrival,
 }
 
 impl Unit {
-    /// The column; 0 of an arrival.
-    pub fn column(self) -> u32 {
+    /// The column, if it is of one.
+    pub fn column(self) -> Option<u32> {
         match self {
-            Self::Column(column) | Self::Operator(column, _) => column,
-            Self::Arrival => 0,
+            Self::Column(column) | Self::Operator(column, _) => Some(column),
+            Self::Matched(_) | Self::Arrival => None,
         }
     }
 }

@@ -40,6 +40,9 @@ struct Known {
     has_parts: bool,
 }
 
+/// After so many nodes progress is told.
+const STEPS: u32 = 1 << 16;
+
 /// Walks over a run.
 pub(super) struct Walker<'w, 'a, S: Segments> {
     path: &'w WholePath<S>,
@@ -58,6 +61,9 @@ pub(super) struct Walker<'w, 'a, S: Segments> {
     seen: HashMap<u32, u32>,
     /// So much may be found at most.
     most: usize,
+    /// Is told now and then which block has been come to.
+    progress: &'w dyn Fn(u64),
+    steps: u32,
     pub trail: Trail,
 }
 
@@ -72,6 +78,7 @@ where
         parts: &'w LineParts,
         anchor: impl Fn(FuncId) -> Option<u32>,
         most: usize,
+        progress: &'w dyn Fn(u64),
     ) -> Self {
         let nodes = path.nodes().values().map(|node| {
             let begins = node.blocks.first() == Some(&BlockId::from_u32(0));
@@ -109,6 +116,8 @@ where
             pending: None,
             host: None,
             most,
+            progress,
+            steps: 0,
             seen: HashMap::new(),
             trail: Trail::default(),
         }
@@ -127,6 +136,10 @@ where
                     let Some(visit) = self.cursor.next()? else {
                         return Ok(None);
                     };
+                    self.steps = self.steps.wrapping_add(1);
+                    if self.steps.is_multiple_of(STEPS) {
+                        (self.progress)(visit.start);
+                    }
                     if let Some(call) = self.enter(visit)? {
                         self.pending = Some(visit);
                         return Ok(Some(call));
@@ -221,7 +234,11 @@ where
                 if let Some(name) = begin.name {
                     executed(trail, Unit::Operator(begin.column, name), stop);
                 }
+                if let Some(matched) = begin.matched {
+                    executed(trail, Unit::Matched(matched), stop);
+                }
                 match self.seen.get(&begin.column) {
+                    _ if !begin.column_counts => {}
                     Some(&part) => trail.of_stops.push((stop, part)),
                     None => {
                         let part = trail.parts.len() as u32;

@@ -8,7 +8,7 @@ use afterimage_machine::stopped_before;
 use afterimage_program::{BlockEnd, OperatorIndex, Program};
 use afterimage_trace::End;
 use afterimage_wpp::twpp::{
-    CallId, CollectError, Dictionary, DynamicCfg, Entry, TimestampedTrace, Wpp, collect,
+    CallGraph, CallId, CollectError, Dictionary, DynamicCfg, Entry, TimestampedTrace, Wpp, collect,
 };
 use afterimage_wpp::{Segments, WholePath};
 use rustc_hash::FxHashMap;
@@ -73,6 +73,8 @@ pub(super) struct Alike {
     pub called: Vec<Entry>,
     /// How many calls.
     pub calls: u64,
+    /// Which subtrees these are.
+    pub ids: Vec<CallId>,
     /// Set if this is the call in which the run ended, alone.
     pub last: Option<LastStep>,
 }
@@ -101,6 +103,22 @@ impl RunCalls {
         Summaries::new(&self.wpp, direction, events)
     }
 
+    /// The dynamic call graph.
+    pub(super) fn graph(&self) -> &CallGraph {
+        &self.wpp.calls
+    }
+
+    /// The call in which the run ended inside a block, if it did.
+    pub(super) fn innermost(&self) -> Option<CallId> {
+        self.innermost
+    }
+
+    /// How many blocks a call executed itself.
+    pub(super) fn blocks(&self, id: CallId) -> u64 {
+        let path = self.wpp.path(self.wpp.calls.call(id));
+        path.map_or(0, |path| path.trace.len())
+    }
+
     /// How often a function was called.
     pub fn calls(&self, function: FuncId) -> u64 {
         let paths = self.wpp.function(function).map(|f| &f.paths[..]);
@@ -123,7 +141,7 @@ impl RunCalls {
             }
         }
         for ids in by_path.values() {
-            let Some(graph) = self.graph(ids[0]) else {
+            let Some(graph) = self.path_graph(ids[0]) else {
                 continue;
             };
             let mut alike: FxHashMap<(Vec<CallEffects>, Vec<Entry>), Alike> = FxHashMap::default();
@@ -143,6 +161,7 @@ impl RunCalls {
                             effects: effects.clone(),
                             called: called.clone(),
                             calls: 1,
+                            ids: vec![id],
                             last: self.last,
                         },
                     );
@@ -152,9 +171,11 @@ impl RunCalls {
                     effects,
                     called,
                     calls: 0,
+                    ids: Vec::new(),
                     last: None,
                 });
                 known.calls += calls;
+                known.ids.push(id);
             }
             for alike in alike.values().filter(|alike| alike.calls > 0) {
                 visit(&graph, alike);
@@ -185,7 +206,7 @@ impl RunCalls {
         called
     }
 
-    fn graph(&self, id: CallId) -> Option<PathGraph> {
+    fn path_graph(&self, id: CallId) -> Option<PathGraph> {
         let trace = &self.wpp.path(self.wpp.calls.call(id))?.trace;
         let trace = TimestampedTrace::of(trace.blocks());
         let graph = DynamicCfg::of(&trace, &Dictionary::default()).ok()?;

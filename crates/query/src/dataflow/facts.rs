@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use wasmparser::Operator;
 
 use super::calls::RunCalls;
+use super::instances::{Collecting, Instances};
 use super::loads::{own_events, read_by, redefined};
 use super::memory::{Code, Codes, Decider, InCallees, Sites};
 use super::question::{Asked, Counts, OwnEvents, ask};
@@ -77,6 +78,8 @@ pub struct FactAnswer {
     pub all_paths: u64,
     /// How many queries ⟨timestamps, node⟩ were raised.
     pub queries: u64,
+    /// How many steps of paths were gone through one by one, because too little was regular for queries.
+    pub scanned: u64,
 }
 
 /// The executions in calls that are alike.
@@ -124,6 +127,20 @@ impl<'a> Facts<'a> {
         fact: &Fact,
         paths: usize,
     ) -> Result<FactAnswer, FactError> {
+        Ok(self.answer_each(function, op, fact, paths)?.0)
+    }
+
+    /// The same, and what decided each of the executions.
+    ///
+    /// # Errors
+    /// If the operator is none that the fact is about.
+    pub fn answer_each(
+        &self,
+        function: FuncId,
+        op: OpId,
+        fact: &Fact,
+        paths: usize,
+    ) -> Result<(FactAnswer, Instances<'a>), FactError> {
         let known = self.program.function(function);
         let known = known.ok_or(FactError::Unreachable)?;
         let block = known.block_of(op).ok_or(FactError::Unreachable)?;
@@ -157,12 +174,18 @@ impl<'a> Facts<'a> {
         };
         let mut answer = FactAnswer::default();
         let mut counts = Counts::default();
+        let decider = |outcome: Outcome| match outcome {
+            Outcome::Open => None,
+            Outcome::Decided(site) => Some(sites.get(site)),
+        };
+        let mut each = Collecting::default();
         ask(
             self.calls,
             function,
             &[asked],
             |_, path, alike, times, solution| {
                 counts.add(alike, &solution);
+                each.add(alike, times, &solution, decider);
                 answer.calls += alike.calls;
                 answer.holds += alike.calls * solution.count_where(holds);
                 answer.all_paths += 1;
@@ -181,18 +204,14 @@ impl<'a> Facts<'a> {
         );
         answer.executions = counts.executions;
         answer.queries = counts.queries;
-        let decided = counts.by_outcome.into_iter().map(|(outcome, times)| {
-            let decider = match outcome {
-                Outcome::Open => None,
-                Outcome::Decided(site) => Some(sites.get(site)),
-            };
-            (decider, times)
-        });
+        answer.scanned = counts.scanned;
+        let decided = counts.by_outcome.into_iter();
+        let decided = decided.map(|(outcome, times)| (decider(outcome), times));
         answer.decided = decided.collect();
         answer
             .decided
             .sort_unstable_by_key(|&(decider, times)| (Reverse(times), decider));
-        Ok(answer)
+        Ok((answer, each.finish(self.calls)))
     }
 
     fn available(

@@ -29,6 +29,8 @@ pub struct PathRedundancy {
     pub sources: Vec<(AccessSite, u64)>,
     /// How many queries ⟨timestamps, node⟩ were raised.
     pub queries: u64,
+    /// How many steps of paths were gone through one by one, because too little was regular for queries.
+    pub scanned: u64,
 }
 
 /// Finds how redundant some loads of a run are, by queries on the timestamped control-flow graphs of their functions (Zhang and Gupta 2001, section 4.3.1). In the order of
@@ -127,6 +129,7 @@ pub(super) fn answers(
             redundant: sources.iter().map(|(_, times)| times).sum(),
             sources,
             queries: counts.queries,
+            scanned: counts.scanned,
         });
     }
     answers

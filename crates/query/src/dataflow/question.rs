@@ -252,6 +252,7 @@ impl Of<'_> {
 pub(super) struct Counts {
     pub by_outcome: FxHashMap<Outcome, u64>,
     pub queries: u64,
+    pub scanned: u64,
     pub executions: u64,
 }
 
@@ -263,5 +264,6 @@ impl Counts {
             self.executions += count;
         }
         self.queries += solution.queries;
+        self.scanned += solution.scanned;
     }
 }

@@ -3,6 +3,44 @@
 //! Both are followed side by side by the machine, block by block. As long as control goes the same way in both, the k-th value, address or host call of
 //! one has a counterpart in the other, so the first difference is exact; where control parts, the comparison of values ends, and what the two
 //! put out is compared byte by byte.
+//!
+//! ```no_run
+//! use afterimage_program::Program;
+//! use afterimage_query::diff::{Side, first_difference};
+//! use afterimage_query::paths::recorded_path;
+//! use afterimage_query::steps::{Run, stopped_before};
+//! use afterimage_trace::TraceFile;
+//!
+//! // Two recordings of the same module.
+//! let files = [TraceFile::open("good.aft".as_ref())?, TraceFile::open("bad.aft".as_ref())?];
+//! let module = files[0].module()?;
+//! let program = Program::parse(&module)?;
+//! let mut paths = Vec::new();
+//! for file in &files {
+//!     paths.push(recorded_path(file, &program)?.ok_or("the recording has no path yet")?);
+//! }
+//! let mut stopped = Vec::new();
+//! for file in &files {
+//!     stopped.push(file.end()?.and_then(|end| stopped_before(&program, &module, &end)));
+//! }
+//! let logs: [&dyn Fn() -> _; 2] = [&|| files[0].log(), &|| files[1].log()];
+//! let side = |k: usize| Side {
+//!     run: Run {
+//!         program: &program,
+//!         module: &module,
+//!         path: &paths[k],
+//!         continuations: &paths[k].segments().directory().continuations,
+//!         stopped: stopped[k],
+//!         checkpoints: None,
+//!         progress: &|_| {},
+//!     },
+//!     log: logs[k],
+//! };
+//! if let Some(found) = first_difference(side(0), side(1))? {
+//!     println!("one: {:?}, other: {:?}", found.a, found.b);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod control;
 mod error;

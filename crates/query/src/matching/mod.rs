@@ -2,6 +2,41 @@
 //!
 //! [`version`] follows a run once and makes of each statement that was executed what [`afterimage_matching`] compares: sketches of its values
 //! and addresses, when it was executed, and where its operands come from. Values and the log are enough for that, and nothing of the run is kept but the sketches.
+//!
+//! ```no_run
+//! use afterimage_program::Program;
+//! use afterimage_query::matching::{Sketched, match_versions, version};
+//! use afterimage_query::paths::recorded_path;
+//! use afterimage_query::steps::{Run, stopped_before};
+//! use afterimage_trace::TraceFile;
+//!
+//! let sketched = |name: &str| -> Result<Sketched, Box<dyn std::error::Error>> {
+//!     let file = TraceFile::open(name.as_ref())?;
+//!     let module = file.module()?;
+//!     let program = Program::parse(&module)?;
+//!     let path = recorded_path(&file, &program)?.ok_or("the recording has no path yet")?;
+//!     let run = Run {
+//!         program: &program,
+//!         module: &module,
+//!         path: &path,
+//!         continuations: &path.segments().directory().continuations,
+//!         stopped: file.end()?.and_then(|end| stopped_before(&program, &module, &end)),
+//!         checkpoints: None,
+//!         progress: &|_| {},
+//!     };
+//!     Ok(version(run, file.log()?)?)
+//! };
+//! // Of each statement of the optimised version its counterpart in the other.
+//! let (a, b) = (sketched("unoptimised.aft")?, sketched("optimised.aft")?);
+//! let matching = match_versions(&a.version, &b.version, None);
+//! for (place, found) in b.places.iter().zip(&matching.of_b) {
+//!     match found {
+//!         Some(found) => println!("{place:?} is {:?}", a.places[found.a as usize]),
+//!         None => println!("{place:?} has no counterpart"),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod code;
 mod collect;

@@ -129,6 +129,34 @@ impl<'w, 'a> Watch<'w, 'a> {
         follow: impl FnOnce(&[Halt], &mut dyn FnMut(usize, u32, &Paused<'_>)) -> Result<(), E>,
         wanted: impl Fn(&Watched<'_, 'a>) -> Result<T, PathError>,
     ) -> Result<Vec<Evaluated<T>>, WatchError<E>> {
+        self.every(occasions, follow, |moment| self.evaluate(moment, &wanted))
+    }
+
+    /// What is wanted at each of the moments, whatever the expression is: `wanted` is given the moment and the scopes of the function that is executed then.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at).
+    pub fn at_each<T, E>(
+        &self,
+        occasions: &[Occasion],
+        follow: impl FnOnce(&[Halt], &mut dyn FnMut(usize, u32, &Paused<'_>)) -> Result<(), E>,
+        wanted: impl Fn(&Moment<'_, 'a>, &FunctionScopes) -> T,
+    ) -> Result<Vec<Evaluated<T>>, WatchError<E>> {
+        self.every(occasions, follow, |moment| {
+            let scopes = self.scopes(moment.activation.function);
+            match &*scopes {
+                Ok(scopes) => Ok(wanted(moment, scopes)),
+                Err(error) => Err(error.clone().into()),
+            }
+        })
+    }
+
+    fn every<T, E>(
+        &self,
+        occasions: &[Occasion],
+        follow: impl FnOnce(&[Halt], &mut dyn FnMut(usize, u32, &Paused<'_>)) -> Result<(), E>,
+        evaluate: impl Fn(&Moment<'_, 'a>) -> Result<T, PathError>,
+    ) -> Result<Vec<Evaluated<T>>, WatchError<E>> {
         let mut found = Vec::new();
         let mut enough = true;
         for occasion in occasions {
@@ -145,7 +173,7 @@ impl<'w, 'a> Watch<'w, 'a> {
                 program: self.program,
                 name: self.name,
             };
-            let value = self.evaluate(&moment, &wanted);
+            let value = evaluate(&moment);
             enough = recorded.is_enough();
             found.push(self.evaluated(occasion, &activation, value));
         }
@@ -180,7 +208,7 @@ impl<'w, 'a> Watch<'w, 'a> {
                         program: self.program,
                         name: self.name,
                     };
-                    let value = self.evaluate(&moment, &wanted);
+                    let value = evaluate(&moment);
                     match recorded.failure() {
                         Some(error @ StateError::Checkpoints(_)) => Err(error),
                         _ => Ok(value),

@@ -5,6 +5,34 @@
 //! tables. [`Folder`] folds what repeats.
 //!
 //! Everything is answered from the stored trace, in a fraction of a millisecond a link; the run is not followed.
+//!
+//! ```no_run
+//! use afterimage_ids::{FuncId, OpId};
+//! use afterimage_program::Program;
+//! use afterimage_query::paths::recorded_path;
+//! use afterimage_query::values::{Executions, recorded_epochs, recorded_values};
+//! use afterimage_query::why::{Chain, Walk};
+//! use afterimage_trace::TraceFile;
+//!
+//! let file = TraceFile::open("app.aft".as_ref())?;
+//! let module = file.module()?;
+//! let program = Program::parse(&module)?;
+//! let path = recorded_path(&file, &program)?.ok_or("the recording has no path yet")?;
+//! let epochs = recorded_epochs(&file, &path)?.ok_or("the recording has no values yet")?;
+//! let values = recorded_values(&program, &module, &path, &epochs)?;
+//!
+//! // Where the value of the third execution of an operator came from.
+//! let all = Executions::of(&values, &program, FuncId::from_u32(7), OpId::from_u32(12))?;
+//! let third = all.get(&values, 3)?.ok_or("it was not executed so often")?;
+//! let statement = third.statement.ok_or("it only moves a value")?;
+//! let walk = Walk { values: &values, program: &program, module: &module };
+//! let start = walk.start(third.instance, statement)?.ok_or("it has no value")?;
+//! let mut chain = Chain::new(walk, start);
+//! while let Some(step) = chain.next()? {
+//!     println!("{:?}", step.link);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod absent;
 mod chain;

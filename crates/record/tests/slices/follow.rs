@@ -9,14 +9,19 @@ use afterimage_slice::{
 };
 use afterimage_testkit::modules::SplitMix64;
 
-use crate::harness::Recording;
-use crate::naive::{Naive, Part, Users, Vertex};
+use crate::altered::{Altered, Asked, Kept};
+use crate::cases::record_run;
+use crate::harness::{Recording, quiet};
+use crate::naive::{Executed, Naive, Part, Users, Vertex};
 use crate::stored::Stored;
 
 /// Of longer runs no slices are made: the naive graph takes too much memory.
 const MOST: u64 = 20_000;
 /// How many criteria are tried.
 const CRITERIA: u64 = 25;
+
+/// Of how many criteria slices are executed again.
+const REEVALUATED: usize = 3;
 
 /// How deep slices are.
 const DEPTHS: [u8; 4] = [0, 1, 2, 9];
@@ -89,6 +94,19 @@ pub fn agree(recording: &Recording) {
         for (criterion, from) in criteria {
             compared.slices(&[criterion], &from);
         }
+    }
+    let laws = earlier.iter().filter_map(|(criterion, from)| {
+        let start = |executed: &Executed| executed.start;
+        let at = naive.executed.binary_search_by_key(&criterion.start, start);
+        let asked = match criterion.wants[..] {
+            [Want::Inst(inst)] => Asked::Inst(inst),
+            [Want::End] => Asked::End,
+            _ => return None,
+        };
+        Some((criterion, from, (at.expect("an execution"), asked)))
+    });
+    for (criterion, from, asked) in laws.take(REEVALUATED) {
+        compared.reevaluates(criterion, from, asked);
     }
     for pair in earlier.windows(2).step_by(3) {
         compared.chop(&pair[0], &pair[1]);
@@ -195,6 +213,21 @@ impl Compared<'_> {
                 let expected = self.naive.count(&reached, usize::from(depth));
                 same(&found, &expected, &what);
             }
+        }
+    }
+
+    /// What is in a slice along data, executed again, gives the same at the criterion, whatever all else gives.
+    fn reevaluates(&self, criterion: &Criterion, from: &[Vertex], asked: (usize, Asked)) {
+        let follows = FOLLOWS[1];
+        let reached = self.naive.reach(from, follows);
+        let operators = self.backward(std::slice::from_ref(criterion), follows, None);
+        let kept = [
+            Kept::Executions(self.naive, &reached),
+            Kept::Operators(&operators),
+        ];
+        for kept in kept {
+            let altered = Altered::run(self.recording, self.stored, kept, asked);
+            assert_eq!(altered.same, Some(true), "{criterion:?} depends on more");
         }
     }
 
@@ -316,4 +349,77 @@ fn same(found: &BTreeMap<Operator, u64>, expected: &BTreeMap<Operator, u64>, wha
         differ.is_empty(),
         "{what}: operator, found, expected: {differ:?}"
     );
+}
+
+/// Without any one of the operators or executions that a slice consists of, its value comes out as something else.
+#[test]
+fn what_is_missing_from_a_slice_is_found() {
+    let recording = record_run(
+        r#"(module (memory 1) (global $g (mut i32) (i32.const 3))
+          (func $add (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+          (func (export "run") (result i32) (local $at i32)
+            (global.set $g (i32.mul (global.get $g) (i32.const 7)))
+            (i32.store (i32.const 8) (call $add (global.get $g) (i32.const 4)))
+            (i32.store (i32.const 16) (i32.const 99))
+            (local.set $at (i32.shl (i32.load8_u (i32.const 20)) (i32.const 1)))
+            (memory.copy (i32.const 32) (i32.const 8) (i32.const 4))
+            (i32.xor (i32.load offset=32 (local.get $at)) (i32.const 1))))"#,
+        &[],
+        &quiet(),
+    );
+    let stored = Stored::of(&recording);
+    let (naive, machine) = Naive::record(&recording, &stored);
+    let compared = Compared {
+        recording: &recording,
+        stored: &stored,
+        machine: &machine,
+        users: FOLLOWS.map(|follows| naive.users(follows)),
+        edges: BTreeSet::new(),
+        naive: &naive,
+    };
+    let at = naive.executed.len() - 1;
+    let executed = &naive.executed[at];
+    let inst = executed.insts.len() - 1;
+    let criterion = Criterion {
+        start: executed.start,
+        wants: vec![Want::Inst(inst)],
+        reach: Reach::ALL,
+    };
+    let asked = (at, Asked::Inst(inst));
+    let from = [executed.insts[inst]];
+    compared.reevaluates(&criterion, &from, asked);
+
+    // A call only passes on what it is given.
+    let ends = naive.executed.iter().filter_map(|executed| executed.end);
+    let ends = Vec::from_iter(ends.filter_map(|end| naive.operator(end)));
+    let all = compared.backward(&[criterion], FOLLOWS[1], None);
+    let mut found = 0;
+    for operator in all.keys().filter(|operator| !ends.contains(operator)) {
+        let mut less = all.clone();
+        less.remove(operator);
+        let same = Altered::run(&recording, &stored, Kept::Operators(&less), asked).same;
+        assert_eq!(same, Some(false), "without {operator:?}");
+        found += 1;
+    }
+    // Two reads and a write of the global, the product; the sum, its store; the shift, its load; the copy, its load, and the criterion.
+    assert_eq!(found, 11);
+
+    let all = naive.reach(&from, FOLLOWS[1]);
+    let insts = naive.executed.iter().flat_map(|executed| &executed.insts);
+    let reached = insts.filter(|&&inst| all[inst].is_some());
+    let mut found = 0;
+    for &inst in reached {
+        let mut less = all.clone();
+        less[inst] = None;
+        let kept = Kept::Executions(&naive, &less);
+        let same = Altered::run(&recording, &stored, kept, asked).same;
+        assert_eq!(
+            same,
+            Some(false),
+            "without an execution of {:?}",
+            naive.operator(inst)
+        );
+        found += 1;
+    }
+    assert_eq!(found, 11);
 }

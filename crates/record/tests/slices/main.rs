@@ -1,4 +1,5 @@
-//! Backward slices are what the definition says: everything that can be reached over dependences that were written down one by one.
+//! Backward slices are what the definition says: everything that can be reached over dependences that were written down one by one. And they suffice: executed again without
+//! all else, they give the same.
 //!
 //! The guests are those of the test `machine`, which this one runs again.
 
@@ -37,5 +38,6 @@ mod stored;
 #[path = "../exact/words.rs"]
 mod words;
 
+mod altered;
 mod follow;
 mod naive;

@@ -1,0 +1,28 @@
+//! The variables in scope at a stop.
+
+use std::ops::Range;
+
+use afterimage_query::currency::Moments;
+use afterimage_query::state::Activation;
+use anyhow::Result;
+
+use super::pair::Side;
+
+/// The names of the variables that are in scope in the unoptimised run at the first of the stops that is told there, innermost first.
+pub(super) fn in_scope(
+    side: &Side<'_, '_, '_>,
+    moments: &Moments,
+    mut stops: Range<u32>,
+) -> Result<Vec<String>> {
+    let Some(first) = stops.find_map(|stop| moments.counterpart(stop)) else {
+        return Ok(Vec::new());
+    };
+    let stop = moments.a.stops[first as usize];
+    let at = Activation::at(side.scene.values, &side.bodies, stop.time, Some(stop.op))?;
+    let scopes = side.variables.function(stop.function)?;
+    let all = side.variables.in_scope_of(&scopes, at.offset)?;
+    let named = all
+        .into_iter()
+        .filter(|one| !one.name.is_empty() && !one.shadowed);
+    Ok(named.map(|one| one.name).collect())
+}

@@ -1,0 +1,167 @@
+//! The way back as a graph for Graphviz.
+
+use std::io::Write;
+
+use super::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyPlace, at, expression};
+use crate::{PresentError, grouped};
+
+/// Writes the way back as a graph, entry by entry: what was computed where, with arrows to what it was computed from. What an arrow says is how the value was moved; operands that are not gone
+/// on from are dashed. A loop of steps is a dotted arrow.
+pub struct WhyDot<'o> {
+    /// Where to.
+    pub out: &'o mut dyn Write,
+    vertices: u64,
+    /// What the next arrow says, and how it is drawn.
+    label: Vec<String>,
+    style: &'static str,
+}
+
+impl<'o> WhyDot<'o> {
+    /// Begins the graph with what was asked about.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn new(out: &'o mut dyn Write, about: &str) -> Result<Self, PresentError> {
+        writeln!(out, "digraph why {{")?;
+        writeln!(out, "  node [shape=box, fontname=\"monospace\"];")?;
+        writeln!(out, "  n0 [label={}, penwidth=3];", quoted(&[about]))?;
+        Ok(Self {
+            out,
+            vertices: 1,
+            label: Vec::new(),
+            style: "",
+        })
+    }
+
+    /// Writes an entry.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn entry(&mut self, entry: &WhyEntry) -> Result<(), PresentError> {
+        match entry {
+            WhyEntry::Led { frames, .. } => {
+                let frame = frames.iter().find(|frame| frame.chosen);
+                let Some((branch, decided)) = frame.and_then(|frame| frame.branch.as_ref()) else {
+                    return Ok(());
+                };
+                let what = format!("{} on {decided}", branch.operator);
+                self.vertex(&what, Some(branch), "")?;
+                Ok(())
+            }
+            WhyEntry::Moved { moves, more } => {
+                self.moved(moves, *more);
+                Ok(())
+            }
+            WhyEntry::Made(made) => self.made(made),
+            WhyEntry::Again {
+                period,
+                times,
+                back,
+            } => {
+                let steps = match period {
+                    1 => "this step".to_owned(),
+                    steps => format!("these {steps} steps"),
+                };
+                self.label
+                    .push(format!("{steps} {} more times", grouped(*times)));
+                self.style = "dotted";
+                self.made(back)
+            }
+            WhyEntry::End(end) => self.end(end),
+        }
+    }
+
+    /// Ends the graph.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(self) -> Result<(), PresentError> {
+        writeln!(self.out, "}}")?;
+        Ok(())
+    }
+
+    fn moved(&mut self, moves: &[WhyMove], more: u64) {
+        for one in moves {
+            self.label
+                .push(format!("{} at {}", one.how, at(&one.place)));
+        }
+        if more > 0 {
+            self.label
+                .push(format!("moved {} more times", grouped(more)));
+        }
+    }
+
+    fn made(&mut self, made: &WhyMade) -> Result<(), PresentError> {
+        let what = format!("{} = {}", made.value, expression(made));
+        let number = self.vertex(&what, Some(&made.place), "")?;
+        for (k, operand) in made.operands.iter().enumerate() {
+            let other = made.followed.is_some_and(|followed| followed != k);
+            if operand.constant || !other {
+                continue;
+            }
+            let label = quoted(&[&format!("{} {}", operand.role, operand.value)]);
+            writeln!(self.out, "  n{number}_{k} [label={label}, style=dashed];")?;
+            writeln!(self.out, "  n{number} -> n{number}_{k} [style=dashed];")?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, end: &WhyEnd) -> Result<(), PresentError> {
+        let mut what = end.what.clone();
+        if let Some(remark) = &end.remark {
+            what.push('\n');
+            what.push_str(remark);
+        }
+        self.vertex(&what, end.place.as_ref(), ", shape=ellipse")?;
+        Ok(())
+    }
+
+    /// A vertex that the one before leads to: its number.
+    fn vertex(
+        &mut self,
+        what: &str,
+        place: Option<&WhyPlace>,
+        style: &str,
+    ) -> Result<u64, PresentError> {
+        let number = self.vertices;
+        self.vertices += 1;
+        let mut lines: Vec<String> = what.lines().map(str::to_owned).collect();
+        if let Some(place) = place {
+            lines.push(format!("{}  t={}", at(place), grouped(place.time)));
+            lines.extend(place.text.clone());
+        }
+        let lines = Vec::from_iter(lines.iter().map(String::as_str));
+        writeln!(self.out, "  n{number} [label={}{style}];", quoted(&lines))?;
+        let label = std::mem::take(&mut self.label);
+        let label = Vec::from_iter(label.iter().map(String::as_str));
+        let mut drawn = Vec::new();
+        if !label.is_empty() {
+            drawn.push(format!("label={}", quoted(&label)));
+        }
+        if !self.style.is_empty() {
+            drawn.push(format!("style={}", std::mem::take(&mut self.style)));
+        }
+        match drawn.is_empty() {
+            true => writeln!(self.out, "  n{} -> n{number};", number - 1)?,
+            false => {
+                let drawn = drawn.join(", ");
+                writeln!(self.out, "  n{} -> n{number} [{drawn}];", number - 1)?;
+            }
+        }
+        Ok(number)
+    }
+}
+
+/// Lines as a label, each from the left.
+fn quoted(lines: &[&str]) -> String {
+    let mut text = String::from("\"");
+    for (k, line) in lines.iter().enumerate() {
+        let plain = crate::table::plain(line);
+        text.push_str(&plain.replace('\\', "\\\\").replace('"', "\\\""));
+        if k > 0 || lines.len() > 1 {
+            text.push_str("\\l");
+        }
+    }
+    text.push('"');
+    text
+}
