@@ -74,6 +74,11 @@ impl Times {
         }
     }
 
+    /// Adds another set, which has none of these, and leaves the series as they are: for sets that nothing goes on from.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.entries.extend(other.entries);
+    }
+
     /// Moves all timestamps so far towards later times.
     #[must_use]
     pub fn later(&self, by: u64) -> Self {
