@@ -208,6 +208,27 @@ pub fn rank_text(
     sources: &dyn Sources,
     style: Style,
 ) -> Result<(), PresentError> {
+    let mut cache = Cache::new(sources);
+    if report.source.files().is_empty() {
+        writeln!(
+            out,
+            "The program has no debug information, so no lines are known."
+        )?;
+    } else {
+        lines_text(out, report, &mut cache, style)?;
+    }
+    match &report.values {
+        Some(values) => values_text(out, report, values, &mut cache, style),
+        None => Ok(()),
+    }
+}
+
+fn lines_text(
+    out: &mut dyn Write,
+    report: &RankReport<'_>,
+    cache: &mut Cache<'_>,
+    style: Style,
+) -> Result<(), PresentError> {
     let only = report.rows.iter();
     let telling = only.filter(|row| row.failing == report.failing && row.passing == 0);
     let head = format!(
@@ -224,7 +245,6 @@ pub fn rank_text(
         ("line", Left),
         ("text", Left),
     ]);
-    let mut cache = Cache::new(sources);
     for row in report.rows {
         let file = report.file(row);
         let text = cache.line(file, row.line.number).map(str::trim);
@@ -241,10 +261,7 @@ pub fn rank_text(
     if left > 0 {
         writeln!(out, "… and {} more", grouped(left as u64))?;
     }
-    match &report.values {
-        Some(values) => values_text(out, report, values, &mut cache, style),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Writes ranked lines and values as one object.

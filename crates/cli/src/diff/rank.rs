@@ -1,5 +1,6 @@
 //! Lines and values that tell failing executions from passing ones.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use afterimage_present::{RankReport, RankedValues, rank_csv, rank_json, rank_text};
@@ -23,7 +24,9 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
     let file = input::recording(first)?;
     let loaded = input::recorded_program(first, &file)?;
     let source = loaded.source_map();
-    if source.files().is_empty() {
+    let looked_for = !arguments.no_values && arguments.format != Format::Csv;
+    let has_lines = !source.files().is_empty();
+    if !has_lines && !looked_for {
         bail!(
             "{}: the program has no debug information, so no lines are known; compile it with -g",
             first.display()
@@ -39,6 +42,9 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
                 at.display(),
                 first.display()
             );
+        }
+        if !has_lines {
+            return Ok(BTreeMap::new());
         }
         let found = counts::line_counts(at, (&file, &loaded), &names, &source)?;
         found.with_context(|| {
@@ -65,7 +71,6 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
         };
         paths.iter().map(of).collect()
     };
-    let looked_for = !arguments.no_values && arguments.format != Format::Csv;
     let found = match looked_for {
         true => rank_values(&values(&arguments.pass)?, &values(&arguments.fail)?),
         false => Vec::new(),
