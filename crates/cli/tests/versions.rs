@@ -94,10 +94,10 @@ fn a_planted_miscompilation_is_found_and_named() {
         for name in ["o0", "o2", "good"] {
             sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
         }
-        // Against the version that was compiled rightly; and against the unoptimised one, where it begins to differ only after some executions, so
-        // that the values still tell what corresponds.
-        let late = right == "i32.xor";
-        for other in ["o0", "good"].into_iter().skip(usize::from(!late)) {
+        // Against the version that was compiled rightly; and against the unoptimised one, unless another of two shifts by the same number has no value and no
+        // neighbour in common with the right one from the first execution on.
+        let in_vain = right == "i32.shr_u";
+        for other in ["o0", "good"].into_iter().skip(usize::from(in_vain)) {
             let found = answer(&sandbox, &format!("diff --format json {other}.aft o2.aft"));
             let first = &found["divergences"][0];
             assert_eq!(

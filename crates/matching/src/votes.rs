@@ -207,3 +207,69 @@ impl Table {
         pairs
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The weight of the heaviest chain that rises in both, by trying all.
+    fn heaviest(weights: &[f32], rows: usize, columns: usize) -> f32 {
+        let cells = 0..1u32 << (rows * columns);
+        let rises = |set: u32| {
+            let chosen: Vec<_> = (0..rows * columns)
+                .filter(|cell| set >> cell & 1 == 1)
+                .map(|cell| (cell / columns, cell % columns))
+                .collect();
+            chosen
+                .windows(2)
+                .all(|w| w[0].0 < w[1].0 && w[0].1 < w[1].1)
+        };
+        let weight = |set: u32| {
+            let chosen = (0..weights.len()).filter(|cell| set >> cell & 1 == 1);
+            chosen.map(|cell| weights[cell]).sum::<f32>()
+        };
+        cells
+            .filter(|&set| rises(set))
+            .map(weight)
+            .fold(0.0, f32::max)
+    }
+
+    proptest! {
+        #[test]
+        fn the_heaviest_chain_is_found(rows in 1usize..4, columns in 1usize..5, numbers in prop::collection::vec(0u8..5, 12)) {
+            let weights: Vec<f32> = numbers[..rows * columns].iter().map(|&n| f32::from(n)).collect();
+            let mut table = Table::default();
+            table.clear(rows, columns);
+            table.weights.copy_from_slice(&weights);
+            let pairs = table.align();
+            prop_assert!(pairs.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 < w[1].1));
+            let sum: f32 = pairs.iter().map(|&(row, column)| weights[row * columns + column]).sum();
+            prop_assert_eq!(sum, heaviest(&weights, rows, columns));
+        }
+    }
+
+    fn instance(statement: u32, value: u64, address: u64) -> Instance {
+        Instance {
+            statement,
+            value,
+            address,
+        }
+    }
+
+    #[test]
+    fn executions_are_one_if_their_values_are_the_same_or_lie_as_far_apart_as_objects_do() {
+        let moved = Moved::from_iter([(16, 1.0)]);
+        let none = Instance::NO_ADDRESS;
+        let of = |a: Instance, b: Instance| weight(true, &a, &b, &moved);
+        assert!(of(instance(0, 5, none), instance(0, 5, none)).is_some());
+        assert!(of(instance(0, 5, none), instance(0, 6, none)).is_none());
+        // A pointer to an object that lies 16 bytes further on; numbers that are no addresses do not move.
+        assert!(of(instance(0, 4096, none), instance(0, 4112, none)).is_some());
+        assert!(of(instance(0, 40, none), instance(0, 56, none)).is_none());
+        let there = of(instance(0, 5, 4096), instance(0, 5, 4112)).unwrap();
+        let elsewhere = of(instance(0, 5, 4096), instance(0, 5, 4100)).unwrap();
+        assert!(there.1 == 1.0 && elsewhere.1 == 0.0 && there.0 > elsewhere.0);
+    }
+}

@@ -201,7 +201,10 @@ fn tell_origins(versions: [&Version; 2], matching: &Matching, found: &mut [Diver
     }
 }
 
-/// Whether a pair is of different operators, or of one with different constants.
+/// Numbers from here on may be addresses of data, which lie elsewhere in another version.
+const ADDRESSES: u64 = 1024;
+
+/// Whether a pair is of different operators, or of one with different constants that are no addresses.
 fn is_changed(versions: [&Version; 2], matching: &Matching, found: &Divergence) -> bool {
     let evidence = matching.of_b[found.b as usize].as_ref().map(|m| m.evidence);
     let Some(evidence) = evidence else {
@@ -210,8 +213,8 @@ fn is_changed(versions: [&Version; 2], matching: &Matching, found: &Divergence) 
     let [a, b] = [(0, found.a), (1, found.b)].map(|(side, at)| {
         let producers = &versions[side].statements[at as usize].producers;
         let constants = producers.iter().filter_map(|producer| match producer {
-            Producer::Constant(value) => Some(*value),
-            Producer::Statement(_) => None,
+            Producer::Constant(value) if *value < ADDRESSES => Some(*value),
+            _ => None,
         });
         constants.collect::<BTreeSet<u64>>()
     });
