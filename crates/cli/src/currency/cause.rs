@@ -164,7 +164,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         };
         let own = moments.a.parts.iter();
         let own = own.filter(|part| (part.time, part.unit) == (spot.time, Unit::Column(column)));
-        let Some(stop) = own.map(|part| part.stop).last() else {
+        let Some(stop) = own.map(|part| part.stop).next_back() else {
             return Ok(Elsewhere::Unknown);
         };
         let pairs = moments.pairs.iter().zip(&moments.b.parts);
