@@ -96,6 +96,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             unoptimised.display()
         );
     }
+    let (args_a, args_b) = (a.file.meta()?.args, b.file.meta()?.args);
+    if args_a != args_b {
+        bail!(
+            "the two runs had different arguments, {args_a:?} in {} and {args_b:?} in {}, so what one holds says nothing of the other: record both on the same input",
+            unoptimised.display(),
+            optimised.display()
+        );
+    }
     explain(unoptimised, &a, |a| {
         explain(optimised, &b, |b| {
             let mut pair = Pair {

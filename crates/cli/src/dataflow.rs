@@ -1,5 +1,7 @@
 //! `afterimage dataflow`
 
+use std::collections::BTreeSet;
+
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{
     FactRow, FactScene, StepScene, dataflow_csv, dataflow_json, dataflow_text, grouped,
@@ -213,6 +215,15 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Resu
         "how the run ended was not recorded, so it is not known how much of its last block was executed; record the program again",
     )?;
     let facts = Facts::new(&calls, &loaded.program, &loaded.bytes);
+    let mut asked = asked;
+    if is_line && written.kind == "places" {
+        // Within a block no other place is executed but the line's own and those before it: one row each tells it.
+        let mut seen = BTreeSet::new();
+        asked.retain(|&(function, op)| {
+            let block = loaded.program.function(function).map(|f| f.block_of(op));
+            seen.insert((function, block.flatten()))
+        });
+    }
     let rows = rows(arguments, written, &facts, &fact, asked, is_line, one)?;
     let first = |function: FuncId, block| {
         let function = loaded.program.function(function);
@@ -251,7 +262,7 @@ pub(crate) fn run_calls(traced: &Traced) -> Result<Option<RunCalls>> {
     Ok(Some(RunCalls::of(&traced.path, last)?))
 }
 
-/// The answers: of a line, those for the operators that the fact can be about, or the first that is executed, if it can be about any.
+/// The answers: of a line, those for the operators that the fact can be about, and that were executed.
 fn rows(
     arguments: &Arguments,
     written: &Written<'_>,
@@ -292,9 +303,10 @@ fn rows(
             Err(error) if is_line => refused = refused.or(Some(error)),
             Err(error) => bail!("{}: {error}", written.at),
         }
-        if is_line && written.kind == "places" && !rows.is_empty() {
-            break;
-        }
+    }
+    // Of a line some copies may never have been executed.
+    if rows.iter().any(|row| row.answer.executions > 0) {
+        rows.retain(|row| !is_line || row.answer.executions > 0);
     }
     if rows.is_empty() {
         let why = refused.map_or(String::new(), |error| format!(": {error}"));

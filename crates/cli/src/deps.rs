@@ -26,7 +26,7 @@ use crate::exit::Exit;
 use crate::input;
 use crate::lens::{Traced, traced};
 use crate::output::{harmless, write};
-use crate::places::{Site, executions, line_of, number, statements, times};
+use crate::places::{Site, executions, line_of, number, say_uneven, statements, times};
 use forward::Users;
 
 /// Show what one execution of a statement depends on: who made its operands, who wrote what it reads, what let it run
@@ -190,6 +190,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     };
     let host = HostReads::new(&values, run, &traced.file);
     let controllers = Controllers::new(&loaded.program);
+    say_uneven(traced, &values, &found, &arguments.at)?;
     let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
     let mut sections = Vec::new();
     let (mut most, mut outside) = (0, None);

@@ -10,6 +10,7 @@ use afterimage_query::{Resolver, Source, operator_texts};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::lens::Traced;
+use crate::output::say;
 
 /// A statement of the program.
 #[derive(Clone, Debug)]
@@ -131,6 +132,35 @@ pub(crate) fn line_of(places: &Places<'_>, source: &dyn Source, offset: OrigOffs
     let file = places.file(location);
     let short = file.rsplit('/').next().unwrap_or(file);
     format!("{short}:{}", location.line)
+}
+
+/// Says what `#K` behind a line counts, if its statements were not executed equally often: then it is not the K-th arrival at the line for all of them.
+pub(crate) fn say_uneven<'a>(
+    traced: &'a Traced,
+    values: &RecordedValues<'a>,
+    found: &Sites,
+    at: &str,
+) -> Result<()> {
+    if found.occurrence.is_none() || found.sites.len() < 2 {
+        return Ok(());
+    }
+    let counts = found.sites.iter().map(|site| {
+        let (_, count) = executions(traced, values, site)?;
+        Ok(count)
+    });
+    let counts = counts.collect::<Result<Vec<u64>>>()?;
+    let executed = counts.iter().filter(|count| **count > 0);
+    let (least, most) = (executed.clone().min(), executed.max());
+    if let (Some(&least), Some(&most)) = (least, most)
+        && least < most
+    {
+        say(format_args!(
+            "{at}: the line has statements that were executed {} and others {}, as copies of it or behind branches in it: # counts the executions of each statement, not the arrivals at the line, which `afterimage state --at {at}` counts",
+            times(least),
+            times(most)
+        ));
+    }
+    Ok(())
 }
 
 /// The executions of a statement. The last one is not among them if the run ended before it.

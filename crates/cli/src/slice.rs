@@ -33,7 +33,7 @@ use question::{Asked, Subject};
 /// Show what an execution of a statement depends on, directly or not, or what depends on it: a dynamic slice
 ///
 /// In the slice is every execution of a statement that a value went through on its way, that made an address on it, or that decided whether it was executed; through
-/// memory, calls and the host, over the whole run. Nothing else can have had an influence on it, unless it would have had one by going another way.
+/// memory, calls and the host, over the whole run. What is not in it had no influence on what was executed; it may still be that it would have let something else be executed (docs/SLICES.md).
 ///
 /// The slice is of one execution of a place: of a line, of each of its statements. With --var it is of what a variable held right before the place was
 /// executed, with --address of bytes of memory. With --forward it is everything whose own slice has the place in it.
@@ -134,7 +134,7 @@ enum Algorithm {
     /// By executions: whatever this one execution depends on
     #[value(alias = "instances")]
     Full,
-    /// By statements: over dependences that were exercised in some execution or other
+    /// By statements: over dependences that were exercised in some execution or other up to then, or forward, in the whole run
     Edges,
     /// By statements that were executed: over dependences that the code allows, whatever memory they go through
     Nodes,
@@ -329,7 +329,7 @@ impl Arguments {
                 format!("what ever depended on statements of {alone}")
             }
             (None, false, Algorithm::Edges) => {
-                format!("what statements of {title} ever depended on")
+                format!("what statements of {title} had ever depended on")
             }
             (None, true, Algorithm::Nodes) => {
                 format!("what may depend on statements of {alone}, by the code")

@@ -151,7 +151,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                 way.begin(&mut begun)?;
                 let all = json!({
                     "schema": "afterimage/why/1",
-                    "about": start.what.trim_end_matches(','),
+                    "about": start.what.trim_end_matches(", which").trim_end_matches(','),
                     "value": start.value,
                     "place": start.place.as_ref().map(|place| place.at.clone()),
                 });

@@ -8,7 +8,7 @@ use afterimage_program::Program;
 use afterimage_wpp::Node;
 
 use crate::bytes::ByteSet;
-use crate::criterion::{Asked, Criteria, Criterion, Follows, Stored};
+use crate::criterion::{Asked, Criteria, Criterion, Follows, Stored, Want};
 use crate::frame::{Frame, Wanted};
 use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
@@ -65,6 +65,9 @@ pub struct Backward<'a> {
     marks: Marks,
     /// Only these executions are marked.
     within: Option<Instances>,
+    /// Those that the chop is from, and whether one of them was come to.
+    sources: Vec<(u64, Option<usize>)>,
+    connected: bool,
     /// Where their bits of the execution at hand begin.
     base: Option<u64>,
     /// The time down to which the run was gone over.
@@ -95,16 +98,36 @@ impl<'a> Backward<'a> {
             parts: Vec::new(),
             marks: Marks::new(nodes.len()),
             within: None,
+            sources: Vec::new(),
+            connected: false,
             base: None,
             gone: u64::MAX,
         }
     }
 
     /// Only these executions are in the slice: those of a forward slice, and it is a chop (Jackson and Rollins 1994). Stretches must begin where those began that they were
-    /// found in, or be made of several of those.
-    pub fn within(mut self, instances: Instances) -> Self {
+    /// found in, or be made of several of those. Nothing is in it unless the slice has one of the instructions or ends that are wanted of `from`: then there is no way from these.
+    pub fn within(mut self, instances: Instances, from: &[Criterion]) -> Self {
         self.within = Some(instances);
+        for criterion in from {
+            let wants = criterion.wants.iter();
+            self.sources.extend(wants.filter_map(|want| match *want {
+                Want::Inst(inst) => Some((criterion.start, Some(inst))),
+                Want::End => Some((criterion.start, None)),
+                _ => None,
+            }));
+        }
+        // What is no statement has no place in a slice.
+        self.connected = self.sources.is_empty();
         self
+    }
+
+    /// An instruction, or an end, of an execution is in the slice.
+    #[inline]
+    fn come_to(&mut self, execution: Execution, inst: Option<usize>) {
+        if self.within.is_some() && !self.connected {
+            self.connected = self.sources.contains(&(execution.start, inst));
+        }
     }
 
     /// Whether nothing is wanted any more: what comes before cannot be in the slice.
@@ -183,6 +206,9 @@ impl<'a> Backward<'a> {
 
     /// What the slice is. What is still wanted was there before the run, or before what was gone over.
     pub fn finish(self) -> Slice {
+        if self.within.is_some() && !self.connected {
+            return Slice::default();
+        }
         let plans = |node: NodeId| self.plans.get(node).map(Rc::as_ref);
         // Between two places there is nothing from before.
         let initial = match self.within {
@@ -336,6 +362,7 @@ impl<'a> Backward<'a> {
             if plan.is_some_and(|plan| self.is_within(plan.insts.len())) {
                 self.marks.end(execution);
             }
+            self.come_to(execution, None);
         }
     }
 
@@ -593,6 +620,7 @@ impl<'a> Backward<'a> {
                 let reach = self.inst(plan, i, &mut events, &mut accesses);
                 if reach.is_some() {
                     live = live.max(reach);
+                    self.come_to(execution, Some(i));
                     if self.is_within(i) {
                         counts[i] += 1;
                     }

@@ -107,7 +107,7 @@ pub(crate) struct Plan {
     pub loads: Box<[(u32, u16)]>,
     /// Which globals are read.
     pub reads_globals: Box<[u32]>,
-    /// Tables or sizes of memories are read.
+    /// Tables or sizes of memories are read, by instructions or by a call at the end.
     pub reads_more: bool,
     /// No code of the activation follows.
     pub returns: bool,
@@ -202,7 +202,7 @@ impl Plan {
                         | Kind::TableSet
                         | Kind::TableGrow
                 )
-            }),
+            }) || matches!(end(code), End::Call { table: Some(_), .. }),
             returns: code.next.is_none(),
             insts: insts.into(),
             ops: ops.into(),

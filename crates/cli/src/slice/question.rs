@@ -14,7 +14,7 @@ use afterimage_query::values::{RecordedValues, Types};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::lens::Traced;
-use crate::places::{executions, number, statements, times};
+use crate::places::{executions, number, say_uneven, statements, times};
 use crate::steps::follow;
 
 /// What of a place is asked about.
@@ -79,13 +79,14 @@ fn of_statements<'a>(
         let sites = found
             .sites
             .iter()
-            .map(|site| format!("  @{}  {}", site.offset, site.text));
+            .map(|site| format!("@{} {}", site.offset, site.text));
         bail!(
-            "{at} has {} statements; name the one that takes the operand:\n{}",
+            "{at} has {} statements; name the one that takes the operand: {}",
             found.sites.len(),
-            Vec::from_iter(sites).join("\n")
+            Vec::from_iter(sites).join(", ")
         );
     }
+    say_uneven(traced, values, &found, at)?;
     let which = occurrence(found.occurrence);
     let (mut criteria, mut offsets, mut operators) = (Vec::new(), Vec::new(), Vec::new());
     let (mut chosen, mut most, mut title) = (0, 0, String::new());
@@ -124,6 +125,11 @@ fn of_statements<'a>(
         offsets.push(site.offset);
         chosen = chosen.max(number);
         title = format!("`{}` at t={}", site.text, grouped(execution.time));
+    }
+    if criteria.is_empty() && most > 0 && found.sites.len() == 1 {
+        bail!(
+            "what is at {at} only moves a value or goes on elsewhere: it is no statement that a slice could be of"
+        );
     }
     if criteria.is_empty() {
         bail!(
@@ -174,13 +180,15 @@ fn of_bytes<'a>(
     }
     let (activation, _) = moment(traced, values, scene, at)?;
     let last = range.address + range.length - 1;
+    let mut criterion = criteria::of_bytes(&activation, range);
+    let mut when = format!("before t={}", grouped(activation.time));
+    if at.trim() == "end" {
+        criterion = criteria::of_bytes_behind(&activation, range);
+        when = "at the end".to_owned();
+    }
     Ok(Asked {
-        criteria: vec![criteria::of_bytes(&activation, range)],
-        title: format!(
-            "0x{:x}..0x{last:x} before t={}",
-            range.address,
-            grouped(activation.time)
-        ),
+        criteria: vec![criterion],
+        title: format!("0x{:x}..0x{last:x} {when}", range.address),
         offsets: vec![activation.offset],
         operators: Vec::new(),
     })

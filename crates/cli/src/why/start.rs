@@ -7,7 +7,7 @@ use afterimage_query::why::{At, Spot, ValType};
 use anyhow::{Result, bail};
 
 use crate::explain::Scene;
-use crate::places::{Site, executions, nameless_statements, number, times};
+use crate::places::{Site, executions, nameless_statements, number, say_uneven, times};
 
 /// A value that is explained.
 pub(crate) struct Start {
@@ -30,6 +30,7 @@ pub(crate) struct Start {
 /// The value of a statement that a user names, or an operand of it.
 pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Result<Start> {
     let found = nameless_statements(scene.traced, scene.names, scene.source, &scene.types, at)?;
+    say_uneven(scene.traced, scene.values, &found, at)?;
     let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
     let (mut most, mut valueless) = (0, None);
     let mut lacking = Vec::new();

@@ -194,7 +194,7 @@
 ;; $ afterimage slice run.aft --at sum#1 --chop double --by statement
 ;; | how double#1, `i32.add` at t=9 had an influence on sum#1 (4 statements): nothing that was executed
 ;; $ afterimage slice run.aft --at double --algorithm edges --by statement --limit 4
-;; | what statements of double#1, `i32.add` at t=9, ever depended on: 12 statements, 20 executions of them
+;; | what statements of double#1, `i32.add` at t=9, had ever depended on: 12 statements, 20 executions of them
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -321,7 +321,7 @@
 ;; | slice "doubled", 10 executions: the same when it is made again
 ;; | re-executed: the same calls, the same results, the same ending
 ;; $ afterimage slice run.aft --at end --address 44..47 --thin --by statement
-;; | what 0x2c..0x2f before t=12 depends on: 8 statements, 11 executions of them
+;; | what 0x2c..0x2f at the end depends on: 8 statements, 11 executions of them
 ;; | and 4 bytes of memory as they were before the run
 ;; |
 ;; | double
@@ -341,7 +341,7 @@
 ;; |     1   1  @0xb9         i32.load
 ;; |     1   1  @0xbe         i32.store
 ;; $ afterimage slice run.aft --at end --address 52..55 --thin --format json
-;; | {"executed_lines":0,"executions":0,"initial_bytes":4,"lines":[],"schema":"afterimage/slice/1","statements":[],"title":"what 0x34..0x37 before t=12 depends on"}
+;; | {"executed_lines":0,"executions":3,"initial_bytes":4,"lines":[],"schema":"afterimage/slice/1","statements":[{"executed":1,"file":null,"function":3,"line":null,"name":"start","offset":147,"op":1,"sliced":1},{"executed":1,"file":null,"function":3,"line":null,"name":"start","offset":152,"op":3,"sliced":1},{"executed":1,"file":null,"function":3,"line":null,"name":"start","offset":223,"op":36,"sliced":1}],"title":"what 0x34..0x37 at the end depends on"}
 ;; $ afterimage slice run.aft --at double --thin --format dot --by statement
 ;; | digraph slice {
 ;; |   label="what double#1, `i32.add` at t=9, depends on";

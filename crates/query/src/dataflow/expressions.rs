@@ -128,18 +128,29 @@ impl Expressions {
         if statement.results.end.as_u32() != first.as_u32() + 1 {
             return;
         }
-        let operands: Box<[Expression]> = operands.iter().map(|&v| self.of_value(v)).collect();
-        let mut leaves: Vec<ValueId> = Vec::new();
-        for operand in &operands {
-            leaves.extend_from_slice(self.leaves(*operand));
+        let made: Box<[Expression]> = operands.iter().map(|&v| self.of_value(v)).collect();
+        let mut leaves = self.all_leaves(&made);
+        let mut made = made;
+        if leaves.len() > MOST_LEAVES {
+            // One that is made of too much is made of its operands, whatever those are made of.
+            let values = operands.iter();
+            made = values
+                .map(|&v| self.number(Shape::Leaf(v), [v].into()))
+                .collect();
+            leaves = self.all_leaves(&made);
         }
+        let shape = Shape::Computed(format!("{operator:?}"), made);
+        let number = self.number(shape, leaves.into());
+        self.of_value[first.index()] = Some(number);
+    }
+
+    /// The leaves of several expressions, each once.
+    fn all_leaves(&self, expressions: &[Expression]) -> Vec<ValueId> {
+        let leaves = expressions.iter().flat_map(|&one| self.leaves(one));
+        let mut leaves = Vec::from_iter(leaves.copied());
         leaves.sort_unstable();
         leaves.dedup();
-        if leaves.len() <= MOST_LEAVES {
-            let shape = Shape::Computed(format!("{operator:?}"), operands);
-            let number = self.number(shape, leaves.into());
-            self.of_value[first.index()] = Some(number);
-        }
+        leaves
     }
 
     fn number(&mut self, shape: Shape, leaves: Box<[ValueId]>) -> Expression {

@@ -11,7 +11,7 @@ use super::backward::go_back;
 use crate::steps::{Run, StepsError};
 
 /// The executions that depend on one of `from` and that one of `to` depends on: how the first had an influence on the second (Jackson and Rollins 1994). `log` opens
-/// the run's log.
+/// the run's log. Empty if no way leads from the one to the other; if one does, calls and throws may be in it through which something else went between the two.
 ///
 /// Time is linear in the blocks executed before the last of `to`, memory in the guest's, and one bit for each instruction executed between the two.
 ///
@@ -36,9 +36,9 @@ where
         return Ok(Slice::default());
     }
     let [ahead_log, back_log] = logs;
-    let instances = reached(run, ahead_log, follows, from, (first, last))?;
+    let instances = reached(run, ahead_log, follows, from.clone(), (first, last))?;
     let nodes = run.path.nodes();
-    let slicer = || Backward::new(run.program, nodes, follows, to).within(instances);
+    let slicer = || Backward::new(run.program, nodes, follows, to).within(instances, &from);
     go_back(run, back_log, last, slicer)
 }
 

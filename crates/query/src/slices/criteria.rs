@@ -42,6 +42,15 @@ pub fn of_bytes(activation: &Activation<'_>, range: Range) -> Criterion {
     }
 }
 
+/// Bytes of memory when all of the node was executed that a moment is in.
+pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
+    Criterion {
+        start: activation.instance.time,
+        wants: vec![Want::Bytes(range, usize::MAX)],
+        reach: Reach::ALL,
+    }
+}
+
 /// The places of a variable at a moment.
 pub fn of_pieces(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
     let behind = activation.instructions();
