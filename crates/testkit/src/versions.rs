@@ -1,6 +1,6 @@
 //! Two versions of a generated program of which it is known by construction which operators correspond.
 //!
-//! A random [program](program) is written as WebAssembly twice: as a compiler without optimisation would, with every variable in memory, and [transformed](Transformations). Every operation
+//! A random program is written as WebAssembly twice: as a compiler without optimisation would, with every variable in memory, and [transformed](Transformations). Every operation
 //! of the program has a number; an operator that does it carries that number in both, however often it was copied.
 
 mod emit;

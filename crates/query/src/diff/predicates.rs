@@ -47,8 +47,8 @@ pub struct RankedValue {
 /// Executions, each by the ranges of its statements' values.
 type Executions = [BTreeMap<Place, Range>];
 
-/// Ranks statements by how well a predicate on their values tells failing executions from passing ones: for each the best one, if it tells more than that the statement was
-/// executed. O(statements · executions²).
+/// Ranks statements by how well a predicate on their values tells failing executions from passing ones: for each the best one, if failing
+/// executions are more frequent where it holds than where the statement was executed. O(statements · executions²).
 pub fn rank_values(passing: &Executions, failing: &Executions) -> Vec<RankedValue> {
     let mut places: Vec<Place> = failing.iter().flat_map(BTreeMap::keys).copied().collect();
     places.sort_unstable();
@@ -107,8 +107,9 @@ fn best(place: Place, passing: &Executions, failing: &Executions) -> Option<Rank
             _ => Some(next),
         },
     )?;
-    let tells = telling(counts, (executed[0], executed[1])) == Ordering::Greater;
-    tells.then_some(RankedValue {
+    // Liblit's Increase: the share of failing executions among those where it holds, and among those where it was looked at.
+    let increases = counts.0 * (executed[0] + executed[1]) > executed[0] * (counts.0 + counts.1);
+    increases.then_some(RankedValue {
         place,
         predicate,
         is_truth,
