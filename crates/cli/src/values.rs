@@ -23,7 +23,7 @@ use crate::exit::Exit;
 use crate::input;
 use crate::lens::{Traced, traced_whole};
 use crate::output::{harmless, write};
-use crate::places::{Site, executions, line_of, statements, times};
+use crate::places::{Site, executions, line_of, say_uneven, statements, times};
 use crate::progress::Bar;
 
 /// Show the values that statements produced, or a variable of the source had, execution by execution
@@ -214,6 +214,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let which = wanted(arguments, found.occurrence)?;
     let epochs = traced.epochs(&arguments.report.file)?;
     let values = traced.values(&epochs)?;
+    say_uneven(traced, &values, &found, arguments.place())?;
     let places = Places::new(&loaded.program, &loaded.bytes, &source);
     let mut reports = Vec::new();
     let mut refused = None;
