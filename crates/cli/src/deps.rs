@@ -10,7 +10,6 @@ use std::io::Write;
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, value_text};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_query::location::{Occurrence, split_occurrence};
 use afterimage_query::operator_texts;
 use afterimage_query::paths::Places;
 use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
@@ -18,7 +17,7 @@ use afterimage_query::values::{
     Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance, Kind,
     Origin, RecordedValues, Statement, Types, ValuesError, of_statement,
 };
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use crate::arguments::ReportArguments;
@@ -26,7 +25,7 @@ use crate::exit::Exit;
 use crate::input;
 use crate::lens::{Traced, traced};
 use crate::output::{harmless, write};
-use crate::places::{Site, executions, line_of, number, say_uneven, statements, times};
+use crate::places::{Chosen, Site, chosen, line_of, statements};
 use forward::Users;
 
 /// Show what one execution of a statement depends on: who made its operands, who wrote what it reads, what let it run
@@ -190,39 +189,23 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     };
     let host = HostReads::new(&values, run, &traced.file);
     let controllers = Controllers::new(&loaded.program);
-    say_uneven(traced, &values, &found, &arguments.at)?;
-    let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
+    let mut chosen = chosen(traced, &values, (&names, &source), &found, &arguments.at)?;
+    chosen.sort_by_key(|chosen| chosen.site.offset);
     let mut sections = Vec::new();
-    let (mut most, mut outside) = (0, None);
-    for site in &found.sites {
-        let (all, count) = executions(traced, &values, site)?;
-        most = most.max(count);
-        let what = format!("the statement at @{}", site.offset);
-        let chosen = match number(which, count, &what) {
-            Ok(chosen) => chosen,
-            // Of a line's statements some may be executed less often.
-            Err(_) if found.sites.len() > 1 => continue,
-            Err(error) => return Err(error),
-        };
-        let Some(execution) = all.get(&values, chosen)? else {
+    let mut outside = None;
+    for Chosen { site, all, number } in &chosen {
+        let Some(execution) = all.get(&values, *number)? else {
             continue;
         };
         match scene.section(arguments, &host, &controllers, site, &execution) {
             Ok(section) => sections.push(section),
             // It is told of the others.
-            Err(error) if found.sites.len() > 1 && is_outside(&error) => outside = Some(error),
+            Err(error) if chosen.len() > 1 && is_outside(&error) => outside = Some(error),
             Err(error) => return Err(error),
         }
     }
     if let (true, Some(outside)) = (sections.is_empty(), outside) {
         return Err(outside);
-    }
-    if sections.is_empty() {
-        let what = format!("no statement at {}", arguments.at);
-        match most {
-            0 => bail!("{what} was ever executed"),
-            _ => bail!("{what} was executed so often: {} at most", times(most)),
-        }
     }
     if arguments.forward && sections.len() > 1 {
         // Those that decide nothing only take room.
@@ -244,15 +227,10 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
                     }
                 }
                 if sections.is_empty() {
-                    let number = match which {
-                        Occurrence::Kth(number) => format!("execution {}", grouped(number)),
-                        Occurrence::Last => "the last execution".to_owned(),
-                    };
-                    let at = split_occurrence(&arguments.at).map_or("", |split| split.0);
-                    let (nothing, at) = (nothing(arguments), harmless(at));
+                    let (nothing, at) = (nothing(arguments), harmless(&arguments.at));
                     writeln!(
                         out,
-                        "{at}: {nothing}: {number} of each statement decides and calls nothing"
+                        "{at}: {nothing}: no statement decides or calls anything there"
                     )?;
                 }
             }

@@ -3,7 +3,7 @@
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::grouped;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_query::location::{Occurrence, Place};
+use afterimage_query::location::{Form, Occurrence, Place, form, split_occurrence};
 use afterimage_query::paths::Places;
 use afterimage_query::values::{Executions, RecordedValues, Types};
 use afterimage_query::{Resolver, Source, operator_texts};
@@ -27,6 +27,25 @@ pub(crate) struct Site {
 pub(crate) struct Sites {
     pub sites: Vec<Site>,
     pub occurrence: Option<Occurrence>,
+    counts: Counts,
+}
+
+/// What the number behind a place counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counts {
+    /// Arrivals at a line, or calls of a function.
+    Whole,
+    /// Executions of each statement: of an operator, or of a column, whose arrivals nobody counts.
+    Each,
+}
+
+/// An execution of one of the statements that a user named.
+pub(crate) struct Chosen<'f, 'a> {
+    pub site: &'f Site,
+    /// All executions of the statement.
+    pub all: Executions<'a>,
+    /// Which one, from 1.
+    pub number: u64,
 }
 
 /// The statements at a place: those of a source line, one operator, or the first of a function.
@@ -64,6 +83,11 @@ pub(crate) fn nameless_statements<'a>(
         let all = ssa.statements.values();
         let ops = all.map(|statement| statement.op).filter(|op| keep(*op));
         ops.map(|op| (function, op)).collect()
+    };
+    let counts = match &resolved.place {
+        Place::Operator(..) => Counts::Each,
+        Place::Line(..) if has_column(text) => Counts::Each,
+        Place::Line(..) | Place::Function(_) => Counts::Whole,
     };
     let found: Vec<(FuncId, OpId)> = match resolved.place {
         Place::Operator(function, op) => {
@@ -120,8 +144,22 @@ pub(crate) fn nameless_statements<'a>(
     }
     sites.sort_by_key(|site| site.offset);
     sites.dedup_by_key(|site| site.offset);
-    let occurrence = resolved.occurrence;
-    Ok(Sites { sites, occurrence })
+    Ok(Sites {
+        sites,
+        occurrence: resolved.occurrence,
+        counts,
+    })
+}
+
+fn has_column(text: &str) -> bool {
+    let place = split_occurrence(text).map_or(text, |split| split.0);
+    matches!(
+        form(place),
+        Form::Line {
+            column: Some(_),
+            ..
+        }
+    )
 }
 
 /// `file.c:42` of an operator, or nothing if it is not known.
@@ -134,33 +172,75 @@ pub(crate) fn line_of(places: &Places<'_>, source: &dyn Source, offset: OrigOffs
     format!("{short}:{}", location.line)
 }
 
-/// Says what `#K` behind a line counts, if its statements were not executed equally often: then it is not the K-th arrival at the line for all of them.
-pub(crate) fn say_uneven<'a>(
+/// Which executions a user named, in the order of time: of a line those of the k-th arrival, of a function the first of each
+/// statement in the k-th call, of an operator or a column the k-th of each statement. At least one.
+pub(crate) fn chosen<'f, 'a>(
     traced: &'a Traced,
     values: &RecordedValues<'a>,
-    found: &Sites,
+    (names, source): (&'a Names, &'a SourceMap<'a>),
+    found: &'f Sites,
     at: &str,
-) -> Result<()> {
-    if found.occurrence.is_none() || found.sites.len() < 2 {
-        return Ok(());
+) -> Result<Vec<Chosen<'f, 'a>>> {
+    let mut chosen = Vec::new();
+    match found.counts {
+        Counts::Whole => {
+            for step in traced.positions(names, source).executed(at)? {
+                let mut sites = found.sites.iter();
+                let is_here = |site: &&Site| (site.function, site.op) == (step.function, step.op);
+                let Some(site) = sites.find(is_here) else {
+                    continue;
+                };
+                let (all, count) = executions(traced, values, site)?;
+                let number = all.by(step.time)?;
+                // The run may have ended before it.
+                if number <= count {
+                    chosen.push(Chosen { site, all, number });
+                }
+            }
+            if chosen.is_empty() {
+                bail!(
+                    "{at} only moves values or goes on elsewhere: no statement is executed there{}",
+                    other_executions(at)
+                );
+            }
+        }
+        Counts::Each => {
+            let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
+            let mut most = 0;
+            for site in &found.sites {
+                let (all, count) = executions(traced, values, site)?;
+                most = most.max(count);
+                match number(which, count, &format!("the statement at @{}", site.offset)) {
+                    Ok(number) => chosen.push(Chosen { site, all, number }),
+                    // Of several some may be executed less often.
+                    Err(_) if found.sites.len() > 1 => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if chosen.is_empty() {
+                match most {
+                    0 => bail!("no statement at {at} was ever executed"),
+                    _ => bail!(
+                        "no statement at {at} was executed so often: {} at most",
+                        times(most)
+                    ),
+                }
+            }
+            if found.occurrence.is_some() && chosen.len() > 1 {
+                say(format_args!(
+                    "{at}: behind a column, # counts the executions of each of its {} statements, not the arrivals, which are counted by line",
+                    chosen.len()
+                ));
+            }
+        }
     }
-    let counts = found.sites.iter().map(|site| {
-        let (_, count) = executions(traced, values, site)?;
-        Ok(count)
-    });
-    let counts = counts.collect::<Result<Vec<u64>>>()?;
-    let executed = counts.iter().filter(|count| **count > 0);
-    let (least, most) = (executed.clone().min(), executed.max());
-    if let (Some(&least), Some(&most)) = (least, most)
-        && least < most
-    {
-        say(format_args!(
-            "{at}: the line has statements that were executed {} and others {}, as copies of it or behind branches in it: # counts the executions of each statement, not the arrivals at the line, which `afterimage state --at {at}` counts",
-            times(least),
-            times(most)
-        ));
-    }
-    Ok(())
+    Ok(chosen)
+}
+
+/// How to see what else was executed at a place.
+fn other_executions(at: &str) -> String {
+    let place = split_occurrence(at).map_or(at, |split| split.0);
+    format!("; for all executions of its statements: afterimage values --at {place}")
 }
 
 /// The executions of a statement. The last one is not among them if the run ended before it.

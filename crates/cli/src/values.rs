@@ -23,7 +23,7 @@ use crate::exit::Exit;
 use crate::input;
 use crate::lens::{Traced, traced_whole};
 use crate::output::{harmless, write};
-use crate::places::{Site, executions, line_of, say_uneven, statements, times};
+use crate::places::{Site, chosen, executions, line_of, statements, times};
 use crate::progress::Bar;
 
 /// Show the values that statements produced, or a variable of the source had, execution by execution
@@ -214,11 +214,31 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let which = wanted(arguments, found.occurrence)?;
     let epochs = traced.epochs(&arguments.report.file)?;
     let values = traced.values(&epochs)?;
-    say_uneven(traced, &values, &found, arguments.place())?;
+    // A number behind the place names executions that belong together.
+    let named = match found.occurrence {
+        Some(_) => Some(chosen(
+            traced,
+            &values,
+            (&names, &source),
+            &found,
+            arguments.place(),
+        )?),
+        None => None,
+    };
     let places = Places::new(&loaded.program, &loaded.bytes, &source);
     let mut reports = Vec::new();
     let mut refused = None;
     for site in &found.sites {
+        let mut which = which;
+        if let Some(named) = &named {
+            let mut here = named
+                .iter()
+                .filter(|chosen| chosen.site.offset == site.offset);
+            let Some(chosen) = here.next() else {
+                continue;
+            };
+            which = Which::One(Occurrence::Kth(chosen.number));
+        }
         let (all, count) = executions(traced, &values, site)?;
         let what = format!("the statement at @{}", site.offset);
         let by = |time| Ok(all.by(time)?);

@@ -179,6 +179,6 @@ impl Jumps {
     }
 }
 
-fn line_of(operator: &OperatorCount) -> Option<Line> {
+pub(crate) fn line_of(operator: &OperatorCount) -> Option<Line> {
     operator.position.map(Line::from)
 }

@@ -31,10 +31,18 @@ pub struct Occurrence {
 
 /// What is looked for.
 enum Target {
-    /// These nodes, and which of their blocks, from 0.
-    Nodes(HashMap<NodeId, u64, FxBuildHasher>),
+    /// Blocks of nodes.
+    Nodes(Positions),
     /// Activations of this function.
     Calls(FuncId),
+}
+
+/// Which blocks of nodes, from 0; ascending, one as often as it counts.
+#[derive(Default)]
+struct Positions {
+    /// Where those of a node are.
+    of: HashMap<NodeId, (u32, u32), FxBuildHasher>,
+    all: Vec<u64>,
 }
 
 /// All executions of a block, or of some nodes, or all activations of a function, in the order of time.
@@ -61,17 +69,37 @@ impl<S: Segments> WholePath<S> {
         &self,
         nodes: impl IntoIterator<Item = (NodeId, u64)>,
     ) -> Result<Occurrences<'_, S>, TargetError> {
-        let mut positions = HashMap::default();
+        let mut positions = Positions::default();
         for (node, position) in nodes {
             let known = self.nodes().get(node);
             if position >= known.ok_or(TargetError::Unknown(node))?.length() {
                 return Err(TargetError::Position(node));
             }
-            if positions.insert(node, position).is_some() {
-                return Err(TargetError::Twice(node));
-            }
+            positions.add(node, &[position])?;
         }
         Occurrences::new(self, Target::Nodes(positions))
+    }
+
+    /// The same for any number of positions of a node, ascending, of which one may be given several times. The one behind the node's last
+    /// stands for the block that is executed after the node, whatever it is.
+    ///
+    /// # Errors
+    /// If a node is not known, has no such block, its positions do not ascend, or it is given twice.
+    pub fn executions_of_each<P: AsRef<[u64]>>(
+        &self,
+        nodes: impl IntoIterator<Item = (NodeId, P)>,
+    ) -> Result<Occurrences<'_, S>, TargetError> {
+        let mut all = Positions::default();
+        for (node, positions) in nodes {
+            let positions = positions.as_ref();
+            let known = self.nodes().get(node);
+            let length = known.ok_or(TargetError::Unknown(node))?.length();
+            if !positions.is_sorted() || positions.last().is_some_and(|last| *last > length) {
+                return Err(TargetError::Position(node));
+            }
+            all.add(node, positions)?;
+        }
+        Occurrences::new(self, Target::Nodes(all))
     }
 
     /// The activations of a function, each at the time of its first block.
@@ -100,6 +128,11 @@ impl<'a, S: Segments> Occurrences<'a, S> {
             before,
             cache: Mutex::new(Recent::new(path.room() / SHARE)),
         })
+    }
+
+    /// The path.
+    pub fn path(&self) -> &'a WholePath<S> {
+        self.path
     }
 
     /// How many there are.
@@ -188,13 +221,52 @@ impl Target {
             Self::Nodes(positions) => {
                 let counts = &summary.node_counts;
                 let mut sum: u64 = 0;
-                for node in positions.keys() {
+                for (node, &(_, each)) in &positions.of {
                     if let Ok(at) = counts.binary_search_by_key(node, |&(node, _)| node) {
-                        sum = sum.checked_add(counts[at].1)?;
+                        sum = sum.checked_add(counts[at].1.checked_mul(each.into())?)?;
                     }
                 }
                 Some(sum)
             }
         }
     }
+
+    /// Which blocks of a node it is.
+    fn positions(&self, node: NodeId) -> &[u64] {
+        match self {
+            Self::Nodes(positions) => positions.get(node),
+            Self::Calls(_) => &[],
+        }
+    }
+}
+
+impl Positions {
+    fn add(&mut self, node: NodeId, positions: &[u64]) -> Result<(), TargetError> {
+        let number = |len: usize| u32::try_from(len).map_err(|_| TargetError::Uncountable);
+        let own = (number(self.all.len())?, number(positions.len())?);
+        if self.of.insert(node, own).is_some() {
+            return Err(TargetError::Twice(node));
+        }
+        self.all.extend_from_slice(positions);
+        Ok(())
+    }
+
+    fn get(&self, node: NodeId) -> &[u64] {
+        let own = self.of.get(&node);
+        own.map_or(&[], |&(start, len)| {
+            &self.all[start as usize..][..len as usize]
+        })
+    }
+
+    /// The nodes, and how many each has.
+    fn weights(&self) -> impl Iterator<Item = (NodeId, u64)> {
+        self.of
+            .iter()
+            .map(|(&node, &(_, each))| (node, each.into()))
+    }
+}
+
+/// How many of a node's positions there are up to one of its blocks.
+fn up_to(positions: &[u64], within: u64) -> u64 {
+    positions.partition_point(|&position| position <= within) as u64
 }

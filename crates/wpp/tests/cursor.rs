@@ -160,6 +160,22 @@ fn ranks(run: &Run, limit: usize) {
         .executions(others.map(|node| (node, position(node))))
         .unwrap();
     compare(&naive, &occurrences, &times);
+    // Any number of positions, some twice, some behind the node.
+    let positions = |node: NodeId| -> Vec<u64> {
+        let length = run.nodes[node].length();
+        match node.as_u32() % 4 {
+            0 => vec![],
+            1 => vec![0, 0, length],
+            2 => vec![length / 2, length, length],
+            _ => (0..=length).collect(),
+        }
+    };
+    let visits = naive.visits.iter();
+    let times: Vec<_> = visits
+        .flat_map(|visit| positions(visit.node).into_iter().map(|at| visit.start + at))
+        .collect();
+    let all = run.nodes.keys().map(|node| (node, positions(node)));
+    compare(&naive, &path.executions_of_each(all).unwrap(), &times);
     for function in (0..4).map(FuncId::from_u32) {
         let all = naive.activations.iter();
         let times: Vec<_> = all
@@ -376,6 +392,10 @@ fn what_is_not_there_cannot_be_looked_for() {
     );
     let twice = executions(&[(node, 0), (node, 1)]);
     assert_eq!(twice, Some(TargetError::Twice(node)));
+    let each = |positions: &[u64]| path.executions_of_each([(node, positions)]).err();
+    assert_eq!(each(&[0, 2]), None);
+    assert_eq!(each(&[3]), Some(TargetError::Position(node)));
+    assert_eq!(each(&[1, 0]), Some(TargetError::Position(node)));
     let activations = path.activations(function).err();
     assert_eq!(activations, Some(TargetError::Uncountable));
 }

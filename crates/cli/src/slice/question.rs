@@ -14,7 +14,7 @@ use afterimage_query::values::{RecordedValues, Types};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::lens::Traced;
-use crate::places::{executions, number, say_uneven, statements, times};
+use crate::places::{Chosen, chosen, statements};
 use crate::steps::follow;
 
 /// What of a place is asked about.
@@ -60,11 +60,6 @@ impl Asked {
     }
 }
 
-/// `#3`, `#last` of a place, and the place alone.
-fn occurrence(which: Option<Occurrence>) -> Occurrence {
-    which.unwrap_or(Occurrence::Kth(1))
-}
-
 fn of_statements<'a>(
     traced: &'a Traced,
     values: &RecordedValues<'a>,
@@ -86,21 +81,12 @@ fn of_statements<'a>(
             Vec::from_iter(sites).join(", ")
         );
     }
-    say_uneven(traced, values, &found, at)?;
-    let which = occurrence(found.occurrence);
+    let mut chosen = chosen(traced, values, (names, source), &found, at)?;
+    chosen.sort_by_key(|chosen| chosen.site.offset);
     let (mut criteria, mut offsets, mut operators) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut chosen, mut most, mut title) = (0, 0, String::new());
-    for site in &found.sites {
-        let (all, count) = executions(traced, values, site)?;
-        most = most.max(count);
-        let what = format!("the statement at @{}", site.offset);
-        let number = match number(which, count, &what) {
-            Ok(number) => number,
-            // Of a line's statements some may be executed less often.
-            Err(_) if found.sites.len() > 1 => continue,
-            Err(error) => return Err(error),
-        };
-        let Some(execution) = all.get(values, number)? else {
+    let mut title = String::new();
+    for Chosen { site, all, number } in &chosen {
+        let Some(execution) = all.get(values, *number)? else {
             continue;
         };
         let criterion = match operand {
@@ -123,22 +109,20 @@ fn of_statements<'a>(
         criteria.extend(criterion);
         operators.push((site.function, site.op));
         offsets.push(site.offset);
-        chosen = chosen.max(number);
         title = format!("`{}` at t={}", site.text, grouped(execution.time));
     }
-    if criteria.is_empty() && most > 0 && found.sites.len() == 1 {
+    if criteria.is_empty() {
         bail!(
             "what is at {at} only moves a value or goes on elsewhere: it is no statement that a slice could be of"
         );
     }
-    if criteria.is_empty() {
-        bail!(
-            "no statement at {at} was executed so often; the most is {}",
-            times(most)
-        );
-    }
     let place = at.rsplit_once('#').map_or(at, |(place, _)| place);
-    let place = format!("{place}#{}", grouped(chosen));
+    let which = match found.occurrence {
+        Some(Occurrence::Last) => "last".to_owned(),
+        Some(Occurrence::Kth(number)) => grouped(number),
+        None => grouped(1),
+    };
+    let place = format!("{place}#{which}");
     let title = match (operand, found.sites.len()) {
         (Some(operand), _) => format!("operand {operand} of {place}, {title},"),
         (None, 1) => format!("{place}, {title},"),

@@ -1,13 +1,12 @@
 //! What is explained.
 
 use afterimage_present::{WhyEntry, WhyPlace, value_text};
-use afterimage_query::location::Occurrence;
 use afterimage_query::values::{Execution, Kind};
 use afterimage_query::why::{At, Spot, ValType};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use crate::explain::Scene;
-use crate::places::{Site, executions, nameless_statements, number, say_uneven, times};
+use crate::places::{Chosen, Site, chosen, executions, nameless_statements};
 
 /// A value that is explained.
 pub(crate) struct Start {
@@ -30,26 +29,38 @@ pub(crate) struct Start {
 /// The value of a statement that a user names, or an operand of it.
 pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Result<Start> {
     let found = nameless_statements(scene.traced, scene.names, scene.source, &scene.types, at)?;
-    say_uneven(scene.traced, scene.values, &found, at)?;
-    let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
-    let (mut most, mut valueless) = (0, None);
+    let mut valueless = None;
     let mut lacking = Vec::new();
+    let chosen = chosen(
+        scene.traced,
+        scene.values,
+        (scene.names, scene.source),
+        &found,
+        at,
+    );
+    let chosen = chosen.map_err(|error| {
+        let counts = found
+            .sites
+            .iter()
+            .map(|site| executions(scene.traced, scene.values, site));
+        match counts
+            .into_iter()
+            .all(|found| found.is_ok_and(|(_, count)| count == 0))
+        {
+            true => {
+                anyhow!("no statement at {at} was ever executed; see: afterimage why-not --at {at}")
+            }
+            false => error,
+        }
+    })?;
     // Of a line, the last statement tells what it was about: what was stored, returned, decided.
-    for site in found.sites.iter().rev() {
-        let (all, count) = executions(scene.traced, scene.values, site)?;
-        most = most.max(count);
-        let what = format!("the statement at @{}", site.offset);
-        let chosen = match number(which, count, &what) {
-            Ok(chosen) => chosen,
-            Err(_) if found.sites.len() > 1 => continue,
-            Err(error) => return Err(error),
-        };
-        let Some(execution) = all.get(scene.values, chosen)? else {
+    for Chosen { site, all, number } in chosen.iter().rev() {
+        let Some(execution) = all.get(scene.values, *number)? else {
             continue;
         };
         match of_execution(scene, site, &execution, operand)? {
             Asked::Start(start) => return Ok(*start),
-            Asked::Valueless => valueless = Some(site),
+            Asked::Valueless => valueless = Some(*site),
             Asked::Lacks(sentence) => lacking.push(sentence),
         }
     }
@@ -66,13 +77,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Re
             Some(operand) => bail!("{at}: {operator} has no operand {operand}"),
         }
     }
-    match most {
-        0 => bail!("no statement at {at} was ever executed; see: afterimage why-not --at {at}"),
-        _ => bail!(
-            "no statement at {at} was executed so often: {} at most",
-            times(most)
-        ),
-    }
+    bail!("{at}: no values are kept of its statements")
 }
 
 /// What an execution of a statement has to explain.

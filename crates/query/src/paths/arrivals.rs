@@ -5,11 +5,14 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
-use afterimage_program::{BlockKind, Cfg, Function, Program};
-use afterimage_wpp::{Marking, Marks, PathError, Segments, Visit, WholePath};
+use afterimage_program::{BlockEnd, BlockKind, Cfg, Function, Program};
+use afterimage_wpp::{
+    Marking, Marks, Node, Occurrences as WppOccurrences, PathError, Segments, Visit, WholePath,
+};
 
+use super::own::OwnVisits;
 use crate::body::decode;
-use crate::lines::{Arrival, arrivals};
+use crate::lines::{Arrival, arrivals, line_of};
 use crate::walk::{code_blocks, positions};
 use crate::{Line, OperatorCount, ProfileError, Source, Stop};
 
@@ -43,7 +46,12 @@ pub fn line_arrivals(
     positions(&body, source, &mut operators);
     let found = arrivals(function, &operators);
     let here = found.iter().filter(|(other, _)| *other == line);
-    let places = Places::new(function, &operators, here.map(|(_, arrival)| *arrival));
+    let places = Places::new(
+        function,
+        &operators,
+        line,
+        here.map(|(_, arrival)| *arrival),
+    );
     let is_code = |&block: &BlockId| places.cfg.blocks[block].kind == BlockKind::Code;
     let told = places.over.iter().all(|pair @ (from, to)| {
         let is_caught = places.throws(*from) && places.caught(*to) == Some(false);
@@ -79,6 +87,8 @@ struct Places<'a> {
     not_over: HashSet<(BlockId, BlockId)>,
     /// The first operator of each block that is somewhere; a block of nothing but a jump has none.
     first: HashMap<BlockId, OpId>,
+    /// The operators of blocks that have some of the line, jumps left out, and whether they are of the line.
+    steps: HashMap<BlockId, Vec<(OpId, bool)>>,
 }
 
 /// The arrivals at a line, as marks of a path's nodes.
@@ -122,7 +132,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         positions(&body, source, &mut operators);
         let found = arrivals(code, &operators);
         let here = found.iter().filter(|(other, _)| *other == line);
-        let places = Places::new(code, &operators, here.map(|(_, arrival)| *arrival));
+        let places = Places::new(code, &operators, line, here.map(|(_, arrival)| *arrival));
         for (id, node) in self.path.nodes().iter() {
             if node.function != function {
                 continue;
@@ -141,6 +151,51 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         }
         self.places.insert(function, places);
         Ok(())
+    }
+
+    /// The positions of all marks in nodes, those of joinings included, if which nodes are executed tells them: a joining that depends on what was executed before it
+    /// stands behind the node before, if that always leads there. `None` if that is not so. Linear in the blocks of all nodes and the edges at their ends.
+    pub(super) fn by_nodes(&self) -> Option<Vec<(NodeId, Vec<u64>)>> {
+        let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::new();
+        for (id, node) in self.path.nodes().iter() {
+            if let (true, [first, ..]) = (self.places.contains_key(&node.function), &*node.blocks) {
+                let ends = ends.entry(node.function).or_default();
+                ends.nodes.push((id, node));
+                ends.firsts.insert(*first);
+                ends.lasts.extend(node.blocks.last());
+            }
+        }
+        let mut all = Vec::new();
+        for (function, ends) in &ends {
+            let places = &self.places[function];
+            let (mut at, mut behind) = (HashSet::new(), HashSet::new());
+            for &first in &ends.firsts {
+                match places.joins(first, &ends.lasts)? {
+                    Joins::Never => {}
+                    Joins::Always => drop(at.insert(first)),
+                    Joins::After(blocks) => {
+                        if !blocks
+                            .iter()
+                            .all(|&last| places.only_leads(last, first, &ends.firsts))
+                        {
+                            return None;
+                        }
+                        behind.extend(blocks);
+                    }
+                }
+            }
+            for &(id, node) in &ends.nodes {
+                let (Some(first), Some(last)) = (node.blocks.first(), node.blocks.last()) else {
+                    continue;
+                };
+                let inside = self.inside.get(&id).map_or(&[][..], Vec::as_slice);
+                let at = at.contains(first).then_some(0);
+                let behind = behind.contains(last).then_some(node.length());
+                let own = at.into_iter().chain(inside.iter().copied()).chain(behind);
+                all.push((id, own.collect()));
+            }
+        }
+        Some(all)
     }
 
     /// Whether nodes of these functions were left out of the recording.
@@ -181,26 +236,95 @@ impl<'a, S: Segments> Arrivals<'a, S> {
     }
 }
 
+/// With what the executed nodes of a function begin and end.
+#[derive(Default)]
+struct Ends<'a> {
+    nodes: Vec<(NodeId, &'a Node)>,
+    firsts: HashSet<BlockId>,
+    lasts: HashSet<BlockId>,
+}
+
+/// When somebody arrives at a line where a node begins.
+enum Joins {
+    Never,
+    Always,
+    /// If the node before ends with one of these blocks.
+    After(Vec<BlockId>),
+}
+
 impl<'a> Places<'a> {
+    /// When somebody arrives at the line where a node begins with this block; what is executed before it in an activation ends with one of `lasts`. `None` if that does
+    /// not tell.
+    fn joins(&self, first: BlockId, lasts: &HashSet<BlockId>) -> Option<Joins> {
+        let graph = &self.cfg.graph;
+        // The beginning of an activation, and the dispatch of an exception.
+        let entered = (first == graph.root()).then_some(self.entry);
+        let mut others = entered.into_iter().chain(self.caught(first));
+        let (mut yes, mut no) = (Vec::new(), false);
+        for &edge in graph.in_edges(first) {
+            let pair = (graph.from(edge), first);
+            match (self.over.contains(&pair), self.not_over.contains(&pair)) {
+                _ if !lasts.contains(&pair.0) => {}
+                (true, true) => return None,
+                (true, false) => yes.push(pair.0),
+                (false, _) => no = true,
+            }
+        }
+        let mut others_all = others.clone();
+        if !no && others_all.all(|other| other) {
+            let is_any = others.next().is_some() || !yes.is_empty();
+            return is_any.then_some(Joins::Always);
+        }
+        match others.any(|other| other) {
+            true => None,
+            false if yes.is_empty() => Some(Joins::Never),
+            false => Some(Joins::After(yes)),
+        }
+    }
+
+    /// Whether control that comes to the end of a node that ends with `last` goes on right away with a node that begins with `first`.
+    fn only_leads(&self, last: BlockId, first: BlockId, firsts: &HashSet<BlockId>) -> bool {
+        let graph = &self.cfg.graph;
+        let is_plain = matches!(
+            self.cfg.blocks[last].end,
+            BlockEnd::Fall | BlockEnd::Jump | BlockEnd::Branch | BlockEnd::Table
+        );
+        let mut ways = graph.out_edges(last).iter().map(|&edge| graph.to(edge));
+        is_plain
+            && ways.all(|to| {
+                let is_code = self.cfg.blocks[to].kind == BlockKind::Code;
+                to == first || is_code && !firsts.contains(&to)
+            })
+    }
+
     fn new(
         function: &'a Function,
         operators: &[OperatorCount],
+        line: Line,
         arrivals: impl Iterator<Item = Arrival>,
     ) -> Self {
         let cfg = &function.cfg;
-        let first = code_blocks(function).filter_map(|(id, block)| {
-            let own = &operators[block.ops.start.index()..block.ops.end.index()];
-            let mut steps = own.iter();
-            let first = steps.find(|operator| operator.instruction && !operator.jump)?;
-            Some((id, first.op))
-        });
+        let (mut first, mut steps) = (HashMap::new(), HashMap::new());
+        for (id, block) in code_blocks(function) {
+            let all = operators[block.ops.start.index()..block.ops.end.index()].iter();
+            let all = all.filter(|operator| operator.instruction && !operator.jump);
+            let is_own = |operator: &OperatorCount| line_of(operator) == Some(line);
+            if let Some(operator) = all.clone().next() {
+                first.insert(id, operator.op);
+            }
+            if all.clone().any(is_own) {
+                let all = all.map(|operator| (operator.op, is_own(operator)));
+                steps.insert(id, Vec::from_iter(all));
+            }
+        }
         let mut places = Self {
             cfg,
             inside: HashMap::new(),
             entry: false,
             over: HashSet::new(),
             not_over: HashSet::new(),
-            first: first.collect(),
+            first,
+            steps,
         };
         let mut edges = HashSet::new();
         for arrival in arrivals {
@@ -277,8 +401,40 @@ impl<S: Segments> Marking for Shared<'_, S> {
 pub struct ArrivalTimes<'a, S> {
     path: &'a WholePath<S>,
     arrivals: Rc<Arrivals<'a, S>>,
-    marks: Marks<'a, S, Shared<'a, S>>,
+    times: Times<'a, S>,
     count: u64,
+}
+
+/// How arrivals are found.
+pub(super) enum Times<'a, S> {
+    /// Nodes alone tell where they are, and only segments that hold what is asked for are opened.
+    Nodes(WppOccurrences<'a, S>),
+    /// All segments were looked at.
+    Marks(Marks<'a, S, Shared<'a, S>>),
+}
+
+impl<S: Segments> Times<'_, S> {
+    /// How many there are.
+    pub(super) fn count(&self) -> Result<u64, PathError<S::Error>> {
+        Ok(match self {
+            Self::Nodes(occurrences) => {
+                // What would follow the last node of all is not executed.
+                let count = occurrences.count();
+                let beyond = occurrences
+                    .select(count)?
+                    .is_some_and(|last| last.time > occurrences.path().length());
+                count - u64::from(beyond)
+            }
+            Self::Marks(marks) => marks.count(),
+        })
+    }
+
+    fn select(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
+        match self {
+            Self::Nodes(occurrences) => Ok(occurrences.select(number)?.map(|found| found.time)),
+            Self::Marks(marks) => marks.select(number),
+        }
+    }
 }
 
 /// An arrival at a line: right before its first operator is executed.
@@ -290,18 +446,29 @@ pub struct ArrivedAt {
     pub op: Option<OpId>,
 }
 
+/// An operator that was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The time of its block.
+    pub time: u64,
+    /// The function that it is in.
+    pub function: FuncId,
+    /// The operator.
+    pub op: OpId,
+}
+
 impl<'a, S: Segments> ArrivalTimes<'a, S> {
     /// Of these, the first `count`.
     pub(super) fn new(
         path: &'a WholePath<S>,
         arrivals: Rc<Arrivals<'a, S>>,
-        marks: Marks<'a, S, Shared<'a, S>>,
+        times: Times<'a, S>,
         count: u64,
     ) -> Self {
         Self {
             path,
             arrivals,
-            marks,
+            times,
             count,
         }
     }
@@ -334,7 +501,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
     /// If the segment cannot be read.
     pub fn time(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
         match number <= self.count {
-            true => self.marks.select(number),
+            true => self.times.select(number),
             false => Ok(None),
         }
     }
@@ -380,7 +547,7 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
         };
         // Of a block's arrivals that at its start is the first one, and those inside follow in the order of its operators.
         let mut later = 0;
-        while self.marks.select(number + later + 1)? == Some(time) {
+        while self.times.select(number + later + 1)? == Some(time) {
             later += 1;
         }
         let position = (inside.len() as u64).checked_sub(later + 1);
@@ -404,5 +571,51 @@ impl<'a, S: Segments> ArrivalTimes<'a, S> {
             }
         }
         Ok(Some(ArrivedAt { time, op: None }))
+    }
+
+    /// The line's operators that the k-th executes, from 1, in the order of time: those up to where its activation leaves the line or arrives there
+    /// again, whatever it calls on the way. No operator twice. Where the run ended in the last block, the operators behind that are among them. None
+    /// if there are not so many arrivals, or the run ended on the way to the line. Takes what [`get`](Self::get) takes, and O(1) for each node of the activation.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn executed(&self, number: u64) -> Result<Vec<Step>, PathError<S::Error>> {
+        let mut found = Vec::new();
+        let Some(ArrivedAt { time, op: Some(op) }) = self.get(number)? else {
+            return Ok(found);
+        };
+        let mut visits = OwnVisits::from(self.path, time)?;
+        let nodes = self.path.nodes();
+        let (from, mut before) = ((time, op), None);
+        while let Some(visit) = visits.next()? {
+            let Node {
+                function, blocks, ..
+            } = &nodes[visit.node];
+            let Some(places) = self.arrivals.places.get(function) else {
+                break;
+            };
+            let timed = (visit.start..).zip(blocks);
+            for (time, &block) in timed.filter(|(time, _)| *time >= from.0) {
+                if before.is_some_and(|before| self.arrivals.over(places, before, block) > 0) {
+                    return Ok(found);
+                }
+                before = Some(block);
+                let Some(steps) = places.steps.get(&block) else {
+                    // A jump leads on.
+                    match places.first.contains_key(&block) {
+                        true => return Ok(found),
+                        false => continue,
+                    }
+                };
+                for &(op, is_own) in steps.iter().filter(|(op, _)| (time, *op) >= from) {
+                    if !is_own {
+                        return Ok(found);
+                    }
+                    let function = *function;
+                    found.push(Step { time, function, op });
+                }
+            }
+        }
+        Ok(found)
     }
 }

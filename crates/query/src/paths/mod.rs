@@ -9,6 +9,7 @@ mod fold;
 mod grammar;
 mod hot;
 mod numbering;
+mod own;
 mod places;
 mod position;
 mod timeline;
@@ -16,7 +17,7 @@ mod trace;
 mod traces;
 mod verify;
 
-pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, line_arrivals};
+pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, Step, line_arrivals};
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
 pub use contexts::{Context, ContextLimits, ContextTree, Rest};
 pub use file::{FileSegments, PathFileError, RecordedPath, path_in_memory, recorded_path};

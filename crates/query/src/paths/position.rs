@@ -18,6 +18,7 @@
 //! Where it matters what there is *at* a place, a position is a [moment](Positions::moment) within a block: right before the first operator of
 //! the line, before the operator, or behind the function's prologue. `func+0` is a function's very first operator.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::rc::Rc;
 
@@ -26,8 +27,9 @@ use afterimage_program::{Names, Program, SourceMap};
 use afterimage_wpp::{MarksError, PathError, Segments, TargetError, WholePath};
 use thiserror::Error as ThisError;
 
-use super::arrivals::{ArrivalTimes, Arrivals, Shared};
+use super::arrivals::{ArrivalTimes, Arrivals, Shared, Step, Times};
 use super::numbering::{NumberError, Numbering};
+use super::own::OwnVisits;
 use crate::location::{self, Form, Occurrence, Place, ResolveError, form, split_occurrence};
 use crate::{Line, ProfileError, PrologueEnd, Resolver, Stop, prologue_end};
 
@@ -304,13 +306,7 @@ impl<'a, S: Segments> Positions<'a, S> {
                 Ok(At { time, op })
             }
             Place::Line(line, operators) => {
-                let place = split_occurrence(text).map_or(text, |split| split.0);
-                if let Form::Line {
-                    column: Some(_), ..
-                } = form(place)
-                {
-                    return Err(PositionError::Column(place.to_owned()));
-                }
+                refuse_column(text)?;
                 let functions = operators.iter().map(|(function, _)| *function);
                 self.arrival(line, functions, which, within)
             }
@@ -389,7 +385,65 @@ impl<'a, S: Segments> Positions<'a, S> {
         }))
     }
 
-    /// All arrivals at a line that is in these functions. Linear in all grammars.
+    /// The operators that were executed when the run was at a place, in the order of time: of a line, those of the k-th
+    /// [arrival](ArrivalTimes::executed); of a function, the first execution of each in the k-th call; of an operator, that one. Takes what finding the
+    /// place takes; of a function besides, a step for each node of the call up to where all that is ever executed of it was seen.
+    ///
+    /// # Errors
+    /// As [`time`](Self::time). A number or part of the run is no place.
+    pub fn executed(&self, text: &str) -> Result<Vec<Step>, PositionError<S::Error>> {
+        let text = text.trim();
+        let resolver = Resolver::new(self.program, self.module, self.names, self.source);
+        let resolved = resolver.location(text)?;
+        let which = resolved.occurrence.unwrap_or(Occurrence::Kth(1));
+        match resolved.place {
+            Place::Function(function) => {
+                let time = self.call(function, which)?;
+                self.in_call(function, time)
+            }
+            Place::Operator(function, op) => {
+                let At { time, .. } = self.place(text, false)?;
+                Ok(vec![Step { time, function, op }])
+            }
+            Place::Line(line, operators) => {
+                refuse_column(text)?;
+                let what = || format!("{}:{}", self.source.path(line.file), line.number);
+                let functions = operators.iter().map(|(function, _)| *function);
+                let arrivals = self.arrivals(line, functions)?;
+                let number = number(which, arrivals.count(), "reached", what)?;
+                Ok(arrivals.executed(number)?)
+            }
+        }
+    }
+
+    /// The first execution of each operator of a function in the call that begins at a time.
+    fn in_call(&self, function: FuncId, time: u64) -> Result<Vec<Step>, PositionError<S::Error>> {
+        let mut found = Vec::new();
+        let Some(code) = self.program.function(function) else {
+            return Ok(found);
+        };
+        let nodes = self.path.nodes();
+        let own = nodes.values().filter(|node| node.function == function);
+        let mut unseen: HashSet<BlockId> =
+            own.flat_map(|node| node.blocks.iter().copied()).collect();
+        let mut visits = OwnVisits::from(self.path, time)?;
+        while !unseen.is_empty()
+            && let Some(visit) = visits.next()?
+        {
+            for (time, block) in (visit.start..).zip(&nodes[visit.node].blocks) {
+                if unseen.remove(block) {
+                    let ops = &code.cfg.blocks[*block].ops;
+                    let ops = ops.start.as_u32()..ops.end.as_u32();
+                    let ops = ops.map(OpId::from_u32);
+                    found.extend(ops.map(|op| Step { time, function, op }));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// All arrivals at a line that is in these functions. Linear in the nodes, and in all grammars where it depends on what was executed before a node whether somebody
+    /// arrives with it.
     ///
     /// # Errors
     /// If the path does not tell them.
@@ -411,13 +465,27 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
         let unreached = arrivals.unreached(self.stops);
         let arrivals = Rc::new(arrivals);
-        let marks = self.path.marks(Shared(Rc::clone(&arrivals)))?;
+        let times = match arrivals.by_nodes() {
+            Some(positions) => Times::Nodes(self.path.executions_of_each(positions)?),
+            None => Times::Marks(self.path.marks(Shared(Rc::clone(&arrivals)))?),
+        };
         if arrivals.is_ambiguous() {
             return Err(PositionError::Ambiguous(what()));
         }
         // What the last block did not come to any more would have been the last.
-        let count = marks.count() - unreached;
-        Ok(ArrivalTimes::new(self.path, arrivals, marks, count))
+        let count = times.count()? - unreached;
+        Ok(ArrivalTimes::new(self.path, arrivals, times, count))
+    }
+}
+
+/// Arrivals are told by line.
+fn refuse_column<E: Error + 'static>(text: &str) -> Result<(), PositionError<E>> {
+    let place = split_occurrence(text).map_or(text, |split| split.0);
+    match form(place) {
+        Form::Line {
+            column: Some(_), ..
+        } => Err(PositionError::Column(place.to_owned())),
+        _ => Ok(()),
     }
 }
 

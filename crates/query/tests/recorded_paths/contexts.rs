@@ -160,6 +160,7 @@ fn each_run(mut check: impl FnMut(&Parts, &RecordedPath, &mut SplitMix64)) {
             blocks: 400,
             depth: 30,
             segment,
+            regular: false,
         };
         let mut parts = walk(&program, seed, options);
         if seed % 3 == 0 {

@@ -21,6 +21,7 @@ fn sample() -> Sample {
         blocks: 80,
         depth: 6,
         segment: 6,
+        regular: false,
     };
     let parts = walk(&program, 1, options);
     let (segments, nodes) = (parts.segments.len(), parts.directory.nodes.len());

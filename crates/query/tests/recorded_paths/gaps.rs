@@ -74,6 +74,7 @@ fn partial(seed: u64, segment: usize) -> (Vec<u8>, Program, Parts) {
         blocks: 300,
         depth: 20,
         segment,
+        regular: false,
     };
     let mut parts = walk(&program, seed, options);
     leave_out(&mut parts, &mut SplitMix64(seed));

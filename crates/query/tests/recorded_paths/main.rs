@@ -2,6 +2,7 @@
 //!
 //! `verify_path` finds nothing wrong with the path of a run, and each of its rules can fire.
 
+mod arrivals;
 mod contexts;
 mod damage;
 mod gaps;
@@ -93,6 +94,7 @@ fn assert_sound(module: &[u8], seed: u64, seen: &mut Seen) {
             blocks,
             depth,
             segment,
+            regular: false,
         };
         let parts = walk(&program, seed, options);
         let Some(report) = verify_path(&parts.file(), &program, module) else {

@@ -53,6 +53,7 @@ impl Case {
                 blocks,
                 depth: 9,
                 segment,
+                regular: false,
             };
             walk(&program, 7, options)
         });
@@ -428,6 +429,7 @@ fn segments_do_not_matter() {
             blocks: 100,
             depth: 10,
             segment: 1 << 20,
+            regular: false,
         };
         let mut parts = walk(&program, seed, options);
         if parts.events.len() < 4 {

@@ -141,6 +141,8 @@ pub struct Options {
     pub depth: usize,
     /// A segment may end after so many nodes.
     pub segment: usize,
+    /// Nodes end before loops and behind calls only, and not anywhere else.
+    pub regular: bool,
 }
 
 struct Activation {
@@ -264,7 +266,14 @@ impl Walk<'_> {
             };
         }
         if cfg.blocks[to].kind == BlockKind::Code {
-            if back || self.random.below(4) == 0 {
+            let cuts = match self.options.regular {
+                true => {
+                    let mut edges = cfg.graph.in_edges(to).iter();
+                    edges.any(|&edge| cfg.edges[edge].back)
+                }
+                false => back || self.random.below(4) == 0,
+            };
+            if cuts {
                 self.node(Some(to), false);
             }
             self.stack.last_mut().unwrap().block = to;

@@ -1,9 +1,10 @@
 //! How many there are in those rules that have any.
 
-use afterimage_ids::{EntityRef, NodeId, RuleId};
+use afterimage_ids::{EntityRef, RuleId};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
+use super::{Positions, Target, up_to};
 use crate::Kind;
 use crate::measures::{Measured, Use, User};
 
@@ -25,7 +26,7 @@ pub(super) struct Sparse {
 impl Sparse {
     /// Counts nodes. `None` if too many symbols have any. Linear in the rules that have any, and in where these stand; once for each segment linear in its
     /// grammar.
-    pub(super) fn new(measured: &Measured, nodes: impl Iterator<Item = NodeId>) -> Option<Self> {
+    pub(super) fn new(measured: &Measured, positions: &Positions) -> Option<Self> {
         let uses = measured.uses();
         let grammar = &measured.segment.grammar;
         let most = grammar.symbols.len() / FEW + ALWAYS;
@@ -43,9 +44,10 @@ impl Sparse {
             User::Rule(rule) => open.set(rule.index()),
             User::Root => root.push((by.at, count)),
         };
-        for node in nodes {
+        for (node, each) in positions.weights().filter(|(_, each)| *each > 0) {
             wanted.set(node.index());
-            uses.of_node(node).for_each(|by| stands(by, 1, &mut open));
+            uses.of_node(node)
+                .for_each(|by| stands(by, each, &mut open));
         }
         // The children come before the parents.
         let mut next = 0;
@@ -58,8 +60,10 @@ impl Sparse {
             for (&symbol, at) in grammar.symbols_of(rule).iter().zip(place..) {
                 let count = match (symbol.as_rule(), symbol.as_node()) {
                     (Some(rule), _) => totals[rule.index()],
-                    (None, Some(node)) => u64::from(wanted.has(node.index())),
-                    (None, None) => 0,
+                    (None, Some(node)) if wanted.has(node.index()) => {
+                        positions.get(node).len() as u64
+                    }
+                    (None, _) => 0,
                 };
                 if count > 0 {
                     sum = sum.saturating_add(count);
@@ -96,13 +100,8 @@ impl Sparse {
         Some(&self.sums[start as usize..end as usize])
     }
 
-    /// As for all rules; `position` is that of a node's block.
-    pub(super) fn rank(
-        &self,
-        measured: &Measured,
-        position: impl Fn(NodeId) -> Option<u64>,
-        offset: u64,
-    ) -> u64 {
+    /// As for all rules.
+    pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
         let starts = &measured.root_starts;
         let item = starts.partition_point(|&start| start <= offset) - 1;
         let layout = &measured.layout;
@@ -124,17 +123,13 @@ impl Sparse {
             within -= layout.end_at(at - 1, body.is_wide());
             word = layout.at(at);
         }
-        let position = word.as_node().and_then(position);
-        rank + u64::from(position.is_some_and(|position| position <= within))
+        rank + word
+            .as_node()
+            .map_or(0, |node| up_to(target.positions(node), within))
     }
 
     /// As for all rules.
-    pub(super) fn select(
-        &self,
-        measured: &Measured,
-        position: impl Fn(NodeId) -> Option<u64>,
-        others: u64,
-    ) -> u64 {
+    pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         let layout = &measured.layout;
         let mut others = others;
         let item = take(&self.root, &mut others) as usize;
@@ -152,7 +147,10 @@ impl Sparse {
             offset += layout.end_at(at - 1, body.is_wide());
             word = layout.at(at);
         }
-        offset + word.as_node().and_then(position).unwrap_or(0)
+        let positions = word
+            .as_node()
+            .map_or(&[][..], |node| target.positions(node));
+        offset + positions.get(others as usize).copied().unwrap_or(0)
     }
 }
 

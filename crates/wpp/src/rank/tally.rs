@@ -1,10 +1,10 @@
 //! How many there are, rule by rule.
 
-use afterimage_ids::{NodeId, PrimaryMap, RuleId};
+use afterimage_ids::{PrimaryMap, RuleId};
 
-use super::Target;
 use super::sparse::Sparse;
 use super::sums::Sums;
+use super::{Target, up_to};
 use crate::measures::{Directory, Measured};
 use crate::{Kind, Root, Symbol};
 
@@ -20,7 +20,7 @@ impl Tally {
     /// Counts; there must be `count` in all. Linear in the grammar at most.
     pub(super) fn new(measured: &Measured, target: &Target, count: u64) -> Self {
         let sparse = match target {
-            Target::Nodes(nodes) => Sparse::new(measured, nodes.keys().copied()),
+            Target::Nodes(nodes) => Sparse::new(measured, nodes),
             Target::Calls(_) => None,
         };
         match sparse {
@@ -40,7 +40,7 @@ impl Tally {
     /// How many there are up to the block that is executed after `offset` blocks of the segment, fewer than its length.
     pub(super) fn rank(&self, measured: &Measured, target: &Target, offset: u64) -> u64 {
         match self {
-            Self::Sparse(sparse) => sparse.rank(measured, |node| target.position(node), offset),
+            Self::Sparse(sparse) => sparse.rank(measured, target, offset),
             Self::Dense(dense) => dense.rank(measured, target, offset),
         }
     }
@@ -48,7 +48,7 @@ impl Tally {
     /// After how many blocks of the segment the one is executed that follows so many others. There must be one.
     pub(super) fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
         match self {
-            Self::Sparse(sparse) => sparse.select(measured, |node| target.position(node), others),
+            Self::Sparse(sparse) => sparse.select(measured, target, others),
             Self::Dense(dense) => dense.select(measured, target, others),
         }
     }
@@ -135,8 +135,9 @@ impl Dense {
             within -= layout.end_at(at - 1, body.is_wide());
             word = layout.at(at);
         }
-        let position = word.as_node().and_then(|node| target.position(node));
-        rank + u64::from(position.is_some_and(|position| position <= within))
+        rank + word
+            .as_node()
+            .map_or(0, |node| up_to(target.positions(node), within))
     }
 
     fn select(&self, measured: &Measured, target: &Target, others: u64) -> u64 {
@@ -167,8 +168,10 @@ impl Dense {
             offset += layout.end_at(at - 1, body.is_wide());
             word = layout.at(at);
         }
-        let position = word.as_node().and_then(|node| target.position(node));
-        offset + position.unwrap_or(0)
+        let positions = word
+            .as_node()
+            .map_or(&[][..], |node| target.positions(node));
+        offset + positions.get(others as usize).copied().unwrap_or(0)
     }
 }
 
@@ -177,19 +180,11 @@ fn weight(target: &Target, totals: &PrimaryMap<RuleId, u64>, symbol: Symbol) -> 
         Some(rule) => totals[rule],
         None => symbol
             .as_node()
-            .map_or(0, |node| u64::from(target.position(node).is_some())),
+            .map_or(0, |node| target.positions(node).len() as u64),
     }
 }
 
 impl Target {
-    /// Which block of a node it is, if any.
-    fn position(&self, node: NodeId) -> Option<u64> {
-        match self {
-            Self::Nodes(positions) => positions.get(&node).copied(),
-            Self::Calls(_) => None,
-        }
-    }
-
     /// Whether a rule of this kind is one itself.
     fn itself(&self, kind: Kind) -> u64 {
         match self {

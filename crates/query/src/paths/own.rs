@@ -1,0 +1,39 @@
+//! What one activation executes itself.
+
+use afterimage_wpp::{Cursor, PathError, Segments, Visit, WholePath};
+
+/// The executions of nodes of an activation, over all that its callees do in between.
+pub(super) struct OwnVisits<'a, S: Segments> {
+    cursor: Cursor<'a, S>,
+    depth: usize,
+    /// The time of its last block; `None` if it does not end.
+    end: Option<u64>,
+    /// What it began from, before that was told.
+    first: Option<Visit>,
+}
+
+impl<'a, S: Segments> OwnVisits<'a, S> {
+    /// From the execution that contains block T.
+    pub(super) fn from(path: &'a WholePath<S>, time: u64) -> Result<Self, PathError<S::Error>> {
+        let mut cursor = path.cursor();
+        let first = cursor.seek(time)?;
+        Ok(Self {
+            depth: cursor.depth(),
+            end: cursor.activation_end()?,
+            cursor,
+            first,
+        })
+    }
+
+    /// The next one; first the one that it began from. O(1) amortised, and what [`Cursor::skip_activation`] takes for each call.
+    pub(super) fn next(&mut self) -> Result<Option<Visit>, PathError<S::Error>> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
+        let mut next = self.cursor.next()?;
+        while next.is_some() && self.cursor.depth() > self.depth {
+            next = self.cursor.skip_activation()?;
+        }
+        Ok(next.filter(|next| self.end.is_none_or(|end| next.start <= end)))
+    }
+}
