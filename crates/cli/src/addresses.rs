@@ -5,6 +5,7 @@ use afterimage_present::{
     PresentError, StepScene, address_stats_json, address_stats_text, addresses_json,
     addresses_text, grouped,
 };
+use afterimage_program::{Names, SourceMap};
 use afterimage_query::Resolver;
 use afterimage_query::location::{Occurrence, Place, number};
 use afterimage_query::paths::FileSegments;
@@ -18,6 +19,7 @@ use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::lens::{Traced, traced};
 use crate::output::write;
+use crate::places::counts_whole;
 use crate::steps::follow;
 
 /// Show which addresses loads and stores accessed, execution by execution or summed up
@@ -33,7 +35,7 @@ Examples:
   afterimage addresses app.aft --at parse+0x2a --stats
 In text, 0x1040 +4 x 1000 are 1000 executions after each other, of which each accessed what is 4 bytes after the one before.")]
 pub(crate) struct Arguments {
-    /// The place: file.c:42, func+0x2a, @0x1f3, or a function for all of its loads and stores; #K or #last at its end is one execution
+    /// The place: file.c:42, func+0x2a, @0x1f3, or a function for all of its loads and stores; #K or #last at its end is one execution, of a line one arrival at it, of a function one call
     #[arg(long, value_name = "PLACE", required_unless_present = "all")]
     at: Option<String>,
     /// Which executions of each: A..B, K, last, or t=T for those in block T
@@ -66,11 +68,13 @@ enum Format {
 const LINES: u64 = 100;
 
 /// Which executions are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Which {
     Range(u64, u64),
     Last,
     At(u64),
+    /// Those of an arrival at a line, or of a call: the time and the number of the site, ascending.
+    These(Vec<(u64, usize)>),
 }
 
 fn which(text: &str) -> Result<Which> {
@@ -121,6 +125,9 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             bail!("{at} names one execution, of which there is nothing to sum up")
         }
         (Some(text), None) => Some(which(text)?),
+        (None, Some(_)) if counts_whole(&resolved.place, at) => {
+            Some(named(traced, (&names, &source), at, &sites)?)
+        }
         (None, Some(Occurrence::Kth(number))) => Some(Which::Range(number, number)),
         (None, Some(Occurrence::Last)) => Some(Which::Last),
         (None, None) => None,
@@ -129,6 +136,27 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         return summed(arguments, traced, &scene, Some(&sites));
     }
     listed(arguments, traced, &scene, &sites, which)
+}
+
+/// Those that an arrival at a line, or a call, executes.
+fn named<'a>(
+    traced: &'a Traced,
+    (names, source): (&'a Names, &'a SourceMap<'a>),
+    at: &str,
+    sites: &[AccessSite],
+) -> Result<Which> {
+    let steps = traced.positions(names, source).executed(at)?;
+    let mut found = Vec::new();
+    for step in steps {
+        let mut sites = sites.iter();
+        let is_here = |site: &AccessSite| (site.function, site.op) == (step.function, step.op);
+        found.extend(sites.position(is_here).map(|site| (step.time, site)));
+    }
+    if found.is_empty() {
+        bail!("{at} executes no load or store");
+    }
+    found.sort_unstable();
+    Ok(Which::These(found))
 }
 
 /// The loads and stores at a place.
@@ -261,8 +289,8 @@ impl<'a> Chosen<'a> {
             1 => "once".to_owned(),
             many => format!("{} times", grouped(many)),
         };
-        match (self.which, self.around) {
-            (Some(Which::At(time)), (before, after)) => {
+        match (&self.which, self.around) {
+            (&Some(Which::At(time)), (before, after)) => {
                 let nearest = before.into_iter().chain(after);
                 match nearest.min_by_key(|near| near.abs_diff(time)) {
                     Some(near) => bail!(
@@ -271,7 +299,7 @@ impl<'a> Chosen<'a> {
                     None => bail!("no load or store at {text} was ever executed"),
                 }
             }
-            (Some(Which::Range(first, _)), _) if most > 0 => bail!(
+            (&Some(Which::Range(first, _)), _) if most > 0 => bail!(
                 "what is at {text} was executed {times}, so there is no execution {first}; the last is {most}"
             ),
             _ => bail!("no load or store at {text} was ever executed"),
@@ -293,6 +321,14 @@ impl<'a> Chosen<'a> {
         }
         while let Some(access) = self.step()? {
             match self.which {
+                Some(Which::These(ref these)) => {
+                    if these.binary_search(&(access.time, access.site)).is_ok() {
+                        return Ok(Some(access));
+                    }
+                    if these.last().is_none_or(|last| access.time > last.0) {
+                        return Ok(None);
+                    }
+                }
                 Some(Which::Range(first, last)) => {
                     if access.number >= first && access.number <= last {
                         return Ok(Some(access));

@@ -49,7 +49,7 @@ Examples:
   afterimage deps app.aft --at malloc+0x2a#last --forward --data --limit 100
   afterimage deps app.aft --at parse+0x31#5 --forward --control")]
 pub(crate) struct Arguments {
-    /// The statement and which of its executions: file.c:42#K, func+0x2a#K, @0x1f3#last [default: the first]
+    /// The statement and which of its executions: func+0x2a#K, @0x1f3#last [default: the first]; or file.c:42#K, the statements that the K-th arrival at the line executes; of func#K, those of the K-th call, each where it is executed first in it
     #[arg(long, value_name = "PLACE#K")]
     at: String,
     /// What it depends on; this is what is shown without --forward

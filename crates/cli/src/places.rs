@@ -84,10 +84,9 @@ pub(crate) fn nameless_statements<'a>(
         let ops = all.map(|statement| statement.op).filter(|op| keep(*op));
         ops.map(|op| (function, op)).collect()
     };
-    let counts = match &resolved.place {
-        Place::Operator(..) => Counts::Each,
-        Place::Line(..) if has_column(text) => Counts::Each,
-        Place::Line(..) | Place::Function(_) => Counts::Whole,
+    let counts = match counts_whole(&resolved.place, text) {
+        true => Counts::Whole,
+        false => Counts::Each,
     };
     let found: Vec<(FuncId, OpId)> = match resolved.place {
         Place::Operator(function, op) => {
@@ -149,6 +148,15 @@ pub(crate) fn nameless_statements<'a>(
         occurrence: resolved.occurrence,
         counts,
     })
+}
+
+/// Whether a number behind a place counts arrivals at it, or calls, and not the executions of a statement.
+pub(crate) fn counts_whole(place: &Place, text: &str) -> bool {
+    match place {
+        Place::Operator(..) => false,
+        Place::Line(..) => !has_column(text),
+        Place::Function(_) => true,
+    }
 }
 
 fn has_column(text: &str) -> bool {

@@ -45,7 +45,7 @@ Examples:
   afterimage why app.aft --at parse+0x2a --format json
   afterimage why app.aft --at parser.c:42#7 --format dot | dot -Tsvg > why.svg")]
 pub(crate) struct Arguments {
-    /// The statement and which of its executions: file.c:42#K, func+0x2a#K, @0x1f3#last [default: the first]. Of a line it is the last statement that has a value
+    /// The statement and which of its executions: func+0x2a#K, @0x1f3#last [default: the first]; or file.c:42#K, the last statement with a value that the K-th arrival at the line executes; of func#K, that the K-th call does
     #[arg(long, value_name = "PLACE#K", required_unless_present_any = ["stdout", "stderr", "trap"])]
     at: Option<String>,
     /// Explain a byte that the program printed, counted from 0, or with line:N, from 1, the first one of a line

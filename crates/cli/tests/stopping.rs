@@ -613,7 +613,7 @@ fn a_build_that_is_interrupted_goes_on_later() {
     for question in [
         "values FILE --at _start --instances last",
         "values FILE --at _start --instances 100..103",
-        "deps FILE --at _start#4000000",
+        "deps FILE --at @0x41#4000000",
     ] {
         let ask = |file: &str| sandbox.ok(&question.replace("FILE", file)).stdout;
         assert_eq!(ask("parts.aft"), ask("whole.aft"));

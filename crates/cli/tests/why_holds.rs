@@ -301,10 +301,27 @@ impl Scene<'_, '_> {
                     panic!("{next:?}")
                 };
                 let first = (range.address - all.address) as usize;
-                Some(bytes(result)[first..first + range.length as usize].to_vec())
+                let found = bytes(result)[first..first + range.length as usize].to_vec();
+                if let At::Part(_, _, wanted) = at
+                    && wanted.first < all.length
+                {
+                    let least = wanted.first..(wanted.first + wanted.length).min(all.length);
+                    let found = first as u64..first as u64 + range.length;
+                    assert!(least.contains(&found.start) && found.end <= least.end);
+                }
+                Some(found)
             }
             Move::Store(all) if matches!(one.code, Code::Store(_)) => {
-                same(part(all, &bytes(one.b)));
+                let found = same(part(all, &bytes(one.b)));
+                match next {
+                    At::Part(_, register, of) => {
+                        let first = of.first as usize;
+                        let own = bytes(register)[first..first + of.length as usize].to_vec();
+                        assert_eq!(found, Some(own));
+                    }
+                    At::Register(_, register) => assert_eq!(register, one.b),
+                    other => panic!("{other:?}"),
+                }
                 None
             }
             Move::Fill(_) => {

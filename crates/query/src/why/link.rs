@@ -10,6 +10,8 @@ use crate::values::{Bits, Instance};
 pub enum At {
     /// What a register of an execution of a node holds.
     Register(Instance, Register),
+    /// Some bytes of what a register of an execution of a node holds: less than all of it is asked about.
+    Part(Instance, Register, Bytes),
     /// What the call that an execution ends with gave.
     Result(Instance, u32),
     /// Bytes that an instruction wrote.
@@ -23,6 +25,15 @@ pub enum At {
     },
     /// Nothing is further back.
     End(End),
+}
+
+/// Bytes of a value that is in memory as it is in a register, the lowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    /// The first, from 0.
+    pub first: u64,
+    /// How many, at least one.
+    pub length: u64,
 }
 
 /// Where a way back ends.

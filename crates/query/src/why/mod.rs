@@ -55,7 +55,7 @@ pub use data::{DataPart, data_in, data_of};
 pub use error::WhyError;
 pub use fold::{Entry, Folder};
 pub use given::{Given, Stream};
-pub use link::{At, Computed, End, Found, Move};
+pub use link::{At, Bytes, Computed, End, Found, Move};
 pub use printed::{Printed, Put, written_before, written_until};
 pub use walk::{Walk, constant};
 pub use wasmparser::ValType;

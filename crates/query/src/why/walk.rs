@@ -6,7 +6,7 @@ use afterimage_program::{Callee, Program};
 use afterimage_wet::{Reading, Source, Writer};
 use wasmparser::Operator;
 
-use super::{At, Computed, End, Found, Move, WhyError};
+use super::{At, Bytes, Computed, End, Found, Move, WhyError};
 use crate::values::{Bits, Instance, RecordedValues, written_by};
 
 /// Of what is no memory.
@@ -34,10 +34,11 @@ impl Walk<'_, '_> {
     /// If the trace is damaged or holds too little.
     pub fn back(&self, at: At) -> Result<Found, WhyError> {
         match at {
-            At::Register(instance, register) => self.register(instance, register),
+            At::Register(instance, register) => self.register(instance, register, None),
+            At::Part(instance, register, part) => self.register(instance, register, Some(part)),
             At::Result(call, index) => match self.values.returned_in(call, index)? {
-                Ok((instance, register)) => self.register(instance, register),
-                Err(source) => self.source(source, call, 0),
+                Ok((instance, register)) => self.register(instance, register, None),
+                Err(source) => self.source(source, (call, 0), None),
             },
             At::Written {
                 instance,
@@ -67,12 +68,22 @@ impl Walk<'_, '_> {
         })
     }
 
-    fn register(&self, instance: Instance, register: Register) -> Result<Found, WhyError> {
+    fn register(
+        &self,
+        instance: Instance,
+        register: Register,
+        part: Option<Bytes>,
+    ) -> Result<Found, WhyError> {
         let (source, instance, register) = self.values.source_at(instance, register)?;
-        self.source(source, instance, register)
+        self.source(source, (instance, register), part)
     }
 
-    fn source(&self, source: Source, at: Instance, register: Register) -> Result<Found, WhyError> {
+    fn source(
+        &self,
+        source: Source,
+        (at, register): (Instance, Register),
+        part: Option<Bytes>,
+    ) -> Result<Found, WhyError> {
         Ok(match source {
             Source::Constant(low) => {
                 let compiled = self.values.compiled(at.node)?;
@@ -91,12 +102,17 @@ impl Walk<'_, '_> {
             Source::Open { instance } | Source::Caught { instance } => {
                 Found::End(End::Caught(instance))
             }
-            Source::Result { instance, inst } => self.result(instance, inst)?,
+            Source::Result { instance, inst } => self.result(instance, inst, part)?,
         })
     }
 
-    /// What an instruction gave.
-    fn result(&self, instance: Instance, inst: usize) -> Result<Found, WhyError> {
+    /// What an instruction gave, or a part of that.
+    fn result(
+        &self,
+        instance: Instance,
+        inst: usize,
+        part: Option<Bytes>,
+    ) -> Result<Found, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let one = &compiled.code.insts[inst];
         let moved = |how, next| Found::Moved {
@@ -107,7 +123,7 @@ impl Walk<'_, '_> {
             besides: 0,
         };
         Ok(match one.code {
-            Code::Load(_) | Code::LoadVector(_) => self.loaded(instance, inst)?,
+            Code::Load(_) | Code::LoadVector(_) => self.loaded(instance, inst, part)?,
             Code::GlobalGet => {
                 let index = one.immediate as u32;
                 let readings = self.values.reading(instance, inst)?;
@@ -129,13 +145,18 @@ impl Walk<'_, '_> {
             Code::Select | Code::SelectVector => {
                 let first = self.values.value(instance, one.c)?.0 as u32 != 0;
                 let register = if first { one.a } else { one.b };
-                moved(Move::Select(first), At::Register(instance, register))
+                moved(Move::Select(first), in_register(instance, register, part))
             }
             _ => Found::Computed(Computed { instance, inst }),
         })
     }
 
-    fn loaded(&self, instance: Instance, inst: usize) -> Result<Found, WhyError> {
+    fn loaded(
+        &self,
+        instance: Instance,
+        inst: usize,
+        part: Option<Bytes>,
+    ) -> Result<Found, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let one = &compiled.code.insts[inst];
         let readings = self.values.reading(instance, inst)?;
@@ -149,28 +170,47 @@ impl Walk<'_, '_> {
                 _ => 0,
             },
         };
+        // Bytes that were not in memory extend the sign of one that was, and a vector may be loaded in other ways than byte by byte.
+        let part = part.filter(|part| match one.code {
+            Code::Load(load) => part.first < load.bytes.into(),
+            _ => false,
+        });
+        let wanted = part.map_or(0..range.length, |part| {
+            part.first..(part.first + part.length).min(range.length)
+        });
         let register = compiled.code.first_result() + inst as u32;
-        let part = match readings.len() {
+        let mut parts = Vec::with_capacity(readings.len());
+        let mut first = 0;
+        for reading in &readings {
+            // No length is all of it.
+            let length = if reading.length == 0 {
+                range.length
+            } else {
+                reading.length
+            };
+            let here = wanted.start.max(first)..wanted.end.min(first + length);
+            if !here.is_empty() {
+                parts.push((here, reading.writer));
+            }
+            first += length;
+        }
+        let which = match parts.len() {
             0 => return Err(WhyError::Damaged("a load that reads nothing")),
             1 => 0,
-            _ => telling(&readings, self.values.value(instance, register)?),
+            _ => telling(&parts, self.values.value(instance, register)?),
         };
-        let before: u64 = readings[..part].iter().map(|reading| reading.length).sum();
+        let (bytes, writer) = &parts[which];
         let of_part = Range {
-            address: range.address.wrapping_add(before),
-            length: match readings[part].length {
-                // All of it.
-                0 => range.length,
-                length => length,
-            },
+            address: range.address.wrapping_add(bytes.start),
+            length: bytes.end - bytes.start,
             ..range
         };
         Ok(Found::Moved {
             how: Move::Load(range),
             instance,
             inst,
-            next: written_in(readings[part].writer, of_part),
-            besides: readings.len() as u64 - 1,
+            next: written_in(*writer, of_part),
+            besides: parts.len() as u64 - 1,
         })
     }
 
@@ -192,7 +232,13 @@ impl Walk<'_, '_> {
             return Ok(moved(how, value(one.a), 0));
         };
         Ok(match one.code {
-            Code::MemoryFill => moved(Move::Fill(all), value(one.b), 0),
+            Code::MemoryFill => {
+                let lowest = Bytes {
+                    first: 0,
+                    length: 1,
+                };
+                moved(Move::Fill(all), At::Part(instance, one.b, lowest), 0)
+            }
             Code::MemoryInit => {
                 let (from, _) = self.values.value(instance, one.b)?;
                 Found::End(End::Segment {
@@ -230,6 +276,13 @@ impl Walk<'_, '_> {
                 let next = written_in(part.writer, Range { length, ..from });
                 moved(Move::Copy { from, to: range }, next, besides)
             }
+            Code::Store(_) if range.length < all.length => {
+                let part = Bytes {
+                    first: range.address.wrapping_sub(all.address),
+                    length: range.length,
+                };
+                moved(Move::Store(all), At::Part(instance, one.b, part), 0)
+            }
             _ => moved(Move::Store(all), value(one.b), 0),
         })
     }
@@ -248,18 +301,25 @@ fn written_in(writer: Writer, range: Range) -> At {
     }
 }
 
-/// Of a value that was read in parts, the one that tells most: the first with a byte that is not zero.
-fn telling(readings: &[Reading], (low, high): Bits) -> usize {
-    let bytes = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
-    let mut first = 0;
-    for (number, reading) in readings.iter().enumerate() {
-        let end = (first + reading.length as usize).min(bytes.len());
-        if bytes[first.min(end)..end].iter().any(|byte| *byte != 0) {
-            return number;
-        }
-        first = end;
+/// What a register holds, or a part of it.
+fn in_register(instance: Instance, register: Register, part: Option<Bytes>) -> At {
+    match part {
+        Some(part) => At::Part(instance, register, part),
+        None => At::Register(instance, register),
     }
-    0
+}
+
+/// Of a value that was read in parts, the one that tells most: the first with a byte that is not zero.
+fn telling(parts: &[(std::ops::Range<u64>, Writer)], (low, high): Bits) -> usize {
+    let bytes = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
+    let tells = |part: &std::ops::Range<u64>| {
+        let own = bytes
+            .iter()
+            .take(part.end as usize)
+            .skip(part.start as usize);
+        own.into_iter().any(|byte| *byte != 0)
+    };
+    parts.iter().position(|(part, _)| tells(part)).unwrap_or(0)
 }
 
 /// The operator in the blocks of an execution's node that is a constant, if there is one only.
