@@ -144,8 +144,8 @@
 ;; | 3,start,6,157,,,1,1
 ;; | 3,start,12,170,,,1,1
 ;; | 3,start,19,185,,,1,1
-;; $ afterimage slice run.aft --at sum#2 --forward --by statement
-;; | what depends on sum#2 (4 statements): 17 statements, 21 executions of them
+;; $ afterimage slice run.aft --at sum --forward --by statement
+;; | what depends on sum#1 (4 statements): 17 statements, 25 executions of them
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -153,10 +153,10 @@
 ;; |
 ;; | sum
 ;; | times  of  offset  line  text
-;; |     2   3  @0x76         i32.add
-;; |     2   3  @0x7d         i32.store
-;; |     2   3  @0x84         i32.sub
-;; |     2   3  @0x87         br_if $again
+;; |     3   3  @0x76         i32.add
+;; |     3   3  @0x7d         i32.store
+;; |     3   3  @0x84         i32.sub
+;; |     3   3  @0x87         br_if $again
 ;; |     1   1  @0x8a         local.get $total
 ;; |
 ;; | start
@@ -173,7 +173,7 @@
 ;; |     1   1  @0xd7         i32.xor
 ;; |     1   1  @0xd8         i32.store
 ;; $ afterimage slice run.aft --at double --chop sum#last --by statement
-;; | how sum#3 (4 statements) had an influence on double#1, `i32.add` at t=9: 8 statements, 8 executions of them
+;; | how sum#last (4 statements) had an influence on double#1, `i32.add` at t=9: 10 statements, 14 executions of them
 ;; |
 ;; | double
 ;; | times  of  offset  line  text
@@ -181,8 +181,10 @@
 ;; |
 ;; | sum
 ;; | times  of  offset  line  text
-;; |     1   3  @0x76         i32.add
+;; |     3   3  @0x76         i32.add
 ;; |     1   3  @0x7d         i32.store
+;; |     2   3  @0x84         i32.sub
+;; |     2   3  @0x87         br_if $again
 ;; |
 ;; | start
 ;; | times  of  offset  line  text
@@ -259,7 +261,7 @@
 ;; $ afterimage slice run.aft --at end --address 44..47 --depth 1 --by statement --format csv
 ;; | function,name,op,offset,file,line,sliced,executed
 ;; | 3,start,21,190,,,1,1
-;; $ afterimage slice run.aft --at sum#2 --forward --depth 1 --by statement --format csv
+;; $ afterimage slice run.aft --at sum --forward --depth 1 --by statement --format csv
 ;; | function,name,op,offset,file,line,sliced,executed
 ;; | 2,sum,3,118,,,2,3
 ;; | 2,sum,7,125,,,2,3
@@ -365,7 +367,7 @@
 ;; ! afterimage: run.aft: `i32.add` takes 2 values, so there is no operand 3
 ;; = 125
 ;; $ afterimage slice run.aft --at double#9
-;; ! afterimage: run.aft: the statement at @0x6a was executed once: there is no execution 9
+;; ! afterimage: run.aft: double was called once, so there is no #9; the last is #1
 ;; = 125
 ;; $ afterimage slice run.aft --at double --var x
 ;; ! afterimage: run.aft: the module has no debug information; compile it with -g

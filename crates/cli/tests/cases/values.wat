@@ -365,7 +365,7 @@
 ;; ! afterimage: run.aft: the statement at @0x90 was executed 7 times: there is no execution 9
 ;; = 125
 ;; $ afterimage deps run.aft --at sum#9 --forward
-;; ! afterimage: run.aft: no statement at sum#9 was executed so often: 7 times at most
+;; ! afterimage: run.aft: sum was called once, so there is no #9; the last is #1
 ;; = 125
 ;; $ afterimage deps run.aft --at sum+0x9#3 --forward --backward
 ;; ! error: the argument '--forward' cannot be used with '--backward'
