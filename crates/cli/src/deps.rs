@@ -17,7 +17,7 @@ use afterimage_query::values::{
     Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance, Kind,
     Origin, RecordedValues, Statement, Types, ValuesError, of_statement,
 };
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 
 use crate::arguments::ReportArguments;
@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::input;
 use crate::lens::{Traced, traced};
 use crate::output::{harmless, write};
-use crate::places::{Chosen, Site, chosen, line_of, statements};
+use crate::places::{Site, chosen, line_of, statements};
 use forward::Users;
 
 /// Show what one execution of a statement depends on: who made its operands, who wrote what it reads, what let it run
@@ -193,19 +193,25 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     chosen.sort_by_key(|chosen| chosen.site.offset);
     let mut sections = Vec::new();
     let mut outside = None;
-    for Chosen { site, all, number } in &chosen {
-        let Some(execution) = all.get(&values, *number)? else {
+    for one in &chosen {
+        let Some(execution) = one.get(traced, &values)? else {
             continue;
         };
-        match scene.section(arguments, &host, &controllers, site, &execution) {
+        match scene.section(arguments, &host, &controllers, one.site, &execution) {
             Ok(section) => sections.push(section),
             // It is told of the others.
             Err(error) if chosen.len() > 1 && is_outside(&error) => outside = Some(error),
             Err(error) => return Err(error),
         }
     }
-    if let (true, Some(outside)) = (sections.is_empty(), outside) {
-        return Err(outside);
+    if sections.is_empty() {
+        let ended = || {
+            anyhow!(
+                "{}: the run ended before any of its statements",
+                arguments.at
+            )
+        };
+        return Err(outside.unwrap_or_else(ended));
     }
     if arguments.forward && sections.len() > 1 {
         // Those that decide nothing only take room.

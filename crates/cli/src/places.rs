@@ -5,7 +5,7 @@ use afterimage_present::grouped;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::location::{Form, Occurrence, Place, form, split_occurrence};
 use afterimage_query::paths::Places;
-use afterimage_query::values::{Executions, RecordedValues, Types};
+use afterimage_query::values::{Execution, Executions, RecordedValues, Types};
 use afterimage_query::{Resolver, Source, operator_texts};
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -40,12 +40,38 @@ enum Counts {
 }
 
 /// An execution of one of the statements that a user named.
-pub(crate) struct Chosen<'f, 'a> {
+#[derive(Clone, Copy)]
+pub(crate) struct Chosen<'f> {
     pub site: &'f Site,
-    /// All executions of the statement.
-    pub all: Executions<'a>,
-    /// Which one, from 1.
-    pub number: u64,
+    which: Which,
+}
+
+/// Which of a statement's executions.
+#[derive(Clone, Copy)]
+enum Which {
+    /// By its number, from 1.
+    Number(u64),
+    /// The one at a time.
+    At(u64),
+}
+
+impl Chosen<'_> {
+    /// The number of the execution, and the execution itself. Nothing, if the run ended before it.
+    pub fn get<'a>(
+        &self,
+        traced: &'a Traced,
+        values: &RecordedValues<'a>,
+    ) -> Result<Option<Execution>> {
+        let (all, count) = executions(traced, values, self.site)?;
+        let number = match self.which {
+            Which::Number(number) => number,
+            Which::At(time) => all.by(time)?,
+        };
+        Ok(match number <= count {
+            true => all.get(values, number)?,
+            false => None,
+        })
+    }
 }
 
 /// The statements at a place: those of a source line, one operator, or the first of a function.
@@ -188,7 +214,7 @@ pub(crate) fn chosen<'f, 'a>(
     (names, source): (&'a Names, &'a SourceMap<'a>),
     found: &'f Sites,
     at: &str,
-) -> Result<Vec<Chosen<'f, 'a>>> {
+) -> Result<Vec<Chosen<'f>>> {
     let mut chosen = Vec::new();
     match found.counts {
         Counts::Whole => {
@@ -198,12 +224,8 @@ pub(crate) fn chosen<'f, 'a>(
                 let Some(site) = sites.find(is_here) else {
                     continue;
                 };
-                let (all, count) = executions(traced, values, site)?;
-                let number = all.by(step.time)?;
-                // The run may have ended before it.
-                if number <= count {
-                    chosen.push(Chosen { site, all, number });
-                }
+                let which = Which::At(step.time);
+                chosen.push(Chosen { site, which });
             }
             if chosen.is_empty() {
                 bail!(
@@ -216,10 +238,13 @@ pub(crate) fn chosen<'f, 'a>(
             let which = found.occurrence.unwrap_or(Occurrence::Kth(1));
             let mut most = 0;
             for site in &found.sites {
-                let (all, count) = executions(traced, values, site)?;
+                let (_, count) = executions(traced, values, site)?;
                 most = most.max(count);
                 match number(which, count, &format!("the statement at @{}", site.offset)) {
-                    Ok(number) => chosen.push(Chosen { site, all, number }),
+                    Ok(number) => chosen.push(Chosen {
+                        site,
+                        which: Which::Number(number),
+                    }),
                     // Of several some may be executed less often.
                     Err(_) if found.sites.len() > 1 => {}
                     Err(error) => return Err(error),

@@ -234,10 +234,11 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             let mut here = named
                 .iter()
                 .filter(|chosen| chosen.site.offset == site.offset);
-            let Some(chosen) = here.next() else {
+            let chosen = here.next().map(|chosen| chosen.get(traced, &values));
+            let Some(execution) = chosen.transpose()?.flatten() else {
                 continue;
             };
-            which = Which::One(Occurrence::Kth(chosen.number));
+            which = Which::One(Occurrence::Kth(execution.number));
         }
         let (all, count) = executions(traced, &values, site)?;
         let what = format!("the statement at @{}", site.offset);

@@ -14,7 +14,7 @@ use afterimage_query::values::{RecordedValues, Types};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::lens::Traced;
-use crate::places::{Chosen, chosen, statements};
+use crate::places::{chosen, statements};
 use crate::steps::follow;
 
 /// What of a place is asked about.
@@ -85,8 +85,9 @@ fn of_statements<'a>(
     chosen.sort_by_key(|chosen| chosen.site.offset);
     let (mut criteria, mut offsets, mut operators) = (Vec::new(), Vec::new(), Vec::new());
     let mut title = String::new();
-    for Chosen { site, all, number } in &chosen {
-        let Some(execution) = all.get(values, *number)? else {
+    for chosen in &chosen {
+        let site = chosen.site;
+        let Some(execution) = chosen.get(traced, values)? else {
             continue;
         };
         let criterion = match operand {

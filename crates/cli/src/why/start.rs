@@ -6,7 +6,7 @@ use afterimage_query::why::{At, Spot, ValType};
 use anyhow::{Result, anyhow, bail};
 
 use crate::explain::Scene;
-use crate::places::{Chosen, Site, chosen, executions, nameless_statements};
+use crate::places::{Site, chosen, executions, nameless_statements};
 
 /// A value that is explained.
 pub(crate) struct Start {
@@ -54,13 +54,14 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Re
         }
     })?;
     // Of a line, the last statement tells what it was about: what was stored, returned, decided.
-    for Chosen { site, all, number } in chosen.iter().rev() {
-        let Some(execution) = all.get(scene.values, *number)? else {
+    for chosen in chosen.iter().rev() {
+        let site = chosen.site;
+        let Some(execution) = chosen.get(scene.traced, scene.values)? else {
             continue;
         };
         match of_execution(scene, site, &execution, operand)? {
             Asked::Start(start) => return Ok(*start),
-            Asked::Valueless => valueless = Some(*site),
+            Asked::Valueless => valueless = Some(site),
             Asked::Lacks(sentence) => lacking.push(sentence),
         }
     }
@@ -77,7 +78,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Re
             Some(operand) => bail!("{at}: {operator} has no operand {operand}"),
         }
     }
-    bail!("{at}: no values are kept of its statements")
+    bail!("{at}: the run ended before any of its statements")
 }
 
 /// What an execution of a statement has to explain.

@@ -155,7 +155,7 @@ impl<'a, S: Segments> Arrivals<'a, S> {
 
     /// The positions of all marks in nodes, those of joinings included, if which nodes are executed tells them: a joining that depends on what was executed before it
     /// stands behind the node before, if that always leads there. `None` if that is not so. Linear in the blocks of all nodes and the edges at their ends.
-    pub(super) fn by_nodes(&self) -> Option<Vec<(NodeId, Vec<u64>)>> {
+    pub(super) fn by_nodes(&self) -> Option<ByNodes> {
         let mut ends: HashMap<FuncId, Ends<'_>> = HashMap::new();
         for (id, node) in self.path.nodes().iter() {
             if let (true, [first, ..]) = (self.places.contains_key(&node.function), &*node.blocks) {
@@ -195,7 +195,14 @@ impl<'a, S: Segments> Arrivals<'a, S> {
                 all.push((id, own.collect()));
             }
         }
-        Some(all)
+        let nodes = self.path.nodes();
+        let is_behind = |(node, positions): &(NodeId, Vec<u64>)| {
+            positions.last() == Some(&nodes[*node].length())
+        };
+        Some(ByNodes {
+            behind: all.iter().any(is_behind),
+            positions: all,
+        })
     }
 
     /// Whether nodes of these functions were left out of the recording.
@@ -234,6 +241,13 @@ impl<'a, S: Segments> Arrivals<'a, S> {
         }
         u64::from(first == Some(true))
     }
+}
+
+/// The positions of marks in nodes.
+pub(super) struct ByNodes {
+    pub(super) positions: Vec<(NodeId, Vec<u64>)>,
+    /// Some stand behind their node's last block.
+    pub(super) behind: bool,
 }
 
 /// With what the executed nodes of a function begin and end.
@@ -408,7 +422,11 @@ pub struct ArrivalTimes<'a, S> {
 /// How arrivals are found.
 pub(super) enum Times<'a, S> {
     /// Nodes alone tell where they are, and only segments that hold what is asked for are opened.
-    Nodes(WppOccurrences<'a, S>),
+    Nodes {
+        all: WppOccurrences<'a, S>,
+        /// Some are behind nodes: of these, what would follow the last node of all is not executed.
+        behind: bool,
+    },
     /// All segments were looked at.
     Marks(Marks<'a, S, Shared<'a, S>>),
 }
@@ -417,12 +435,10 @@ impl<S: Segments> Times<'_, S> {
     /// How many there are.
     pub(super) fn count(&self) -> Result<u64, PathError<S::Error>> {
         Ok(match self {
-            Self::Nodes(occurrences) => {
-                // What would follow the last node of all is not executed.
-                let count = occurrences.count();
-                let beyond = occurrences
-                    .select(count)?
-                    .is_some_and(|last| last.time > occurrences.path().length());
+            Self::Nodes { all, behind } => {
+                let count = all.count();
+                let last = if *behind { all.select(count)? } else { None };
+                let beyond = last.is_some_and(|last| last.time > all.path().length());
                 count - u64::from(beyond)
             }
             Self::Marks(marks) => marks.count(),
@@ -431,7 +447,7 @@ impl<S: Segments> Times<'_, S> {
 
     fn select(&self, number: u64) -> Result<Option<u64>, PathError<S::Error>> {
         match self {
-            Self::Nodes(occurrences) => Ok(occurrences.select(number)?.map(|found| found.time)),
+            Self::Nodes { all, .. } => Ok(all.select(number)?.map(|found| found.time)),
             Self::Marks(marks) => marks.select(number),
         }
     }

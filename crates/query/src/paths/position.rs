@@ -27,7 +27,7 @@ use afterimage_program::{Names, Program, SourceMap};
 use afterimage_wpp::{MarksError, PathError, Segments, TargetError, WholePath};
 use thiserror::Error as ThisError;
 
-use super::arrivals::{ArrivalTimes, Arrivals, Shared, Step, Times};
+use super::arrivals::{ArrivalTimes, Arrivals, ByNodes, Shared, Step, Times};
 use super::numbering::{NumberError, Numbering};
 use super::own::OwnVisits;
 use crate::location::{self, Form, Occurrence, Place, ResolveError, form, split_occurrence};
@@ -466,7 +466,10 @@ impl<'a, S: Segments> Positions<'a, S> {
         let unreached = arrivals.unreached(self.stops);
         let arrivals = Rc::new(arrivals);
         let times = match arrivals.by_nodes() {
-            Some(positions) => Times::Nodes(self.path.executions_of_each(positions)?),
+            Some(ByNodes { positions, behind }) => Times::Nodes {
+                all: self.path.executions_of_each(positions)?,
+                behind,
+            },
             None => Times::Marks(self.path.marks(Shared(Rc::clone(&arrivals)))?),
         };
         if arrivals.is_ambiguous() {
