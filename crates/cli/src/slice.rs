@@ -4,6 +4,7 @@ mod kept;
 mod question;
 
 use std::collections::BTreeSet;
+use std::io::Write;
 
 use afterimage_ids::OrigOffset;
 use afterimage_present::{
@@ -23,11 +24,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
+use crate::explain::explain;
 use crate::input;
 use crate::lens::{Traced, traced_whole};
 use crate::memory::addresses;
 use crate::output::{SourceFiles, write};
 use crate::steps::follow_for;
+use crate::why;
 use question::{Asked, Subject};
 
 /// Show what an execution of a statement depends on, directly or not, or what depends on it: a dynamic slice
@@ -35,7 +38,7 @@ use question::{Asked, Subject};
 /// In the slice is every execution of a statement that a value went through on its way, that made an address on it, or that decided whether it was executed; through
 /// memory, calls and the host, over the whole run. What is not in it had no influence on what was executed; it may still be that it would have let something else be executed (docs/SLICES.md).
 ///
-/// The slice is of one execution of a place: of a line, of each of its statements. With --var it is of what a variable held right before the place was
+/// The slice is of one execution of a place: of a line, of what one arrival at it executed. With --var it is of what a variable held right before the place was
 /// executed, with --address of bytes of memory. With --forward it is everything whose own slice has the place in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -43,6 +46,7 @@ Examples:
   afterimage slice app.aft --at parser.c:42#7
   afterimage slice app.aft --at parser.c:42#last --var 'p->next'
   afterimage slice app.aft --at parser.c:42#7 --thin --by statement
+  afterimage slice app.aft --at parser.c:42#7 --chain
   afterimage slice app.aft --at @0x1f3#1000 --operand 2 --data-only
   afterimage slice app.aft --at end --address 0x1040..0x1043
   afterimage slice app.aft --at parser.c:42#7 --forward
@@ -96,6 +100,9 @@ pub(crate) struct Arguments {
     /// Show a slice that was kept under a name
     #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "var", "address", "operand", "forward", "chop", "algorithm", "data_only", "control_only", "thin", "depth", "save"])]
     saved: Option<String>,
+    /// Behind the slice, in text, also the chain of values that leads to --at from where it comes from, as `afterimage why` finds it
+    #[arg(long, conflicts_with_all = ["saved", "address", "forward", "chop"])]
+    chain: bool,
     /// What has a row [default: line]
     #[arg(long, conflicts_with = "annotate")]
     by: Option<By>,
@@ -147,6 +154,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     input::ended(&arguments.report.file)?;
     if arguments.annotate && arguments.format != Format::Text {
         bail!("--annotate writes text; the page of --format html is the same with color");
+    }
+    if arguments.chain && arguments.format != Format::Text {
+        bail!("--chain writes text; in other formats, afterimage why writes it");
     }
     let of_statements = arguments.var.is_none() && arguments.address.is_none();
     if arguments.algorithm != Algorithm::Full
@@ -250,7 +260,26 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
             Format::Html => slice_html(out, &report, &scene)?,
             Format::Dot => slice_dot(out, &report, &scene, &edges, by_line)?,
         }
-        Ok(())
+        match arguments.chain {
+            true => chain(arguments, traced, out),
+            false => Ok(()),
+        }
+    })
+}
+
+fn chain(arguments: &Arguments, traced: &Traced, out: &mut dyn Write) -> Result<()> {
+    let file = &arguments.report.file;
+    let at = arguments.at.as_deref().unwrap_or_default();
+    let operand = arguments.operand.map(|number| number.to_string());
+    writeln!(out)?;
+    explain(file, traced, |scene| {
+        why::chain(
+            out,
+            file,
+            scene,
+            at,
+            (arguments.var.as_deref(), operand.as_deref()),
+        )
     })
 }
 

@@ -8,6 +8,8 @@ mod trap;
 mod variable;
 
 use std::collections::VecDeque;
+use std::io::Write;
+use std::path::Path;
 
 use afterimage_present::{WhyDot, WhyEntry, WhyText, expression, grouped, why_json};
 use afterimage_query::why::{Chain, Folder, Stream};
@@ -67,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
     /// Go back at most so many moves and computations
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = entries)]
+    #[arg(long, value_name = "N", default_value_t = STEPS, value_parser = entries)]
     steps: u64,
     /// The format
     #[arg(long, default_value = "text")]
@@ -84,6 +86,9 @@ enum Format {
     /// A graph for Graphviz
     Dot,
 }
+
+/// So many links are gone back.
+const STEPS: u64 = 10_000;
 
 /// If the end is found within so many links, it is told in the first sentence.
 const SOON: u64 = 500;
@@ -107,32 +112,13 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
             (None, None) => trap::find(scene)?,
         },
     };
-    let mut way = Way::new(scene, &start, arguments.steps);
-    let mut begun = start.prelude.clone();
+    let file = &arguments.report.file;
     write(arguments.report.output.as_deref(), false, |out| {
+        let mut way = Way::new(scene, &start, arguments.steps);
+        let mut begun = start.prelude.clone();
         match arguments.format {
             Format::Text => {
-                // What is asked about is known long before where it comes from.
-                writeln!(out, "{}", start.what)?;
-                out.flush()?;
-                way.begin(&mut begun)?;
-                writeln!(out, "{}", origin(&begun, way.links()))?;
-                let mut text = WhyText {
-                    out,
-                    file: arguments.report.file.display().to_string(),
-                    shown: None,
-                };
-                let mut shown = Shown::new(arguments.all);
-                loop {
-                    for entry in begun.drain(..) {
-                        shown.next(&mut text, entry)?;
-                    }
-                    text.out.flush()?;
-                    if !way.more(&mut begun)? && begun.is_empty() {
-                        break;
-                    }
-                }
-                shown.finish(&mut text)?;
+                text(out, file, scene, &start, (arguments.steps, arguments.all))?;
             }
             Format::Dot => {
                 way.begin(&mut begun)?;
@@ -171,6 +157,53 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// Where a value of a statement, of an operand of it, or of a variable comes from, as text.
+pub(crate) fn chain(
+    out: &mut dyn Write,
+    file: &Path,
+    scene: &Scene<'_, '_>,
+    at: &str,
+    (name, operand): (Option<&str>, Option<&str>),
+) -> Result<()> {
+    let start = match name {
+        Some(name) => variable::find(scene, at, name)?,
+        None => start::find(scene, at, operand)?,
+    };
+    text(out, file, scene, &start, (STEPS, false))
+}
+
+fn text(
+    out: &mut dyn Write,
+    file: &Path,
+    scene: &Scene<'_, '_>,
+    start: &Start,
+    (steps, all): (u64, bool),
+) -> Result<()> {
+    let mut way = Way::new(scene, start, steps);
+    let mut begun = start.prelude.clone();
+    // What is asked about is known long before where it comes from.
+    writeln!(out, "{}", start.what)?;
+    out.flush()?;
+    way.begin(&mut begun)?;
+    writeln!(out, "{}", origin(&begun, way.links()))?;
+    let mut text = WhyText {
+        out,
+        file: file.display().to_string(),
+        shown: None,
+    };
+    let mut shown = Shown::new(all);
+    loop {
+        for entry in begun.drain(..) {
+            shown.next(&mut text, entry)?;
+        }
+        text.out.flush()?;
+        if !way.more(&mut begun)? && begun.is_empty() {
+            break;
+        }
+    }
+    shown.finish(&mut text)
 }
 
 /// What is shown of a long way: its beginning and its end.

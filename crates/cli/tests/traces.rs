@@ -347,6 +347,58 @@ fn kept(sandbox: &Sandbox) -> Vec<u64> {
     kept.map(|entry| number(entry, "t")).collect()
 }
 
+/// Two functions on one line, as copies of it that an optimiser made.
+const COPIES: &str = r#"(module
+  (memory 1)
+  (func $a (param i32) (result i32) (i32.store (i32.const 8) (local.get 0)) (i32.mul (local.get 0) (local.get 0))) (func $b (param i32) (result i32) (i32.mul (local.get 0) (local.get 0)))
+  (func (export "_start")
+    (drop (call $a (i32.const 3)))
+    (drop (call $b (i32.const 5)))
+    (drop (call $a (i32.const 7)))
+    (drop (call $a (i32.const 2)))
+    (drop (call $b (i32.const 1)))))"#;
+
+#[test]
+fn a_number_behind_a_line_names_one_arrival_for_every_command() {
+    let sandbox = Sandbox::new();
+    let mut parser = Parser::new();
+    parser.generate_dwarf(GenerateDwarf::Lines);
+    let module = parser.parse_str(Some("copies.wat".as_ref()), COPIES);
+    sandbox.write("copies.wasm", module.unwrap());
+    sandbox.ok("record --lens full -o run.aft copies.wasm");
+    for (k, (operand, stores)) in (1..).zip([(3, 1), (5, 0), (7, 1), (2, 1), (1, 0)]) {
+        let value = operand * operand;
+        let at = format!("copies.wat:3#{k}");
+        let values = sandbox.ok(&format!("values run.aft --at {at}")).stdout;
+        let told = values.lines().filter(|line| line.contains("  t="));
+        assert_eq!(told.count(), 1 + stores, "{values}");
+        assert!(values.contains(&format!(" {value}\n")), "{values}");
+        let why = sandbox.ok(&format!("why run.aft --at {at}")).stdout;
+        assert!(why.starts_with(&format!("{value} at ")), "{why}");
+        let deps = sandbox.ok(&format!("deps run.aft --at {at} --data")).stdout;
+        assert_eq!(deps.matches("i32.mul").count(), 1, "{deps}");
+        let slice = sandbox.ok(&format!("slice run.aft --at {at}")).stdout;
+        // The end of the function gives its value.
+        let statements = format!("{at} ({} statements)", 2 + stores);
+        assert!(slice.contains(&statements), "{slice}");
+        match stores {
+            0 => sandbox.refused(
+                &format!("addresses run.aft --at {at}"),
+                125,
+                &["executes no load or store"],
+            ),
+            _ => {
+                let addresses = sandbox.ok(&format!("addresses run.aft --at {at}")).stdout;
+                assert_eq!(addresses.matches("0x8").count(), 1, "{addresses}");
+            }
+        }
+    }
+    sandbox.refused("why run.aft --at copies.wat:3#6", 125, &["reached 5 times"]);
+    // A column's statements are counted one by one, and that is said.
+    let column = sandbox.ok("values run.aft --at copies.wat:3:1#2");
+    assert!(column.stderr.contains("behind a column"), "{column:?}");
+}
+
 #[test]
 fn a_path_begins_and_ends_at_the_arrival_at_a_line() {
     let sandbox = Sandbox::new();

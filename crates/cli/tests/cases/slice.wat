@@ -144,6 +144,30 @@
 ;; | 3,start,6,157,,,1,1
 ;; | 3,start,12,170,,,1,1
 ;; | 3,start,19,185,,,1,1
+;; $ afterimage slice run.aft --at double --chain
+;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
+;; | and 4 bytes of memory as they were before the run
+;; |
+;; | Statements of no known line
+;; | statements  executions  function
+;; |          1           1  double
+;; |          4           8  sum
+;; |          7           7  start
+;; |
+;; | 12 at @0x6a#1 in double
+;; | comes from a local that nothing wrote, which is 0, 7 steps back
+;; |   12 = 6 + 6                          @0x6a#1 in double  t=9
+;; |       6: afterimage why run.aft --at @0x6a#1 --operand right
+;; |     ↑ loaded at @0xb9#1 in start ← copied at @0xaa#1 ← stored at @0x7d#3 in sum
+;; |   6 = 5 + 1                           @0x76#3 in sum  t=5
+;; |       1: afterimage why run.aft --at @0x76#3 --operand right
+;; |   … this 2 more times, back to
+;; |   3 = 0 + 3                           @0x76#1 in sum  t=3
+;; |       3: afterimage why run.aft --at @0x76#1 --operand right
+;; |   a local that nothing wrote, which is 0
+;; $ afterimage slice run.aft --at double --chain --format json
+;; ! afterimage: --chain writes text; in other formats, afterimage why writes it
+;; = 125
 ;; $ afterimage slice run.aft --at sum --forward --by statement
 ;; | what depends on sum#1 (4 statements): 17 statements, 25 executions of them
 ;; |
