@@ -124,7 +124,7 @@ fn of_statements<'a>(
         None => grouped(1),
     };
     let place = format!("{place}#{which}");
-    let title = match (operand, found.sites.len()) {
+    let title = match (operand, operators.len()) {
         (Some(operand), _) => format!("operand {operand} of {place}, {title},"),
         (None, 1) => format!("{place}, {title},"),
         (None, many) => format!("{place} ({many} statements)"),
