@@ -188,6 +188,17 @@ impl Labels {
         8 << (2 * before.min(3))
     }
 
+    /// How many words a column's labels take. O(chunks).
+    pub(crate) fn words_of(column: &Column) -> usize {
+        match column.chunks.split_last() {
+            Some((&last, before)) => {
+                let before: usize = (0..before.len()).map(Self::length).sum();
+                before + (column.end - last) as usize
+            }
+            None => 0,
+        }
+    }
+
     /// Tells a column's labels, in order.
     #[inline]
     pub(crate) fn each(&self, column: &Column, mut tell: impl FnMut(Label)) {
