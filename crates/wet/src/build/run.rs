@@ -12,7 +12,7 @@ use afterimage_wpp::{Continuation, PathError, Segments, WholePath};
 
 use super::tape::Tape;
 use super::{Buffers, Builder};
-use crate::checkpoint::{Recorder, Vertex};
+use crate::checkpoint::{Intervals, Recorder, Vertex, Vertices};
 use crate::epoch::Writer;
 use crate::index::{Index, LeftOut, fingerprint};
 
@@ -40,9 +40,6 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
     Write(W),
 }
 
-/// Checkpoints are written when they have so many bytes.
-const WAITING: usize = 4 << 20;
-
 /// A tape is handed on when it has so many words: the memory of a processor's own cache.
 const TAPE: usize = 1 << 15;
 /// How many tapes wait to be read.
@@ -54,18 +51,22 @@ enum Told {
     Tape(Vec<u64>),
     /// The window begins, before which so many blocks were executed.
     Begin(u64),
-    /// Checkpoints that are complete.
-    Vertices(Vec<Vertex>),
-    /// Those at the end.
-    Last(Vec<Vertex>),
+    /// Groups of intervals that are complete.
+    Groups(Vec<Intervals>),
+    /// Those at the end, and whether it is the run's.
+    Last(Vec<Intervals>, bool),
 }
 
 /// What the coding thread does.
 enum Work {
     /// An epoch is coded, before which so many blocks were executed.
     Epoch(u64, Buffers),
-    /// Checkpoints are written.
-    Vertices(Vec<Vertex>),
+    /// The window begins: what groups completed before belongs to others.
+    Begin,
+    /// Groups of intervals are coded.
+    Groups(Vec<Intervals>),
+    /// There are no more. Whether the run has ended.
+    End(bool),
 }
 
 /// Executes a node.
@@ -118,7 +119,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Until nothing more is told, or the coder fails. Tapes that were read are given back.
     fn all(mut self, told: Receiver<Told>, read: &Sender<Vec<u64>>) -> Builder<'a> {
-        let mut last = Vec::new();
+        let mut last = (Vec::new(), false);
         for told in told {
             let going = match told {
                 Told::Tape(tape) => {
@@ -130,11 +131,11 @@ impl<'a> Reader<'a> {
                 Told::Begin(before) => {
                     self.builder.begin();
                     (self.before, self.begun) = (before, true);
-                    true
+                    self.work.send(Work::Begin).is_ok()
                 }
-                Told::Vertices(vertices) => self.work.send(Work::Vertices(vertices)).is_ok(),
-                Told::Last(vertices) => {
-                    last = vertices;
+                Told::Groups(groups) => self.work.send(Work::Groups(groups)).is_ok(),
+                Told::Last(groups, ended) => {
+                    last = (groups, ended);
                     true
                 }
             };
@@ -146,9 +147,9 @@ impl<'a> Reader<'a> {
         if self.begun && (self.builder.size() > 0 || !self.sent) {
             self.epoch();
         }
-        if self.begun {
-            let _ = self.work.send(Work::Vertices(last));
-        }
+        let (groups, ended) = last;
+        let _ = self.work.send(Work::Groups(groups));
+        let _ = self.work.send(Work::End(ended));
         self.builder
     }
 
@@ -293,6 +294,12 @@ where
             let (work, queue) = sync_channel::<Work>(1);
             let (recycle, empty) = channel::<Buffers>();
             let coder = scope.spawn(move || {
+                let mut vertices = Vertices::default();
+                let mut begun = first <= 1;
+                let mut put = |made: Vec<Vertex>, begun: bool| match &mut record {
+                    Some(record) if begun => made.iter().try_for_each(record),
+                    _ => Ok(()),
+                };
                 for work in queue {
                     match work {
                         Work::Epoch(before, mut buffers) => {
@@ -301,11 +308,14 @@ where
                             let _ = recycle.send(buffers.emptied());
                             write(before, bytes)?;
                         }
-                        Work::Vertices(vertices) => {
-                            if let Some(record) = &mut record {
-                                vertices.iter().try_for_each(record)?;
+                        Work::Begin => begun = true,
+                        Work::Groups(groups) => {
+                            for group in groups {
+                                put(vertices.group(group), begun)?;
                             }
                         }
+                        Work::End(true) => put(vertices.end(), begun)?,
+                        Work::End(false) => {}
                     }
                 }
                 Ok::<_, W>(writer.sizes)
@@ -322,6 +332,7 @@ where
             let reader = scope.spawn(move || reader.all(told, &give));
             let mut tape = Tape::default();
             let mut begun = first <= 1;
+            let mut ended = false;
             let mut cursor = self.path.cursor();
             // Whether there is anybody who is told.
             let hand_on = |tape: &mut Tape| {
@@ -335,6 +346,7 @@ where
                         if let Some(recorder) = &mut recorder {
                             recorder.end(&machine);
                         }
+                        ended = true;
                         break Ok(());
                     }
                     Err(error) => break Err(BuildError::Path(error)),
@@ -344,8 +356,6 @@ where
                     break Ok(());
                 }
                 if !begun && visit.last() >= first {
-                    // What was completed before belongs to the windows before.
-                    recorder.as_mut().map(Recorder::take);
                     begun = true;
                     // Who builds ends before this one does only where the coder fails, which is told below.
                     if !hand_on(&mut tape) || tell.send(Told::Begin(visit.start - 1)).is_err() {
@@ -362,6 +372,7 @@ where
                         if let Some(recorder) = &mut recorder {
                             recorder.end(&machine);
                         }
+                        ended = true;
                         break Ok(());
                     }
                     Err(error) => {
@@ -370,12 +381,10 @@ where
                     }
                 }
                 if let Some(recorder) = &mut recorder
-                    && recorder.waiting() > WAITING
+                    && recorder.is_waiting()
                 {
-                    let vertices = recorder.take();
-                    if begun
-                        && (!hand_on(&mut tape) || tell.send(Told::Vertices(vertices)).is_err())
-                    {
+                    let groups = recorder.take();
+                    if !hand_on(&mut tape) || tell.send(Told::Groups(groups)).is_err() {
                         break Ok(());
                     }
                 }
@@ -388,7 +397,7 @@ where
             };
             hand_on(&mut tape);
             if let Some(recorder) = &mut recorder {
-                let _ = tell.send(Told::Last(recorder.take()));
+                let _ = tell.send(Told::Last(recorder.take(), ended));
             }
             drop(tell);
             let builder = match reader.join() {
