@@ -118,8 +118,8 @@ impl Room {
 }
 
 impl Labels {
-    /// Room that is taken at once: it costs nothing before it is used.
-    const ROOM: usize = 1 << 20;
+    /// Room that is taken at once, enough for the usual epoch: it costs nothing before it is used, and nothing has to be moved.
+    const ROOM: usize = 3 << 22;
     /// Marks a label: age and execution stand above.
     const LABEL: u64 = 1;
     /// Marks the execution of a label whose age is the next word.
