@@ -205,7 +205,7 @@ impl<S: Segments> Run<'_, S> {
     pub const EPOCH: usize = 8 << 20;
 }
 
-impl<S: Segments> Run<'_, S>
+impl<S: Segments + Sync> Run<'_, S>
 where
     S::Error: std::error::Error + 'static,
 {
@@ -273,9 +273,14 @@ where
             return Err(BuildError::Partial);
         }
         let mut machine = Machine::new(self.program, self.bytes, log)?;
-        for (node, continuation) in nodes.values().zip(self.continuations) {
-            machine.define(node.function, &node.blocks, continuation.next)?;
-        }
+        let defined = nodes.values().zip(self.continuations);
+        let defined = defined.map(|(node, on)| (node.function, &node.blocks[..], on.next));
+        let defined = Vec::from_iter(defined);
+        std::thread::scope(|scope| {
+            // Decoding the path's first segment takes as long. Where that fails it does so again, for who follows.
+            scope.spawn(|| self.path.cursor().next().map(drop).ok());
+            machine.define_all(&defined)
+        })?;
         let lengths = Vec::from_iter(nodes.values().map(|node| node.length()));
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
         let codes = machine.codes();
