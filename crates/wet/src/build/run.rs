@@ -1,5 +1,6 @@
-//! Following a whole run, on one thread, while another one finds out who wrote what, and a third one codes that.
+//! Following a whole run, on one thread, while another one finds out who wrote what, and others code that.
 
+use std::convert::Infallible;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -35,8 +36,8 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
         "the program has too many writes, or one is executed too often, for a whole execution trace"
     )]
     Overflow,
-    /// An epoch cannot be written.
-    #[error("an epoch cannot be written")]
+    /// What was built cannot be written.
+    #[error("what was built cannot be written: {0}")]
     Write(W),
 }
 
@@ -260,6 +261,50 @@ where
         self.follow(log, write, Some((interval, record)), progress, stop)
     }
 
+    /// Follows the run as [`build`](Self::build) does, or with the length of an interval as [`build_with_checkpoints`](Self::build_with_checkpoints), and throws away what it tells: how many
+    /// blocks were executed. Building takes at least as long, however many processors there are, because only one can follow.
+    ///
+    /// # Errors
+    /// If the path or the log is damaged or not of this program.
+    pub fn follow_alone(
+        &self,
+        log: LogReader,
+        interval: Option<u64>,
+    ) -> Result<u64, BuildError<S::Error, Infallible>> {
+        let mut machine = self.machine(log)?;
+        let mut recorder = interval.map(Recorder::new);
+        let mut tape = Tape::default();
+        let mut empty = Vec::new();
+        let mut cursor = self.path.cursor();
+        while let Some(visit) = cursor.next().map_err(BuildError::Path)? {
+            if visit.start > *self.window.end() {
+                break;
+            }
+            let last = visit.last() == self.path.length();
+            let node = (visit.node, visit.length, self.stopped.filter(|_| last));
+            execute(&mut machine, node, &mut tape, &mut recorder)?;
+            if tape.len() >= TAPE {
+                empty = tape.take(empty);
+                drop(recorder.as_mut().map(Recorder::take));
+            }
+        }
+        Ok(machine.time())
+    }
+
+    /// A machine before the run, which knows all nodes of the path. The path's first segment is open then.
+    fn machine(&self, log: LogReader) -> Result<Machine<'_>, MachineError> {
+        let mut machine = Machine::new(self.program, self.bytes, log)?;
+        let nodes = self.path.nodes().values().zip(self.continuations);
+        let nodes = nodes.map(|(node, on)| (node.function, &node.blocks[..], on.next));
+        let nodes = Vec::from_iter(nodes);
+        std::thread::scope(|scope| {
+            // Decoding the segment takes as long. Where that fails it does so again, for who follows.
+            scope.spawn(|| self.path.cursor().next().map(drop).ok());
+            machine.define_all(&nodes)
+        })?;
+        Ok(machine)
+    }
+
     fn follow<W: Send>(
         &self,
         log: LogReader,
@@ -272,15 +317,7 @@ where
         if nodes.values().any(|node| node.left_out > 0) {
             return Err(BuildError::Partial);
         }
-        let mut machine = Machine::new(self.program, self.bytes, log)?;
-        let defined = nodes.values().zip(self.continuations);
-        let defined = defined.map(|(node, on)| (node.function, &node.blocks[..], on.next));
-        let defined = Vec::from_iter(defined);
-        std::thread::scope(|scope| {
-            // Decoding the path's first segment takes as long. Where that fails it does so again, for who follows.
-            scope.spawn(|| self.path.cursor().next().map(drop).ok());
-            machine.define_all(&defined)
-        })?;
+        let mut machine = self.machine(log)?;
         let lengths = Vec::from_iter(nodes.values().map(|node| node.length()));
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
         let codes = machine.codes();

@@ -112,7 +112,7 @@ impl Page {
         writers: &mut Writers,
     ) -> bool {
         let whole = length == WORD || length == 2 * WORD;
-        if !whole || address % length != 0 || self.times.is_some() {
+        if !whole || !address.is_multiple_of(length) || self.times.is_some() {
             return false;
         }
         let first = address as usize % PAGE / WORD as usize;
