@@ -40,6 +40,8 @@ enum Command {
     Live(Arguments),
     /// Whole execution traces
     Values(values::Options),
+    /// Of whole execution traces only building them, and how much less it could take
+    Building(values::Options),
     /// Dynamic slices: time and size
     Slices(slices::Options),
     /// Matching of versions: accuracy and time
@@ -90,6 +92,7 @@ fn main() -> Result<()> {
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Memory(arguments) => paths::memory::run(&arguments),
         Command::Values(arguments) => values::run(&arguments),
+        Command::Building(arguments) => values::building::run(&arguments),
         Command::ValuesMemory(arguments) => values::memory::run(&arguments),
     }
 }

@@ -416,6 +416,35 @@ fn every_json_document_names_its_schema_and_is_one_line() {
     }
 }
 
+/// No engine runs, so the limit is for the recording alone. Wherever it is met, what was in the file before is.
+#[test]
+fn a_trace_for_which_there_is_no_room_leaves_the_recording_as_it_was() {
+    let sandbox = Sandbox::new();
+    sandbox.write("wanders.wat", WANDERER);
+    sandbox.ok("record --invoke wander wanders.wat 200000");
+    sandbox.ok("build --lens paths wanders.aft");
+    let before = sandbox.read("wanders.aft");
+    sandbox.ok("build --lens full wanders.aft");
+    let after = sandbox.read("wanders.aft");
+    let enough = after.len().div_ceil(512);
+    let mut refused = 0;
+    for blocks in (before.len() / 512..=enough).step_by(3).chain([enough]) {
+        sandbox.write("some.aft", &before);
+        let words = "build --lens full some.aft";
+        let ran = sandbox.shell(&format!("ulimit -f {blocks}; exec $AFTERIMAGE {words}"));
+        if blocks >= enough {
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            continue;
+        }
+        ran.is_refusal(words, 125, &["some.aft", "File too large"]);
+        assert_eq!(sandbox.read("some.aft"), before);
+        refused += 1;
+    }
+    assert!(refused > 3, "the trace is too small for this test");
+    sandbox.ok("build --lens full some.aft");
+    sandbox.ok("verify some.aft");
+}
+
 /// The consumer of the path fails while the guest runs.
 #[test]
 fn a_path_for_which_there_is_no_room_is_kept_as_far_as_it_goes() {

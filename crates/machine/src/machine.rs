@@ -17,7 +17,7 @@ use crate::observe::{Caller, Observer};
 use crate::{MachineError, Trap};
 
 /// Most instructions that all nodes may have together: 3 GiB of them, and 2 GiB of what they are executed as.
-const MOST_CODE: usize = 1 << 26;
+pub(crate) const MOST_CODE: usize = 1 << 26;
 
 /// A value: its bits, and the upper half of a vector's.
 pub(crate) type Bits = (u64, u64);
@@ -48,15 +48,15 @@ pub(crate) enum Waiting {
 /// Memory: what the guest has, its activations, the nodes' code and those exceptions that something may still refer to; not the length of the run.
 pub struct Machine<'a> {
     pub(crate) program: &'a Program,
-    bytes: &'a [u8],
-    bodies: Vec<Option<Box<Body<'a>>>>,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) bodies: Vec<Option<Box<Body<'a>>>>,
     /// What calls need to know of those.
     shapes: Vec<Option<Shape>>,
     pub(crate) codes: PrimaryMap<NodeId, NodeCode>,
     /// What the nodes are executed as.
     pub(crate) operations: Operations,
     /// Instructions of all nodes.
-    instructions: usize,
+    pub(crate) instructions: usize,
     /// Memories, tables, globals.
     pub state: State,
     initial: Vec<Initial>,
@@ -537,7 +537,7 @@ impl std::fmt::Debug for Machine<'_> {
 }
 
 /// Where a defined function is among the bodies; beyond them for an import.
-fn position(program: &Program, function: FuncId) -> usize {
+pub(crate) fn position(program: &Program, function: FuncId) -> usize {
     let index = function.as_u32() as usize;
     index.wrapping_sub(program.imports.len())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use afterimage_query::paths::FileSegments;
+use afterimage_query::paths::{FileSegments, RecordedPath};
 use afterimage_record::measure::{Setting, compile};
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
@@ -40,20 +40,42 @@ pub(crate) struct Grown {
     pub seconds: f64,
 }
 
-pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
-    let at = subject.folder.path().join("run.aft");
-    let path = subject.reopened()?;
-    let run = Run {
+/// A run up to a block, of which nothing was decoded yet.
+fn run<'a>(
+    subject: &'a Subject,
+    path: &'a RecordedPath,
+    left_out: &'a LeftOut,
+    last: u64,
+) -> Run<'a, FileSegments> {
+    Run {
         program: &subject.program,
         bytes: &subject.bytes,
-        path: &path,
+        path,
         continuations: &path.segments().directory().continuations,
         window: 1..=last,
-        left_out: &LeftOut::NOTHING,
+        left_out,
         // The corpus ends by itself.
         stopped: None,
         epoch: Run::<FileSegments>::EPOCH,
-    };
+    }
+}
+
+/// Seconds that following alone takes, with what it tells thrown away; with checkpoints or without.
+pub(crate) fn follow_alone(subject: &Subject, last: u64, checkpoints: bool) -> Result<f64> {
+    let path = subject.reopened()?;
+    let log = subject.file.log()?;
+    let nothing = LeftOut::NOTHING;
+    let run = run(subject, &path, &nothing, last);
+    let start = Instant::now();
+    run.follow_alone(log, checkpoints.then_some(INTERVAL))?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
+    let at = subject.folder.path().join("run.aft");
+    let path = subject.reopened()?;
+    let nothing = LeftOut::NOTHING;
+    let run = run(subject, &path, &nothing, last);
     let before = TraceFile::open(&at)?;
     let out = TraceWriter::append(&at)?;
     let mut writer = EpochWriter::new(&out)?;
@@ -126,7 +148,7 @@ fn processor_seconds() -> f64 {
 
 pub(crate) fn report(rows: &[Row]) -> String {
     table(
-        "Building: millions of executed statements a second, by the time that passes (three threads: one follows, one finds out who wrote what, one codes) by the processor time of all, and the time that passes as a ratio to the plain program's for as many of its blocks",
+        "Building: millions of executed statements a second, by the time that passes (one thread follows, one finds out who wrote what, as many code as there are processors) by the processor time of all, and the time that passes as a ratio to the plain program's for as many of its blocks",
         rows,
         name,
         &[

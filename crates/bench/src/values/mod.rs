@@ -2,6 +2,7 @@
 //! and Gupta 2005.
 
 pub(crate) mod build;
+pub(crate) mod building;
 mod dependences;
 mod facts;
 pub(crate) mod follow;
@@ -35,6 +36,14 @@ pub(crate) struct Options {
     /// Trace only the first so many million blocks of each run; all of it without this
     #[arg(long, value_name = "MILLIONS")]
     blocks: Option<u64>,
+}
+
+impl Options {
+    /// The last block that is traced.
+    fn last(&self) -> u64 {
+        self.blocks
+            .map_or(u64::MAX, |n| n.saturating_mul(1_000_000))
+    }
 }
 
 /// What was measured of one program.
@@ -103,9 +112,7 @@ fn measure(entry: &Entry, arguments: &Options) -> Result<Row> {
     };
     let subject = Subject::new(entry, &arguments.common)?;
     stage("recorded, path built");
-    let last_block = arguments
-        .blocks
-        .map_or(u64::MAX, |n| n.saturating_mul(1_000_000));
+    let last_block = arguments.last();
     let plain_seconds = build::plain_seconds(&subject)?;
     let (built, index) = build::measure(&subject, last_block)?;
     stage("whole execution trace built");

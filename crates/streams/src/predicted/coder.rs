@@ -25,11 +25,11 @@ impl Probability {
         let count = self.0 & Self::COUNT;
         let share = self.0 >> 10;
         let weight = WEIGHTS[count as usize % WEIGHTS.len()];
-        let share = if bit {
-            share + ((u64::from((1 << 22) - 1 - share) * weight) >> 16) as u32
-        } else {
-            share - ((u64::from(share) * weight) >> 16) as u32
-        };
+        // What a bit of an escaped number is cannot be foreseen: no branch.
+        let least = u32::from(bit).wrapping_neg() & ((1 << 22) - 1);
+        let step = (u64::from(least.abs_diff(share)) * weight) >> 16;
+        let sign = u32::from(!bit).wrapping_neg();
+        let share = share.wrapping_add((step as u32 ^ sign).wrapping_sub(sign));
         self.0 = share << 10 | (count + u32::from(count < Self::LIMIT));
     }
 }
@@ -162,12 +162,11 @@ impl Coder for Encoder<'_> {
     #[inline(always)]
     fn decide(&mut self, bit: bool, share: u64) -> bool {
         let split = (self.range >> 16) * share;
-        if bit {
-            self.range = split;
-        } else {
-            self.add(split);
-            self.range -= split;
-        }
+        // No branch, as in `adapt`.
+        let no = u64::from(!bit).wrapping_neg();
+        let below = split & no;
+        self.add(below);
+        self.range = (split ^ no).wrapping_sub(no).wrapping_add(self.range & no);
         self.widen();
         bit
     }

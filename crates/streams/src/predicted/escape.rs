@@ -42,13 +42,8 @@ impl Escapes {
 
     /// Codes a number.
     pub(super) fn code(&mut self, coder: &mut impl Coder, number: u64) -> u64 {
-        let len = descend(
-            coder,
-            &mut self.lengths[self.class],
-            u64::from(bits::length(number)),
-            7,
-            1,
-        ) as u32;
+        let len = u64::from(bits::length(number));
+        let len = descend(coder, &mut self.lengths[self.class], len, 7) as u32;
         self.class = (len as usize).div_ceil(3).min(CLASSES - 1);
         let below = len.saturating_sub(1);
         if below == 0 {
@@ -57,12 +52,12 @@ impl Escapes {
         let lead = 1 << below.min(63);
         if len <= WHOLE {
             // All numbers of all these lengths are nodes of one tree.
-            return lead | descend(coder, &mut self.whole, number & (lead - 1), below, 1);
+            return lead | descend(coder, &mut self.whole, number & (lead - 1), below);
         }
         let below = below.min(63);
         let high_at = below - HIGH;
         let high = &mut self.high[len.min(64) as usize];
-        let high = descend(coder, high, number >> high_at & bits::mask(HIGH), HIGH, 1);
+        let high = descend(coder, high, number >> high_at & bits::mask(HIGH), HIGH);
         let middle = coder.raw(number >> LOW & bits::mask(high_at - LOW), high_at - LOW);
         let mut low = 0;
         let mut node = 1;
@@ -75,19 +70,19 @@ impl Escapes {
     }
 }
 
-/// Codes the lowest `count` bits of a number, the highest first, each by what stands above it, from a tree's `node` down.
-#[inline]
-fn descend(
+/// Codes the lowest `count` bits of a number, the highest first, each by what stands above it, from a tree's root down. The tree has 2^`count`
+/// entries, or more.
+#[inline(always)]
+fn descend<const SIZE: usize>(
     coder: &mut impl Coder,
-    tree: &mut [Probability],
+    tree: &mut [Probability; SIZE],
     number: u64,
     count: u32,
-    mut node: usize,
 ) -> u64 {
-    let start = node << count;
+    let mut node = 1;
     for at in (0..count).rev() {
-        let bit = coder.bit(number >> at & 1 == 1, &mut tree[node]);
+        let bit = coder.bit(number >> at & 1 == 1, &mut tree[node % SIZE]);
         node = node << 1 | usize::from(bit);
     }
-    (node - start) as u64
+    (node - (1 << count)) as u64
 }

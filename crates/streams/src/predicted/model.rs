@@ -20,13 +20,16 @@ const AGREEING: usize = 3;
 /// Levels of confidence.
 const LEVELS: usize = SURE as usize + 1;
 
+/// Contexts of answers.
+const HITS: usize = PREDICTORS * LEVELS * AGREEING * History::OUTCOMES;
+
 /// All that is learnt.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     values3: Table,
     differences2: Table,
     value1: Table,
-    hits: Box<[Probability]>,
+    hits: Box<[Probability; HITS]>,
     escapes: Escapes,
     history: History,
 }
@@ -35,6 +38,74 @@ pub(crate) struct Model {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Learnt([Slot; 3]);
 
+/// The predictors, being asked.
+struct Asking<'m> {
+    predictions: [u64; PREDICTORS],
+    confidence: [usize; PREDICTORS],
+    /// Those that are to be asked, one bit each.
+    left: u32,
+    /// How the last two values were found.
+    outcomes: usize,
+    hits: &'m mut [Probability; HITS],
+    /// How many were wrong.
+    asked: u32,
+}
+
+/// How many others agree, as far as it is counted, by the set of those.
+const OTHERS: [u8; 1 << PREDICTORS] = {
+    let mut others = [0; 1 << PREDICTORS];
+    let mut set = 1;
+    while set < others.len() {
+        let one = others[set & (set - 1)] + 1;
+        others[set] = if one < AGREEING as u8 {
+            one
+        } else {
+            AGREEING as u8 - 1
+        };
+        set += 1;
+    }
+    others
+};
+
+impl Asking<'_> {
+    /// Asks one after the other: what is found. A decoder does not look at `value`.
+    #[inline(always)]
+    fn all(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
+        // Each by code of its own: what it is compared with is known then.
+        macro_rules! ask {
+            ($($at:literal)*) => {
+                $(if let Some(found) = self.one::<$at>(coder, value) {
+                    return Some(found);
+                })*
+            };
+        }
+        ask!(0 1 2 3 4 5);
+        None
+    }
+
+    /// Asks a predictor, unless it has nothing to say, or one before it said the same.
+    #[inline(always)]
+    fn one<const AT: usize>(&mut self, coder: &mut impl Coder, value: u64) -> Option<u64> {
+        if self.left >> AT & 1 == 0 {
+            return None;
+        }
+        let prediction = self.predictions[AT];
+        let agreeing = (AT + 1..PREDICTORS).fold(0, |set, at| {
+            set | u32::from(self.predictions[at] == prediction) << at
+        });
+        let agreeing = agreeing & self.left;
+        self.left &= !agreeing;
+        let others = usize::from(OTHERS[agreeing as usize]);
+        let context = ((AT * LEVELS + self.confidence[AT]) * AGREEING + others) * History::OUTCOMES
+            + self.outcomes;
+        if coder.bit(value == prediction, &mut self.hits[context]) {
+            return Some(prediction);
+        }
+        self.asked += 1;
+        None
+    }
+}
+
 impl Model {
     /// A model that knows nothing, for about 2^`log` values.
     pub(super) fn new(log: u32) -> Self {
@@ -42,8 +113,7 @@ impl Model {
             values3: Table::new(log),
             differences2: Table::new(log),
             value1: Table::new(log),
-            hits: vec![Probability::EVEN; PREDICTORS * LEVELS * AGREEING * History::OUTCOMES]
-                .into(),
+            hits: Box::new([Probability::EVEN; HITS]),
             escapes: Escapes::new(),
             history: History::default(),
         }
@@ -65,30 +135,16 @@ impl Model {
     ) -> (u64, Learnt) {
         let slots = self.slots();
         let (predictions, confidence) = self.predict(&slots);
-        // As sets of predictors, one bit each.
-        let saying = |value: u64| {
-            (0..PREDICTORS).fold(0u32, |set, at| {
-                set | u32::from(predictions[at] == value) << at
-            })
+        let mut asking = Asking {
+            predictions,
+            confidence,
+            left: (0..PREDICTORS).fold(0, |set, at| set | u32::from(confidence[at] > 0) << at),
+            outcomes: self.history.outcomes(),
+            hits: &mut self.hits,
+            asked: 0,
         };
-        let mut left =
-            (0..PREDICTORS).fold(0u32, |set, at| set | u32::from(confidence[at] > 0) << at);
-        let mut found = None;
-        let mut asked = 0;
-        while left != 0 {
-            let at = left.trailing_zeros() as usize % PREDICTORS;
-            let prediction = predictions[at];
-            let agreeing = saying(prediction) & left;
-            left &= !agreeing;
-            let others = (agreeing.count_ones() as usize - 1).min(AGREEING - 1);
-            let context = ((at * LEVELS + confidence[at]) * AGREEING + others) * History::OUTCOMES
-                + self.history.outcomes();
-            if coder.bit(value == prediction, &mut self.hits[context]) {
-                found = Some(prediction);
-                break;
-            }
-            asked += 1;
-        }
+        let found = asking.all(coder, value);
+        let asked = asking.asked;
         let outcome = match (found, asked) {
             (Some(_), 0) => Outcome::First,
             (Some(_), _) => Outcome::Later,
@@ -106,7 +162,7 @@ impl Model {
             self.differences2.restore(*differences2, &from.differences2);
             self.value1.restore(*value1, &from.value1);
         }
-        self.hits.copy_from_slice(&from.hits);
+        self.hits.copy_from_slice(&from.hits[..]);
         self.escapes.clone_from(&from.escapes);
     }
 

@@ -5,11 +5,16 @@ use super::history::hash;
 /// A table from contexts to what followed them, of fixed size; a context may push out another (Sazeides and Smith 1997).
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// What followed.
-    values: Box<[u64]>,
-    /// How sure that is, in the lowest two bits, 0 if nothing followed yet; above, more bits of the context's hash.
-    marks: Box<[u16]>,
+    entries: Box<[Entry]>,
     shift: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// What followed.
+    value: u64,
+    /// How sure that is, in the lowest two bits, 0 if nothing followed yet; above, more bits of the context's hash.
+    mark: u16,
 }
 
 /// A context's place in a table.
@@ -26,8 +31,7 @@ impl Table {
     /// A table of 2^`log` entries, `0 < log <= 16`.
     pub(super) fn new(log: u32) -> Self {
         Self {
-            values: vec![0; 1 << log].into(),
-            marks: vec![0; 1 << log].into(),
+            entries: vec![Entry::default(); 1 << log].into(),
             shift: 64 - log,
         }
     }
@@ -45,21 +49,15 @@ impl Table {
     /// What followed the context, and how sure that is: 0 if nothing did.
     #[inline]
     pub(super) fn predict(&self, slot: Slot) -> (u64, usize) {
-        let at = usize::from(slot.index);
-        let mark = self.marks[at];
+        let Entry { value, mark } = self.entries[usize::from(slot.index)];
         let known = mark & !SURE == slot.mark;
-        (
-            self.values[at],
-            if known { usize::from(mark & SURE) } else { 0 },
-        )
+        (value, if known { usize::from(mark & SURE) } else { 0 })
     }
 
     /// Learns what followed.
     #[inline]
     pub(super) fn update(&mut self, slot: Slot, value: u64) {
-        let at = usize::from(slot.index);
-        let mark = &mut self.marks[at];
-        let held = &mut self.values[at];
+        let Entry { value: held, mark } = &mut self.entries[usize::from(slot.index)];
         // Which case it is cannot be foreseen: no branch.
         let confidence = *mark & SURE;
         let known = (*mark & !SURE == slot.mark) & (confidence > 0);
@@ -79,7 +77,6 @@ impl Table {
     #[inline]
     pub(super) fn restore(&mut self, slot: Slot, from: &Self) {
         let at = usize::from(slot.index);
-        self.values[at] = from.values[at];
-        self.marks[at] = from.marks[at];
+        self.entries[at] = from.entries[at];
     }
 }

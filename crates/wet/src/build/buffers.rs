@@ -118,8 +118,8 @@ impl Room {
 }
 
 impl Labels {
-    /// Room that is taken at once: it costs nothing before it is used.
-    const ROOM: usize = 1 << 20;
+    /// Room that is taken at once, enough for the usual epoch: it costs nothing before it is used, and nothing has to be moved.
+    const ROOM: usize = 3 << 22;
     /// Marks a label: age and execution stand above.
     const LABEL: u64 = 1;
     /// Marks the execution of a label whose age is the next word.
@@ -186,6 +186,17 @@ impl Labels {
     /// How many words the chunk of a column has that comes behind so many: few at first, because most columns are short.
     fn length(before: usize) -> usize {
         8 << (2 * before.min(3))
+    }
+
+    /// How many words a column's labels take. O(chunks).
+    pub(crate) fn words_of(column: &Column) -> usize {
+        match column.chunks.split_last() {
+            Some((&last, before)) => {
+                let before: usize = (0..before.len()).map(Self::length).sum();
+                before + (column.end - last) as usize
+            }
+            None => 0,
+        }
     }
 
     /// Tells a column's labels, in order.

@@ -3,6 +3,7 @@
 use std::collections::hash_map::Entry;
 
 use super::buffers::{Buffers, Column, Copies, Executions, Label, Room};
+use super::patterns::Part;
 use super::sites::Def;
 
 /// The columns of the inputs of all nodes, of the epoch at hand.
@@ -11,6 +12,8 @@ pub(super) struct Columns {
     labels: Vec<Room>,
     /// By input: where its column is, plus 1.
     of_input: Vec<u32>,
+    /// The parts of the read at hand.
+    parts: Vec<Part>,
     buffers: Buffers,
 }
 
@@ -20,6 +23,7 @@ impl Columns {
         Self {
             labels: vec![Room::default(); inputs],
             of_input: vec![0; inputs],
+            parts: Vec::new(),
             buffers: Buffers::default(),
         }
     }
@@ -77,7 +81,9 @@ impl Columns {
     /// A read comes from several writes: how many bytes from which, and how often their nodes were executed so far.
     pub(super) fn labels(&mut self, input: u32, execution: u64, parts: &[(u8, Def, u64)]) {
         let places = parts.iter().map(|&(length, def, _)| (length, def.place()));
-        let pattern = self.buffers.patterns.number(&Vec::from_iter(places));
+        self.parts.clear();
+        self.parts.extend(places);
+        let pattern = self.buffers.patterns.number(&self.parts);
         let Some((&(_, first, count), others)) = parts.split_first() else {
             return;
         };

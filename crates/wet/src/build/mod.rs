@@ -20,7 +20,7 @@ use afterimage_machine::{NodeCode, Range};
 use afterimage_program::Program;
 
 use crate::model::Event;
-pub(crate) use buffers::{Buffers, Column, Copies, Executions, Label};
+pub(crate) use buffers::{Buffers, Column, Copies, Executions, Label, Labels};
 use columns::Columns;
 use costs::Costs;
 use known::{Action, Known, Node, What};

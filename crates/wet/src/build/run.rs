@@ -1,5 +1,6 @@
-//! Following a whole run, on one thread, while another one finds out who wrote what, and a third one codes that.
+//! Following a whole run, on one thread, while another one finds out who wrote what, and others code that.
 
+use std::convert::Infallible;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -12,7 +13,7 @@ use afterimage_wpp::{Continuation, PathError, Segments, WholePath};
 
 use super::tape::Tape;
 use super::{Buffers, Builder};
-use crate::checkpoint::{Recorder, Vertex};
+use crate::checkpoint::{Intervals, Recorder, Vertex, Vertices};
 use crate::epoch::Writer;
 use crate::index::{Index, LeftOut, fingerprint};
 
@@ -35,13 +36,10 @@ pub enum BuildError<P: std::error::Error + 'static, W> {
         "the program has too many writes, or one is executed too often, for a whole execution trace"
     )]
     Overflow,
-    /// An epoch cannot be written.
-    #[error("an epoch cannot be written")]
+    /// What was built cannot be written.
+    #[error("what was built cannot be written: {0}")]
     Write(W),
 }
-
-/// Checkpoints are written when they have so many bytes.
-const WAITING: usize = 4 << 20;
 
 /// A tape is handed on when it has so many words: the memory of a processor's own cache.
 const TAPE: usize = 1 << 15;
@@ -54,18 +52,22 @@ enum Told {
     Tape(Vec<u64>),
     /// The window begins, before which so many blocks were executed.
     Begin(u64),
-    /// Checkpoints that are complete.
-    Vertices(Vec<Vertex>),
-    /// Those at the end.
-    Last(Vec<Vertex>),
+    /// Groups of intervals that are complete.
+    Groups(Vec<Intervals>),
+    /// Those at the end, and whether it is the run's.
+    Last(Vec<Intervals>, bool),
 }
 
 /// What the coding thread does.
 enum Work {
     /// An epoch is coded, before which so many blocks were executed.
     Epoch(u64, Buffers),
-    /// Checkpoints are written.
-    Vertices(Vec<Vertex>),
+    /// The window begins: what groups completed before belongs to others.
+    Begin,
+    /// Groups of intervals are coded.
+    Groups(Vec<Intervals>),
+    /// There are no more. Whether the run has ended.
+    End(bool),
 }
 
 /// Executes a node.
@@ -118,7 +120,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Until nothing more is told, or the coder fails. Tapes that were read are given back.
     fn all(mut self, told: Receiver<Told>, read: &Sender<Vec<u64>>) -> Builder<'a> {
-        let mut last = Vec::new();
+        let mut last = (Vec::new(), false);
         for told in told {
             let going = match told {
                 Told::Tape(tape) => {
@@ -130,11 +132,11 @@ impl<'a> Reader<'a> {
                 Told::Begin(before) => {
                     self.builder.begin();
                     (self.before, self.begun) = (before, true);
-                    true
+                    self.work.send(Work::Begin).is_ok()
                 }
-                Told::Vertices(vertices) => self.work.send(Work::Vertices(vertices)).is_ok(),
-                Told::Last(vertices) => {
-                    last = vertices;
+                Told::Groups(groups) => self.work.send(Work::Groups(groups)).is_ok(),
+                Told::Last(groups, ended) => {
+                    last = (groups, ended);
                     true
                 }
             };
@@ -146,9 +148,9 @@ impl<'a> Reader<'a> {
         if self.begun && (self.builder.size() > 0 || !self.sent) {
             self.epoch();
         }
-        if self.begun {
-            let _ = self.work.send(Work::Vertices(last));
-        }
+        let (groups, ended) = last;
+        let _ = self.work.send(Work::Groups(groups));
+        let _ = self.work.send(Work::End(ended));
         self.builder
     }
 
@@ -204,7 +206,7 @@ impl<S: Segments> Run<'_, S> {
     pub const EPOCH: usize = 8 << 20;
 }
 
-impl<S: Segments> Run<'_, S>
+impl<S: Segments + Sync> Run<'_, S>
 where
     S::Error: std::error::Error + 'static,
 {
@@ -259,6 +261,50 @@ where
         self.follow(log, write, Some((interval, record)), progress, stop)
     }
 
+    /// Follows the run as [`build`](Self::build) does, or with the length of an interval as [`build_with_checkpoints`](Self::build_with_checkpoints), and throws away what it tells: how many
+    /// blocks were executed. Building takes at least as long, however many processors there are, because only one can follow.
+    ///
+    /// # Errors
+    /// If the path or the log is damaged or not of this program.
+    pub fn follow_alone(
+        &self,
+        log: LogReader,
+        interval: Option<u64>,
+    ) -> Result<u64, BuildError<S::Error, Infallible>> {
+        let mut machine = self.machine(log)?;
+        let mut recorder = interval.map(Recorder::new);
+        let mut tape = Tape::default();
+        let mut empty = Vec::new();
+        let mut cursor = self.path.cursor();
+        while let Some(visit) = cursor.next().map_err(BuildError::Path)? {
+            if visit.start > *self.window.end() {
+                break;
+            }
+            let last = visit.last() == self.path.length();
+            let node = (visit.node, visit.length, self.stopped.filter(|_| last));
+            execute(&mut machine, node, &mut tape, &mut recorder)?;
+            if tape.len() >= TAPE {
+                empty = tape.take(empty);
+                drop(recorder.as_mut().map(Recorder::take));
+            }
+        }
+        Ok(machine.time())
+    }
+
+    /// A machine before the run, which knows all nodes of the path. The path's first segment is open then.
+    fn machine(&self, log: LogReader) -> Result<Machine<'_>, MachineError> {
+        let mut machine = Machine::new(self.program, self.bytes, log)?;
+        let nodes = self.path.nodes().values().zip(self.continuations);
+        let nodes = nodes.map(|(node, on)| (node.function, &node.blocks[..], on.next));
+        let nodes = Vec::from_iter(nodes);
+        std::thread::scope(|scope| {
+            // Decoding the segment takes as long. Where that fails it does so again, for who follows.
+            scope.spawn(|| self.path.cursor().next().map(drop).ok());
+            machine.define_all(&nodes)
+        })?;
+        Ok(machine)
+    }
+
     fn follow<W: Send>(
         &self,
         log: LogReader,
@@ -271,10 +317,7 @@ where
         if nodes.values().any(|node| node.left_out > 0) {
             return Err(BuildError::Partial);
         }
-        let mut machine = Machine::new(self.program, self.bytes, log)?;
-        for (node, continuation) in nodes.values().zip(self.continuations) {
-            machine.define(node.function, &node.blocks, continuation.next)?;
-        }
+        let mut machine = self.machine(log)?;
         let lengths = Vec::from_iter(nodes.values().map(|node| node.length()));
         let (memories, globals) = (machine.state.memories.len(), machine.state.globals.len());
         let codes = machine.codes();
@@ -293,6 +336,12 @@ where
             let (work, queue) = sync_channel::<Work>(1);
             let (recycle, empty) = channel::<Buffers>();
             let coder = scope.spawn(move || {
+                let mut vertices = Vertices::default();
+                let mut begun = first <= 1;
+                let mut put = |made: Vec<Vertex>, begun: bool| match &mut record {
+                    Some(record) if begun => made.iter().try_for_each(record),
+                    _ => Ok(()),
+                };
                 for work in queue {
                     match work {
                         Work::Epoch(before, mut buffers) => {
@@ -301,11 +350,14 @@ where
                             let _ = recycle.send(buffers.emptied());
                             write(before, bytes)?;
                         }
-                        Work::Vertices(vertices) => {
-                            if let Some(record) = &mut record {
-                                vertices.iter().try_for_each(record)?;
+                        Work::Begin => begun = true,
+                        Work::Groups(groups) => {
+                            for group in groups {
+                                put(vertices.group(group), begun)?;
                             }
                         }
+                        Work::End(true) => put(vertices.end(), begun)?,
+                        Work::End(false) => {}
                     }
                 }
                 Ok::<_, W>(writer.sizes)
@@ -322,6 +374,7 @@ where
             let reader = scope.spawn(move || reader.all(told, &give));
             let mut tape = Tape::default();
             let mut begun = first <= 1;
+            let mut ended = false;
             let mut cursor = self.path.cursor();
             // Whether there is anybody who is told.
             let hand_on = |tape: &mut Tape| {
@@ -335,6 +388,7 @@ where
                         if let Some(recorder) = &mut recorder {
                             recorder.end(&machine);
                         }
+                        ended = true;
                         break Ok(());
                     }
                     Err(error) => break Err(BuildError::Path(error)),
@@ -344,8 +398,6 @@ where
                     break Ok(());
                 }
                 if !begun && visit.last() >= first {
-                    // What was completed before belongs to the windows before.
-                    recorder.as_mut().map(Recorder::take);
                     begun = true;
                     // Who builds ends before this one does only where the coder fails, which is told below.
                     if !hand_on(&mut tape) || tell.send(Told::Begin(visit.start - 1)).is_err() {
@@ -362,6 +414,7 @@ where
                         if let Some(recorder) = &mut recorder {
                             recorder.end(&machine);
                         }
+                        ended = true;
                         break Ok(());
                     }
                     Err(error) => {
@@ -370,12 +423,10 @@ where
                     }
                 }
                 if let Some(recorder) = &mut recorder
-                    && recorder.waiting() > WAITING
+                    && recorder.is_waiting()
                 {
-                    let vertices = recorder.take();
-                    if begun
-                        && (!hand_on(&mut tape) || tell.send(Told::Vertices(vertices)).is_err())
-                    {
+                    let groups = recorder.take();
+                    if !hand_on(&mut tape) || tell.send(Told::Groups(groups)).is_err() {
                         break Ok(());
                     }
                 }
@@ -388,7 +439,7 @@ where
             };
             hand_on(&mut tape);
             if let Some(recorder) = &mut recorder {
-                let _ = tell.send(Told::Last(recorder.take()));
+                let _ = tell.send(Told::Last(recorder.take(), ended));
             }
             drop(tell);
             let builder = match reader.join() {

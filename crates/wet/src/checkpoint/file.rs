@@ -10,8 +10,8 @@ use afterimage_trace::{
 };
 
 use super::group::{Group, Parts, Sets};
-use super::recorder::Vertex;
 use super::tree::Tree;
+use super::vertices::Vertex;
 use super::{CHILDREN, WORD};
 use crate::epoch::wire::{put, take};
 

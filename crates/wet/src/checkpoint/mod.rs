@@ -20,12 +20,14 @@ mod sites;
 mod tests;
 mod touched;
 mod tree;
+mod vertices;
 
 pub use file::{CheckpointError, CheckpointWriter, FileCheckpoints};
 pub use image::{Image, RestoreError};
-pub(crate) use recorder::Recorder;
-pub use recorder::Vertex;
+pub(crate) use recorder::{Intervals, Recorder};
 pub use sites::{Place, Site};
+pub use vertices::Vertex;
+pub(crate) use vertices::Vertices;
 
 /// About how many instructions an interval has.
 pub const INTERVAL: u64 = 1 << 19;

@@ -1,10 +1,10 @@
-//! Watching the machine: intervals and the tree above them.
+//! Watching the machine: intervals.
 
 use afterimage_machine::{Machine, NodeCode, Observer, Range};
 
 use afterimage_ids::NodeId;
 
-use super::group::{self, Recorded, Sets, bytes_of};
+use super::group::{Recorded, bytes_of};
 use super::sites::Writers;
 use super::touched::{Line, Touched};
 use super::{CHILDREN, place_of};
@@ -14,47 +14,16 @@ const LARGEST: usize = 64 << 20;
 /// An interval ends when it has so many blocks.
 const LONGEST: u64 = 1 << 30;
 
-/// A vertex of the tree, to be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Vertex {
-    /// How far it is above the intervals, at least 1.
-    pub(super) level: u32,
-    /// Which one of its level.
-    pub(super) number: u64,
-    /// Its first child.
-    pub(super) first: u64,
-    /// How many it has.
-    pub(super) children: u32,
-    /// Blocks executed before.
-    pub(super) before: u64,
-    /// Blocks executed at its end.
-    pub(super) after: u64,
-    /// What is known of its children at once.
-    pub(super) bytes: Vec<u8>,
-    /// What is known of each, for those of a group.
-    pub(super) units: Vec<Vec<u8>>,
-    /// The bytes of the words that intervals wrote, one after the other.
+/// The intervals of a group, which are complete.
+pub(crate) struct Intervals {
+    pub(super) intervals: Vec<Recorded>,
+    /// The table of their sites and lists.
+    pub(super) lists: Vec<u8>,
+    /// The bytes of the words that they wrote, one after the other.
     pub(super) words: Vec<u8>,
 }
 
-impl Vertex {
-    /// How many blocks are executed at its end.
-    pub fn end(&self) -> u64 {
-        self.after
-    }
-}
-
-/// The vertex of a level that is being made.
-#[derive(Default)]
-struct Open {
-    /// Which one of its level.
-    number: u64,
-    first: u64,
-    before: u64,
-    children: Vec<Sets>,
-}
-
-/// Collects what happens in intervals, and makes vertices of them.
+/// Collects what happens in intervals. [`Vertices`](super::Vertices) makes vertices of them, on another thread if need be.
 pub(crate) struct Recorder {
     touched: Touched,
     writers: Writers,
@@ -64,13 +33,9 @@ pub(crate) struct Recorder {
     steps: u64,
     before: u64,
     now: u64,
-    /// The vertices that are being made, from the level above the intervals on.
-    open: Vec<Open>,
     group: Vec<Recorded>,
     words: Vec<u8>,
-    done: Vec<Vertex>,
-    /// How many bytes these have.
-    waiting: usize,
+    done: Vec<Intervals>,
 }
 
 impl Recorder {
@@ -85,15 +50,13 @@ impl Recorder {
             steps: 0,
             before: 0,
             now: 0,
-            open: Vec::new(),
             group: Vec::new(),
             words: Vec::new(),
             done: Vec::new(),
-            waiting: 0,
         }
     }
 
-    /// The machine has executed a node. The vertices that this completes are to be [taken](Self::take).
+    /// The machine has executed a node. The groups that this completes are to be [taken](Self::take).
     #[inline]
     pub fn executed(&mut self, machine: &Machine<'_>) {
         self.now = machine.time();
@@ -110,29 +73,17 @@ impl Recorder {
             self.cut(machine);
         }
         self.close_group(machine);
-        let mut level = 0;
-        while level < self.open.len() {
-            self.close(level);
-            level += 1;
-        }
     }
 
-    /// How many bytes the vertices have that were completed.
+    /// Whether a group was completed.
     #[inline]
-    pub fn waiting(&self) -> usize {
-        self.waiting
+    pub fn is_waiting(&self) -> bool {
+        !self.done.is_empty()
     }
 
-    /// The vertices that were completed.
-    pub fn take(&mut self) -> Vec<Vertex> {
-        self.waiting = 0;
+    /// The groups that were completed.
+    pub fn take(&mut self) -> Vec<Intervals> {
         std::mem::take(&mut self.done)
-    }
-
-    fn complete(&mut self, vertex: Vertex) {
-        let units: usize = vertex.units.iter().map(Vec::len).sum();
-        self.waiting += vertex.bytes.len() + units + vertex.words.len();
-        self.done.push(vertex);
     }
 
     /// The interval ends here.
@@ -178,79 +129,11 @@ impl Recorder {
         let mut lists = Vec::new();
         let used = intervals.iter_mut().map(|interval| &mut interval.lists[..]);
         self.writers.close(used, machine.codes(), &mut lists);
-        if self.open.is_empty() {
-            self.open.push(Open::default());
-        }
-        let mut all = Sets::default();
-        for interval in &intervals {
-            all.add(&interval.sets());
-        }
-        let open = &mut self.open[0];
-        let (before, after) = (open.before, intervals[intervals.len() - 1].after);
-        let children = intervals.len() as u32;
-        let (bytes, units) = group::encode(before, &intervals, &lists);
-        let vertex = Vertex {
-            level: 1,
-            number: open.number,
-            first: open.first,
-            children,
-            before,
-            after,
-            bytes,
-            units,
+        self.done.push(Intervals {
+            intervals,
+            lists,
             words: std::mem::take(&mut self.words),
-        };
-        open.number += 1;
-        open.first += u64::from(children);
-        open.before = after;
-        self.complete(vertex);
-        self.child(1, before, all);
-    }
-
-    /// A vertex of the level below was completed.
-    fn child(&mut self, level: usize, before: u64, sets: Sets) {
-        if self.open.len() <= level {
-            self.open.push(Open::default());
-        }
-        let open = &mut self.open[level];
-        if open.children.is_empty() {
-            open.before = before;
-        }
-        open.children.push(sets);
-        if open.children.len() == CHILDREN {
-            self.close(level);
-        }
-    }
-
-    /// Completes the vertex of a level, if it has more than one child, or is not the first one.
-    fn close(&mut self, level: usize) {
-        let open = &mut self.open[level];
-        if level == 0 || open.children.is_empty() || open.number == 0 && open.children.len() == 1 {
-            return;
-        }
-        let children = std::mem::take(&mut open.children);
-        let mut bytes = Vec::new();
-        let mut all = Sets::default();
-        for sets in &children {
-            sets.encode(&mut bytes);
-            all.add(sets);
-        }
-        let (before, after) = (open.before, self.now);
-        let vertex = Vertex {
-            level: level as u32 + 1,
-            number: open.number,
-            first: open.first,
-            children: children.len() as u32,
-            before,
-            after,
-            bytes,
-            units: Vec::new(),
-            words: Vec::new(),
-        };
-        open.number += 1;
-        open.first += children.len() as u64;
-        self.complete(vertex);
-        self.child(level + 1, before, all);
+        });
     }
 }
 

@@ -28,11 +28,21 @@ struct Page {
     written: [u16; LINES],
     /// The written words that the host wrote last, wholly.
     by_host: [u16; LINES],
-    /// When each word, or if `fine` each byte, was written last. It holds for words that are `written`.
-    times: Box<[u32]>,
-    fine: bool,
-    /// Which sites wrote each word: a list of them. It holds for words that are `written`.
-    lists: Box<[u32]>,
+    /// How each word was written. It holds for words that are `written`.
+    words: Box<[Writes]>,
+    /// When each byte was written last, if words do not tell.
+    times: Option<Box<[u32]>>,
+}
+
+/// How a word was written in the interval.
+#[derive(Clone, Copy, Default)]
+struct Writes {
+    /// When last, unless the page knows that of bytes.
+    time: u32,
+    /// By which sites: a list of them.
+    list: u32,
+    /// By which site last: the list has it, or tells nothing.
+    site: u32,
 }
 
 /// A line that something happened to.
@@ -60,17 +70,60 @@ impl Page {
             read: [0; LINES],
             written: [0; LINES],
             by_host: [0; LINES],
-            times: vec![0; PAGE / WORD as usize].into(),
-            fine: false,
-            lists: vec![0; PAGE / WORD as usize].into(),
+            words: vec![Writes::default(); PAGE / WORD as usize].into(),
+            times: None,
         })
     }
 
     /// From a time for each word to one for each byte.
     fn refine(&mut self) {
-        let times = self.times.iter();
-        self.times = times.flat_map(|&time| [time; WORD as usize]).collect();
-        self.fine = true;
+        let times = self.words.iter().map(|word| word.time);
+        self.times = Some(times.flat_map(|time| [time; WORD as usize]).collect());
+    }
+
+    /// When the bytes of a word were written last.
+    fn times_of(&self, first: usize) -> [u32; WORD as usize] {
+        match &self.times {
+            Some(times) => times[first..].first_chunk().copied().unwrap_or_default(),
+            None => [self.words[first / WORD as usize].time; WORD as usize],
+        }
+    }
+
+    /// A word was written.
+    #[inline(always)]
+    fn write_word(&mut self, word: usize, now: u32, site: u32, writers: &mut Writers) {
+        let is_old = self.written[word / WORDS] >> (word % WORDS) & 1 == 1;
+        let writes = &mut self.words[word];
+        writes.time = now;
+        if !is_old || writes.site != site {
+            let before = if is_old { writes.list } else { NOBODY };
+            writes.list = writers.then(before, site);
+            writes.site = site;
+        }
+    }
+
+    /// One or two words were written, by an instruction: whether that was all.
+    #[inline(always)]
+    fn write_words(
+        &mut self,
+        address: u64,
+        length: u64,
+        (now, site): (u32, u32),
+        writers: &mut Writers,
+    ) -> bool {
+        let whole = length == WORD || length == 2 * WORD;
+        if !whole || !address.is_multiple_of(length) || self.times.is_some() {
+            return false;
+        }
+        let first = address as usize % PAGE / WORD as usize;
+        let count = (length / WORD) as usize;
+        for word in first..first + count {
+            self.write_word(word, now, site, writers);
+        }
+        let mask = ((1 << count) - 1) << (first % WORDS);
+        self.written[first / WORDS] |= mask;
+        self.by_host[first / WORDS] &= !mask;
+        true
     }
 
     /// Bytes that are all in one line were written.
@@ -84,28 +137,22 @@ impl Page {
         let within = address as usize % PAGE;
         let (line, mask) = (within / LINE as usize, words(address, address + length - 1));
         let whole = address.is_multiple_of(WORD) && length.is_multiple_of(WORD);
-        if !whole && !self.fine {
+        if !whole && self.times.is_none() {
             self.refine();
         }
-        if self.fine {
+        if let Some(times) = &mut self.times {
             if !whole {
                 // Bytes of these words that are not written now were not written in this interval.
                 for word in bits(mask & !self.written[line]) {
                     let first = line * LINE as usize + word * WORD as usize;
-                    self.times[first..first + WORD as usize].fill(0);
+                    times[first..first + WORD as usize].fill(0);
                 }
             }
-            self.times[within..within + length as usize].fill(now);
-        } else {
-            let word = WORD as usize;
-            self.times[within / word..(within + length as usize) / word].fill(now);
+            times[within..within + length as usize].fill(now);
         }
         let words = within / WORD as usize..(within + length as usize).div_ceil(WORD as usize);
-        let mut is_old = self.written[line] >> (words.start % WORDS);
-        for list in &mut self.lists[words] {
-            let before = if is_old & 1 == 1 { *list } else { NOBODY };
-            *list = writers.then(before, site);
-            is_old >>= 1;
+        for word in words {
+            self.write_word(word, now, site, writers);
         }
         self.written[line] |= mask;
         self.by_host[line] = match by_host && whole {
@@ -136,6 +183,18 @@ impl Touched {
 
     #[inline]
     pub fn read(&mut self, range: Range) {
+        let Range {
+            memory,
+            address,
+            length,
+        } = range;
+        // Most are in one line.
+        if length.wrapping_sub(1) < LINE && address % LINE + length <= LINE {
+            let page = self.page(memory, address as usize / PAGE);
+            page.read[address as usize % PAGE / LINE as usize] |=
+                words(address, address + length - 1);
+            return;
+        }
         each_line(range, |address, length| {
             let page = self.page(range.memory, address as usize / PAGE);
             page.read[address as usize % PAGE / LINE as usize] |=
@@ -147,6 +206,13 @@ impl Touched {
     #[inline]
     pub fn write(&mut self, range: Range, by: (u32, bool), writers: &mut Writers) {
         let now = self.now;
+        if !by.1 && range.length > 0 {
+            let (site, _) = by;
+            let page = self.page(range.memory, range.address as usize / PAGE);
+            if page.write_words(range.address, range.length, (now, site), writers) {
+                return;
+            }
+        }
         each_line(range, |address, length| {
             let page = self.page(range.memory, address as usize / PAGE);
             page.write((address, length), now, by, writers);
@@ -167,11 +233,10 @@ impl Touched {
                     continue;
                 }
                 let is_mixed = |word: &usize| {
-                    let first = line * LINE as usize + word * WORD as usize;
-                    let times = &page.times[first..first + WORD as usize];
+                    let times = page.times_of(line * LINE as usize + word * WORD as usize);
                     times.iter().any(|time| *time != times[0])
                 };
-                let mixed = match page.fine {
+                let mixed = match page.times.is_some() {
                     true => bits(written).filter(is_mixed).map(|word| 1 << word).sum(),
                     false => 0,
                 };
@@ -197,13 +262,12 @@ impl Touched {
         let first = address as usize % PAGE;
         for word in bits(line.written) {
             let at = first + word * WORD as usize;
-            if line.mixed >> word & 1 == 1 {
-                let of_bytes = &page.times[at..at + WORD as usize];
-                times.extend(of_bytes.iter().map(|&time| u64::from(time)));
-            } else {
-                let at = if page.fine { at } else { at / WORD as usize };
-                times.push(page.times[at].into());
-            }
+            let of_bytes = page.times_of(at);
+            let told = match line.mixed >> word & 1 {
+                1 => of_bytes.len(),
+                _ => 1,
+            };
+            times.extend(of_bytes[..told].iter().map(|&time| u64::from(time)));
         }
     }
 
@@ -215,7 +279,7 @@ impl Touched {
             return;
         };
         let first = address as usize % PAGE / WORD as usize;
-        lists.extend(bits(line.written).map(|word| page.lists[first + word]));
+        lists.extend(bits(line.written).map(|word| page.words[first + word].list));
     }
 
     /// The next interval begins.

@@ -194,6 +194,21 @@ fn at(executions: &Executions, place: usize) -> (u64, u64) {
 }
 
 #[test]
+fn the_bytes_do_not_depend_on_how_many_threads_there_are() {
+    let numbers = numbers();
+    for seed in 0..12 {
+        let by = |threads| {
+            let mut writer = Writer::with_threads(Arc::clone(&numbers), threads);
+            (writer.encode(&mut buffers(seed)), writer.sizes)
+        };
+        let alone = by(1);
+        for threads in [2, 3, 16] {
+            assert_eq!(by(threads), alone);
+        }
+    }
+}
+
+#[test]
 fn epochs_tell_what_was_collected() {
     let numbers = numbers();
     for seed in 0..12 {

@@ -2,6 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use afterimage_ids::NodeId;
 use afterimage_streams::{encode, estimate};
@@ -9,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use super::wire::put;
 use super::{ABSOLUTE, AGES, CUTS, FAR, LABELS, VECTORS, slot_of_copy, slot_of_input};
-use crate::build::{Buffers, Column, Copies, Executions, Numbers, Pattern};
+use crate::build::{Buffers, Column, Copies, Executions, Labels, Numbers, Pattern};
 use crate::def::Origin;
 
 /// How many bytes what takes, and how many numbers there were.
@@ -27,9 +29,63 @@ pub struct Sizes {
     pub directory: u64,
 }
 
+impl Sizes {
+    fn add(&mut self, other: &Self) {
+        let pairs = [
+            (&mut self.labels, other.labels),
+            (&mut self.far, other.far),
+            (&mut self.values, other.values),
+            (&mut self.copies, other.copies),
+        ];
+        for (sum, (bytes, numbers)) in pairs {
+            sum.0 += bytes;
+            sum.1 += numbers;
+        }
+        self.directory += other.directory;
+    }
+}
+
 /// Codes epochs, one after the other.
 pub(crate) struct Writer {
     numbers: Arc<Numbers>,
+    threads: usize,
+    pub sizes: Sizes,
+}
+
+/// What one slot of a node holds.
+enum What<'a> {
+    Column(&'a Column),
+    Copies(&'a Copies),
+}
+
+impl What<'_> {
+    /// About how many numbers it has.
+    fn weight(&self) -> usize {
+        match self {
+            Self::Column(column) => {
+                let far = column.far_at.len();
+                Labels::words_of(column) + far + column.cut_at.len()
+            }
+            Self::Copies(copies) => copies.at.len() + copies.runs.len(),
+        }
+    }
+}
+
+/// A slot of a node, and what it holds.
+type Entry<'a> = (NodeId, u32, What<'a>);
+
+/// The coded form of some nodes.
+struct Piece {
+    /// Which nodes.
+    number: usize,
+    /// Where each entry ends in `body`.
+    ends: Vec<usize>,
+    body: Vec<u8>,
+}
+
+/// Codes nodes, one after the other.
+struct NodeWriter<'n> {
+    numbers: &'n Numbers,
     /// Streams of the node at hand, by how many numbers they have and their hash: where they begin and end.
     seen: FxHashMap<(usize, u64), (usize, usize)>,
     /// How many numbers these have.
@@ -38,11 +94,116 @@ pub(crate) struct Writer {
     /// The labels of the column at hand.
     patterns: Vec<u32>,
     first: Executions,
-    pub sizes: Sizes,
+    sizes: Sizes,
 }
 
 impl Writer {
+    /// Codes with as many threads as there are processors.
     pub(crate) fn new(numbers: Arc<Numbers>) -> Self {
+        Self::with_threads(
+            numbers,
+            thread::available_parallelism().map_or(1, usize::from),
+        )
+    }
+
+    /// Codes with so many threads, at least one. The bytes do not depend on how many.
+    pub(crate) fn with_threads(numbers: Arc<Numbers>, threads: usize) -> Self {
+        Self {
+            numbers,
+            threads,
+            sizes: Sizes::default(),
+        }
+    }
+
+    /// The coded form of what was collected. Columns are sorted.
+    pub(crate) fn encode(&mut self, buffers: &mut Buffers) -> Vec<u8> {
+        let numbers = &*self.numbers;
+        buffers.columns.sort_unstable_by_key(|column| column.input);
+        let buffers = &*buffers;
+        let mut entries: Vec<Entry<'_>> = Vec::new();
+        for column in &buffers.columns {
+            let (node, input) = numbers.of_input(column.input);
+            entries.push((node, slot_of_input(input), What::Column(column)));
+        }
+        for copies in &buffers.copies {
+            let site = numbers.sites[copies.site as usize];
+            let slot = slot_of_copy(site.write as usize);
+            entries.push((site.node, slot, What::Copies(copies)));
+        }
+        entries.sort_unstable_by_key(|(node, slot, _)| (*node, *slot));
+        let (pieces, sizes) = pieces(numbers, &entries, buffers, self.threads);
+        self.sizes.add(&sizes);
+        let mut directory = Vec::new();
+        put(&mut directory, entries.len() as u64);
+        let mut last = 0;
+        let lengths = pieces.iter().flat_map(|piece| {
+            let starts = [0].into_iter().chain(piece.ends.iter().copied());
+            piece
+                .ends
+                .iter()
+                .zip(starts)
+                .map(|(end, start)| end - start)
+        });
+        for ((node, slot, _), length) in entries.iter().zip(lengths) {
+            put(&mut directory, u64::from(node.as_u32() - last));
+            put(&mut directory, u64::from(*slot));
+            put(&mut directory, length as u64);
+            last = node.as_u32();
+        }
+        self.sizes.directory += directory.len() as u64;
+        for piece in &pieces {
+            directory.extend_from_slice(&piece.body);
+        }
+        directory
+    }
+}
+
+/// Codes entries, on so many threads: what one node has refers to nothing of another.
+fn pieces(
+    numbers: &Numbers,
+    entries: &[Entry<'_>],
+    buffers: &Buffers,
+    threads: usize,
+) -> (Vec<Piece>, Sizes) {
+    let nodes = Vec::from_iter(entries.chunk_by(|a, b| a.0 == b.0));
+    let weight = |number: &usize| -> usize {
+        let entries = nodes[*number].iter();
+        entries.map(|(_, _, what)| what.weight()).sum()
+    };
+    // What takes longest first, so that all threads end at about the same time.
+    let mut order = Vec::from_iter(0..nodes.len());
+    order.sort_by_cached_key(|number| std::cmp::Reverse(weight(number)));
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut writer = NodeWriter::new(numbers);
+        let mut pieces = Vec::new();
+        while let Some(&number) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            pieces.push(writer.node(number, nodes[number], buffers));
+        }
+        (pieces, writer.sizes)
+    };
+    let (mut pieces, mut sizes) = (Vec::with_capacity(nodes.len()), Sizes::default());
+    thread::scope(|scope| {
+        let others = threads.min(nodes.len()).saturating_sub(1);
+        let others = Vec::from_iter((0..others).map(|_| scope.spawn(work)));
+        let mut add = |(of_thread, of_sizes): (Vec<Piece>, Sizes)| {
+            pieces.extend(of_thread);
+            sizes.add(&of_sizes);
+        };
+        add(work());
+        for other in others {
+            match other.join() {
+                Ok(done) => add(done),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
+    pieces.sort_unstable_by_key(|piece| piece.number);
+    (pieces, sizes)
+}
+
+impl<'n> NodeWriter<'n> {
+    fn new(numbers: &'n Numbers) -> Self {
         Self {
             numbers,
             seen: FxHashMap::default(),
@@ -54,49 +215,19 @@ impl Writer {
         }
     }
 
-    /// The coded form of what was collected. Columns are sorted.
-    pub(crate) fn encode(&mut self, buffers: &mut Buffers) -> Vec<u8> {
-        let numbers = Arc::clone(&self.numbers);
-        enum What<'a> {
-            Column(&'a Column),
-            Copies(&'a Copies),
-        }
-        buffers.columns.sort_unstable_by_key(|column| column.input);
-        let buffers = &*buffers;
-        let mut entries: Vec<(NodeId, u32, What<'_>)> = Vec::new();
-        for column in &buffers.columns {
-            let (node, input) = numbers.of_input(column.input);
-            entries.push((node, slot_of_input(input), What::Column(column)));
-        }
-        for copies in &buffers.copies {
-            let site = numbers.sites[copies.site as usize];
-            let slot = slot_of_copy(site.write as usize);
-            entries.push((site.node, slot, What::Copies(copies)));
-        }
-        entries.sort_unstable_by_key(|(node, slot, _)| (*node, *slot));
-        let mut directory = Vec::new();
+    /// The coded form of a node.
+    fn node(&mut self, number: usize, entries: &[Entry<'_>], buffers: &Buffers) -> Piece {
+        self.forget();
         let mut body = Vec::new();
-        put(&mut directory, entries.len() as u64);
-        let mut last = 0;
-        for (node, slot, what) in &entries {
-            let start = body.len();
-            let step = node.as_u32() - last;
-            if step > 0 {
-                self.forget();
-            }
-            last = node.as_u32();
+        let mut ends = Vec::with_capacity(entries.len());
+        for (_, _, what) in entries {
             match what {
                 What::Column(column) => self.column(column, buffers, &mut body),
                 What::Copies(copies) => self.copies(copies, &mut body),
             }
-            put(&mut directory, u64::from(step));
-            put(&mut directory, u64::from(*slot));
-            put(&mut directory, (body.len() - start) as u64);
+            ends.push(body.len());
         }
-        self.forget();
-        self.sizes.directory += directory.len() as u64;
-        directory.append(&mut body);
-        directory
+        Piece { number, ends, body }
     }
 
     /// Streams of other nodes are not referred to.
