@@ -1,6 +1,7 @@
 //! How many statements of an optimised version are matched rightly with those of the unoptimised one, and how long it takes: the analogue of
 //! Table IX of Zhang and Gupta 2005.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -45,6 +46,7 @@ struct Row {
     true_counterpart: u64,
     matched: u64,
     correct: u64,
+    equivalent: u64,
     same_line: u64,
     sketching_seconds: f64,
     matching_seconds: f64,
@@ -209,6 +211,7 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         true_counterpart,
         matched,
         correct,
+        equivalent,
         same_line,
         ..
     } = accuracy(
@@ -237,6 +240,7 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         true_counterpart,
         matched,
         correct,
+        equivalent,
         same_line,
         sketching_seconds: sketching.as_secs_f64(),
         matching_seconds: matching.as_secs_f64(),
@@ -249,14 +253,15 @@ fn report(results: &Results) -> String {
         "# Matching of versions\n\n\
          Function names are not used. A statement of the optimised run (executed at least once, in a function whose code differs between the versions) has a *true counterpart* if the\n\
          unoptimised run executed one from the same file, line and column, of the same operator, with some value or some difference between values in common; it is right if its match comes from\n\
-         that line and column.\n\n\
-         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right line | following both (s) | matching (s) |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
+         that line and column. The next column counts, too, matches with a statement that did exactly the same as a true counterpart: operator, every value and address, in the same parts of the\n\
+         run. An optimiser that finds a common subexpression keeps one position of several.\n\n\
+         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right, or did the same | right line | following both (s) | matching (s) |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for row in &results.rows {
         let _ = writeln!(
             text,
-            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.2} | {:.2} |",
+            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.2} | {:.2} |",
             row.a,
             row.b,
             row.executed[0] as f64 / 1e6,
@@ -266,14 +271,34 @@ fn report(results: &Results) -> String {
             row.true_counterpart,
             percent(row.matched, row.true_counterpart),
             percent(row.correct, row.true_counterpart),
+            percent(row.equivalent, row.true_counterpart),
             percent(row.same_line, row.true_counterpart),
             row.sketching_seconds,
             row.matching_seconds,
         );
     }
-    let shares = results.rows.iter();
-    let shares = shares.map(|row| percent(row.correct, row.true_counterpart));
-    let mean = shares.sum::<f64>() / results.rows.len().max(1) as f64;
-    let _ = writeln!(text, "\nMean of what is right: {mean:.1} %.");
+    text.push('\n');
+    // Each level of optimisation by itself: a mean over several would hide how they differ.
+    let levels = BTreeSet::from_iter(results.rows.iter().map(|row| level(&row.b)));
+    for of in levels {
+        let rows = || results.rows.iter().filter(|row| level(&row.b) == of);
+        let mean = |part: fn(&Row) -> u64| {
+            let shares = rows().map(|row| percent(part(row), row.true_counterpart));
+            shares.sum::<f64>() / rows().count() as f64
+        };
+        let _ = writeln!(
+            text,
+            "Mean of {} pairs with {}: {:.1} % right, {:.1} % right or did the same.",
+            rows().count(),
+            if of.is_empty() { "others" } else { of },
+            mean(|row| row.correct),
+            mean(|row| row.equivalent),
+        );
+    }
     text
+}
+
+/// The level of optimisation at the end of a version's name: `-O2` of `lua-O2`.
+fn level(name: &str) -> &str {
+    name.rfind("-O").map_or("", |at| &name[at..])
 }

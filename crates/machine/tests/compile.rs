@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 
 use afterimage_ids::{BlockId, EntityRef};
-use afterimage_machine::{Body, Code, MachineError, NodeCode, NodeEnd, Operand, Register, compile};
+use afterimage_machine::{
+    Body, Code, Machine, MachineError, NodeCode, NodeEnd, Operand, Register, compile,
+};
 use afterimage_program::{BlockEnd, BlockKind, EdgeKind, Program};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
+use afterimage_trace::{TraceFile, TraceWriter};
 
 /// A path, and where it goes on.
 type Path = (Vec<BlockId>, Option<BlockId>);
@@ -220,4 +223,64 @@ fn blocks_that_are_no_path_are_refused() {
         refused > 2000 && paths > 100,
         "{refused} refused, {paths} not"
     );
+}
+
+/// A recording of nothing.
+fn nothing() -> TraceFile {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("a.aft");
+    let writer = TraceWriter::create(&at, false).expect("a writer");
+    let log = writer.log().expect("a log");
+    log.finish().expect("an end");
+    writer.commit().expect("a commit");
+    drop(writer);
+    TraceFile::from_bytes(std::fs::read(&at).expect("a file")).expect("a sound file")
+}
+
+#[test]
+fn paths_that_are_compiled_at_once_are_those_that_are_compiled_one_by_one() {
+    let random = &mut SplitMix64(5);
+    let file = nothing();
+    let (mut refused, mut sound) = (0, 0);
+    for (number, module) in modules().into_iter().enumerate() {
+        let program = Program::parse(&module).expect("a program");
+        let machine = || Machine::new(&program, &module, file.log().expect("it has a log"));
+        let (Ok(mut one_by_one), Ok(mut at_once)) = (machine(), machine()) else {
+            continue;
+        };
+        let mut paths = Vec::new();
+        for function in &program.functions {
+            let body = Body::read(&program, &module, function).expect("a body");
+            paths.extend((0..40).map(|_| (function.id, path(&body, random))));
+        }
+        // Of no function for long.
+        for i in (1..paths.len()).rev() {
+            paths.swap(i, random.below(i + 1));
+        }
+        if number % 2 == 0 && !paths.is_empty() {
+            // What is wrong is told of the first that is.
+            for _ in 0..3 {
+                let at = random.below(paths.len());
+                let (_, (blocks, _)) = &mut paths[at];
+                blocks.push(blocks[0]);
+            }
+        }
+        let nodes = paths.iter();
+        let nodes = nodes.map(|(function, (blocks, next))| (*function, &blocks[..], *next));
+        let nodes = Vec::from_iter(nodes);
+        let expected = nodes
+            .iter()
+            .try_for_each(|&(f, blocks, next)| one_by_one.define(f, blocks, next).map(drop));
+        let found = at_once.define_all(&nodes);
+        assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+        assert_eq!(
+            format!("{:?}", at_once.codes()),
+            format!("{:?}", one_by_one.codes())
+        );
+        match found {
+            Ok(()) => sound += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 20 && sound > 20, "{refused} refused, {sound} not");
 }

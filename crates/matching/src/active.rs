@@ -22,13 +22,31 @@ impl Active {
 
     /// Whether it was executed in one of the parts from `first` to `last`.
     pub fn any(&self, first: usize, last: usize) -> bool {
-        let mut windows = first..=last.min(WINDOWS - 1);
-        windows.any(|window| self.0[window / 64] >> (window % 64) & 1 == 1)
+        let last = last.min(WINDOWS - 1);
+        if first > last {
+            return false;
+        }
+        let from = u64::MAX << (first % 64);
+        let to = u64::MAX >> (63 - last % 64);
+        let (low, high) = (first / 64, last / 64);
+        if low == high {
+            return self.0[low] & from & to != 0;
+        }
+        self.0[low] & from != 0
+            || self.0[high] & to != 0
+            || self.0[low + 1..high].iter().any(|&word| word != 0)
     }
 
     /// The parts in which it was executed, ascending.
     pub fn windows(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..WINDOWS).filter(|&window| self.any(window, window))
+        self.0.iter().enumerate().flat_map(|(at, &word)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (bit < 64).then_some(at * 64 + bit)
+            })
+        })
     }
 }
 
@@ -53,5 +71,12 @@ mod tests {
         }
         assert_eq!(Vec::from_iter(active.windows()), [3, 64, 511]);
         assert!(active.any(0, 3) && active.any(60, 70) && !active.any(4, 63));
+        for first in 0..WINDOWS {
+            for last in [first, first + 1, first + 63, first + 64, first + 200] {
+                let expected = [3, 64, 511].iter().any(|set| (first..=last).contains(set));
+                assert_eq!(active.any(first, last), expected, "{first}..={last}");
+            }
+        }
+        assert!(!active.any(9, 3));
     }
 }

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::features::Feature;
 use crate::{Class, Sketch, Statement};
 
 /// How the values of two statements compare, the strongest that holds.
@@ -80,43 +81,80 @@ pub(crate) fn compare(a: &Sketch, b: &Sketch) -> Values {
     }
 }
 
-/// How much the values speak for a pair.
-pub(crate) fn weight_of_values(values: Values, a: &Statement, b: &Statement) -> f32 {
+/// What the values say of a pair.
+pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Feature, f32)) {
     // A sequence of many different values is no coincidence, one of a single value may be.
-    let begins = beginning(values, a, b);
     let different = (b.telling().sample.len() as f32 - 1.0) / 4.0;
     let telling = 0.4 + 0.6 * different.min(1.0);
-    begins
-        + match values {
-            Values::Same if b.telling().sample.len() > 5 => 4.5,
-            Values::Same => 1.0 + 2.0 * telling,
-            Values::Shifted => 0.6 + 2.0 * telling,
-            Values::Permuted => 0.6 + 2.0 * telling,
-            Values::Prefix => 0.5 + 1.6 * telling,
-            Values::Part => 0.3 + 1.4 * telling,
-            Values::Some => {
-                let (found, known) = b.telling().sample.occurring_in(&a.telling().sample);
-                0.9 * found as f32 / known.max(1) as f32
+    let values = compare(a.telling(), b.telling());
+    told(Feature::Beginning, beginning(values, a, b));
+    match values {
+        Values::Same => {
+            told(Feature::Same, 1.0);
+            told(Feature::SameTelling, telling);
+            if b.telling().sample.len() > 5 {
+                told(Feature::SameLong, 1.0);
             }
-            Values::Unknown => 0.3,
-            Values::Different => match b
-                .telling()
-                .step_sample
-                .occurring_in(&a.telling().step_sample)
-            {
-                (found, known) if !b.telling().is_constant() && found > 0 => {
-                    0.8 * found as f32 / known as f32
-                }
-                // Where something lies in memory may differ, what is computed may not.
-                _ if b.values.count == 1 && is_address(b) && is_address(a) => 0.0,
-                _ => -1.0,
-            },
         }
+        Values::Shifted => {
+            told(Feature::Shifted, 1.0);
+            told(Feature::ShiftedTelling, telling);
+        }
+        Values::Permuted => {
+            told(Feature::Permuted, 1.0);
+            told(Feature::PermutedTelling, telling);
+        }
+        Values::Prefix => {
+            told(Feature::Prefix, 1.0);
+            told(Feature::PrefixTelling, telling);
+        }
+        Values::Part => {
+            told(Feature::Part, 1.0);
+            told(Feature::PartTelling, telling);
+        }
+        Values::Some => {
+            let (found, known) = b.telling().sample.occurring_in(&a.telling().sample);
+            told(Feature::Some, 1.0);
+            told(Feature::SomeFound, found as f32 / known.max(1) as f32);
+        }
+        Values::Unknown => told(Feature::Unknown, 1.0),
+        Values::Different => match b
+            .telling()
+            .step_sample
+            .occurring_in(&a.telling().step_sample)
+        {
+            (found, known) if !b.telling().is_constant() && found > 0 => {
+                told(Feature::DifferentSteps, found as f32 / known as f32);
+            }
+            // Where something lies in memory may differ, what is computed may not.
+            _ if b.values.count == 1 && is_address(b) && is_address(a) => {
+                told(Feature::DifferentAddress, 1.0)
+            }
+            _ => told(Feature::Different, 1.0),
+        },
+    }
+    if b.operands.is_some() {
+        // What is compared may have been computed otherwise, or lie elsewhere.
+        let decided = compare(&a.values, &b.values);
+        if !b.values.is_constant() && decided >= Values::Prefix {
+            told(Feature::DecidedVaried, 1.0);
+        }
+        match decided {
+            Values::Different | Values::Unknown => {}
+            Values::Some => told(Feature::DecidedSome, 1.0),
+            Values::Part => told(Feature::DecidedPart, 1.0),
+            Values::Prefix => told(Feature::DecidedPrefix, 1.0),
+            Values::Permuted | Values::Shifted => told(Feature::DecidedPermuted, 1.0),
+            Values::Same => told(Feature::DecidedSame, 1.0),
+        }
+    }
 }
 
 /// How much it speaks for a pair that the first values are the same though others are not: what goes wrong was right before.
 fn beginning(values: Values, a: &Statement, b: &Statement) -> f32 {
-    let known = a.values.count == b.values.count && a.class != Class::Test;
+    // Branches that are always decided in the same way are many.
+    let told = b.operands.is_none() || !b.values.is_constant();
+    let known = a.values.count == b.values.count && a.class != Class::Test && told;
     match a.values.common_prefix(&b.values) {
         same if same > 0 && known && values < Values::Prefix => {
             (0.8 + 0.1 * same.ilog2() as f32).min(1.6)
@@ -130,27 +168,53 @@ fn is_address(of: &Statement) -> bool {
     of.values.smallest >= 1024 && of.values.largest < 1 << 32
 }
 
-/// How much the addresses speak for a pair.
-pub(crate) fn weight_of_addresses(a: &Statement, b: &Statement) -> f32 {
-    let (Some(a), Some(b)) = (&a.addresses, &b.addresses) else {
-        return 0.0;
+/// What the addresses say of a pair.
+pub(crate) fn tell_addresses(a: &Statement, b: &Statement, told: &mut impl FnMut(Feature, f32)) {
+    let (Some(of_a), Some(of_b)) = (&a.addresses, &b.addresses) else {
+        return;
     };
-    if a.count == b.count && a.steps == b.steps {
-        return if b.is_constant() { 0.4 } else { 1.0 };
+    told(
+        match (a.offset == b.offset, b.offset) {
+            (true, 0) => Feature::OffsetZero,
+            (true, _) => Feature::OffsetSame,
+            (false, _) => Feature::OffsetDiffers,
+        },
+        1.0,
+    );
+    if of_a.count == of_b.count && of_a.steps == of_b.steps {
+        if of_a.first == of_b.first {
+            told(Feature::AddressSame, 1.0);
+        }
+        told(
+            if of_b.is_constant() {
+                Feature::AddressStepsConstant
+            } else {
+                Feature::AddressSteps
+            },
+            1.0,
+        );
+        return;
     }
-    let (found, known) = b.step_sample.occurring_in(&a.step_sample);
-    0.6 * found as f32 / known.max(1) as f32
+    let (found, known) = of_b.step_sample.occurring_in(&of_a.step_sample);
+    told(Feature::AddressFound, found as f32 / known.max(1) as f32);
 }
 
-/// How much the operators speak for a pair.
-pub(crate) fn weight_of_operators(a: &Statement, b: &Statement) -> f32 {
-    if a.operator == b.operator {
-        return 1.2;
+/// What the operators say of a pair.
+pub(crate) fn tell_operators(a: &Statement, b: &Statement, told: &mut impl FnMut(Feature, f32)) {
+    if a.exact == b.exact {
+        told(Feature::ExactOperator, 1.0);
     }
-    match (a.class, b.class) {
-        // Of another width.
-        (Class::Load, Class::Load) | (Class::Store, Class::Store) => 0.8,
-        (Class::Test, Class::Test) => 0.0,
-        _ => -0.8,
-    }
+    told(
+        match (a.class, b.class) {
+            _ if a.operator == b.operator => Feature::SameOperator,
+            (Class::Load, Class::Load) | (Class::Store, Class::Store) => Feature::OtherWidth,
+            (Class::Test, Class::Test) => Feature::OtherTest,
+            (Class::Test, Class::Branch) | (Class::Branch, Class::Test) => Feature::TestAndBranch,
+            (Class::Compute, Class::Load) | (Class::Load, Class::Compute) => {
+                Feature::ComputeAndLoad
+            }
+            _ => Feature::OtherOperator,
+        },
+        1.0,
+    );
 }

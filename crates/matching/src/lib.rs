@@ -7,12 +7,16 @@
 //! Nothing here knows WebAssembly: whoever makes a [`Version`] decides what a statement is.
 
 mod active;
+mod both;
 mod candidates;
 mod classes;
 mod evidence;
+mod features;
 mod matching;
 mod order;
 mod region;
+mod rounds;
+mod same_code;
 mod sample;
 mod sketch;
 mod version;
@@ -20,7 +24,7 @@ mod votes;
 
 pub use active::Active;
 pub use evidence::{Evidence, Names, Values};
-pub use matching::{Match, Matching, match_after_regions, match_before_regions, match_versions};
+pub use matching::{Match, Matcher, Matching, match_versions};
 pub use region::{Instance, Region, anchors};
 pub use sample::Sample;
 pub use sketch::{Sketch, mix};

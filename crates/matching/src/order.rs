@@ -60,15 +60,9 @@ impl Order {
         order
     }
 
-    /// Of the parts of the second run in which `b` was executed, in which part of them `a` was executed in the first.
-    pub fn active_together(&self, a: &Active, b: &Active) -> f32 {
-        let (mut all, mut both) = (0, 0);
-        for part in b.windows() {
-            let (first, last) = self.parts[part];
-            all += 1;
-            both += u32::from(a.any(first, last));
-        }
-        both as f32 / all.max(1) as f32
+    /// The parts of the first run that correspond to those of the second in which something was executed.
+    pub fn parts(&self, of_b: &Active) -> Vec<(usize, usize)> {
+        of_b.windows().map(|part| self.parts[part]).collect()
     }
 
     /// The parts of the first run that correspond to one of the second.
@@ -82,11 +76,9 @@ impl Order {
         self.times.partition_point(|&known| known < expected)
     }
 
-    /// How many statements of the first version end between the one that ends at `of_a` and where one that ends at `of_b` would be.
-    pub fn between_ends(&self, of_a: u64, of_b: u64) -> usize {
-        let expected = self.expected(of_b);
-        let rank = |time: u64| self.ends.partition_point(|&known| known < time);
-        rank(of_a).abs_diff(rank(expected))
+    /// How many statements of the first version have ended before a time.
+    pub fn ended(&self, time: u64) -> usize {
+        self.ends.partition_point(|&known| known < time)
     }
 
     /// The time in the first run that corresponds to one in the second.
@@ -132,7 +124,7 @@ fn certain(a: &Version, b: &Version) -> Vec<(u64, u64)> {
 }
 
 /// A longest part of the pairs that rises strictly in both (Fredman 1975). O(n log n).
-fn rising(mut pairs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+pub(crate) fn rising(mut pairs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     // Of pairs with the same first number at most one can be taken.
     pairs.sort_by_key(|&(of_b, of_a)| (of_b, std::cmp::Reverse(of_a)));
     let mut ends: Vec<usize> = Vec::new();

@@ -4,7 +4,7 @@
 //! values as a whole say little. But what both did *at the same time* says much. Statements that gave the same sequence of values are [anchors](anchors): the k-th execution
 //! of one corresponds to the k-th of the other. Between two anchors a few dozen executions of one version face some hundred of the other.
 
-use crate::order::Order;
+use crate::order::rising;
 use crate::{Class, Matching, Values, Version};
 
 /// An execution of a statement.
@@ -36,21 +36,36 @@ pub struct Region {
     pub last: usize,
 }
 
+/// How many blocks earlier or later than its neighbours an optimiser may execute a statement.
+const MOVED: u64 = 64;
+
 /// Pairs of statements whose executions correspond one to one, as far as their values and times tell: of the first version and of the second.
 pub fn anchors(a: &Version, b: &Version, matching: &Matching) -> Vec<(u32, u32)> {
-    let order = Order::new(a, b);
-    let near = a.length / 64 + 1;
     let pairs = (0..).zip(&matching.of_b).filter_map(|(at, found)| {
         let found = found.as_ref()?;
-        let of_a = &a.statements[found.a as usize];
         let of_b = &b.statements[at as usize];
         let values = found.evidence.values;
         let same = values == Values::Same || values == Values::Shifted;
         let told = !of_b.telling().is_constant() || of_b.values.count == 1;
-        let times = order.expected(of_b.first).abs_diff(of_a.first) <= near
-            && order.expected(of_b.last).abs_diff(of_a.last) <= near;
         let one = !matches!(of_b.class, Class::Call | Class::Other);
-        (same && told && times && one).then_some((found.a, at))
+        (same && told && one).then_some((found.a, at))
     });
-    pairs.collect()
+    let pairs: Vec<(u32, u32)> = pairs.collect();
+    let times = |&(of_a, of_b): &(u32, u32)| {
+        let (of_a, of_b) = (&a.statements[of_a as usize], &b.statements[of_b as usize]);
+        [(of_b.first, of_a.first), (of_b.last, of_a.last)]
+    };
+    let ties = rising(pairs.iter().flat_map(times).collect());
+    let in_order = |pair: &(u32, u32)| {
+        times(pair).into_iter().all(|(of_b, of_a)| {
+            let before = ties.partition_point(|tie| tie.0 < of_b);
+            let after = ties.partition_point(|tie| tie.0 <= of_b);
+            let first = before.checked_sub(1).map_or(0, |at| ties[at].1);
+            let last = ties.get(after).map_or(u64::MAX, |tie| tie.1);
+            (first.saturating_sub(MOVED)..=last.saturating_add(MOVED)).contains(&of_a)
+        })
+    };
+    let mut pairs = pairs;
+    pairs.retain(in_order);
+    pairs
 }

@@ -67,6 +67,10 @@ pub struct Statement {
     pub operands: Option<Box<Sketch>>,
     /// The addresses that it accessed.
     pub addresses: Option<Box<Sketch>>,
+    /// Which operator exactly: a comparison, its negation and the one with exchanged operands differ.
+    pub exact: u64,
+    /// What a load or a store adds to the address that it takes.
+    pub offset: u64,
     /// Its place in the function's code: the same in functions of equal code.
     pub ordinal: u32,
     /// When it was executed first.

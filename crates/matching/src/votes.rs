@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::region::{Instance, Region};
-use crate::{Match, Version};
+use crate::{Match, Matching, Version};
 
 /// How often two statements were executed at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -14,7 +14,16 @@ pub(crate) struct Tally {
     pub aligned: u32,
     /// How often what the first accessed lies where objects lie: 1 each time if most lie so far from where they lie in the other run, less if few do.
     pub placed: f32,
+    /// How often the first was executed between what the executions before and after it are aligned with.
+    pub within: u32,
+    /// The same, and it gave the same value.
+    pub within_same: u32,
+    /// How near to there it was executed: 1 each time if between.
+    pub near: f32,
 }
+
+/// How far from where an execution is expected others are looked at.
+const AROUND: usize = 32;
 
 /// What the regions say.
 #[derive(Debug, Default)]
@@ -25,78 +34,135 @@ pub(crate) struct Votes {
     pub with: Vec<FxHashMap<u32, Tally>>,
 }
 
+/// For how much it counts that a candidate is certain; the rest, that values are the same and the like, comes to about as much.
+const PRIOR: f32 = 3.0;
 /// Most cells of an alignment's table.
 const CELLS: usize = 1 << 21;
 
 impl Votes {
-    /// Counts. O(what the regions hold of one version times what they hold of the other).
-    pub fn new(a: &Version, b: &Version, regions: &[Region], known: &[Option<Match>]) -> Self {
-        let moved = moved(regions, known);
+    /// Counts; `found` is what the regions were found with. O(what the regions hold of one version times what they hold of the other).
+    pub fn new(a: &Version, b: &Version, regions: &[Region], found: &Matching) -> Self {
+        let counting = Counting {
+            a,
+            b,
+            moved: moved(regions, &found.of_b),
+            likely: &found.likely,
+        };
         let mut votes = Self {
             executions: vec![0; b.statements.len()],
             with: vec![FxHashMap::default(); b.statements.len()],
         };
         let mut table = Table::default();
         for region in regions {
-            votes.count(a, b, region, known, &moved, &mut table);
+            if region.a.len() * region.b.len() <= CELLS {
+                counting.together(region, &mut votes, &mut table);
+                let pairs = table.align();
+                counting.aligned(region, &pairs, &mut votes);
+            }
         }
         votes
     }
 
-    fn count(
-        &mut self,
-        a: &Version,
-        b: &Version,
-        region: &Region,
-        known: &[Option<Match>],
-        moved: &Moved,
-        table: &mut Table,
-    ) {
-        let (rows, columns) = (region.b.len(), region.a.len());
-        if rows * columns > CELLS {
-            return;
+    fn add(&mut self, of_b: u32, here: &FxHashMap<u32, Tally>) {
+        let all = &mut self.with[of_b as usize];
+        for (&statement, tally) in here {
+            let sum = all.entry(statement).or_default();
+            sum.together += tally.together;
+            sum.aligned += tally.aligned;
+            sum.placed += tally.placed;
+            sum.within += tally.within;
+            sum.within_same += tally.within_same;
+            sum.near += tally.near;
         }
-        table.clear(rows, columns);
+    }
+}
+
+/// What is known while it is counted.
+struct Counting<'v> {
+    a: &'v Version,
+    b: &'v Version,
+    moved: Moved,
+    /// By statement of the second version the candidates, and how likely each is.
+    likely: &'v [Vec<(u32, f32)>],
+}
+
+impl Counting<'_> {
+    /// Counts what was executed together, and fills the table of the alignment.
+    fn together(&self, region: &Region, votes: &mut Votes, table: &mut Table) {
+        let columns = region.a.len();
+        table.clear(region.b.len(), columns);
         let mut here: FxHashMap<u32, Tally> = FxHashMap::default();
         for (row, of_b) in region.b.iter().enumerate() {
             here.clear();
-            let statement = &b.statements[of_b.statement as usize];
-            self.executions[of_b.statement as usize] += 1;
-            let matched = known[of_b.statement as usize].as_ref().map(|m| m.a);
+            let statement = &self.b.statements[of_b.statement as usize];
+            votes.executions[of_b.statement as usize] += 1;
+            let likely = self.likely.get(of_b.statement as usize);
+            let likely = likely.map_or(&[][..], Vec::as_slice);
             for (column, of_a) in region.a.iter().enumerate() {
-                let other = &a.statements[of_a.statement as usize];
+                let other = &self.a.statements[of_a.statement as usize];
                 if other.class.group() != statement.class.group() {
                     continue;
                 }
                 let operator = statement.operator == other.operator;
-                let Some((weight, placed)) = weight(operator, of_a, of_b, moved) else {
+                let known = likely.iter().find(|(a, _)| *a == of_a.statement);
+                let prior = known.map_or(0.0, |(_, likely)| PRIOR * likely);
+                let cell = &mut table.weights[row * columns + column];
+                let Some((weight, placed)) = weight(operator, of_a, of_b, &self.moved) else {
+                    // What is compared may have been computed otherwise.
                     if statement.operands.is_some() && operator {
-                        table.weights[row * columns + column] = 0.3;
+                        *cell = 0.3 + prior;
+                    } else if prior > 0.3 {
+                        *cell = prior;
                     }
                     continue;
                 };
-                let prior = if matched == Some(of_a.statement) {
-                    1.0
-                } else {
-                    0.0
-                };
                 let inside = (region.first..=region.last).contains(&column);
-                let weight = weight + prior + if inside { 0.3 } else { 0.0 };
-                table.weights[row * columns + column] = weight;
+                *cell = weight + prior + if inside { 0.3 } else { 0.0 };
                 let tally = here.entry(of_a.statement).or_default();
                 tally.together = 1;
                 tally.placed = placed.max(tally.placed);
             }
-            let all = &mut self.with[of_b.statement as usize];
-            for (&statement, tally) in &here {
-                let sum = all.entry(statement).or_default();
-                sum.together += tally.together;
-                sum.placed += tally.placed;
-            }
+            votes.add(of_b.statement, &here);
         }
-        for (row, column) in table.align() {
-            let of = &mut self.with[region.b[row].statement as usize];
-            of.entry(region.a[column].statement).or_default().aligned += 1;
+    }
+
+    /// Counts the pairs of the alignment, and what was executed near to where the pairs before and after an execution say.
+    fn aligned(&self, region: &Region, pairs: &[(usize, usize)], votes: &mut Votes) {
+        let columns = region.a.len();
+        let mut here: FxHashMap<u32, Tally> = FxHashMap::default();
+        let mut next = 0;
+        for (row, of_b) in region.b.iter().enumerate() {
+            here.clear();
+            while pairs.get(next).is_some_and(|pair| pair.0 < row) {
+                next += 1;
+            }
+            let own = pairs.get(next).filter(|pair| pair.0 == row);
+            if let Some(&(_, column)) = own {
+                here.entry(region.a[column].statement).or_default().aligned = 1;
+            }
+            let before = next.checked_sub(1).map(|before| pairs[before].1 + 1);
+            let before = before.unwrap_or(region.first).min(columns);
+            let after = pairs.get(next + usize::from(own.is_some()));
+            let after = after.map_or(region.last, |after| after.1);
+            let after = after.clamp(before, columns);
+            let group = self.b.statements[of_b.statement as usize].class.group();
+            let around = before.saturating_sub(AROUND)..(after + AROUND).min(columns);
+            for column in around {
+                let of_a = &region.a[column];
+                if self.a.statements[of_a.statement as usize].class.group() != group {
+                    continue;
+                }
+                let tally = here.entry(of_a.statement).or_default();
+                let earlier = before.saturating_sub(column);
+                let apart = earlier.max((column + 1).saturating_sub(after));
+                tally.near = tally.near.max(1.0 / (1.0 + apart as f32 / 8.0));
+                if apart == 0 {
+                    let same = weight(true, of_a, of_b, &self.moved).is_some();
+                    tally.within = 1;
+                    tally.within_same |= u32::from(same);
+                }
+            }
+            votes.add(of_b.statement, &here);
         }
     }
 }
@@ -247,6 +313,97 @@ mod tests {
             prop_assert!(pairs.windows(2).all(|w| w[0].0 < w[1].0 && w[0].1 < w[1].1));
             let sum: f32 = pairs.iter().map(|&(row, column)| weights[row * columns + column]).sum();
             prop_assert_eq!(sum, heaviest(&weights, rows, columns));
+        }
+    }
+
+    proptest! {
+        /// What is counted around the pairs of an alignment, by its definition.
+        #[test]
+        fn what_is_near_to_where_it_is_expected_is_counted(
+            of_a in prop::collection::vec(0u32..4, 1..60),
+            of_b in prop::collection::vec(0u32..3, 1..12),
+            chosen in prop::collection::vec((0usize..12, 0usize..60), 0..12),
+            ends in (0usize..60, 0usize..60),
+        ) {
+            let instances = |of: &[u32]| -> Vec<Instance> {
+                let of = of.iter();
+                of.map(|&at| instance(at, u64::from(at), Instance::NO_ADDRESS)).collect()
+            };
+            let region = Region {
+                first: ends.0.min(of_a.len() - 1),
+                last: ends.1.min(of_a.len()),
+                a: instances(&of_a),
+                b: instances(&of_b),
+            };
+            let mut pairs: Vec<(usize, usize)> = Vec::new();
+            for (row, column) in chosen {
+                let rises = pairs.last().is_none_or(|last| last.0 < row && last.1 < column);
+                if rises && row < of_b.len() && column < of_a.len() {
+                    pairs.push((row, column));
+                }
+            }
+            let (a, b) = (version(4), version(3));
+            let mut votes = Votes {
+                executions: vec![0; 3],
+                with: vec![FxHashMap::default(); 3],
+            };
+            let moved = Moved::default();
+            let counting = Counting { a: &a, b: &b, moved, likely: &[] };
+            counting.aligned(&region, &pairs, &mut votes);
+
+            let mut expected = vec![FxHashMap::<u32, Tally>::default(); 3];
+            for (row, &statement) in of_b.iter().enumerate() {
+                let before = pairs.iter().rfind(|pair| pair.0 < row);
+                let after = pairs.iter().find(|pair| pair.0 > row);
+                let from = before.map_or(region.first, |pair| pair.1 + 1);
+                let to = after.map_or(region.last, |pair| pair.1).max(from);
+                for other in 0..4 {
+                    let columns = (0..of_a.len()).filter(|&at| of_a[at] == other);
+                    // Those from `from` to before `to` are not apart; if there are none, the place between is.
+                    let apart = columns.map(|at| match at {
+                        _ if at < from => from - at,
+                        _ if at >= to => at + 1 - to,
+                        _ => 0,
+                    });
+                    let least = apart.min().filter(|&apart| apart <= AROUND);
+                    let aligned = pairs.iter().any(|&(r, c)| r == row && of_a[c] == other);
+                    if least.is_none() && !aligned {
+                        continue;
+                    }
+                    let tally = expected[statement as usize].entry(other).or_default();
+                    tally.aligned += u32::from(aligned);
+                    if let Some(apart) = least {
+                        let within = apart == 0;
+                        tally.near += 1.0 / (1.0 + apart as f32 / 8.0);
+                        tally.within += u32::from(within);
+                        tally.within_same += u32::from(within && other == statement);
+                    }
+                }
+            }
+            prop_assert_eq!(votes.with, expected);
+        }
+    }
+
+    fn version(statements: u32) -> Version {
+        let statement = |function| crate::Statement {
+            function,
+            class: crate::Class::Compute,
+            operator: 0,
+            values: crate::Sketch::default(),
+            operands: None,
+            addresses: None,
+            exact: 0,
+            offset: 0,
+            ordinal: 0,
+            first: 1,
+            last: 1,
+            active: crate::Active::default(),
+            producers: Box::default(),
+        };
+        Version {
+            statements: (0..statements).map(statement).collect(),
+            length: 1,
+            bodies: FxHashMap::default(),
         }
     }
 

@@ -17,8 +17,12 @@ pub(super) struct Known {
     pub operator: u64,
     /// What a constant is, or what a load or a store adds to its address.
     pub immediate: u64,
+    /// Equal for operators with equal names only.
+    pub exact: u64,
     /// It is `i32.and`.
     pub is_and: bool,
+    /// It may make one condition of several.
+    pub joins: bool,
 }
 
 /// A function's operators, by ordinal. Linear in its body.
@@ -35,8 +39,15 @@ fn known(operator: &Operator<'_>) -> Known {
         Class::Test => comparison(&name).hash(&mut hasher),
         _ => name.hash(&mut hasher),
     }
+    let mut exact = FxHasher::default();
+    name.hash(&mut exact);
     Known {
         class,
+        exact: exact.finish(),
+        joins: matches!(
+            operator,
+            Operator::I32And | Operator::I32Or | Operator::Select | Operator::TypedSelect { .. }
+        ),
         operator: hasher.finish(),
         immediate: immediate(operator, &name),
         is_and: matches!(operator, Operator::I32And),

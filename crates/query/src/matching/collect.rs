@@ -87,6 +87,9 @@ pub(crate) struct Collected {
     pub number: u32,
     /// Where it accessed memory last.
     pub address: u64,
+    /// What is added to the address that it takes.
+    offset: u64,
+    exact: u64,
     operator: u64,
     values: Sketch,
     operands: Option<Box<Sketch>>,
@@ -362,6 +365,8 @@ where
             values: statement.values,
             operands: statement.operands,
             addresses: statement.addresses,
+            exact: statement.exact,
+            offset: statement.offset,
             ordinal: statement.place.op.as_u32(),
             first: statement.first,
             last: statement.last,
@@ -419,6 +424,8 @@ fn make(
                 address: Instance::NO_ADDRESS,
                 class: operator.class,
                 operator: operator.operator,
+                exact: operator.exact,
+                offset: if accesses { operator.immediate } else { 0 },
                 values: Sketch::default(),
                 operands: matches!(operator.class, Class::Test | Class::Branch).then(Box::default),
                 addresses: accesses.then(Box::default),
@@ -453,8 +460,9 @@ fn make(
                 tell(
                     at + 1,
                     match operator.class {
-                        Class::Test => From::Truth(register, operands(code, inst)),
-                        Class::Branch => From::Truth(register, decided_by(code, known, register)),
+                        Class::Test | Class::Branch => {
+                            From::Truth(register, decided_by(code, known, register))
+                        }
                         _ => From::Register(register),
                     },
                 );

@@ -167,7 +167,7 @@ impl<'a> Producers<'a> {
         }
     }
 
-    /// Whether a statement only negates a condition or masks it.
+    /// Whether a statement only negates a condition, masks it or joins it with others.
     fn is_condition(&self, function: FuncId, ssa: &Ssa, statement: StmtId) -> bool {
         let operands = ssa.operands(statement);
         let Some(known) = self.known.get(&function) else {
@@ -176,15 +176,22 @@ impl<'a> Producers<'a> {
         let Some(own) = known.get(ssa.statements[statement].op.index()) else {
             return false;
         };
-        match operands {
-            [_] => own.class == Class::Test,
-            [_, mask] => {
-                let one = match ssa.values[*mask].def {
-                    ValueDef::Constant(op) => known.get(op.index()).map(|k| k.immediate),
-                    _ => None,
-                };
-                own.is_and && one == Some(1)
+        let defined = |value: ValueId| match ssa.values[value].def {
+            ValueDef::Constant(op) => known.get(op.index()).copied(),
+            ValueDef::Result { statement, .. } => {
+                known.get(ssa.statements[statement].op.index()).copied()
             }
+            _ => None,
+        };
+        let is_test = |value: ValueId| defined(value).is_some_and(|k| k.class == Class::Test);
+        match *operands {
+            [_] => own.class == Class::Test,
+            [a, b] => {
+                let one = matches!(ssa.values[b].def, ValueDef::Constant(_))
+                    && defined(b).is_some_and(|known| known.immediate == 1);
+                own.is_and && one || own.joins && (is_test(a) || is_test(b))
+            }
+            [a, b, condition] => own.joins && is_test(condition) && (is_test(a) || is_test(b)),
             _ => false,
         }
     }

@@ -1,8 +1,6 @@
 //! Matching of two runs from beginning to end.
 
-use afterimage_matching::{
-    Matching, Names, anchors, match_after_regions, match_before_regions, match_versions,
-};
+use afterimage_matching::{Matcher, Matching, Names, anchors};
 use afterimage_wpp::Segments;
 
 use super::collect::Sketched;
@@ -29,17 +27,18 @@ where
     S::Error: std::error::Error + 'static,
 {
     let [a, b] = versions.map(|sketched| &sketched.version);
-    let mut found = match_before_regions(a, b, names);
+    let matcher = Matcher::new(a, b, names);
+    let mut found = matcher.by_wholes();
     for pass in 0..PASSES {
         let certain = anchors(a, b, &found);
         if certain.is_empty() && pass == 0 {
-            return Ok(match_versions(a, b, names));
+            return Ok(found);
         }
         let of_b = found.of_b.iter();
         let wanted =
             of_b.map(|found| !found.as_ref().is_some_and(|found| found.evidence.same_code));
         let regions = regions(versions, &certain, wanted.collect(), runs)?;
-        found = match_after_regions(a, b, names, &regions, &found);
+        found = matcher.by_regions(&regions, &found);
     }
     Ok(found)
 }

@@ -47,6 +47,8 @@ pub struct Accuracy {
     pub matched: u64,
     /// Those that are matched with a statement of the same line and column.
     pub correct: u64,
+    /// Those that are matched so, or with a statement that did exactly the same as a true counterpart.
+    pub equivalent: u64,
     /// Those that are matched with a statement of the same line.
     pub same_line: u64,
 }
@@ -97,6 +99,8 @@ pub struct Judged<'a> {
     pub counterparts: Vec<u32>,
     /// It is matched with a statement from there.
     pub correct: bool,
+    /// It is, or with a statement that did exactly the same as a true counterpart: where an optimiser finds a common subexpression, it keeps one position of several.
+    pub equivalent: bool,
     /// It is matched with a statement from its line.
     pub same_line: bool,
 }
@@ -131,9 +135,15 @@ pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Ju
         let does_the_same =
             |a: &&u32| of_kind(a) && is_counterpart(&statements_of_a[**a as usize], statement);
         judged.counterparts = same.iter().filter(does_the_same).copied().collect();
-        let other = matching.of_b[at].as_ref();
-        let other = other.and_then(|found| of_a[found.a as usize]);
+        let found = matching.of_b[at].as_ref();
+        let other = found.and_then(|found| of_a[found.a as usize]);
         judged.correct = other == Some(position);
+        let did_the_same = found.is_some_and(|found| {
+            let found = &statements_of_a[found.a as usize];
+            let mut counterparts = judged.counterparts.iter();
+            counterparts.any(|&a| did_the_same(found, &statements_of_a[a as usize]))
+        });
+        judged.equivalent = judged.correct || did_the_same;
         judged.same_line =
             other.is_some_and(|other| (other.0, other.1) == (position.0, position.1));
         Some(judged)
@@ -156,6 +166,7 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
             found.true_counterpart += 1;
             found.matched += u64::from(matching.of_b[at].is_some());
             found.correct += u64::from(judged.correct);
+            found.equivalent += u64::from(judged.equivalent);
             found.same_line += u64::from(judged.same_line);
         }
     }
@@ -172,4 +183,13 @@ fn is_counterpart(a: &Statement, b: &Statement) -> bool {
     let values = b.values.sample.occurring_in(&a.values.sample).0 > 0;
     let steps = b.values.step_sample.occurring_in(&a.values.step_sample).0 > 0;
     same && (values || steps)
+}
+
+/// Whether two statements of a version did exactly the same: the same operator, every value and every address, in the same parts of the run.
+fn did_the_same(x: &Statement, y: &Statement) -> bool {
+    x.exact == y.exact
+        && x.values == y.values
+        && x.operands == y.operands
+        && x.addresses == y.addresses
+        && x.active == y.active
 }

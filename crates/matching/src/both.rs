@@ -1,0 +1,193 @@
+//! Both versions, and what does not depend on what is matched.
+
+use std::cmp::Ordering;
+
+use crate::candidates::{Index, Structure};
+use crate::classes::Classes;
+use crate::evidence::{tell_addresses, tell_operators, tell_values};
+use crate::features::{Feature, Stage, Weights, weights};
+use crate::order::Order;
+use crate::same_code::same_code;
+use crate::{Names, Statement, Version};
+
+/// How many candidates are kept for what they did.
+const LIKELY: usize = 40;
+
+/// By statement of the second version its candidates, each with what counts for it.
+pub(crate) type Weighed = Vec<Vec<(u32, f32)>>;
+
+/// Both versions, and what does not depend on what is matched.
+pub(crate) struct Both<'v> {
+    pub a: &'v Version,
+    pub b: &'v Version,
+    pub names: Option<&'v Names>,
+    pub classes: Classes,
+    pub order: Order,
+    pub index: Index,
+    pub of_a: Structure,
+    pub of_b: Structure,
+    /// For statements of functions that have the same code: the counterpart.
+    pub certain: Vec<Option<u32>>,
+    /// Statements of the first version that are such counterparts.
+    pub taken: Vec<bool>,
+    /// The classes of the makers and users of the first version's statements, ascending.
+    pub maker_classes: Vec<Vec<u32>>,
+    pub user_classes: Vec<Vec<u32>>,
+}
+
+impl<'v> Both<'v> {
+    /// O(statements × log statements).
+    pub fn new(a: &'v Version, b: &'v Version, names: Option<&'v Names>) -> Self {
+        let classes = Classes::new(a, b);
+        let order = Order::new(a, b);
+        let of_a = Structure::new(a);
+        let class_of = |all: &[Vec<u32>]| -> Vec<Vec<u32>> {
+            let sorted = all.iter().map(|list| {
+                let of_list = list.iter().map(|&at| classes.a[at as usize]);
+                let mut of_list: Vec<u32> = of_list.collect();
+                of_list.sort_unstable();
+                of_list
+            });
+            sorted.collect()
+        };
+        let certain = same_code(a, b);
+        let mut taken = vec![false; a.statements.len()];
+        for &at in certain.iter().flatten() {
+            taken[at as usize] = true;
+        }
+        Self {
+            a,
+            b,
+            names,
+            certain,
+            taken,
+            index: Index::new(a, &order),
+            order,
+            maker_classes: class_of(&of_a.makers),
+            user_classes: class_of(&of_a.users),
+            of_b: Structure::new(b),
+            of_a,
+            classes,
+        }
+    }
+
+    /// By statement of the second version the candidates for which most speaks that they did, as a whole, and for how much that counts.
+    pub fn likely(&self, stage: Stage) -> Weighed {
+        let mut all = Vec::new();
+        let statements = 0..self.b.statements.len() as u32;
+        let found = statements.map(|at| {
+            if self.certain[at as usize].is_some() {
+                return Vec::new();
+            }
+            let candidates = Candidates::new(self, at, stage);
+            all.clear();
+            candidates.by_index(&mut all);
+            let weighed = all.iter().map(|&a| (a, candidates.weigh(a)));
+            let mut weighed: Vec<_> = weighed.collect();
+            strongest(&mut weighed);
+            weighed
+        });
+        found.collect()
+    }
+
+    /// Whether a statement of the first version may be the counterpart of this one.
+    pub fn may_match(&self, a: u32, of_b: &Statement) -> bool {
+        let of_a = &self.a.statements[a as usize];
+        of_a.class.group() == of_b.class.group() && !self.taken[a as usize]
+    }
+}
+
+/// A statement of the second version, to be compared with candidates.
+pub(crate) struct Candidates<'m, 'v> {
+    both: &'m Both<'v>,
+    pub statement: &'v Statement,
+    /// The class of its values.
+    class: u32,
+    /// Its place in the order of the first version.
+    place: usize,
+    /// How many statements of the first version would end before it.
+    end: usize,
+    /// The parts of the first run that correspond to those in which it was executed.
+    parts: Vec<(usize, usize)>,
+    pub weights: &'static Weights,
+}
+
+impl<'m, 'v> Candidates<'m, 'v> {
+    pub fn new(both: &'m Both<'v>, at: u32, stage: Stage) -> Self {
+        let statement = &both.b.statements[at as usize];
+        Self {
+            both,
+            statement,
+            class: both.classes.b[at as usize],
+            place: both.order.predicted(statement.first),
+            end: both.order.ended(both.order.expected(statement.last)),
+            parts: both.order.parts(&statement.active),
+            weights: weights(stage, statement.class),
+        }
+    }
+
+    /// Those that the index knows, ascending.
+    fn by_index(&self, all: &mut Vec<u32>) {
+        let both = self.both;
+        both.index
+            .candidates(self.statement, &both.order, self.place, all);
+        all.sort_unstable();
+        all.dedup();
+        all.retain(|&a| both.may_match(a, self.statement));
+    }
+
+    /// For how much counts what a candidate and this did as a whole.
+    pub fn weigh(&self, a: u32) -> f32 {
+        let mut sum = 0.0;
+        self.tell(a, &mut |feature, x| sum += self.weights.of(feature) * x);
+        sum
+    }
+
+    fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) {
+        let (both, of_b) = (self.both, self.statement);
+        let of_a = &both.a.statements[a as usize];
+        if both.classes.a[a as usize] == self.class {
+            told(
+                Feature::SameRare,
+                1.0 / both.classes.size[self.class as usize] as f32,
+            );
+        }
+        tell_values(of_a, of_b, told);
+        tell_addresses(of_a, of_b, told);
+        tell_operators(of_a, of_b, told);
+        let distance = (both.order.place[a as usize] as usize).abs_diff(self.place) as f32;
+        let ends = both.order.ended(of_a.last).abs_diff(self.end) as f32;
+        let together = self
+            .parts
+            .iter()
+            .filter(|part| of_a.active.any(part.0, part.1));
+        let together = together.count() as f32 / self.parts.len().max(1) as f32;
+        told(Feature::Together, together - 1.0);
+        // An optimiser makes several statements of one, and leaves out executions, but hardly ever adds some.
+        match of_b.values.count.cmp(&of_a.values.count) {
+            Ordering::Equal => told(Feature::CountEqual, 1.0),
+            Ordering::Less => {
+                told(Feature::CountLess, 1.0);
+                told(
+                    Feature::CountPart,
+                    of_b.values.count as f32 / of_a.values.count as f32,
+                );
+            }
+            Ordering::Greater => told(Feature::CountMore, 1.0),
+        }
+        told(Feature::Near2, 1.0 / (1.0 + distance / 2.0));
+        told(Feature::Near16, 1.0 / (1.0 + distance / 16.0));
+        told(Feature::Near128, 1.0 / (1.0 + distance / 128.0));
+        told(Feature::EndsNear, 1.0 / (1.0 + ends / 8.0));
+    }
+}
+
+/// Keeps the candidates for which most speaks, the strongest first.
+pub(crate) fn strongest(all: &mut Vec<(u32, f32)>) {
+    let order = |x: &(u32, f32), y: &(u32, f32)| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0));
+    if all.len() > LIKELY {
+        all.select_nth_unstable_by(LIKELY, order);
+        all.truncate(LIKELY);
+    }
+    all.sort_unstable_by(order);
+}
