@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use afterimage_graph::{ControlDependence, PostDominatorTree};
 use afterimage_ids::{BlockId, EdgeId, FuncId, NodeId};
-use afterimage_program::{Cfg, Program};
+use afterimage_program::{BlockKind, Cfg, Program};
 
 use super::{Execution, RecordedValues, ValuesError};
 
@@ -103,10 +103,10 @@ impl<'a> Controllers<'a> {
         let cfg = &code.cfg;
         let known = self.of(function, cfg);
         let controllers = known.dependence.controllers(block);
-        // Whether going from a block to another one is among the edges that control. Vertices that dispatch exceptions execute nothing.
+        // Whether an edge that controls is taken on the way from a block to another one.
         let decides = |from: BlockId, to: BlockId| {
             let mut edges = controllers.iter();
-            edges.any(|&edge| cfg.graph.from(edge) == from && reaches(cfg, cfg.graph.to(edge), to))
+            edges.any(|&edge| takes(cfg, edge, from, to))
         };
         let mut follower = block;
         let mut part = before;
@@ -151,22 +151,40 @@ impl<'a> Controllers<'a> {
     }
 }
 
-/// Whether a vertex is a block, or leads to it through vertices that execute nothing.
-pub(super) fn reaches(cfg: &Cfg, from: BlockId, to: BlockId) -> bool {
-    let mut seen = Vec::new();
+/// Whether control that goes from a block to another one of the same activation takes an edge: at once, or on its way through vertices that dispatch an
+/// exception, which execute nothing.
+fn takes(cfg: &Cfg, edge: EdgeId, from: BlockId, to: BlockId) -> bool {
+    let source = cfg.graph.from(edge);
+    let is_left =
+        source == from || is_dispatch(cfg, source) && dispatches(cfg, from).contains(&source);
+    is_left && reaches(cfg, cfg.graph.to(edge), to)
+}
+
+fn is_dispatch(cfg: &Cfg, vertex: BlockId) -> bool {
+    matches!(cfg.blocks[vertex].kind, BlockKind::Dispatch(_))
+}
+
+/// The vertices that may dispatch an exception that leaves a block.
+pub(super) fn dispatches(cfg: &Cfg, from: BlockId) -> Vec<BlockId> {
+    let mut found: Vec<BlockId> = Vec::new();
     let mut work = vec![from];
     while let Some(v) = work.pop() {
-        if v == to {
-            return true;
-        }
-        let dispatches = matches!(
-            cfg.blocks[v].kind,
-            afterimage_program::BlockKind::Dispatch(_)
-        );
-        if dispatches && !seen.contains(&v) {
-            seen.push(v);
-            work.extend(cfg.graph.successors(v));
+        for next in cfg.graph.successors(v) {
+            if is_dispatch(cfg, next) && !found.contains(&next) {
+                found.push(next);
+                work.push(next);
+            }
         }
     }
-    false
+    found
+}
+
+/// Whether a vertex is a block, or leads to it through vertices that dispatch exceptions.
+pub(super) fn reaches(cfg: &Cfg, from: BlockId, to: BlockId) -> bool {
+    from == to
+        || is_dispatch(cfg, from)
+            && (cfg.graph.successors(from).any(|next| next == to)
+                || dispatches(cfg, from)
+                    .iter()
+                    .any(|&v| v == to || cfg.graph.successors(v).any(|next| next == to)))
 }

@@ -8,7 +8,7 @@ use afterimage_machine::NodeEnd;
 use afterimage_program::Cfg;
 use afterimage_wpp::{Cursor, Visit};
 
-use super::control::{Known, reaches};
+use super::control::{Known, dispatches, reaches};
 use super::{Controllers, Instance, RecordedValues, ValuesError};
 use crate::paths::FileSegments;
 
@@ -69,9 +69,6 @@ enum Waits {
 impl Walk<'_> {
     /// Goes from one block to another one.
     fn pass(&mut self, from: BlockId, to: BlockId) {
-        if !self.known.dependents.contains_key(&from) && !matches!(self.waits, Waits::Decided) {
-            return;
-        }
         let decided = self.decided(from, to);
         let decided = decided.iter().copied();
         match &mut self.waits {
@@ -87,11 +84,11 @@ impl Walk<'_> {
         if let Some(known) = self.decided.get(&(from, to)) {
             return Rc::clone(known);
         }
-        let all = self.known.dependents.get(&from);
-        let all = all.map_or(&[][..], |all| all);
-        // Vertices that dispatch exceptions execute nothing.
+        // Vertices that dispatch exceptions execute nothing: the way through them is that of the block.
+        let sources = std::iter::once(from).chain(dispatches(self.cfg, from));
+        let all = sources.filter_map(|source| self.known.dependents.get(&source));
         let taken = |edge| reaches(self.cfg, self.cfg.graph.to(edge), to);
-        let decided = all.iter().filter(|&&(edge, _)| taken(edge));
+        let decided = all.flatten().filter(|&&(edge, _)| taken(edge));
         let decided: Rc<[BlockId]> = decided.map(|&(_, block)| block).collect();
         self.decided.insert((from, to), Rc::clone(&decided));
         decided
