@@ -299,8 +299,16 @@ fn add_values(
         stored as f64 / (index.statements.max(1)) as f64
     ));
     if interrupted {
+        let window = match (first, last) {
+            (1, last) if last >= length => String::new(),
+            _ => format!(" --window {first}..{last}"),
+        };
+        let filters = match left_out.is_nothing() {
+            true => "",
+            false => ", and the same functions",
+        };
         let kept = format!(
-            "at t={}: questions before that are answered, and it goes on from there with: afterimage build --lens full {}",
+            "at t={}: questions before that are answered, and it goes on from there with: afterimage build --lens full{window} {}{filters}",
             index.length,
             at.display()
         );
