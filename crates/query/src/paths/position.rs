@@ -269,12 +269,18 @@ impl<'a, S: Segments> Positions<'a, S> {
         }
     }
 
-    /// Within its block only if that is wanted.
-    fn place(&self, text: &str, within: bool) -> Result<At, PositionError<S::Error>> {
+    /// A place, and which time somebody is there: the first, unless the text says another.
+    fn resolved(&self, text: &str) -> Result<(Place, Occurrence), ResolveError> {
         let resolver = Resolver::new(self.program, self.module, self.names, self.source);
         let resolved = resolver.location(text)?;
         let which = resolved.occurrence.unwrap_or(Occurrence::Kth(1));
-        match resolved.place {
+        Ok((resolved.place, which))
+    }
+
+    /// Within its block only if that is wanted.
+    fn place(&self, text: &str, within: bool) -> Result<At, PositionError<S::Error>> {
+        let (place, which) = self.resolved(text)?;
+        match place {
             Place::Function(function) => {
                 let time = self.call(function, which)?;
                 match within {
@@ -393,10 +399,8 @@ impl<'a, S: Segments> Positions<'a, S> {
     /// As [`time`](Self::time). A number or part of the run is no place.
     pub fn executed(&self, text: &str) -> Result<Vec<Step>, PositionError<S::Error>> {
         let text = text.trim();
-        let resolver = Resolver::new(self.program, self.module, self.names, self.source);
-        let resolved = resolver.location(text)?;
-        let which = resolved.occurrence.unwrap_or(Occurrence::Kth(1));
-        match resolved.place {
+        let (place, which) = self.resolved(text)?;
+        match place {
             Place::Function(function) => {
                 let time = self.call(function, which)?;
                 self.in_call(function, time)
