@@ -1,9 +1,10 @@
 //! `afterimage addresses`
 
+use std::collections::HashMap;
+
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{
-    PresentError, StepScene, address_stats_json, address_stats_text, addresses_json,
-    addresses_text, grouped,
+    PresentError, StepScene, address_stats_json, address_stats_text, addresses_json, addresses_text,
 };
 use afterimage_program::{Names, SourceMap};
 use afterimage_query::Resolver;
@@ -12,20 +13,21 @@ use afterimage_query::paths::FileSegments;
 use afterimage_query::steps::{
     Access, AccessSite, Addresses, Operators, access_sites, address_stats, nearest_access,
 };
-use afterimage_query::values::Types;
+use afterimage_query::values::{Types, block_executions};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::lens::{Traced, traced};
 use crate::output::write;
-use crate::places::counts_whole;
+use crate::places::{counts_whole, reached, times};
 use crate::steps::follow;
 
 /// Show which addresses loads and stores accessed, execution by execution or summed up
 ///
 /// Loads and stores are those of single values; what bulk operations and the host access is in `afterimage trace --level memory`. The run is
-/// followed from its beginning. Different addresses and strides are told apart up to 4,096 of them.
+/// followed from its beginning; for --instances and #K only where these are executed, from the last checkpoint before, which `build --lens full` makes.
+/// Different addresses and strides are told apart up to 4,096 of them. An access that trapped is listed, and marked; sums do not count it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +40,7 @@ pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function for all of its loads and stores; #K or #last at its end is one execution, of a line one arrival at it, of a function one call
     #[arg(long, value_name = "PLACE", required_unless_present = "all")]
     at: Option<String>,
-    /// Which executions of each: A..B, K, last, or t=T for those in block T
+    /// Which executions of each: A..B, K, last, or t=T for those in block T and later
     #[arg(long, value_name = "WHICH", requires = "at", conflicts_with = "stats")]
     instances: Option<String>,
     /// Sum up: how many accesses and addresses, the smallest and largest, the most frequent stride
@@ -64,6 +66,12 @@ enum Format {
     Json,
 }
 
+impl Arguments {
+    fn place(&self) -> &str {
+        self.at.as_deref().unwrap_or_default()
+    }
+}
+
 /// Lines that text has on standard output if nothing else is asked for.
 const LINES: u64 = 100;
 
@@ -72,7 +80,7 @@ const LINES: u64 = 100;
 enum Which {
     Range(u64, u64),
     Last,
-    At(u64),
+    From(u64),
     /// Those of an arrival at a line, or of a call: the time and the number of the site, ascending.
     These(Vec<(u64, usize)>),
 }
@@ -82,7 +90,7 @@ fn which(text: &str) -> Result<Which> {
         return Ok(Which::Last);
     }
     if let Some(time) = text.strip_prefix("t=").and_then(number) {
-        return Ok(Which::At(time));
+        return Ok(Which::From(time));
     }
     let (first, last) = text.split_once("..").unwrap_or((text, text));
     match (number(first), number(last)) {
@@ -231,13 +239,20 @@ fn listed(
     let out = arguments.report.output.as_deref();
     let screen = arguments.format == Format::Text && out.is_none();
     let limit = arguments.limit.or(screen.then_some(LINES));
+    let chosen = Chosen::of(traced, arguments.place(), sites, which)?;
     follow(traced, |run, log| {
-        let mut chosen = Chosen::new(Addresses::new(run, log, sites)?, sites.len(), which);
+        let mut found = chosen.find(Addresses::new(run, log, sites)?);
         // What is not there is said before anything is written.
-        let mut first = Some(chosen.first(arguments.at.as_deref().unwrap_or_default())?);
+        let first = found.next()?;
+        let mut first = Some(first.with_context(|| {
+            format!(
+                "nothing at {} accesses an address below 2⁶⁴",
+                arguments.place()
+            )
+        })?);
         let mut next = || match first.take() {
             Some(first) => Ok(Some(first)),
-            None => chosen.next(),
+            None => found.next(),
         };
         write(out, false, |out| {
             match arguments.format {
@@ -256,109 +271,194 @@ fn listed(
     })
 }
 
-/// The executions that are asked for.
-struct Chosen<'a> {
-    addresses: Addresses<'a, FileSegments>,
-    which: Option<Which>,
-    /// How many executions of each were met.
-    met: Vec<u64>,
-    /// The last of each.
-    last: Option<std::vec::IntoIter<Access>>,
-    /// When something was executed before and after the time that is asked for.
-    around: (Option<u64>, Option<u64>),
+/// The executions that are asked for, and where they are.
+struct Chosen {
+    kind: Kind,
+    /// From when to when they are.
+    first: u64,
+    last: u64,
 }
 
-impl<'a> Chosen<'a> {
-    fn new(addresses: Addresses<'a, FileSegments>, sites: usize, which: Option<Which>) -> Self {
-        Self {
-            addresses,
-            which,
-            met: vec![0; sites],
-            last: None,
-            around: (None, None),
-        }
-    }
+enum Kind {
+    /// All from the first time on.
+    All,
+    /// Those with these numbers, of each site.
+    Numbers(u64, u64),
+    /// These: the time and the number of the site, ascending.
+    These(Vec<(u64, usize)>),
+}
 
-    /// The first one, or why there is none.
-    fn first(&mut self, text: &str) -> Result<Access> {
-        if let Some(first) = self.next()? {
-            return Ok(first);
+impl Chosen {
+    /// Finds them in the path; says why there are none.
+    fn of(traced: &Traced, text: &str, sites: &[AccessSite], which: Option<Which>) -> Result<Self> {
+        let never = || format!("no load or store at {text} was ever executed");
+        if let Some(Which::These(these)) = which {
+            let first = these.first().map_or(1, |these| these.0);
+            let last = these.last().map_or(0, |these| these.0);
+            let kind = Kind::These(these);
+            return Ok(Self { kind, first, last });
         }
-        let most = self.met.iter().copied().max().unwrap_or(0);
-        let times = match most {
-            1 => "once".to_owned(),
-            many => format!("{} times", grouped(many)),
-        };
-        match (&self.which, self.around) {
-            (&Some(Which::At(time)), (before, after)) => {
-                let nearest = before.into_iter().chain(after);
-                match nearest.min_by_key(|near| near.abs_diff(time)) {
-                    Some(near) => bail!(
-                        "no load or store at {text} is executed at t={time}; the nearest is at t={near}"
-                    ),
-                    None => bail!("no load or store at {text} was ever executed"),
+        let program = &traced.loaded.program;
+        // How often each was executed, when those that are asked for were executed first and last, and their number by then.
+        let (mut most, mut first, mut last) = (0, u64::MAX, 0);
+        let mut latest = None;
+        let mut these = Vec::new();
+        let mut known = HashMap::new();
+        for (number, site) in sites.iter().enumerate() {
+            let block = program.function(site.function);
+            let block = block.and_then(|function| function.block_of(site.op));
+            // Where the run ended in a block, not all of it was executed equally often.
+            let ended = traced.stops.first().is_some_and(|stop| {
+                stop.function == site.function && site.op >= stop.next && Some(stop.block) == block
+            });
+            let key = (site.function, block, ended);
+            let found = match known.get(&key) {
+                Some(&found) => found,
+                None => {
+                    let found = span(traced, site, which.as_ref())?;
+                    known.insert(key, found);
+                    found
                 }
+            };
+            let Span {
+                count,
+                wanted,
+                final_time,
+            } = found;
+            most = most.max(count);
+            latest = latest.max(final_time);
+            if let Some((from, to)) = wanted {
+                first = first.min(from);
+                last = last.max(to);
+                these.push((to, number));
             }
-            (&Some(Which::Range(first, _)), _) if most > 0 => bail!(
-                "what is at {text} was executed {times}, so there is no execution {first}; the last is {most}"
-            ),
-            _ => bail!("no load or store at {text} was ever executed"),
         }
+        if most == 0 {
+            bail!("{}", never());
+        }
+        if first > last {
+            match which {
+                Some(Which::Range(from, _)) => bail!(
+                    "what is at {text} was executed {}, so there is no execution {from}; the last is {most}",
+                    times(most)
+                ),
+                Some(Which::From(time)) => bail!(
+                    "no load or store at {text} is executed at t={time} or later; the last time is t={}",
+                    latest.unwrap_or(0)
+                ),
+                _ => bail!("{}", never()),
+            }
+        }
+        let kind = match which {
+            Some(Which::Range(from, to)) => Kind::Numbers(from, to),
+            Some(Which::Last) => {
+                these.sort_unstable();
+                Kind::These(these)
+            }
+            _ => Kind::All,
+        };
+        Ok(Self { kind, first, last })
     }
 
-    fn next(&mut self) -> Result<Option<Access>, PresentError> {
-        if self.which == Some(Which::Last) && self.last.is_none() {
-            let mut last = vec![None; self.met.len()];
-            while let Some(access) = self.step()? {
-                last[access.site] = Some(access);
-            }
-            let mut last = Vec::from_iter(last.into_iter().flatten());
-            last.sort_by_key(|access: &Access| (access.time, access.site));
-            self.last = Some(last.into_iter());
+    /// Follows the run from before the first.
+    fn find<'a>(&'a self, addresses: Addresses<'a, FileSegments>) -> Found<'a> {
+        Found {
+            chosen: self,
+            addresses,
+            at: 0,
+            begun: false,
         }
-        if let Some(last) = &mut self.last {
-            return Ok(last.next());
+    }
+}
+
+/// When a site is executed.
+#[derive(Clone, Copy)]
+struct Span {
+    /// How often.
+    count: u64,
+    /// The first and the last time of those that are asked for, if there are any.
+    wanted: Option<(u64, u64)>,
+    /// The time of the last one of all.
+    final_time: Option<u64>,
+}
+
+fn span(traced: &Traced, site: &AccessSite, which: Option<&Which>) -> Result<Span> {
+    let program = &traced.loaded.program;
+    let all = block_executions(&traced.path, program, site.function, site.op)?;
+    let by = |time| Ok(all.rank(time)?);
+    let count = reached(traced, (site.function, site.op), all.count(), by)?;
+    let time = |number| -> Result<Option<u64>> {
+        let found = match number <= count {
+            true => all.select(number)?,
+            false => None,
+        };
+        Ok(found.map(|found| found.time))
+    };
+    let final_time = time(count)?;
+    let (first, last) = match which {
+        Some(&Which::Range(first, last)) => (first, last.min(count)),
+        Some(Which::Last) => (count, count),
+        Some(&Which::From(time)) => (all.rank(time.saturating_sub(1))? + 1, count),
+        Some(Which::These(_)) | None => (1, count),
+    };
+    Ok(Span {
+        count,
+        wanted: time(first)?.zip(time(last)?),
+        final_time,
+    })
+}
+
+/// Finds the executions that are asked for.
+struct Found<'a> {
+    chosen: &'a Chosen,
+    addresses: Addresses<'a, FileSegments>,
+    /// How many of these were passed.
+    at: usize,
+    begun: bool,
+}
+
+impl Found<'_> {
+    fn next(&mut self) -> Result<Option<Access>, PresentError> {
+        let Chosen { kind, first, last } = self.chosen;
+        if !self.begun {
+            self.begun = true;
+            self.skip_to(*first)?;
         }
         while let Some(access) = self.step()? {
-            match self.which {
-                Some(Which::These(ref these)) => {
-                    if these.binary_search(&(access.time, access.site)).is_ok() {
-                        return Ok(Some(access));
+            if access.time > *last {
+                return Ok(None);
+            }
+            let is_it = match kind {
+                Kind::All => access.time >= *first,
+                Kind::Numbers(from, to) => (*from..=*to).contains(&access.number),
+                Kind::These(these) => {
+                    let here = (access.time, access.site);
+                    let passed = self.at;
+                    while these.get(self.at).is_some_and(|these| *these < here) {
+                        self.at += 1;
                     }
-                    if these.last().is_none_or(|last| access.time > last.0) {
-                        return Ok(None);
+                    let is_it = these.get(self.at) == Some(&here);
+                    self.at += usize::from(is_it);
+                    if let Some(&(next, _)) = these.get(self.at).filter(|_| self.at > passed) {
+                        self.skip_to(next)?;
                     }
+                    is_it
                 }
-                Some(Which::Range(first, last)) => {
-                    if access.number >= first && access.number <= last {
-                        return Ok(Some(access));
-                    }
-                    if self.met.iter().all(|&met| met > last) {
-                        return Ok(None);
-                    }
-                }
-                Some(Which::At(time)) => {
-                    if access.time == time {
-                        return Ok(Some(access));
-                    }
-                    if access.time > time {
-                        self.around.1 = Some(access.time);
-                        return Ok(None);
-                    }
-                    self.around.0 = Some(access.time);
-                }
-                Some(Which::Last) | None => return Ok(Some(access)),
+            };
+            if is_it {
+                return Ok(Some(access));
             }
         }
         Ok(None)
     }
 
+    fn skip_to(&mut self, time: u64) -> Result<(), PresentError> {
+        let done = self.addresses.skip_to(time);
+        done.map_err(|error| PresentError::Path(Box::new(error)))
+    }
+
     fn step(&mut self) -> Result<Option<Access>, PresentError> {
         let access = self.addresses.next();
-        let access = access.map_err(|error| PresentError::Path(Box::new(error)))?;
-        if let Some(access) = access {
-            self.met[access.site] = access.number;
-        }
-        Ok(access)
+        access.map_err(|error| PresentError::Path(Box::new(error)))
     }
 }

@@ -10,13 +10,13 @@ use std::io::Write;
 use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, value_text};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
-use afterimage_query::operator_texts;
 use afterimage_query::paths::Places;
 use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_query::values::{
     Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance, Kind,
     Origin, RecordedValues, Statement, Types, ValuesError, of_statement,
 };
+use afterimage_query::{operator_texts, readable};
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 
@@ -341,7 +341,7 @@ impl<'a> Scene<'a> {
     fn texts(&self) -> Result<Texts> {
         let named = Vec::from_iter(self.named.take());
         let texts = operator_texts(&self.traced.loaded.bytes, &named)?;
-        let texts = texts.iter().map(|text| text.trim().to_owned());
+        let texts = texts.iter().map(|text| readable(text.trim()));
         Ok(named.iter().copied().zip(texts).collect())
     }
 

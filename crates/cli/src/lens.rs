@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{absent, grouped};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::paths::{
@@ -11,7 +11,7 @@ use afterimage_query::paths::{
 use afterimage_query::values::{RecordedValues, recorded_values};
 use afterimage_query::{Stop, stops};
 use afterimage_record::LivePath;
-use afterimage_trace::{Kind, TraceFile, Writer};
+use afterimage_trace::{Ending, Kind, TraceFile, TrapCode, Writer};
 use afterimage_wet::FileEpochs;
 use anyhow::{Context, Result, bail};
 
@@ -130,7 +130,44 @@ pub(crate) fn stops_of(file: &TraceFile, loaded: &Loaded) -> Result<Vec<Stop>> {
     Ok(stops(&loaded.program, &index, &end)?)
 }
 
+/// The operator with which a run ended, by trapping.
+pub(crate) struct Trapped {
+    function: FuncId,
+    op: OpId,
+    time: u64,
+    /// Why, in words.
+    pub why: String,
+}
+
+impl Trapped {
+    /// Whether it is this operator, when its block is executed at a time.
+    pub(crate) fn is_at(&self, function: FuncId, op: OpId, time: u64) -> bool {
+        (self.function, self.op, self.time) == (function, op, time)
+    }
+}
+
 impl Traced {
+    /// What trapped, if the run ended so.
+    pub(crate) fn trapped(&self) -> Result<Option<Trapped>> {
+        let end = self.file.end()?;
+        let why = match end.map(|end| end.ending) {
+            Some(Ending::Trapped {
+                code: TrapCode::Other,
+                message,
+            }) => message,
+            Some(Ending::Trapped { code, .. }) => code.to_string(),
+            _ => return Ok(None),
+        };
+        Ok(self.stops.first().and_then(|stop| {
+            Some(Trapped {
+                function: stop.function,
+                op: OpId::from_u32(stop.next.as_u32().checked_sub(1)?),
+                time: self.path.length(),
+                why,
+            })
+        }))
+    }
+
     /// Its values, built if they are not there yet.
     pub(crate) fn epochs(&self, at: &Path) -> Result<FileEpochs> {
         input::ended(at)?;

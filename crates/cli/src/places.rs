@@ -6,7 +6,7 @@ use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::location::{Form, Occurrence, Place, form, split_occurrence};
 use afterimage_query::paths::Places;
 use afterimage_query::values::{Execution, Executions, RecordedValues, Types};
-use afterimage_query::{Resolver, Source, operator_texts};
+use afterimage_query::{Resolver, Source, operator_texts, readable};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::lens::Traced;
@@ -86,7 +86,7 @@ pub(crate) fn statements<'a>(
     let offsets = Vec::from_iter(found.sites.iter().map(|site| site.offset));
     let texts = operator_texts(&traced.loaded.bytes, &offsets)?;
     for (site, text) in found.sites.iter_mut().zip(texts) {
-        site.text = text.trim().to_owned();
+        site.text = readable(text.trim());
     }
     Ok(found)
 }
@@ -284,20 +284,31 @@ pub(crate) fn executions<'a>(
 ) -> Result<(Executions<'a>, u64)> {
     let program = &traced.loaded.program;
     let all = Executions::of(values, program, site.function, site.op)?;
-    let mut count = all.count();
+    let by = |time| Ok(all.by(time)?);
+    let count = reached(traced, (site.function, site.op), all.count(), by)?;
+    Ok((all, count))
+}
+
+/// How many of the executions of an operator's block came to the operator: `count`, or one less if the run ended in the last one before it. `by` tells how
+/// many of the block's there were at a time and before.
+pub(crate) fn reached(
+    traced: &Traced,
+    (function, op): (FuncId, OpId),
+    count: u64,
+    by: impl FnOnce(u64) -> Result<u64>,
+) -> Result<u64> {
     if let Some(stop) = traced.stops.first()
-        && stop.function == site.function
-        && site.op >= stop.next
+        && stop.function == function
+        && op >= stop.next
         && count > 0
-        && all.by(traced.path.length().saturating_sub(1))? < count
     {
-        let function = program.function(stop.function);
-        let block = function.and_then(|function| function.block_of(site.op));
-        if block == Some(stop.block) {
-            count -= 1;
+        let known = traced.loaded.program.function(function);
+        let block = known.and_then(|function| function.block_of(op));
+        if block == Some(stop.block) && by(traced.path.length().saturating_sub(1))? < count {
+            return Ok(count - 1);
         }
     }
-    Ok((all, count))
+    Ok(count)
 }
 
 /// The number of an execution that a user names.

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_present::{grouped, type_text, value_text};
+use afterimage_present::{grouped, range_json, range_text, type_text, value_text};
 use afterimage_query::location::{Occurrence, number};
 use afterimage_query::paths::Places;
 use afterimage_query::state::Rank;
 use afterimage_query::values::{
-    Execution, Executions, RecordedValues, TypedValue, Types, ValuesError,
+    Effect, Execution, Executions, RecordedValues, TypedValue, Types, ValuesError,
 };
 use afterimage_wet::FileEpochs;
 use anyhow::{Context, Result, anyhow, bail};
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, traced_whole};
+use crate::lens::{Traced, Trapped, traced_whole};
 use crate::output::{harmless, write};
 use crate::places::{Site, chosen, executions, line_of, statements, times};
 use crate::progress::Bar;
@@ -29,7 +29,8 @@ use crate::progress::Bar;
 /// Show the values that statements produced, or a variable of the source had, execution by execution
 ///
 /// A statement is an instruction that yields a value or has an effect. Shown are its result; of a store and of a write to a global what was
-/// written; of a branch what decided it; of a call what it returned. The recording's values are built first, if it has none.
+/// written; of a branch what decided it; of a call what it returned, or its arguments if it returns nothing; of what accesses memory where, and how
+/// many bytes. The one with which a run that trapped ended is marked. The recording's values are built first, if it has none.
 ///
 /// With --var it is the value of a variable, or of an expression such as p->next->key or *p, each time that the line is arrived at, just before;
 /// with --at FUNCTION each time that it is called. What is in memory is known by following the run from its beginning.
@@ -62,7 +63,7 @@ pub(crate) struct Arguments {
     /// The value of this variable of the source, or expression: total, p->next->key, *p
     #[arg(long, value_name = "NAME")]
     var: Option<String>,
-    /// Which executions of each statement: A..B, K, last, or t=T for those at block T and later [default: all]
+    /// Which executions of each statement: A..B, K, last, or t=T for those in block T and later [default: all]
     #[arg(long, value_name = "WHICH")]
     instances: Option<String>,
     /// Sum up the values instead: how many, different ones, smallest, largest
@@ -106,6 +107,22 @@ enum Which {
     Range(u64, u64),
     One(Occurrence),
     From(u64),
+}
+
+impl Which {
+    /// How many of them may be shown: of those that are not named one by one a list has as many as it may have lines, a summary all.
+    fn most(self, arguments: &Arguments) -> u64 {
+        match self {
+            Self::Range(..) | Self::One(_) => u64::MAX,
+            Self::First | Self::From(_) if arguments.stats || arguments.histogram => u64::MAX,
+            Self::First | Self::From(_) => arguments.rows(),
+        }
+    }
+
+    /// They are named, so that there are no others to tell of.
+    fn is_named(self) -> bool {
+        matches!(self, Self::Range(..) | Self::One(_))
+    }
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
@@ -154,20 +171,15 @@ fn wanted(arguments: &Arguments, named: Option<Occurrence>) -> Result<Which> {
 }
 
 /// The first and the last of `count` executions that are asked for; the last is before the first if there are none and none is named. `by` tells how
-/// many there were at a time and before. Of those that are not named one by one a list has as many as it may have lines; a summary has all.
+/// many there were at a time and before.
 fn range(
-    arguments: &Arguments,
     which: Which,
     count: u64,
     (what, happened): (&str, &str),
     by: impl Fn(u64) -> Result<u64>,
 ) -> Result<(u64, u64)> {
-    let rows = match arguments.stats || arguments.histogram {
-        true => u64::MAX,
-        false => arguments.rows(),
-    };
     Ok(match which {
-        Which::First => (1, count.min(rows)),
+        Which::First => (1, count),
         _ if count == 0 => bail!("{what} was never {happened}"),
         Which::Range(first, _) if first > count => bail!(
             "{what} was {happened} {}: there is no execution {}",
@@ -191,7 +203,7 @@ fn range(
                     grouped(count)
                 );
             }
-            (before + 1, before.saturating_add(rows).min(count))
+            (before + 1, count)
         }
     })
 }
@@ -226,6 +238,9 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         None => None,
     };
     let places = Places::new(&loaded.program, &loaded.bytes, &source);
+    let trap = traced.trapped()?;
+    let windows = epochs.windows().map(|index| (index.first, index.length));
+    let windows = Vec::from_iter(windows);
     let mut reports = Vec::new();
     let mut refused = None;
     for site in &found.sites {
@@ -244,11 +259,18 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         let what = format!("the statement at @{}", site.offset);
         let by = |time| Ok(all.by(time)?);
         let function = names.function(site.function);
-        let range = range(arguments, which, count, (&what, "executed"), by);
+        let range = range(which, count, (&what, "executed"), by);
         let kept = left_out(&epochs, site.function, function).map_or(Ok(()), Err);
         let rows = match kept.and(range) {
             Ok(range) => {
-                let rows = rows(arguments, &values, &types, site, &all, (count, range));
+                let asked = Asked {
+                    arguments,
+                    values: &values,
+                    types: &types,
+                    windows: &windows,
+                    trap: trap.as_ref(),
+                };
+                let rows = asked.rows(site, &all, (count, range), which);
                 match rows {
                     Err(error) if !is_left_out(&error) => return Err(error),
                     rows => rows,
@@ -288,7 +310,14 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     }
     write(arguments.report.output.as_deref(), false, |out| {
         match arguments.format {
-            Format::Text => text(out, &reports)?,
+            Format::Text => {
+                let file = &arguments.report.file;
+                let scene = Shown {
+                    memories: loaded.program.memories,
+                    rest: rest_of(&windows, &file.display().to_string()),
+                };
+                text(out, &scene, &reports)?;
+            }
             Format::Json | Format::Bin => {
                 let all = Vec::from_iter(reports.iter().map(Report::json));
                 let all = json!({
@@ -312,13 +341,26 @@ fn left_out(epochs: &FileEpochs, function: FuncId, name: &str) -> Option<anyhow:
         return None;
     }
     let windows = epochs.windows().map(|index| (index.first, index.length));
-    let windows =
-        windows.map(|(first, last)| format!("t={} to t={}", grouped(first), grouped(last)));
     Some(anyhow!(
-        "{name} was left out: values were kept without {}, from {}; to have them, build the values anew: afterimage build --lens full --again",
+        "{name} was left out: values were kept without {}, {}; to have them, build the values anew: afterimage build --lens full --again",
         first.left_out.words,
-        Vec::from_iter(windows).join(", from ")
+        windows_text(&Vec::from_iter(windows))
     ))
+}
+
+/// From when to when values were kept.
+fn windows_text(windows: &[(u64, u64)]) -> String {
+    let text =
+        |&(first, last): &(u64, u64)| format!("from t={} to t={}", grouped(first), grouped(last));
+    Vec::from_iter(windows.iter().map(text)).join(", ")
+}
+
+/// What is not kept, and how to get it.
+fn rest_of(windows: &[(u64, u64)], file: &str) -> String {
+    format!(
+        "outside of what was kept, {}; the rest: afterimage build --lens full {file}",
+        windows_text(windows)
+    )
 }
 
 /// Whether it is about a part of the run, or a function, of which no values are kept.
@@ -338,70 +380,210 @@ struct Report<'a> {
 
 #[derive(Default)]
 struct Rows {
-    /// The statement gives values.
+    /// The statement gives values, or has something else to show.
     gives: bool,
     /// Why there is none of the executions that are asked for.
     refused: Option<String>,
-    /// Executions and their values.
-    shown: Vec<(Execution, Vec<TypedValue>)>,
-    /// How many executions there are besides.
+    /// Executions and what they did.
+    shown: Vec<(Execution, Did)>,
+    /// How many executions there are besides, or how many values.
     more: u64,
+    /// They were asked for one by one: the others are not missing.
+    named: bool,
+    /// How many of those that are asked for are outside of what was kept.
+    outside: u64,
+    /// Why one of those that were summed up gave nothing.
+    trapped: Option<String>,
     /// How often each value occurred.
     counted: Option<Vec<(TypedValue, u64)>>,
     /// Only a summary of these is wanted.
     stats: bool,
 }
 
-fn rows<'a>(
-    arguments: &Arguments,
-    values: &RecordedValues<'a>,
-    types: &Types<'_>,
-    site: &Site,
-    all: &Executions<'a>,
-    (count, (first, last)): (u64, (u64, u64)),
-) -> Result<Rows> {
-    let mut rows = Rows::default();
-    if count == 0 {
-        return Ok(rows);
-    }
-    let summed = arguments.stats || arguments.histogram;
-    rows.stats = arguments.stats;
-    let bar = Bar::start("computing values", Some(last - first + 1));
-    let progress = bar.progress();
-    let mut counted: BTreeMap<(u64, u64), (TypedValue, u64)> = BTreeMap::new();
-    for number in first..=last {
-        let Some(execution) = all.get(values, number)? else {
-            break;
-        };
-        let given = types.given(values, &execution, site.op)?;
-        rows.gives |= !given.is_empty();
-        if summed {
-            for value in given {
-                counted.entry(value.bits).or_insert((value, 0)).1 += 1;
-            }
-        } else {
-            rows.shown.push((execution, given));
-        }
-        if number.is_multiple_of(256) {
-            progress(number - first);
-        }
-    }
-    drop(bar);
-    if summed {
-        let mut counted = Vec::from_iter(counted.into_values());
-        if !arguments.stats {
-            counted.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-            rows.more = (counted.len() as u64).saturating_sub(arguments.rows());
-            counted.truncate(arguments.rows() as usize);
-        }
-        rows.counted = Some(counted);
-    } else {
-        rows.more = count - (last - first + 1);
-    }
-    Ok(rows)
+/// What an execution did.
+struct Did {
+    effect: Effect,
+    /// Why it trapped, if it did.
+    trap: Option<String>,
 }
 
-fn text(out: &mut dyn Write, reports: &[Report<'_>]) -> Result<()> {
+/// What is asked of statements.
+struct Asked<'s, 'a> {
+    arguments: &'s Arguments,
+    values: &'s RecordedValues<'a>,
+    types: &'s Types<'a>,
+    /// From when to when values were kept.
+    windows: &'s [(u64, u64)],
+    trap: Option<&'s Trapped>,
+}
+
+impl<'a> Asked<'_, 'a> {
+    fn rows(
+        &self,
+        site: &Site,
+        all: &Executions<'a>,
+        (count, (first, last)): (u64, (u64, u64)),
+        which: Which,
+    ) -> Result<Rows> {
+        let arguments = self.arguments;
+        let mut rows = Rows {
+            stats: arguments.stats,
+            named: which.is_named(),
+            ..Rows::default()
+        };
+        if count == 0 {
+            return Ok(rows);
+        }
+        let summed = arguments.stats || arguments.histogram;
+        let mut ranges = self.kept(all, (first, last))?;
+        let kept: u64 = ranges.iter().map(|(from, to)| to - from + 1).sum();
+        if kept == 0 {
+            // What is asked of one of them says why there is none.
+            ranges = vec![(first, first)];
+        } else {
+            rows.outside = last - first + 1 - kept;
+        }
+        let most = kept.clamp(1, which.most(arguments));
+        let bar = Bar::start("computing values", Some(most));
+        let progress = bar.progress();
+        let mut counted: BTreeMap<(u64, u64), (TypedValue, u64)> = BTreeMap::new();
+        let numbers = ranges.into_iter().flat_map(|(from, to)| from..=to);
+        for (done, number) in (0..most).zip(numbers) {
+            let Some(execution) = all.get(self.values, number)? else {
+                break;
+            };
+            if summed {
+                for value in self.types.given(self.values, &execution, site.op)? {
+                    rows.gives = true;
+                    counted.entry(value.bits).or_insert((value, 0)).1 += 1;
+                }
+                if let Some(trap) = self.trap_at(site, &execution) {
+                    rows.trapped = Some(trap.why.clone());
+                }
+            } else {
+                let did = self.did(site, &execution)?;
+                rows.gives |= did.is_something();
+                rows.shown.push((execution, did));
+            }
+            if done.is_multiple_of(256) {
+                progress(done);
+            }
+        }
+        drop(bar);
+        if summed {
+            let mut counted = Vec::from_iter(counted.into_values());
+            if !arguments.stats {
+                counted.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+                rows.more = (counted.len() as u64).saturating_sub(arguments.rows());
+                counted.truncate(arguments.rows() as usize);
+            }
+            rows.counted = Some(counted);
+        } else {
+            rows.more = count - rows.outside - rows.shown.len() as u64;
+        }
+        Ok(rows)
+    }
+
+    /// Which of the executions from one to another one are kept, as numbers from one to another.
+    fn kept(&self, all: &Executions<'a>, (first, last): (u64, u64)) -> Result<Vec<(u64, u64)>> {
+        let length = self.values.path().length();
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        if self.windows.contains(&(1, length)) {
+            ranges.push((first, last));
+            return Ok(ranges);
+        }
+        // Nodes are kept as a whole that are in a window in part.
+        let is_in = |number, (from, to): (u64, u64)| -> Result<bool> {
+            let Some(execution) = all.get(self.values, number)? else {
+                return Ok(false);
+            };
+            let instance = execution.instance;
+            let length = self.values.path().nodes()[instance.node].length();
+            Ok(instance.time <= to && from < instance.time.saturating_add(length))
+        };
+        for &window in self.windows {
+            let mut from = all.by(window.0.saturating_sub(1))? + 1;
+            let mut to = all.by(window.1)?;
+            if from > 1 && is_in(from - 1, window)? {
+                from -= 1;
+            }
+            if is_in(to + 1, window)? {
+                to += 1;
+            }
+            ranges.push((from.max(first), to.min(last)));
+        }
+        ranges.retain(|(from, to)| from <= to);
+        ranges.sort_unstable();
+        let mut merged: Vec<(u64, u64)> = Vec::new();
+        for (from, to) in ranges {
+            match merged.last_mut() {
+                Some(before) if from <= before.1.saturating_add(1) => before.1 = before.1.max(to),
+                _ => merged.push((from, to)),
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Why an execution trapped, if it is the one that did.
+    fn trap_at(&self, site: &Site, execution: &Execution) -> Option<&Trapped> {
+        let here = |trap: &&Trapped| trap.is_at(site.function, site.op, execution.time);
+        self.trap.filter(here)
+    }
+
+    fn did(&self, site: &Site, execution: &Execution) -> Result<Did> {
+        let effect = self.types.effect(self.values, execution, site.op)?;
+        let trap = self.trap_at(site, execution).map(|trap| trap.why.clone());
+        // Without the end of the recording nobody knows.
+        let unfinished = || "the recording ends before it is done".to_owned();
+        let trap = trap.or_else(|| effect.trapped.then(unfinished));
+        Ok(Did { effect, trap })
+    }
+}
+
+impl Did {
+    fn is_something(&self) -> bool {
+        let Effect {
+            values, accesses, ..
+        } = &self.effect;
+        let touched = accesses.read.or(accesses.written);
+        !values.is_empty() || touched.is_some() || self.trap.is_some()
+    }
+
+    /// `stored 7 to 0x20, 4 bytes`.
+    fn text(&self, memories: u32) -> String {
+        let mut text = match &self.trap {
+            Some(why) => format!("trapped ({why})"),
+            None => String::new(),
+        };
+        let values = self.effect.values.iter().map(|value| match value.role {
+            "" => value_text(value.ty, value.bits),
+            role => format!("{role} {}", value_text(value.ty, value.bits)),
+        });
+        let values = Vec::from_iter(values).join(", ");
+        let accesses = self.effect.accesses;
+        let range = |word, range| format!("{word} {}", range_text(memories, range));
+        let parts = [
+            (!values.is_empty()).then_some(values),
+            accesses.read.map(|read| range("from", read)),
+            accesses.written.map(|written| range("to", written)),
+        ];
+        let parts = Vec::from_iter(parts.into_iter().flatten()).join(" ");
+        if !text.is_empty() && !parts.is_empty() {
+            text.push_str(": ");
+        }
+        text + &parts
+    }
+}
+
+/// How text shows what there is.
+struct Shown {
+    /// How many memories there are.
+    memories: u32,
+    /// What is outside of what was kept, and how to get it.
+    rest: String,
+}
+
+fn text(out: &mut dyn Write, scene: &Shown, reports: &[Report<'_>]) -> Result<()> {
     let mut said = None;
     for (i, report) in reports.iter().enumerate() {
         // What holds for a whole function is said once.
@@ -428,24 +610,29 @@ fn text(out: &mut dyn Write, reports: &[Report<'_>]) -> Result<()> {
         if let Some(why) = &rows.refused {
             writeln!(out, "{:>12}  {}", "…", harmless(why))?;
         }
+        let outside = |out: &mut dyn Write| match rows.outside {
+            0 => Ok(()),
+            some => writeln!(out, "{:>12}  {} {}", "…", grouped(some), scene.rest),
+        };
         if let Some(counted) = &rows.counted {
             summary(out, counted, rows)?;
+            if let Some(why) = &rows.trapped {
+                writeln!(out, "{:>12}  trapped ({why})", times(1))?;
+            }
+            outside(out)?;
             continue;
         }
-        for (execution, given) in &rows.shown {
-            let given = given.iter().map(|value| match value.role {
-                "" => value_text(value.ty, value.bits),
-                role => format!("{role} {}", value_text(value.ty, value.bits)),
-            });
-            let given = Vec::from_iter(given).join(", ");
-            writeln!(
-                out,
-                "{:>12}  t={:<14} {given}",
+        for (execution, did) in &rows.shown {
+            let line = format!(
+                "{:>12}  t={:<14} {}",
                 format!("#{}", grouped(execution.number)),
-                grouped(execution.time)
-            )?;
+                grouped(execution.time),
+                did.text(scene.memories)
+            );
+            writeln!(out, "{}", line.trim_end())?;
         }
-        if rows.more > 0 {
+        outside(out)?;
+        if rows.more > 0 && !rows.named {
             writeln!(
                 out,
                 "{:>12}  {} more: --instances A..B, or --limit N",
@@ -542,19 +729,38 @@ impl Report<'_> {
                     .iter()
                     .map(|(found, times)| json!({ "value": value(found), "times": times }));
                 report["counts"] = counts.collect();
+                if let Some(why) = &self.rows.trapped {
+                    report["trapped"] = json!(why);
+                }
                 report["more"] = json!(self.rows.more);
             }
             None => {
-                let shown = self.rows.shown.iter().map(|(execution, given)| {
-                    json!({
+                let shown = self.rows.shown.iter().map(|(execution, did)| {
+                    let Effect {
+                        values, accesses, ..
+                    } = &did.effect;
+                    let mut instance = json!({
                         "number": execution.number,
                         "time": execution.time,
-                        "values": Vec::from_iter(given.iter().map(value)),
-                    })
+                        "values": Vec::from_iter(values.iter().map(value)),
+                    });
+                    let accessed = [("read", accesses.read), ("written", accesses.written)];
+                    for (key, range) in accessed {
+                        if let Some(range) = range {
+                            instance[key] = range_json(range);
+                        }
+                    }
+                    if let Some(why) = &did.trap {
+                        instance["trapped"] = json!(why);
+                    }
+                    instance
                 });
                 report["instances"] = shown.collect();
                 report["more"] = json!(self.rows.more);
             }
+        }
+        if self.rows.outside > 0 {
+            report["outside"] = json!(self.rows.outside);
         }
         if let Some(why) = &self.rows.refused {
             report["refused"] = json!(why);

@@ -12,8 +12,8 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_program::SourceMap;
 use afterimage_query::paths::Window;
 use afterimage_query::steps::{
-    AccessSite, Addresses, At, Distinct, Level, Operators, Range, Step, Steps, Wanted, What,
-    address_stats, last_steps, load_values, memory_at,
+    AccessSite, Addresses, At, Distinct, Level, Operators, Range, Step, Steps, Trap, Tried, Wanted,
+    What, address_stats, last_steps, load_values, memory_at,
 };
 use common::Sandbox;
 use generated::{each_recording, seeds};
@@ -147,7 +147,26 @@ impl Naive {
 }
 
 fn is_reference(step: &Step) -> bool {
-    step.what.read().is_some() || step.what.written().is_some()
+    let tries = matches!(step.what, What::Trap(_, Some(_)));
+    tries || step.what.read().is_some() || step.what.written().is_some()
+}
+
+/// What trapped on an access tells it, unless its address is 2⁶⁴ or more, and nothing else does.
+fn assert_trap(all: &[Step], module: &[u8]) {
+    let wide = wasmprinter::print_bytes(module).unwrap();
+    let wide = wide.contains(";) i64 ");
+    let Some((last, others)) = all.split_last() else {
+        return;
+    };
+    assert!(
+        others
+            .iter()
+            .all(|step| !matches!(step.what, What::Trap(..)))
+    );
+    if let What::Trap(trap, tried) = last.what {
+        assert!(trap == Trap::Memory || tried.is_none(), "{last:?}");
+        assert!(trap != Trap::Memory || tried.is_some() || wide, "{last:?}");
+    }
 }
 
 /// A load or a store of a single value.
@@ -290,7 +309,9 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
         }
     }
     let log = || recorded.file.log().unwrap();
-    let stats = address_stats(recorded.run(None), log(), None).unwrap();
+    let stats = address_stats(recorded.run(None), log(), None)
+        .unwrap()
+        .sites;
     assert!(stats.iter().map(|(site, _)| site).eq(by_site.keys()));
     for ((_, stats), executions) in stats.iter().zip(by_site.values()) {
         let mut addresses = Vec::from_iter(executions.iter().map(|(_, range)| range.address));
@@ -317,6 +338,17 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
     let mut found: BTreeMap<AccessSite, Vec<(u64, Range)>> = BTreeMap::new();
     let mut addresses = Addresses::new(recorded.run(None), log(), &sites).unwrap();
     while let Some(access) = addresses.next().unwrap() {
+        if access.trap.is_some() {
+            let last = references.last().expect("a step");
+            let (What::Trap(_, Some(Tried::Load(range) | Tried::Store(range, _))), time) =
+                (&last.what, last.time)
+            else {
+                panic!("{access:?} is not {last:?}");
+            };
+            assert_eq!((access.range, access.time), (*range, time));
+            assert!(addresses.next().unwrap().is_none());
+            break;
+        }
         let executions = found.entry(sites[access.site]).or_default();
         executions.push((access.time, access.range));
         assert_eq!(access.number, executions.len() as u64);
@@ -363,6 +395,7 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
             .eq(all.iter().filter(|step| is_reference(step)))
     );
     assert!(all.is_sorted_by_key(|step| step.time));
+    assert_trap(&all, &recorded.module);
     let name = |step: &Step| -> String {
         let (function, op): (FuncId, Option<OpId>) = (step.function, step.op);
         let found = op.and_then(|op| operators.get(function, op).unwrap());

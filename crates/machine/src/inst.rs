@@ -3,6 +3,9 @@
 use afterimage_ids::OpId;
 use afterimage_numeric::{Scalar, Vector, VectorLoad, VectorStore};
 
+use crate::image::GlobalBits;
+use crate::observe::Range;
+
 /// A register of a node: a variable of the function at the node's start, a constant, or the result of an instruction.
 ///
 /// Variables come first, then the node's constants, then one register per instruction.
@@ -155,4 +158,53 @@ pub struct Inst {
     pub immediate: u64,
     /// The operator that it is.
     pub op: OpId,
+}
+
+/// The bytes of memory that an instruction accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// Those that it reads.
+    pub read: Option<Range>,
+    /// Those that it writes.
+    pub written: Option<Range>,
+}
+
+impl Inst {
+    /// What it accesses if its operands `a`, `b` and `c` have these values, whether the memory is that large or not. Nothing, if it accesses no
+    /// memory, or the address is 2⁶⁴ or more.
+    pub fn accesses(&self, [a, b, c]: [u64; 3]) -> Accesses {
+        let of = |memory: u32, address, length| Range {
+            memory,
+            address,
+            length,
+        };
+        let own = u32::from(self.memory);
+        let one = |length: u64| {
+            let address = a.checked_add(self.immediate)?;
+            Some(of(own, address, length))
+        };
+        let (read, written) = match self.code {
+            Code::Load(load) => (one(u64::from(load.bytes)), None),
+            Code::LoadVector(load) => (one(load.bytes() as u64), None),
+            Code::Store(length) => (None, one(u64::from(length))),
+            Code::StoreVector(store) => (None, one(store.bytes() as u64)),
+            Code::MemoryCopy => (Some(of(self.immediate as u32, b, c)), Some(of(own, a, c))),
+            Code::MemoryFill | Code::MemoryInit => (None, Some(of(own, a, c))),
+            _ => (None, None),
+        };
+        Accesses { read, written }
+    }
+
+    /// What a store writes if its operand `b` has these bits: of an integer only the bytes that are written, of a vector the lane.
+    pub fn stored(&self, (low, high): GlobalBits) -> GlobalBits {
+        match self.code {
+            Code::StoreVector(store) => {
+                let vector = u128::from(low) | u128::from(high) << 64;
+                let value = store.value(vector, self.c as u8);
+                (value as u64, (value >> 64) as u64)
+            }
+            Code::Store(bytes) if bytes < 8 => (low & ((1 << (8 * bytes)) - 1), 0),
+            _ => (low, 0),
+        }
+    }
 }

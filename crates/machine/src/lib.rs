@@ -29,6 +29,6 @@ pub use define::Path;
 pub use end::{StoppedBefore, stopped_before};
 pub use error::{MachineError, Trap};
 pub use image::{GlobalBits, Initial, Memory, PAGE, State, Table};
-pub use inst::{Code, Expected, Inst, Load, Register};
+pub use inst::{Accesses, Code, Expected, Inst, Load, Register};
 pub use machine::{Inside, Machine};
 pub use observe::{Caller, Observer, Range};

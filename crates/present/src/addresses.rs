@@ -4,12 +4,12 @@ use std::io::Write;
 
 use afterimage_ids::OrigOffset;
 use afterimage_program::Location;
-use afterimage_query::steps::{Access, AccessSite, AccessStats, Distinct, Range};
+use afterimage_query::steps::{Access, AccessSite, AddressStats, Distinct, Range};
 use serde_json::{Value as Json, json};
 
 use crate::PresentError;
 use crate::number::{counted, grouped};
-use crate::steps::StepScene;
+use crate::steps::{StepScene, range_json};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::text::short;
 
@@ -83,6 +83,10 @@ impl Run {
 
     /// Whether an execution continues it.
     fn take(&mut self, access: Access) -> bool {
+        // What trapped has a line of its own.
+        if access.trap.is_some() {
+            return false;
+        }
         let stride = access.range.address.wrapping_sub(self.last.range.address) as i64;
         if self.count > 1 && stride != self.stride {
             return false;
@@ -138,7 +142,14 @@ pub fn addresses_text(
             1 => String::new(),
             count => format!(" {:+} x {}", run.stride, grouped(count)),
         };
-        let text = format!("{head:width$}{number:>12}  {time:<16}  {address}{many}");
+        let trapped = match run.first.trap {
+            Some(trap) => {
+                let bytes = counted(run.first.range.length, "byte");
+                format!(", {bytes}: trapped ({trap})")
+            }
+            None => String::new(),
+        };
+        let text = format!("{head:width$}{number:>12}  {time:<16}  {address}{many}{trapped}");
         writeln!(out, "{}", scene.style.cut(&text))?;
         Ok(true)
     };
@@ -188,7 +199,7 @@ pub fn addresses_json(
     while room > 0
         && let Some(access) = next()?
     {
-        let entry = json!({
+        let mut entry = json!({
             "instruction": access.site,
             "number": access.number,
             "t": access.time,
@@ -196,6 +207,9 @@ pub fn addresses_json(
             "address": access.range.address,
             "bytes": access.range.length,
         });
+        if let Some(trap) = access.trap {
+            entry["trapped"] = json!(trap.to_string());
+        }
         writeln!(out, "{entry}")?;
         room -= 1;
     }
@@ -210,10 +224,11 @@ pub fn addresses_json(
 pub fn address_stats_text(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    stats: &[(AccessSite, AccessStats)],
+    stats: &AddressStats,
     limit: Option<u64>,
 ) -> Result<bool, PresentError> {
-    let mut order = Vec::from_iter(stats);
+    let AddressStats { sites, trapped } = stats;
+    let mut order = Vec::from_iter(sites);
     let limit = limit.map_or(usize::MAX, |limit| limit as usize);
     if order.len() > limit {
         order.sort_by_key(|(site, stats)| (std::cmp::Reverse(stats.count), *site));
@@ -263,9 +278,21 @@ pub fn address_stats_text(
         ]);
     }
     table.write(out, scene.style, |_| Paint::Plain)?;
-    let instructions = counted(stats.len() as u64, "instruction");
-    let accesses: u64 = stats.iter().map(|(_, stats)| stats.count).sum();
+    let instructions = counted(sites.len() as u64, "instruction");
+    let accesses: u64 = sites.iter().map(|(_, stats)| stats.count).sum();
     writeln!(out, "{instructions}, {}", accesses_text(accesses))?;
+    if let Some((site, range, trap)) = trapped {
+        let shown = Shown::of(scene, *site)?;
+        writeln!(
+            out,
+            "not among them: {} at @{} in {} trapped ({trap}): {}, {}",
+            shown.name,
+            shown.offset,
+            plain(scene.names.function(site.function)),
+            place(scene, *range),
+            counted(range.length, "byte")
+        )?;
+    }
     Ok(order.len() > limit)
 }
 
@@ -283,18 +310,24 @@ fn accesses_text(count: u64) -> String {
 pub fn address_stats_json(
     out: &mut dyn Write,
     scene: &StepScene<'_>,
-    stats: &[(AccessSite, AccessStats)],
+    stats: &AddressStats,
 ) -> Result<(), PresentError> {
     let exact = |distinct| match distinct {
         Distinct::Exactly(count) => Some(count),
         Distinct::MoreThan(_) => None,
     };
-    let head = json!({
+    let mut head = json!({
         "schema": "afterimage/address-stats/1",
         "bound": afterimage_query::steps::BOUND,
     });
+    if let Some((site, range, trap)) = &stats.trapped {
+        let mut trapped = Shown::of(scene, *site)?.json(scene, *site);
+        trapped["access"] = range_json(*range);
+        trapped["why"] = json!(trap.to_string());
+        head["trapped"] = trapped;
+    }
     writeln!(out, "{head}")?;
-    for (site, stats) in stats {
+    for (site, stats) in &stats.sites {
         let mut entry = Shown::of(scene, *site)?.json(scene, *site);
         entry["accesses"] = json!(stats.count);
         entry["memory"] = json!(stats.memory);

@@ -94,7 +94,9 @@ pub use slice::{
 };
 pub use sources::{NoSources, Sources};
 pub use state::{state_json, state_text};
-pub use steps::{NextStep, StepScene, steps_binary, steps_json, steps_text};
+pub use steps::{
+    NextStep, StepScene, range_json, range_text, steps_binary, steps_json, steps_text,
+};
 pub use table::Style;
 pub use text::text;
 pub use timeline::TimelineHead;

@@ -11,9 +11,9 @@ use afterimage_query::{ProfileError, Source};
 
 pub use self::binary::steps_binary;
 pub(crate) use self::json::entry;
-pub use self::json::steps_json;
+pub use self::json::{range_json, steps_json};
 pub(crate) use self::text::step_text;
-pub use self::text::steps_text;
+pub use self::text::{range_text, steps_text};
 use crate::{PresentError, Style};
 
 /// The program that steps are of.

@@ -44,5 +44,5 @@ pub use resolve::Resolver;
 pub use rows::{BlockRow, BranchRow, CallRow, EdgeRow, FunctionRow, InstructionRow, LineRow, Rows};
 pub use source::{Line, Source};
 pub use stops::stops;
-pub use text::texts as operator_texts;
+pub use text::{readable, texts as operator_texts};
 pub use walk::OperatorCount;

@@ -3,6 +3,7 @@
 use std::io;
 
 use afterimage_ids::OrigOffset;
+use afterimage_program::demangle;
 use wasmprinter::{Config, Print};
 
 use crate::{InstructionRow, ProfileError};
@@ -33,6 +34,29 @@ pub fn texts(module: &[u8], wanted: &[OrigOffset]) -> Result<Vec<String>, Profil
     let mut texts = vec![String::new(); wanted.len()];
     each_text(module, wanted, |i, text| texts[i] = text.to_owned())?;
     Ok(texts)
+}
+
+/// An operator's text with a mangled name in it made readable: `call $_ZN3foo3barE` as `call foo::bar`.
+pub fn readable(text: &str) -> String {
+    let Some((before, rest)) = text.split_once('$') else {
+        return text.to_owned();
+    };
+    let (name, after) = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+        None => {
+            let end = rest.find([' ', ')']).unwrap_or(rest.len());
+            rest.split_at(end)
+        }
+    };
+    // Where several have a name, wasmprinter writes #func7<name>.
+    let inner = name.strip_prefix('#').and_then(|name| {
+        let (_, name) = name.split_once('<')?;
+        name.strip_suffix('>')
+    });
+    match demangle(inner.unwrap_or(name)) {
+        Some(shown) => format!("{before}{shown}{after}"),
+        None => text.to_owned(),
+    }
 }
 
 /// Hands on the line of the module's text for each of these offsets, which ascend, with
@@ -94,5 +118,28 @@ impl<F: FnMut(usize, &str)> Print for Lines<'_, F> {
         let offset = offset.and_then(|offset| u32::try_from(offset).ok());
         self.current =
             offset.and_then(|offset| self.wanted.binary_search(&OrigOffset(offset)).ok());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readable;
+
+    #[test]
+    fn mangled_names_are_made_readable() {
+        for (text, shown) in [
+            ("call $_ZN3foo3barE", "call foo::bar"),
+            ("call $#func7<_ZN3foo3barE>", "call foo::bar"),
+            ("call $\"_ZN3foo3barE\"", "call foo::bar"),
+            (
+                "call_indirect (type $_ZN3foo3barE)",
+                "call_indirect (type foo::bar)",
+            ),
+            ("call $sum", "call $sum"),
+            ("i32.load offset=4", "i32.load offset=4"),
+            ("call $\"odd", "call $\"odd"),
+        ] {
+            assert_eq!(readable(text), shown);
+        }
     }
 }

@@ -52,6 +52,8 @@ struct Report<'a> {
     asked: Asked<'a>,
     rows: Vec<Evaluated>,
     more: u64,
+    /// They were asked for one by one: the others are not missing.
+    named: bool,
 }
 
 pub(super) fn answer<'a>(
@@ -88,9 +90,8 @@ pub(super) fn answer<'a>(
     let (occasions, happened) = occasions(traced, &values, names, source, resolved.place)?;
     let count = occasions.count();
     let summed = arguments.stats || arguments.histogram;
-    let (first, last) = range(arguments, which, count, (at, happened), |time| {
-        Ok(occasions.by(time)?)
-    })?;
+    let (first, last) = range(which, count, (at, happened), |time| Ok(occasions.by(time)?))?;
+    let last = last.min((first - 1).saturating_add(which.most(arguments)));
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let called = |function: FuncId| names.function(function).to_owned();
     let program = &loaded.program;
@@ -137,6 +138,7 @@ pub(super) fn answer<'a>(
     }
     let report = Report {
         more: count - rows.len() as u64,
+        named: which.is_named(),
         asked,
         rows,
     };
@@ -293,7 +295,7 @@ fn text(out: &mut dyn Write, report: &Report<'_>, names: &Names) -> Result<()> {
         };
         writeln!(out, "{number:>12}  t={time:<14} {value}{function}")?;
     }
-    if report.more > 0 {
+    if report.more > 0 && !report.named {
         writeln!(
             out,
             "{:>12}  {} more: --instances A..B, or --limit N",

@@ -111,7 +111,9 @@ fn of_execution(
     if let Some(wanted) = operand {
         let compiled = scene.values.compiled(execution.instance.node)?;
         let all = statement.operands(&compiled.code);
-        let found = all.iter().position(|one| one.role == wanted);
+        // What an offset is added to is an address, too.
+        let is_it = |role: &str| role == wanted || role.strip_prefix("base ") == Some(wanted);
+        let found = all.iter().position(|one| is_it(one.role));
         let found = found.or_else(|| wanted.parse::<usize>().ok()?.checked_sub(1));
         let Some((one, number)) = found.and_then(|found| Some((all.get(found)?, found))) else {
             let known = Vec::from_iter(all.iter().map(|one| one.role));

@@ -150,8 +150,8 @@ fn operand(
         Some(TrapCode::DivisionByZero) => &["right"],
         Some(TrapCode::IntegerOverflow) => &["left"],
         Some(TrapCode::Unreachable) => return Ok(None),
-        Some(TrapCode::MemoryOutOfBounds) => &["address", "to", "length"],
-        _ => &["index", "operand", "to", "address", "left"],
+        Some(TrapCode::MemoryOutOfBounds) => &["address", "base address", "to", "length"],
+        _ => &["index", "operand", "to", "address", "base address", "left"],
     };
     let compiled = scene.values.compiled(instance.node)?;
     let function = compiled.code.function;

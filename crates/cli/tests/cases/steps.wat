@@ -253,8 +253,8 @@
 ;; ! afterimage: run.aft: what is at sum was executed 4 times, so there is no execution 9; the last is 4
 ;; = 125
 ;; $ afterimage addresses run.aft --at sum --instances t=1
-;; ! afterimage: run.aft: no load or store at sum is executed at t=1; the nearest is at t=8
-;; = 125
+;; | @0x82 i32.load    in sum
+;; |           #1  t=8               0x4c -4 x 4
 ;; $ afterimage addresses run.aft --at @0x82#2 --format json
 ;; | {"instructions":[{"function":1,"name":"sum","offset":130,"operator":"i32.load","source":null}],"schema":"afterimage/addresses/1"}
 ;; | {"address":72,"bytes":N,"instruction":0,"memory":0,"number":2,"t":9}

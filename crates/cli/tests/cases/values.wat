@@ -43,13 +43,13 @@
 ;; |           #7  t=9              28
 ;; |
 ;; | @0x97 i32.store  in sum: executed 7 times
-;; |           #1  t=3              stored 7
-;; |           #2  t=4              stored 13
-;; |           #3  t=5              stored 18
-;; |           #4  t=6              stored 22
-;; |           #5  t=7              stored 25
-;; |           #6  t=8              stored 27
-;; |           #7  t=9              stored 28
+;; |           #1  t=3              stored 7 to 0x20, 4 bytes
+;; |           #2  t=4              stored 13 to 0x20, 4 bytes
+;; |           #3  t=5              stored 18 to 0x20, 4 bytes
+;; |           #4  t=6              stored 22 to 0x20, 4 bytes
+;; |           #5  t=7              stored 25 to 0x20, 4 bytes
+;; |           #6  t=8              stored 27 to 0x20, 4 bytes
+;; |           #7  t=9              stored 28 to 0x20, 4 bytes
 ;; |
 ;; | @0x9e i32.sub  in sum: executed 7 times
 ;; |           #1  t=3              6
@@ -72,7 +72,6 @@
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |           #3  t=5              18
 ;; |           #4  t=6              22
-;; |            …  5 more: --instances A..B, or --limit N
 ;; $ afterimage values run.aft --at sum+0x9 --histogram --limit 2
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |         once  7
@@ -94,16 +93,19 @@
 ;; = 125
 ;; $ afterimage values run.aft --at start
 ;; | @0xad i32.load  in start: executed once
-;; |           #1  t=1              7
+;; |           #1  t=1              7 from 0x10, 4 bytes
 ;; |
 ;; | @0xb0 call $sum  in start: executed once
 ;; |           #1  t=1              28
 ;; |
+;; | @0xba memory.copy  in start: executed once
+;; |           #1  t=11             from 0x20, 4 bytes to 0x28, 4 bytes
+;; |
 ;; | @0xc2 i32.store8  in start: executed once
-;; |           #1  t=11             stored 1
+;; |           #1  t=11             stored 1 to 0x29, 1 byte
 ;; |
 ;; | @0xc9 i32.load  in start: executed once
-;; |           #1  t=11             284
+;; |           #1  t=11             284 from 0x28, 4 bytes
 ;; |
 ;; | @0xcc i32.add  in start: executed once
 ;; |           #1  t=11             312
@@ -133,7 +135,10 @@
 ;; |           #1  t=14             0.0032051282
 ;; |
 ;; | @0xf5 i32.load  in start: executed once
-;; |           #1  t=14             0
+;; |           #1  t=14             0 from 0x64, 4 bytes
+;; |
+;; | @0xf8 i32.div_s  in start: executed once
+;; |           #1  t=14             trapped (integer division by zero): left 312, right 0
 ;; |
 ;; | @0xfe i32.add  in start: executed 0 times
 ;; $ afterimage deps run.aft --at sum+0x9#3
@@ -429,8 +434,11 @@
 ;; $ afterimage build --lens full --again --window 4..6 run.aft
 ;; ! afterimage: values of 12 executed statements from t=4 to t=6 in 23 bytes (1.9167 a statement)
 ;; $ afterimage values run.aft --at sum+0x9
-;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=3
-;; = 125
+;; | @0x90 i32.add  in sum: executed 7 times
+;; |           #2  t=4              13
+;; |           #3  t=5              18
+;; |           #4  t=6              22
+;; |            …  4 outside of what was kept, from t=4 to t=6; the rest: afterimage build --lens full run.aft
 ;; $ afterimage deps run.aft --at sum --forward
 ;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=3
 ;; = 125

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use afterimage_ids::FuncId;
-use afterimage_query::steps::{Level, Range, Step, Value, What};
+use afterimage_query::steps::{Level, Range, Step, Tried, Value, What};
 
 use super::{NextStep, StepScene};
 use crate::PresentError;
@@ -16,6 +16,8 @@ const MAGIC: &[u8; 8] = b"AFTRACE1";
 const NONE: u32 = u32::MAX;
 /// The kind of a record that holds one of the values of the entry before it.
 const VALUE: u8 = 19;
+/// What is added to the kind of a record that tells what the operator of the trap before it would have done.
+const TRIED: u8 = 32;
 
 /// Writes steps as fixed records, after a head.
 ///
@@ -59,12 +61,22 @@ pub fn steps_binary(
             of_value.value(value);
             out.write_all(&of_value.bytes())?;
         }
+        if let What::Trap(_, Some(tried)) = &step.what {
+            let (time, function, offset) = (record.time, record.function, record.offset);
+            let tried = Record {
+                time,
+                function,
+                offset,
+                ..Record::tried(tried)
+            };
+            out.write_all(&tried.bytes())?;
+        }
         room -= 1;
     }
     Ok(())
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Record {
     time: u64,
     function: u32,
@@ -86,14 +98,7 @@ impl Record {
             time: step.time,
             function: step.function.as_u32(),
             offset: NONE,
-            kind: 0,
-            ty: 0,
-            memory: 0,
-            number: 0,
-            address: 0,
-            length: 0,
-            low: 0,
-            high: 0,
+            ..Self::default()
         };
         let mut values: &[Value] = &[];
         record.kind = match &step.what {
@@ -102,30 +107,13 @@ impl Record {
                 1
             }
             What::Load(range, value) => {
-                record.range(*range);
                 record.value(value);
-                2
+                record.load(*range)
             }
-            What::Store(range, value) => {
-                record.range(*range);
-                record.value(value);
-                3
-            }
-            What::Copy { from, to } => {
-                record.range(*to);
-                (record.number, record.low) = (from.memory, from.address);
-                4
-            }
-            What::Fill(range, byte) => {
-                record.range(*range);
-                record.low = u64::from(*byte);
-                5
-            }
-            What::Init { to, segment, from } => {
-                record.range(*to);
-                (record.number, record.low) = (*segment, *from);
-                6
-            }
+            What::Store(range, value) => record.store(*range, value),
+            What::Copy { from, to } => record.copy(*from, *to),
+            What::Fill(range, byte) => record.fill(*range, *byte),
+            What::Init { to, segment, from } => record.init(*to, *segment, *from),
             What::Grow { memory, by, result } => {
                 (record.memory, record.length) = (*memory as u16, *by);
                 record.value(result);
@@ -173,12 +161,59 @@ impl Record {
                 values = carried;
                 17
             }
-            What::Trap(_) => 18,
+            What::Trap(..) => 18,
         };
         if !values.is_empty() {
             record.length = values.len() as u64;
         }
         (record, values)
+    }
+
+    /// What an operator that trapped would have done.
+    fn tried(tried: &Tried) -> Self {
+        let mut record = Self::default();
+        let kind = match *tried {
+            Tried::Load(range) => record.load(range),
+            Tried::Store(range, ref value) => record.store(range, value),
+            Tried::Copy { from, to } => record.copy(from, to),
+            Tried::Fill(range, byte) => record.fill(range, byte),
+            Tried::Init { to, segment, from } => record.init(to, segment, from),
+        };
+        Self {
+            kind: TRIED + kind,
+            ..record
+        }
+    }
+
+    // These give their kind.
+
+    fn load(&mut self, range: Range) -> u8 {
+        self.range(range);
+        2
+    }
+
+    fn store(&mut self, range: Range, value: &Value) -> u8 {
+        self.range(range);
+        self.value(value);
+        3
+    }
+
+    fn copy(&mut self, from: Range, to: Range) -> u8 {
+        self.range(to);
+        (self.number, self.low) = (from.memory, from.address);
+        4
+    }
+
+    fn fill(&mut self, range: Range, byte: u8) -> u8 {
+        self.range(range);
+        self.low = u64::from(byte);
+        5
+    }
+
+    fn init(&mut self, to: Range, segment: u32, from: u64) -> u8 {
+        self.range(to);
+        (self.number, self.low) = (segment, from);
+        6
     }
 
     fn range(&mut self, range: Range) {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::steps::{Level, Range, Step, Value, What};
+use afterimage_query::steps::{Level, Range, Step, Tried, Value, What};
 use serde_json::{Value as Json, json};
 
 use super::{NextStep, StepScene, level_name};
@@ -113,7 +113,12 @@ pub(crate) fn entry(scene: &StepScene<'_>, step: &Step) -> Result<Json, PresentE
             set("callee_name", json!(scene.names.function(*import)));
             set("access", range_json(*range));
         }
-        What::Trap(trap) => set("trap", json!(trap.to_string())),
+        What::Trap(trap, tried) => {
+            set("trap", json!(trap.to_string()));
+            if let Some(tried) = tried {
+                set("tried", tried_json(tried));
+            }
+        }
     }
     Ok(entry)
 }
@@ -138,11 +143,34 @@ fn kind(what: &What) -> &'static str {
         What::HostRead(..) => "host read",
         What::HostWrite(..) => "host write",
         What::Throw(_) => "throw",
-        What::Trap(_) => "trap",
+        What::Trap(..) => "trap",
     }
 }
 
-fn range_json(range: Range) -> Json {
+/// What an operator that trapped would have done: the fields of the step that it would have been.
+fn tried_json(tried: &Tried) -> Json {
+    match tried {
+        Tried::Load(range) => json!({ "kind": "load", "access": range_json(*range) }),
+        Tried::Store(range, stored) => {
+            json!({ "kind": "store", "access": range_json(*range), "value": value(stored) })
+        }
+        Tried::Copy { from, to } => {
+            json!({ "kind": "copy", "access": range_json(*to), "from": range_json(*from) })
+        }
+        Tried::Fill(range, byte) => {
+            json!({ "kind": "fill", "access": range_json(*range), "byte": byte })
+        }
+        Tried::Init { to, segment, from } => json!({
+            "kind": "init",
+            "access": range_json(*to),
+            "segment": segment,
+            "offset_in_segment": from,
+        }),
+    }
+}
+
+/// Bytes of a memory, as JSON has them.
+pub fn range_json(range: Range) -> Json {
     json!({ "memory": range.memory, "address": range.address, "bytes": range.length })
 }
 

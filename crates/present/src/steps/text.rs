@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::steps::{Range, Step, Value, What};
+use afterimage_query::steps::{Range, Step, Tried, Value, What};
 
 use super::{NextStep, Operator, StepScene};
 use crate::PresentError;
@@ -104,7 +104,7 @@ fn doing<'o>(what: &What, operator: &'o str) -> &'o str {
 
 /// What an operator did.
 fn effect(scene: &StepScene<'_>, step: &Step) -> String {
-    let range = |range: &Range| range_text(scene, *range);
+    let range = |range: &Range| range_text(scene.memories, *range);
     match &step.what {
         What::Computed(value) => format!("= {}", shown(value)),
         What::Load(read, value) => format!("{} = {}", range(read), shown(value)),
@@ -144,7 +144,22 @@ fn effect(scene: &StepScene<'_>, step: &Step) -> String {
             format!("{} by {name}", range(touched))
         }
         What::Throw(values) => all(values),
-        What::Trap(trap) => format!("traps: {trap}"),
+        What::Trap(trap, None) => format!("traps: {trap}"),
+        What::Trap(trap, Some(tried)) => format!("traps: {trap}: {}", tried_text(scene, tried)),
+    }
+}
+
+/// What an operator that trapped would have done.
+fn tried_text(scene: &StepScene<'_>, tried: &Tried) -> String {
+    let range = |range: &Range| range_text(scene.memories, *range);
+    match tried {
+        Tried::Load(read) => range(read),
+        Tried::Store(written, value) => format!("{} <- {}", range(written), shown(value)),
+        Tried::Copy { from, to } => format!("{} <- {}", range(to), range(from)),
+        Tried::Fill(written, byte) => format!("{} <- 0x{byte:02x}", range(written)),
+        Tried::Init { to, segment, from } => {
+            format!("{} <- data {segment} from 0x{from:x}", range(to))
+        }
     }
 }
 
@@ -157,10 +172,10 @@ fn all(values: &[Value]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// The first address and how many bytes there are, with the memory where there are several.
-fn range_text(scene: &StepScene<'_>, range: Range) -> String {
+/// The first address and how many bytes there are, with the memory where there are several: `memories`.
+pub fn range_text(memories: u32, range: Range) -> String {
     let bytes = counted(range.length, "byte");
-    match scene.memories {
+    match memories {
         0 | 1 => format!("0x{:x}, {bytes}", range.address),
         _ => format!("memory {} 0x{:x}, {bytes}", range.memory, range.address),
     }

@@ -1,9 +1,9 @@
 //! Addresses of loads and stores, execution by execution and summed up.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use afterimage_machine::{Observer, Range};
+use afterimage_machine::{NodeCode, Observer, Range, Trap};
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Segments, Visit};
 
@@ -12,18 +12,21 @@ use super::follow::{Follower, Run};
 use super::stream::Plans;
 use super::tally::Tally;
 use super::{AccessSite, Distinct, Frequent, StepsError};
+use crate::values::block_executions;
 
 /// An execution of a load or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Which of the sites that were asked about.
     pub site: usize,
-    /// Which execution of it, from 1. One that traps is none.
+    /// Which execution of it, from 1.
     pub number: u64,
     /// When: the time of the block.
     pub time: u64,
-    /// What was read or written.
+    /// What was read or written, or would have been.
     pub range: Range,
+    /// Why it was not: the run ended with it.
+    pub trap: Option<Trap>,
 }
 
 /// The executions of some loads and stores, in order.
@@ -34,6 +37,7 @@ pub struct Addresses<'a, S: Segments> {
 
 /// The machine on its way past sites.
 struct Walk<'a, S: Segments> {
+    run: Run<'a, S>,
     follower: Follower<'a, S>,
     plans: Plans<'a, S>,
     table: SiteTable,
@@ -49,10 +53,31 @@ where
         table: SiteTable,
     ) -> Result<Self, StepsError<S::Error>> {
         Ok(Self {
+            run,
             follower: Follower::new(run, log)?,
             plans: Plans::new(run),
             table,
         })
+    }
+
+    /// Executes a node. What it would have accessed besides, if it traps there.
+    fn execute<O: Observer>(
+        &mut self,
+        visit: Visit,
+        observer: &mut O,
+    ) -> Result<Option<Tried>, StepsError<S::Error>> {
+        if visit.last() < self.run.path.length() {
+            self.follower.execute(visit, observer)?;
+            return Ok(None);
+        }
+        let mut last = Last {
+            observer,
+            tried: None,
+        };
+        self.follower.execute(visit, &mut last)?;
+        let trap = self.follower.machine.trap();
+        let tried = last.tried.zip(trap);
+        Ok(tried.map(|((inst, range), trap)| Tried { inst, range, trap }))
     }
 
     fn sites(&mut self, visit: Visit) -> Result<Rc<NodeSites>, StepsError<S::Error>> {
@@ -62,6 +87,40 @@ where
         let plan = self.plans.of(visit.node, &self.follower)?;
         let code = &self.follower.machine.codes()[visit.node];
         Ok(self.table.add(visit.node, code, &plan))
+    }
+}
+
+/// What a run ended with, by trapping.
+struct Tried {
+    inst: usize,
+    range: Range,
+    trap: Trap,
+}
+
+/// Looks at the last node of a run, which may not come to its end.
+struct Last<'o, O> {
+    observer: &'o mut O,
+    /// The instruction that it did not come beyond, and what that accesses.
+    tried: Option<(usize, Range)>,
+}
+
+impl<O: Observer> Observer for Last<'_, O> {
+    fn read(&mut self, inst: usize, range: Range) {
+        self.observer.read(inst, range);
+    }
+
+    fn write(&mut self, inst: usize, range: Range) {
+        self.observer.write(inst, range);
+    }
+
+    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], _: &[u64]) {
+        let Some(inst) = code.insts.get(executed) else {
+            return;
+        };
+        let operand = |register: u32| low.get(register as usize).copied().unwrap_or(0);
+        let accesses = inst.accesses([inst.a, inst.b, inst.c].map(operand));
+        let range = accesses.read.or(accesses.written);
+        self.tried = range.map(|range| (executed, range));
     }
 }
 
@@ -75,7 +134,7 @@ struct Listed {
 
 impl Listed {
     #[inline]
-    fn access(&mut self, inst: usize, range: Range) {
+    fn access(&mut self, inst: usize, range: Range, trap: Option<Trap>) {
         if let Some((site, block)) = self.sites.get(inst) {
             self.counts[site] += 1;
             self.found.push_back(Access {
@@ -83,6 +142,7 @@ impl Listed {
                 number: self.counts[site],
                 time: self.start + u64::from(block),
                 range,
+                trap,
             });
         }
     }
@@ -93,12 +153,12 @@ impl Observer for Listed {
 
     #[inline]
     fn read(&mut self, inst: usize, range: Range) {
-        self.access(inst, range);
+        self.access(inst, range, None);
     }
 
     #[inline]
     fn write(&mut self, inst: usize, range: Range) {
-        self.access(inst, range);
+        self.access(inst, range, None);
     }
 }
 
@@ -125,6 +185,41 @@ where
         })
     }
 
+    /// Leaves out what comes before a block, as far as that need not be followed: goes forward to the last checkpoint before it. What lies between is
+    /// listed. O(1) without checkpoints, otherwise one look into the path for each block with a site.
+    ///
+    /// # Errors
+    /// If the checkpoints or the path cannot be read.
+    pub fn skip_to(&mut self, time: u64) -> Result<(), StepsError<S::Error>> {
+        let Walk {
+            run,
+            follower,
+            table,
+            ..
+        } = &mut self.walk;
+        let before = follower.machine.time();
+        follower.skip_to(time)?;
+        let now = follower.machine.time();
+        if now == before {
+            return Ok(());
+        }
+        // Sites of a block are executed equally often.
+        let mut counted = HashMap::new();
+        for (site, count) in table.sites.iter().zip(&mut self.listed.counts) {
+            let block = run.program.function(site.function);
+            let block = block.and_then(|function| function.block_of(site.op));
+            let key = (site.function, block);
+            if let Some(&known) = counted.get(&key) {
+                *count = known;
+                continue;
+            }
+            let all = block_executions(run.path, run.program, site.function, site.op);
+            *count = all.map_err(|_| StepsError::TooLong)?.rank(now)?;
+            counted.insert(key, *count);
+        }
+        Ok(())
+    }
+
     /// The next execution; `None` at the end.
     ///
     /// # Errors
@@ -148,15 +243,27 @@ where
             }
             self.listed.sites = sites;
             self.listed.start = visit.start;
-            self.walk.follower.execute(visit, &mut self.listed)?;
+            let tried = self.walk.execute(visit, &mut self.listed)?;
+            if let Some(Tried { inst, range, trap }) = tried {
+                self.listed.access(inst, range, Some(trap));
+            }
         }
     }
+}
+
+/// The addresses of loads and stores, summed up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AddressStats {
+    /// Of each that was executed, in the order of the program.
+    pub sites: Vec<(AccessSite, AccessStats)>,
+    /// The one with which the run ended, what it would have accessed, and why it did not. It is not counted in the others.
+    pub trapped: Option<(AccessSite, Range, Trap)>,
 }
 
 /// The addresses of a load or a store, summed up. A stride is the difference of the addresses of two executions after each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessStats {
-    /// How often it was executed. Once at least.
+    /// How often it was executed without trapping. Once at least.
     pub count: u64,
     /// How many different addresses there were.
     pub addresses: Distinct,
@@ -228,7 +335,7 @@ impl Observer for Sums {
     }
 }
 
-/// The addresses of all loads and stores that a run executed, summed up: all, or those that are given. In the order of the program.
+/// The addresses of all loads and stores that a run executed, summed up: all, or those that are given.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -236,7 +343,7 @@ pub fn address_stats<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
     sites: Option<&[AccessSite]>,
-) -> Result<Vec<(AccessSite, AccessStats)>, StepsError<S::Error>>
+) -> Result<AddressStats, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
@@ -247,6 +354,7 @@ where
     };
     let mut walk = Walk::new(run, log, table)?;
     let mut sums = Sums::default();
+    let mut trapped = None;
     while let Some(visit) = walk.follower.next()? {
         let sites = walk.sites(visit)?;
         if !sites.any {
@@ -255,7 +363,11 @@ where
         }
         sums.sums.resize_with(walk.table.sites.len(), Sum::default);
         sums.sites = sites;
-        walk.follower.execute(visit, &mut sums)?;
+        if let Some(tried) = walk.execute(visit, &mut sums)?
+            && let Some((site, _)) = sums.sites.get(tried.inst)
+        {
+            trapped = Some((walk.table.sites[site], tried.range, tried.trap));
+        }
     }
     let pairs = walk.table.sites.into_iter().zip(sums.sums);
     let mut stats = Vec::new();
@@ -275,5 +387,6 @@ where
         stats.push((site, found));
     }
     stats.sort_unstable_by_key(|(site, _)| *site);
-    Ok(stats)
+    let sites = stats;
+    Ok(AddressStats { sites, trapped })
 }

@@ -12,7 +12,7 @@ use wasmparser::ValType;
 
 use super::plan::{Item, Kind, Plan};
 use super::step::overlap;
-use super::{Level, Step, Value, Wanted, What};
+use super::{Level, Step, Tried, Value, Wanted, What};
 
 /// An access of the node that is executed.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,8 @@ pub(super) struct Collector<'a> {
     references: Vec<(usize, Reference)>,
     /// What it ends with, if that may still trap or call.
     last: Option<Site>,
+    /// What the instruction that it did not come beyond would have done to memory.
+    tried: Option<Tried>,
     /// The import that is called, and where.
     host: Option<(FuncId, Site)>,
 }
@@ -60,6 +62,7 @@ impl<'a> Collector<'a> {
             stopped: None,
             references: Vec::new(),
             last: None,
+            tried: None,
             host: None,
         }
     }
@@ -78,14 +81,14 @@ impl<'a> Collector<'a> {
         self.stopped = stopped;
         self.references.clear();
         self.last = None;
+        self.tried = None;
     }
 
     /// The run ended in the node.
     pub fn trapped(&mut self, trap: Trap) {
-        if let (Some(Site { function, op, time }), Level::Statement) =
-            (self.last, self.wanted.level)
-        {
-            self.push(time, function, op, What::Trap(trap));
+        let is_one = self.wanted.level == Level::Statement || self.tried.is_some();
+        if let Some(Site { function, op, time }) = self.last.filter(|_| is_one) {
+            self.push(time, function, op, What::Trap(trap, self.tried));
         }
     }
 
@@ -130,16 +133,20 @@ impl<'a> Collector<'a> {
     fn instructions_done(&mut self, code: &NodeCode, executed: usize, bank: Bank<'_>) {
         let plan = Rc::clone(&self.plan);
         match self.wanted.level {
-            Level::Memory => self.memory_done(&plan, code, bank),
+            Level::Memory => self.memory_done(&plan, code, executed, bank),
             Level::Statement => self.statements_done(&plan, code, executed, bank),
         }
     }
 
-    fn memory_done(&mut self, plan: &Plan, code: &NodeCode, bank: Bank<'_>) {
+    fn memory_done(&mut self, plan: &Plan, code: &NodeCode, executed: usize, bank: Bank<'_>) {
         for at in 0..self.references.len() {
             let (inst, reference) = self.references[at];
             let item = &plan.items[plan.of_inst[inst] as usize];
             self.item(item, accessed(code, inst, reference, item, bank));
+        }
+        if let Some(&item) = plan.of_inst.get(executed) {
+            self.tries(code, executed, &plan.items[item as usize], bank);
+            return;
         }
         let last = plan.items.last();
         if let Some(item) = last.filter(|item| item.kind == Kind::Call) {
@@ -159,7 +166,7 @@ impl<'a> Collector<'a> {
             }
             let what = match item.kind {
                 Kind::Inst(inst) if inst >= executed => {
-                    self.last = Some(self.site(item));
+                    self.tries(code, inst, item, bank);
                     break;
                 }
                 Kind::Inst(inst) => match self.references.get(reference) {
@@ -189,6 +196,12 @@ impl<'a> Collector<'a> {
             };
             self.item(item, what);
         }
+    }
+
+    /// The run may end with this instruction.
+    fn tries(&mut self, code: &NodeCode, position: usize, item: &Item, bank: Bank<'_>) {
+        self.last = Some(self.site(item));
+        self.tried = tried(&code.insts[position], item, bank);
     }
 
     fn site(&self, item: &Item) -> Site {
@@ -272,19 +285,28 @@ fn accessed(
     }
 }
 
+/// What an instruction that traps would have done to memory.
+fn tried(inst: &Inst, item: &Item, bank: Bank<'_>) -> Option<Tried> {
+    let accesses = inst.accesses([inst.a, inst.b, inst.c].map(|register| bank.get(register).0));
+    let second = || bank.get(inst.b);
+    Some(match (accesses.read, accesses.written, inst.code) {
+        (Some(from), Some(to), _) => Tried::Copy { from, to },
+        (Some(read), None, _) => Tried::Load(read),
+        (None, Some(to), Code::MemoryFill) => Tried::Fill(to, second().0 as u8),
+        (None, Some(to), Code::MemoryInit) => Tried::Init {
+            to,
+            segment: inst.immediate as u32,
+            from: second().0,
+        },
+        (None, Some(to), _) => Tried::Store(to, stored(inst, item, second())),
+        (None, None, _) => return None,
+    })
+}
+
 /// What a store wrote, of which this is the operand.
-pub(super) fn stored(inst: &Inst, item: &Item, (low, high): GlobalBits) -> Value {
+pub(super) fn stored(inst: &Inst, item: &Item, bits: GlobalBits) -> Value {
     let ty = item.operand(1).unwrap_or(ValType::I32);
-    let bits = match inst.code {
-        Code::StoreVector(store) => {
-            let vector = u128::from(low) | u128::from(high) << 64;
-            let value = store.value(vector, inst.c as u8);
-            (value as u64, (value >> 64) as u64)
-        }
-        Code::Store(bytes) if bytes < 8 => (low & ((1 << (8 * bytes)) - 1), 0),
-        _ => (low, 0),
-    };
-    Value::new(ty, bits)
+    Value::new(ty, inst.stored(bits))
 }
 
 /// What an instruction did that does not.

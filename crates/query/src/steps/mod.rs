@@ -21,7 +21,7 @@ mod values;
 
 pub(crate) use accesses::is_access;
 pub use accesses::{AccessSite, access_sites, nearest_access};
-pub use addresses::{Access, AccessStats, Addresses, address_stats};
+pub use addresses::{Access, AccessStats, AddressStats, Addresses, address_stats};
 pub use afterimage_machine::{Range, Trap, stopped_before};
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
@@ -33,7 +33,7 @@ pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};
 pub(crate) use name::name;
 pub use operators::{FunctionOperators, OperatorPlace, Operators};
 pub(crate) use plan::{Kind as PlanKind, Plan};
-pub use step::{Step, Value, What};
+pub use step::{Step, Tried, Value, What};
 pub(crate) use stream::Plans;
 pub use stream::{Level, Steps, Wanted, last_steps};
 pub use tally::{BOUND, Distinct, Frequent};

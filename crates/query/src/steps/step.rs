@@ -96,8 +96,35 @@ pub enum What {
     HostWrite(FuncId, Range),
     /// An exception was thrown: what it carries, or the reference to it.
     Throw(Box<[Value]>),
-    /// The run ended here.
-    Trap(Trap),
+    /// The run ended here, with what the operator would have done to memory.
+    Trap(Trap, Option<Tried>),
+}
+
+/// What an operator that trapped would have done to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// Read these bytes.
+    Load(Range),
+    /// Written this value: of an integer only the bytes that would have been written.
+    Store(Range, Value),
+    /// Copied memory.
+    Copy {
+        /// What would have been read.
+        from: Range,
+        /// What would have been written.
+        to: Range,
+    },
+    /// Set memory to one byte.
+    Fill(Range, u8),
+    /// Copied a data segment to memory.
+    Init {
+        /// What would have been written.
+        to: Range,
+        /// The segment.
+        segment: u32,
+        /// The first of its bytes.
+        from: u64,
+    },
 }
 
 impl What {

@@ -2,7 +2,7 @@
 
 use afterimage_ids::{FuncId, NodeId, OpId};
 use afterimage_program::Program;
-use afterimage_wpp::Occurrences;
+use afterimage_wpp::{Occurrences, Segments, TargetError, WholePath};
 
 use super::{Instance, RecordedValues, Statement, ValuesError};
 use crate::paths::FileSegments;
@@ -27,6 +27,26 @@ pub struct Execution {
     pub statement: Option<Statement>,
 }
 
+/// The executions of the block that an operator is in; none if it cannot be reached. That the run ended before the operator is for the caller to know:
+/// then the last one is none of the operator. O(nodes of the path).
+///
+/// # Errors
+/// If they cannot be counted.
+pub fn block_executions<'a, S: Segments>(
+    path: &'a WholePath<S>,
+    program: &Program,
+    function: FuncId,
+    op: OpId,
+) -> Result<Occurrences<'a, S>, TargetError> {
+    let block = program.function(function).and_then(|f| f.block_of(op));
+    let nodes = path.nodes().iter();
+    let own = nodes.filter(|(_, node)| node.function == function);
+    path.executions(own.filter_map(|(id, node)| {
+        let at = node.blocks.iter().position(|&other| Some(other) == block)?;
+        Some((id, at as u64))
+    }))
+}
+
 impl<'a> Executions<'a> {
     /// The executions of an operator; none if it cannot be reached. O(nodes of the path).
     ///
@@ -38,15 +58,8 @@ impl<'a> Executions<'a> {
         function: FuncId,
         op: OpId,
     ) -> Result<Self, ValuesError> {
-        let block = program.function(function).and_then(|f| f.block_of(op));
-        let nodes = values.path().nodes().iter();
-        let own = nodes.filter(|(_, node)| node.function == function);
-        let targets = own.filter_map(|(id, node)| {
-            let at = node.blocks.iter().position(|&other| Some(other) == block)?;
-            Some((id, at as u64))
-        });
         Ok(Self {
-            occurrences: values.path().executions(targets)?,
+            occurrences: block_executions(values.path(), program, function, op)?,
             op,
             program,
         })

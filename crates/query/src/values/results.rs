@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_machine::{Code, NodeEnd};
+use afterimage_machine::{Accesses, Code, NodeEnd};
 use afterimage_program::{Program, Ssa};
 use wasmparser::ValType;
 
-use super::{Bits, Execution, Kind, RecordedValues, ValuesError};
+use afterimage_wet::Known;
+
+use super::{Bits, Execution, Kind, RecordedValues, Statement, ValuesError};
 
 /// A value of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,18 @@ pub struct TypedValue {
     pub ty: ValType,
     /// Its bits.
     pub bits: Bits,
+}
+
+/// What a statement's execution did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effect {
+    /// What it gave ([`Types::given`]). If it gave nothing, or trapped, what it took, but addresses and lengths that `accesses` tells; of a store the value that
+    /// it would have written.
+    pub values: Vec<TypedValue>,
+    /// The memory that it read and wrote, or would have if it had not trapped.
+    pub accesses: Accesses,
+    /// It trapped: nothing was done.
+    pub trapped: bool,
 }
 
 /// The types of statements' operands and results. Those of a function are found when it is first asked about.
@@ -89,22 +103,24 @@ impl<'a> Types<'a> {
         };
         match statement.kind {
             Kind::Inst(position) => {
+                if is_beyond(values, execution, position)? {
+                    return Ok(Vec::new());
+                }
                 let inst = &code.insts[position];
                 if let Some(&ty) = results.first() {
                     let register = code.first_result() + position as u32;
-                    let bits = match values.value(instance, register) {
-                        Ok(bits) => bits,
-                        // It was the last thing that the run tried.
-                        Err(ValuesError::Trapped | ValuesError::NotExecuted) => {
-                            return Ok(Vec::new());
-                        }
-                        Err(error) => return Err(error),
-                    };
+                    let bits = values.value(instance, register)?;
                     let role = "";
                     return Ok(vec![TypedValue { role, ty, bits }]);
                 }
                 match inst.code {
-                    Code::Store(_) | Code::StoreVector(_) => operand(1, "stored", inst.b),
+                    Code::Store(_) | Code::StoreVector(_) => {
+                        let mut given = operand(1, "stored", inst.b)?;
+                        for value in &mut given {
+                            value.bits = inst.stored(value.bits);
+                        }
+                        Ok(given)
+                    }
                     Code::GlobalSet => operand(0, "set", inst.a),
                     Code::Branch(_) => operand(operands.len() - 1, "decided by", inst.a),
                     _ => Ok(Vec::new()),
@@ -133,4 +149,103 @@ impl<'a> Types<'a> {
             Kind::Throw => Ok(Vec::new()),
         }
     }
+
+    /// What an execution did: what it gave, and which memory it accessed; what it was given if there is nothing else to tell.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn effect(
+        &self,
+        values: &RecordedValues<'_>,
+        execution: &Execution,
+        op: OpId,
+    ) -> Result<Effect, ValuesError> {
+        let instance = execution.instance;
+        let compiled = values.compiled(instance.node)?;
+        let code = &compiled.code;
+        let Some(statement) = execution.statement else {
+            return Ok(Effect::default());
+        };
+        let mut effect = Effect {
+            values: self.given(values, execution, op)?,
+            ..Effect::default()
+        };
+        let mut known = Known::default();
+        if let Kind::Inst(position) = statement.kind {
+            effect.trapped = is_beyond(values, execution, position)?;
+            let inst = &code.insts[position];
+            let takes = inst.accesses([0; 3]);
+            if takes != Accesses::default() {
+                let mut operands = [0; 3];
+                let registers = [inst.a, inst.b, inst.c];
+                let registers = registers.into_iter().take(inst.code.operands());
+                for (operand, register) in operands.iter_mut().zip(registers) {
+                    *operand = values.value_knowing(instance, register, &mut known)?.0;
+                }
+                effect.accesses = inst.accesses(operands);
+            }
+        }
+        if effect.values.is_empty() {
+            effect.values = self.taken(values, execution, statement, op, &mut known)?;
+        }
+        Ok(effect)
+    }
+
+    /// What an execution was given, but addresses and lengths of memory.
+    fn taken(
+        &self,
+        values: &RecordedValues<'_>,
+        execution: &Execution,
+        statement: Statement,
+        op: OpId,
+        known: &mut Known,
+    ) -> Result<Vec<TypedValue>, ValuesError> {
+        let instance = execution.instance;
+        let compiled = values.compiled(instance.node)?;
+        let code = &compiled.code;
+        let (types, _) = self.of(code.function, op).unwrap_or_default();
+        let inst = match statement.kind {
+            Kind::Inst(position) => code.insts.get(position),
+            _ => None,
+        };
+        let mut taken = Vec::new();
+        for (operand, ty) in statement.operands(code).into_iter().zip(types) {
+            let is_store = matches!(
+                inst.map(|inst| inst.code),
+                Some(Code::Store(_) | Code::StoreVector(_))
+            );
+            let role = match (inst.map(|inst| inst.code), operand.role) {
+                // What is accessed tells these.
+                (
+                    Some(
+                        Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_),
+                    ),
+                    "address" | "base address",
+                )
+                | (Some(Code::MemoryCopy | Code::MemoryFill | Code::MemoryInit), "to" | "length")
+                | (Some(Code::MemoryCopy), "from") => continue,
+                (Some(Code::MemoryFill), _) => "byte",
+                (Some(Code::MemoryInit), _) => "from byte",
+                (_, role) => role,
+            };
+            let mut bits = values.value_knowing(instance, operand.register, known)?;
+            match inst {
+                Some(inst) if is_store => bits = inst.stored(bits),
+                Some(inst) if inst.code == Code::MemoryFill => bits.0 &= 0xff,
+                _ => {}
+            }
+            taken.push(TypedValue { role, ty, bits });
+        }
+        Ok(taken)
+    }
+}
+
+/// Whether the run ended with an instruction that trapped.
+fn is_beyond(
+    values: &RecordedValues<'_>,
+    execution: &Execution,
+    position: usize,
+) -> Result<bool, ValuesError> {
+    let stopped = values.stopped(execution.instance)?;
+    Ok(stopped.is_some_and(|executed| position as u64 >= executed))
 }

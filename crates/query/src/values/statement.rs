@@ -31,7 +31,7 @@ pub struct Statement {
 /// What a statement takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// What it is for the statement.
+    /// What it is for the statement. Of a load or store "address", or "base address" if the operator adds an offset.
     pub role: &'static str,
     /// Its register.
     pub register: Register,
@@ -139,6 +139,11 @@ impl Statement {
 
 fn of_inst(code: &NodeCode, position: usize) -> Vec<Operand> {
     let inst = &code.insts[position];
+    // The operator may add an offset.
+    let base = match inst.immediate {
+        0 => "address",
+        _ => "base address",
+    };
     let roles: &[&'static str] = match inst.code {
         Code::Scalar(scalar) if scalar.arity() == 1 => &["operand"],
         Code::Scalar(_) => &["left", "right"],
@@ -148,10 +153,10 @@ fn of_inst(code: &NodeCode, position: usize) -> Vec<Operand> {
             _ => &["first", "second", "third"],
         },
         Code::Select | Code::SelectVector => &["if true", "if false", "condition"],
-        Code::Load(_) => &["address"],
-        Code::LoadVector(load) if load.keeps() => &["address", "other lanes"],
-        Code::LoadVector(_) => &["address"],
-        Code::Store(_) | Code::StoreVector(_) => &["address", "value"],
+        Code::Load(_) => &[base],
+        Code::LoadVector(load) if load.keeps() => &[base, "other lanes"],
+        Code::LoadVector(_) => &[base],
+        Code::Store(_) | Code::StoreVector(_) => &[base, "value"],
         Code::GlobalSet => &["value"],
         Code::MemoryGrow => &["pages"],
         Code::MemoryCopy | Code::MemoryInit | Code::TableCopy | Code::TableInit => {

@@ -1,0 +1,92 @@
+;; The last statement of a run traps: a store with an offset, beyond the end of memory, in the third execution.
+(module
+  (memory (export "memory") 1)
+  (func $put (param $at i32)
+    (i32.store16 offset=100 (local.get $at) (i32.const 0x12345)))
+  (func (export "_start")
+    (call $put (i32.const 0))
+    (call $put (i32.const 65434))
+    (call $put (i32.const 65435))))
+
+;; $ afterimage record -o run.aft FILE
+;; ! afterimage: trapped.wat trapped: memory access out of bounds; 0 host calls recorded in run.aft (N)
+;; = 134
+;; $ afterimage build --lens full run.aft
+;; ! afterimage: path of 6 executed blocks in 13 bytes
+;; ! afterimage: values of 2 executed statements in 12 bytes (6.0000 a statement)
+;; $ afterimage values run.aft --at put
+;; | @0x3c i32.store16 offset=100  in put: executed 3 times
+;; |           #1  t=2              stored 9029 (0x2345) to 0x64, 2 bytes
+;; |           #2  t=4              stored 9029 (0x2345) to 0xfffe, 2 bytes
+;; |           #3  t=6              trapped (memory access out of bounds): value 9029 (0x2345) to 0xffff, 2 bytes
+;; $ afterimage values run.aft --at put#last
+;; | @0x3c i32.store16 offset=100  in put: executed 3 times
+;; |           #3  t=6              trapped (memory access out of bounds): value 9029 (0x2345) to 0xffff, 2 bytes
+;; $ afterimage values run.aft --at put --instances 2..3 --format json
+;; | {"at":"put","schema":"afterimage/values/1","statements":[{"executions":3,"function":"put","instances":[{"number":2,"time":4,"values":[{"bits":"0x2345","role":"stored","text":"9029 (0x2345)","type":"i32"}],"written":{"address":65534,"bytes":N,"memory":0}},{"number":3,"time":6,"trapped":"memory access out of bounds","values":[{"bits":"0x2345","role":"value","text":"9029 (0x2345)","type":"i32"}],"written":{"address":65535,"bytes":N,"memory":0}}],"line":"","more":1,"offset":60,"operator":"i32.store16 offset=100"}]}
+;; $ afterimage values run.aft --at put --histogram
+;; | @0x3c i32.store16 offset=100  in put: executed 3 times
+;; |      2 times  9029 (0x2345)
+;; |         once  trapped (memory access out of bounds)
+;; $ afterimage deps run.aft --at put#3
+;; | #3 t=6  @0x3c i32.store16 offset=100  in put
+;; |   base address  65435 (0xff9b)   ← constant
+;; |   value         74565 (0x12345)  ← constant
+;; |   control                        ← t=5  @0x50 call $put  in _start
+;; $ afterimage deps run.aft --at put#2
+;; | #2 t=4  @0x3c i32.store16 offset=100  in put = 9029 (0x2345)
+;; |   base address  65434 (0xff9a)   ← constant
+;; |   value         74565 (0x12345)  ← constant
+;; |   control                        ← t=3  @0x4a call $put  in _start
+;; $ afterimage addresses run.aft --at put
+;; | @0x3c i32.store16    in put
+;; |           #1  t=2               0x64 +65434 x 2
+;; |           #3  t=6               0xffff, 2 bytes: trapped (out of bounds memory access)
+;; $ afterimage addresses run.aft --at put#3
+;; | @0x3c i32.store16    in put
+;; |           #3  t=6               0xffff, 2 bytes: trapped (out of bounds memory access)
+;; $ afterimage addresses run.aft --at put --instances 4
+;; ! afterimage: run.aft: what is at put was executed 3 times, so there is no execution 4; the last is 3
+;; = 125
+;; $ afterimage addresses run.aft --at put --instances last --format json
+;; | {"instructions":[{"function":0,"name":"put","offset":60,"operator":"i32.store16","source":null}],"schema":"afterimage/addresses/1"}
+;; | {"address":65535,"bytes":N,"instruction":0,"memory":0,"number":3,"t":6,"trapped":"out of bounds memory access"}
+;; $ afterimage addresses run.aft --at put --instances t=4
+;; | @0x3c i32.store16    in put
+;; |           #2  t=4               0xfffe
+;; |           #3  t=6               0xffff, 2 bytes: trapped (out of bounds memory access)
+;; $ afterimage addresses run.aft --all
+;; | offset  operator     accesses  addresses  smallest  largest  stride  times  source  function
+;; | 0x3c    i32.store16         2          2      0x64   0xfffe  +65434      1          put
+;; | 1 instruction, 2 accesses
+;; | not among them: i32.store16 at @0x3c in put trapped (out of bounds memory access): 0xffff, 2 bytes
+;; $ afterimage addresses run.aft --all --format json
+;; | {"bound":4096,"schema":"afterimage/address-stats/1","trapped":{"access":{"address":65535,"bytes":N,"memory":0},"function":0,"name":"put","offset":60,"operator":"i32.store16","source":null,"why":"out of bounds memory access"}}
+;; | {"accesses":2,"addresses":2,"bytes":N,"function":0,"largest":65534,"memory":0,"name":"put","offset":60,"operator":"i32.store16","smallest":100,"source":null,"stride":65434,"stride_times":1,"strides":1}
+;; $ afterimage trace run.aft --level statement --last 3
+;; |      t  function                  place      operator          effect
+;; |      4  put                       @0x3f      end               returns
+;; |      5  _start                    @0x50      call              put(65435 (0xff9b))
+;; |      6  put                       @0x3c      i32.store16       traps: out of bounds memory access: 0xffff, 2 bytes <- 9029 (0x2345)
+;; | the run trapped: memory access out of bounds
+;; $ afterimage trace run.aft --level memory
+;; |      t  function                  place      operator          effect
+;; |      2  put                       @0x3c      i32.store16       0x64, 2 bytes <- 9029 (0x2345)
+;; |      4  put                       @0x3c      i32.store16       0xfffe, 2 bytes <- 9029 (0x2345)
+;; |      6  put                       @0x3c      i32.store16       traps: out of bounds memory access: 0xffff, 2 bytes <- 9029 (0x2345)
+;; | the run trapped: memory access out of bounds
+;; $ afterimage trace run.aft --level memory --last 1 --format json
+;; | {"first":1,"function":null,"last":6,"length":N,"level":"memory","reverse":false,"schema":"afterimage/trace/1"}
+;; | {"function":0,"kind":"trap","name":"put","offset":60,"operator":"i32.store16","source":null,"t":6,"trap":"out of bounds memory access","tried":{"access":{"address":65535,"bytes":N,"memory":0},"kind":"store","value":{"bits":"0x2345","text":"9029 (0x2345)","type":"i32"}}}
+;; $ afterimage memory run.aft --address 0xfffe..0xffff --all
+;; |      t  function                  place      operator          effect
+;; |      4  put                       @0x3c      i32.store16       0xfffe, 2 bytes <- 9029 (0x2345)
+;; $ afterimage values run.aft --at 1
+;; | @0x44 call $put  in _start: executed once
+;; |           #1  t=1              argument 0
+;; |
+;; | @0x4a call $put  in _start: executed once
+;; |           #1  t=3              argument 65434 (0xff9a)
+;; |
+;; | @0x50 call $put  in _start: executed once
+;; |           #1  t=5              argument 65435 (0xff9b)
