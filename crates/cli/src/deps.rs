@@ -287,7 +287,7 @@ fn name_operators(json: &mut Value, texts: &Texts) {
             Value::Object(object) => {
                 let kind = object.get("from").or(object.get("to"));
                 let offset = object.get("offset").and_then(Value::as_u64);
-                if let (Some("operator" | "branch" | "call"), Some(offset)) =
+                if let (Some("operator" | "branch" | "call" | "throw"), Some(offset)) =
                     (kind.and_then(Value::as_str), offset)
                     && let Some(text) = texts.get(&OrigOffset(offset as u32))
                 {
@@ -505,8 +505,9 @@ impl<'a> Scene<'a> {
             told = self.all_data(host, execution.instance, of, limit, depth, &mut seen)?;
         }
         if !arguments.data {
-            let controller = controllers.of_execution(values, execution)?;
-            told.push(self.control(values, site.function, controller)?);
+            for controller in controllers.of_execution(values, execution)? {
+                told.push(self.control(values, site.function, controller)?);
+            }
         }
         json["dependences"] = told.iter().map(|told| told.json.clone()).collect();
         let found = Found::Backward(told);
@@ -600,7 +601,6 @@ impl<'a> Scene<'a> {
             Origin::Constant => plain("constant"),
             Origin::Zero => plain("a local that nothing wrote"),
             Origin::Initial => plain("the module: nothing wrote it before"),
-            Origin::Caught { .. } => plain("a caught exception"),
             Origin::Argument { index, .. } => {
                 plain(&format!("the host's call: argument {}", index + 1))
             }
@@ -656,7 +656,7 @@ impl<'a> Scene<'a> {
                 return Ok(told(from, json!({ "from": "host" })));
             }
             Controller::Branch { time, block } => (time, function, Some(block)),
-            Controller::Call { time } => {
+            Controller::Call { time } | Controller::Throw { time } => {
                 let caller = values.at(time)?.context("a call at no time")?;
                 let node = &values.path().nodes()[caller.node];
                 (time, node.function, node.blocks.last().copied())
@@ -673,7 +673,11 @@ impl<'a> Scene<'a> {
         let (_, function, offset) = self.when(values, instance, op)?;
         let from = Line::at(time, function, offset);
         let json = json!({
-            "from": match controller { Controller::Call { .. } => "call", _ => "branch" },
+            "from": match controller {
+                Controller::Call { .. } => "call",
+                Controller::Throw { .. } => "throw",
+                Controller::Branch { .. } | Controller::Host => "branch",
+            },
             "time": time,
             "function": self.names.function(function),
             "offset": offset.0,

@@ -104,6 +104,76 @@ const LONG: &str = r#"(module
   (func (export "_start")
     (drop (call $walk (i32.load (i32.const 0)) (i32.load (i32.const 4))))))"#;
 
+/// Exceptions through several activations, caught by their tags, by reference, by a function's own label, thrown again from a local, an argument and a global, and
+/// carried by others.
+const EXCEPTIONS: &str = r#"(module
+  (tag $one (param i32))
+  (tag $two (param i32 i64))
+  (tag $wrapped (param i32 exnref))
+  (global $kept (mut exnref) (ref.null exn))
+  (global $g (mut i32) (i32.const 1))
+  (func $deep (param $n i32) (result i32)
+    (if (i32.eqz (local.get $n)) (then
+      (if (i32.and (global.get $g) (i32.const 1))
+        (then (throw $one (i32.add (global.get $g) (i32.const 10))))
+        (else (throw $two (i32.mul (global.get $g) (i32.const 3)) (i64.extend_i32_u (global.get $g)))))))
+    (i32.add (call $deep (i32.sub (local.get $n) (i32.const 1))) (i32.const 1)))
+  (func $again (param $e exnref) (throw_ref (local.get $e)))
+  (func $passes (param $n i32) (result i32) (local $e exnref)
+    (block $h (result exnref)
+      (try_table (catch_all_ref $h) (return (call $deep (local.get $n))))
+      unreachable)
+    (local.set $e)
+    (global.set $kept (local.get $e))
+    (if (i32.and (local.get $n) (i32.const 1)) (then (call $again (local.get $e))))
+    (throw_ref (local.get $e)))
+  (func $wraps (param $n i32) (result i32) (local $e exnref)
+    (block $h (result exnref)
+      (try_table (catch_all_ref $h) (return (call $passes (local.get $n))))
+      unreachable)
+    (local.set $e)
+    (throw $wrapped (i32.shl (local.get $n) (i32.const 2)) (local.get $e)))
+  (func $own_one (param $n i32) (result i32)
+    (try_table (result i32) (catch $one 0) (call $passes (local.get $n))))
+  (func $own_two (param $n i32) (result i32 i64)
+    (try_table (result i32 i64) (catch $two 0) (call $own_one (local.get $n)) (i64.const 0)))
+  (func $own_reference (param $n i32) (result i32 i64 exnref)
+    (try_table (result i32 i64 exnref) (catch_ref $two 0)
+      (call $own_one (local.get $n)) (i64.const 0) (ref.null exn)))
+  (func $unwraps (param $n i32) (result i32) (local $e exnref) (local $x i32)
+    (block $h (result i32 exnref)
+      (try_table (catch $wrapped $h) (return (call $wraps (local.get $n))))
+      unreachable)
+    (local.set $e)
+    (local.set $x)
+    (block $h2 (result i32)
+      (block $h3 (result i32 i64)
+        (try_table (catch $one $h2) (catch $two $h3) (throw_ref (local.get $e)))
+        unreachable)
+      (i32.wrap_i64)
+      (i32.xor))
+    (i32.add (local.get $x)))
+  (func (export "_start") (local $i i32) (local $sum i32) (local $wide i64)
+    (loop $l
+      (local.set $sum (i32.add (local.get $sum) (call $unwraps (local.get $i))))
+      (call $own_two (local.get $i))
+      (local.set $wide (i64.add (local.get $wide)))
+      (local.set $sum (i32.add (local.get $sum)))
+      (call $own_reference (local.get $i))
+      (drop (ref.is_null))
+      (local.set $wide (i64.add (local.get $wide)))
+      (local.set $sum (i32.add (local.get $sum)))
+      (block $h (result i32 i64)
+        (block $h2 (result i32)
+          (try_table (catch $one $h2) (catch $two $h) (throw_ref (global.get $kept)))
+          unreachable)
+        (i64.extend_i32_u (local.get $sum)))
+      (local.set $wide)
+      (global.set $g (i32.add (i32.and (i32.const 15)) (i32.add (global.get $g) (i32.const 1))))
+      (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 8))))
+    (drop (i64.add (local.get $wide) (i64.extend_i32_u (local.get $sum))))
+    (throw $one (local.get $sum))))"#;
+
 /// What is compared of a use.
 type Told = (u64, u32, &'static str, u64, Option<Range>);
 
@@ -128,6 +198,15 @@ fn what_is_hard_to_tell() {
     sandbox.run("record --lens full -o run.aft a.wasm");
     let (uses, controlled) = compare(&sandbox).expect("a short run");
     assert!(uses > 1000 && controlled > 500, "{uses}, {controlled}");
+}
+
+#[test]
+fn what_exceptions_bring() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", EXCEPTIONS);
+    sandbox.run("record --lens full -o run.aft a.wasm");
+    let (uses, controlled) = compare(&sandbox).expect("a short run");
+    assert!(uses > 300 && controlled > 300, "{uses}, {controlled}");
 }
 
 #[test]
@@ -388,9 +467,7 @@ impl Recorded<'_, '_> {
                 for dependence in of_statement(self.values, of.instance, statement).unwrap() {
                     let on = match dependence.origin {
                         Origin::Operator { instance, op } => definition_of(instance, op),
-                        Origin::Returned { instance, .. } | Origin::Caught { instance } => {
-                            Definition::After { instance }
-                        }
+                        Origin::Returned { instance, .. } => Definition::After { instance },
                         Origin::Host { call } => match calls.get(&call) {
                             Some(&instance) => Definition::After { instance },
                             None => continue,
@@ -432,7 +509,8 @@ impl Recorded<'_, '_> {
                 count += expected.len();
                 let host = self.values.host_call(of.instance).unwrap().is_some();
                 // What a callee made is told of both.
-                if !matches!(definition, Definition::After { .. }) || host || !expected.is_empty() {
+                let calls = matches!(statement.kind, Kind::Call(_));
+                if !calls || host || !expected.is_empty() {
                     assert_eq!(found, expected, "uses of {op} in {:?}", of.instance);
                 }
             }
@@ -482,9 +560,15 @@ impl Recorded<'_, '_> {
                     statement: None,
                 };
                 let by = self.controllers.of_execution(self.values, &execution);
-                if let Controller::Branch { time, .. } | Controller::Call { time } = by.unwrap() {
-                    reversed.entry(time).or_default().push(execution.time);
-                    count += 1;
+                for by in by.unwrap() {
+                    if let Controller::Branch { time, .. }
+                    | Controller::Call { time }
+                    | Controller::Throw { time } = by
+                    {
+                        assert!(time < execution.time);
+                        reversed.entry(time).or_default().push(execution.time);
+                        count += 1;
+                    }
                 }
             }
         }

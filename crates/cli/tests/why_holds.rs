@@ -226,6 +226,16 @@ impl Scene<'_, '_> {
             | (Found::Computed(Computed { instance, inst }), _) => Ok((instance, inst)),
             (Found::End(end), _) => Err(end),
         };
+        if let Origin::Operator { instance, op } = origin {
+            // It goes on with the only value that was thrown.
+            let statement = self.walk.statement(instance, op).unwrap().unwrap();
+            let ends = matches!(made, Err(End::Thrown(_)));
+            if statement.kind == Kind::Throw && !ends {
+                let told = of_statement(self.walk.values, instance, statement).unwrap();
+                assert_eq!(told.len(), 1);
+                return self.is_told(told[0].origin, next);
+            }
+        }
         match (origin, made) {
             (Origin::Operator { instance, op }, Ok((of, inst))) => {
                 let code = &self.walk.values.compiled(of.node).unwrap().code;
@@ -234,8 +244,11 @@ impl Scene<'_, '_> {
             (Origin::Constant, Err(End::Constant { .. }))
             | (Origin::Zero, Err(End::Zero))
             | (Origin::Argument { .. }, Err(End::Argument { .. }))
-            | (Origin::Returned { .. }, Err(End::Returned { .. }))
-            | (Origin::Caught { .. }, Err(End::Caught(_))) => {}
+            | (Origin::Returned { .. }, Err(End::Returned { .. })) => {}
+            // A reference that was thrown again is gone through.
+            (Origin::Operator { instance, .. }, Err(End::Thrown(of))) => {
+                assert!(instance.time >= of.time);
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -319,6 +319,7 @@ fn maker(side: &Side<'_, '_, '_>, seen: &Seen) -> Result<Maker> {
             Maker::Unknown("the host gave it")
         }
         Link::End(End::Segment { .. }) => Maker::Unknown("it was copied from a data segment"),
-        Link::End(End::Caught(_)) => Maker::Unknown("it came with an exception"),
+        Link::End(End::Open(_)) => Maker::Unknown("the call did not return"),
+        Link::End(End::Thrown(_)) => Maker::Unknown("it came with an exception"),
     })
 }

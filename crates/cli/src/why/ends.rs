@@ -112,7 +112,18 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
             "global",
             format!("global {index}, which nothing wrote: its initial value {value}"),
         ),
-        End::Caught(_) => none("exception", "an exception that was caught".to_owned()),
+        End::Open(instance) => {
+            let time = instance.time + scene.values.path().nodes()[instance.node].length() - 1;
+            let time = grouped(time);
+            none(
+                "open",
+                format!("nothing: the call at t={time} did not return"),
+            )
+        }
+        End::Thrown(instance) => WhyEnd {
+            place: Some(scene.place(scene.walk().end_spot(instance)?)?),
+            ..none("exception", "an exception that was thrown".to_owned())
+        },
     })
 }
 

@@ -198,8 +198,10 @@ fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame,
         statement: None,
     };
     let (mut branch, mut decided) = (None, None);
-    if let Controller::Branch { time, .. } =
-        scene.controllers.of_execution(scene.values, &execution)?
+    if let Some(&Controller::Branch { time, .. }) = scene
+        .controllers
+        .of_execution(scene.values, &execution)?
+        .first()
         && let Some(instance) = scene.values.at(time)?
         && let Some(op) = last(instance, time)
     {

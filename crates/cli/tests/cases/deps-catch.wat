@@ -18,12 +18,14 @@
 ;; ! afterimage: values of 31 executed statements in 42 bytes (1.3548 a statement)
 ;; $ afterimage deps run.aft --at @0x5c#1
 ;; | #1 t=17  @0x5c i32.mul  in _start = 30
-;; |   left     3   ← a caught exception
+;; |   left     3   ← t=13  @0x64 i32.add  in _start
 ;; |   right    10  ← constant
 ;; |   control      ← t=14  @0x4c call $mid  in _start
+;; |   control      ← t=16  @0x36 throw $t  in mid
 ;; $ afterimage deps run.aft --at @0x64#4 --control
 ;; | #4 t=18  @0x64 i32.add  in _start = 4
 ;; |   control    ← t=14  @0x4c call $mid  in _start
+;; |   control    ← t=16  @0x36 throw $t  in mid
 ;; $ afterimage deps run.aft --at @0x4c#4 --forward --control
 ;; | #4 t=14  @0x4c call $mid  in _start
 ;; |   control  → t=15  @0x2d..@0x32, 2 statements  in mid

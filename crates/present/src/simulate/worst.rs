@@ -139,7 +139,6 @@ fn producer_text(scene: &StepScene<'_>, producer: Producer) -> Result<String, Pr
     Ok(match producer {
         Producer::Constant => "a constant".to_owned(),
         Producer::Host => "the host".to_owned(),
-        Producer::Exception => "an exception".to_owned(),
         Producer::Operator(function, op) => {
             let shown = Shown::of(scene, AccessSite { function, op })?;
             format!(
@@ -158,7 +157,6 @@ fn producer_json(scene: &StepScene<'_>, producer: Producer) -> Result<Json, Pres
     Ok(match producer {
         Producer::Constant => word("constant"),
         Producer::Host => word("host"),
-        Producer::Exception => word("exception"),
         Producer::Operator(function, op) => {
             let site = AccessSite { function, op };
             let mut entry = Shown::of(scene, site)?.json(scene, site);

@@ -14,8 +14,6 @@ pub enum Producer {
     Constant,
     /// The host gave it: an argument, or a result.
     Host,
-    /// It came with an exception.
-    Exception,
 }
 
 /// Who made the first operand in these executions of an operator, and in how many of them; those who did most often first. Executions of which the trace does not
@@ -53,7 +51,6 @@ pub fn producers<'a>(
             Origin::Argument { .. } | Origin::Returned { .. } | Origin::Host { .. } => {
                 Producer::Host
             }
-            Origin::Caught { .. } => Producer::Exception,
         };
         match found.iter_mut().find(|(known, _)| *known == producer) {
             Some((_, count)) => *count += 1,

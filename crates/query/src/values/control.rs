@@ -27,13 +27,19 @@ pub enum Controller {
     },
     /// The host, which began the activation.
     Host,
+    /// The throw of what the activation caught on the way to the block: the time of the throwing block.
+    Throw {
+        /// The time.
+        time: u64,
+    },
 }
 
 /// Finds control dependences. Those of a function are computed when it is first asked about.
 ///
 /// A block depends on an edge if it post-dominates the edge's target and does not strictly post-dominate its source (Ferrante,
 /// Ottenstein and Warren 1987); loops without exit are given one, traps are none, and a call is a predicate only if an exception may leave it. Of the
-/// executions of such edges the last one before holds. A block that depends on no edge depends on the call of its activation.
+/// executions of such edges the last one before holds. A block that depends on no edge depends on the call of its activation. A block that depends on which exception is handled, and
+/// whether any is, depends on the throw, too, if one was handled since that last edge.
 pub struct Controllers<'a> {
     pub(super) program: &'a Program,
     known: RefCell<HashMap<FuncId, Rc<Known>>>,
@@ -78,7 +84,7 @@ impl<'a> Controllers<'a> {
         found
     }
 
-    /// What let an execution happen. Looks back through the activation: O(nodes of it that were executed since).
+    /// What let an execution happen: a branch, a call or the host, and behind it throws, the last one first. Looks back through the activation: O(nodes of it that were executed since).
     ///
     /// # Errors
     /// If the path cannot be read.
@@ -86,6 +92,22 @@ impl<'a> Controllers<'a> {
         &self,
         values: &RecordedValues<'_>,
         execution: &Execution,
+    ) -> Result<Vec<Controller>, ValuesError> {
+        let mut thrown = Vec::new();
+        let controller = self.decider(values, execution, &mut thrown)?;
+        // A throw that its own activation handles decides by itself.
+        let decides =
+            |time: u64| matches!(controller, Controller::Branch { time: of, .. } if of == time);
+        thrown.retain(|&time| !decides(time));
+        let thrown = thrown.into_iter().map(|time| Controller::Throw { time });
+        Ok(std::iter::once(controller).chain(thrown).collect())
+    }
+
+    fn decider(
+        &self,
+        values: &RecordedValues<'_>,
+        execution: &Execution,
+        thrown: &mut Vec<u64>,
     ) -> Result<Controller, ValuesError> {
         let path = values.path();
         let blocks = |node: NodeId| &path.nodes()[node].blocks;
@@ -127,6 +149,13 @@ impl<'a> Controllers<'a> {
             let Some(visit) = previous.map_err(ValuesError::Path)? else {
                 break;
             };
+            if known.is_handled(cfg, follower, block)
+                && let Some(handler) = values.at(start)?
+                && let Some(thrower) = values.thrower(handler)?
+            {
+                let length = path.nodes()[thrower.node].length();
+                thrown.push(thrower.time + length - 1);
+            }
             part = match controllers.is_empty() {
                 true => &[],
                 false => blocks(visit.node),
@@ -148,6 +177,37 @@ impl<'a> Controllers<'a> {
         Ok(Controller::Call {
             time: caller.last(),
         })
+    }
+}
+
+impl Known {
+    /// The edges over which what a block handles may come: into the vertices that dispatch exceptions to it, and from them to it.
+    pub(super) fn handled(&self, cfg: &Cfg, handler: BlockId) -> Vec<EdgeId> {
+        let before = |v: BlockId| cfg.graph.predecessors(v).filter(|&v| is_dispatch(cfg, v));
+        let mut dispatches = Vec::from_iter(before(handler));
+        let mut at = 0;
+        while let Some(&dispatch) = dispatches.get(at) {
+            for v in before(dispatch) {
+                if !dispatches.contains(&v) {
+                    dispatches.push(v);
+                }
+            }
+            at += 1;
+        }
+        let into = dispatches.iter().flat_map(|&v| cfg.graph.in_edges(v));
+        let own = cfg.graph.in_edges(handler).iter();
+        let own = own.filter(|&&edge| dispatches.contains(&cfg.graph.from(edge)));
+        into.chain(own).copied().collect()
+    }
+
+    /// Whether a block depends on what a block handles.
+    fn is_handled(&self, cfg: &Cfg, handler: BlockId, block: BlockId) -> bool {
+        let controllers = self.dependence.controllers(block);
+        if controllers.is_empty() {
+            return false;
+        }
+        let handled = self.handled(cfg, handler);
+        controllers.iter().any(|edge| handled.contains(edge))
     }
 }
 

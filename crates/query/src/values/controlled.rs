@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_ids::{BlockId, EdgeId, FuncId, OpId};
 use afterimage_machine::NodeEnd;
 use afterimage_program::Cfg;
 use afterimage_wpp::{Cursor, Visit};
@@ -23,7 +23,7 @@ pub struct Controlled {
     pub block: BlockId,
 }
 
-/// The executions of blocks that depend on one execution of a predicate or a call, in the order of time: all of which
+/// The executions of blocks that depend on one execution of a predicate, a call or a throw, in the order of time: all of which
 /// [`Controllers::of_execution`] names it.
 ///
 /// Goes along the callee's activation and then the operator's own, over what they call, as long as a block may depend on it: in its own, up to its
@@ -137,6 +137,15 @@ impl<'a> Controllers<'a> {
         let (Some(at), Some(visit)) = (at, visit) else {
             return Ok(blocks);
         };
+        if at + 1 == node.blocks.len()
+            && let Some(handler) = values.handler(instance)?
+        {
+            blocks
+                .walks
+                .extend(self.handling(values, block, handler, &mut blocks.cursor)?);
+            blocks.resume()?;
+            return Ok(blocks);
+        }
         if let Some(mut own) = self.walk(&blocks.cursor, visit, node.function)? {
             own.waits = Waits::Decided;
             own.at = at + 1;
@@ -160,6 +169,39 @@ impl<'a> Controllers<'a> {
         }
         blocks.resume()?;
         Ok(blocks)
+    }
+
+    /// A walk along the activation that handles what a block throws, from where it begins to.
+    fn handling(
+        &self,
+        values: &RecordedValues<'_>,
+        thrower: Option<BlockId>,
+        handler: Instance,
+        cursor: &mut Cursor<'a, FileSegments>,
+    ) -> Result<Option<Walk<'a>>, ValuesError> {
+        let own = cursor.depth();
+        let visit = cursor.seek(handler.time).map_err(ValuesError::Path)?;
+        let node = values.path().nodes().get(handler.node);
+        let (Some(visit), Some(node)) = (visit, node) else {
+            return Ok(None);
+        };
+        let Some(mut walk) = self.walk(cursor, visit, node.function)? else {
+            return Ok(None);
+        };
+        let Some(&block) = node.blocks.first() else {
+            return Ok(None);
+        };
+        let edges = walk.known.handled(walk.cfg, block);
+        let edges = HashSet::<EdgeId>::from_iter(edges);
+        let dependents = walk.known.dependents.values().flatten();
+        let handled = dependents.filter(|(edge, _)| edges.contains(edge));
+        let mut waits = HashSet::from_iter(handled.map(|&(_, block)| block));
+        // Its own activation handles it: what that decides depends on it in any case.
+        if let Some(thrower) = thrower.filter(|_| own == walk.depth) {
+            waits.extend(walk.decided(thrower, block).iter().copied());
+        }
+        walk.waits = Waits::These(waits);
+        Ok(Some(walk))
     }
 
     /// A walk along the activation in which the cursor is.

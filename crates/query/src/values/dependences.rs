@@ -34,11 +34,6 @@ pub enum Origin {
         /// Which result.
         index: u32,
     },
-    /// It was caught with an exception, after this execution.
-    Caught {
-        /// The last execution before the handler in its activation.
-        instance: Instance,
-    },
     /// The module: a data segment, zeroed memory, the initial value of a global.
     Initial,
     /// The host wrote it in this call of the guest's, from 1.
@@ -98,7 +93,13 @@ pub fn of_statement(
             Source::Zero => Origin::Zero,
             Source::Argument { instance, index } => Origin::Argument { instance, index },
             Source::Returned { instance, index } => Origin::Returned { instance, index },
-            Source::Open { instance } | Source::Caught { instance } => Origin::Caught { instance },
+            Source::Thrown { instance } => Origin::Operator {
+                instance,
+                op: end_of(values, instance)?,
+            },
+            Source::Open { .. } => {
+                return Err(ValuesError::Damaged("what a call gave that did not return"));
+            }
         };
         found.push(Dependence {
             role: operand.role,
@@ -131,6 +132,17 @@ pub fn of_statement(
         }
     }
     Ok(found)
+}
+
+/// The operator that an execution of a node ends with.
+pub(crate) fn end_of(values: &RecordedValues<'_>, instance: Instance) -> Result<OpId, ValuesError> {
+    let node = values.path().nodes().get(instance.node);
+    let op = node.and_then(|node| {
+        let function = values.program().function(node.function)?;
+        let block = function.cfg.blocks.get(*node.blocks.last()?)?;
+        Some(OpId::from_u32(block.ops.end.as_u32().checked_sub(1)?))
+    });
+    op.ok_or(ValuesError::Damaged("a block without operators"))
 }
 
 /// What was read, by an instruction that may have been the last that the run tried.

@@ -47,6 +47,7 @@ pub use afterimage_machine::Accesses;
 pub use afterimage_wet::{Bits, Definition, Instance};
 pub use control::{Controller, Controllers};
 pub use controlled::{Controlled, ControlledBlocks};
+pub(crate) use dependences::end_of;
 use dependences::role_of_read;
 pub use dependences::{Dependence, Origin, dependences, of_statement};
 pub use executions::{Execution, Executions, block_executions};

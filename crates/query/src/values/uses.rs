@@ -53,7 +53,8 @@ impl Use {
 /// All direct uses of what a statement's execution made, in the order of time, to be gone through in both directions.
 ///
 /// They are the [`dependences`](super::dependences) of all executions, and what the host [read](HostReads::parts), reversed: whoever names this one is here, as
-/// often as it does. For a call these are the uses of its results, whoever made them, of what the host wrote in it, and of what was caught after it.
+/// often as it does. For a call these are the uses of its results, whoever made them, of and of what the host wrote in it; for a throw those of the reference to the exception, and for one that throws
+/// again those of all that it carries, too.
 ///
 /// What is near in time is found first: a value is followed along the path as long as a variable holds it, and the labels of what was executed later
 /// are searched in stretches that grow. Some thousand uses are held at a time.

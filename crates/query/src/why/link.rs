@@ -82,8 +82,10 @@ pub enum End {
     },
     /// A global before the run.
     Global(u32),
-    /// It came with an exception, which was caught after this execution; or with a call that did not return.
-    Caught(Instance),
+    /// It is what the call gave that this execution ends with: nothing, for the call did not return.
+    Open(Instance),
+    /// It came with the exception that this execution threw: it is a reference to it, or it is not known which of the values that it carries.
+    Thrown(Instance),
 }
 
 /// How a value was moved.

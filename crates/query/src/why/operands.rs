@@ -5,7 +5,7 @@ use afterimage_machine::Code;
 use afterimage_wet::Source;
 
 use super::{Computed, Move, Operand, Spot, Walk, WhyError};
-use crate::values::{Bits, Instance, Kind, Statement, ValuesError};
+use crate::values::{Bits, Instance, Kind, Statement, ValuesError, end_of};
 
 impl Walk<'_, '_> {
     /// Where an instruction of an execution is.
@@ -30,6 +30,14 @@ impl Walk<'_, '_> {
             time: instance.time + position.unwrap_or(0) as u64,
             instance,
         }
+    }
+
+    /// Where the operator is that an execution ends with.
+    ///
+    /// # Errors
+    /// If the trace is damaged.
+    pub fn end_spot(&self, instance: Instance) -> Result<Spot, WhyError> {
+        Ok(self.spot_of(instance, end_of(self.values, instance)?))
     }
 
     /// What an instruction gave.

@@ -38,7 +38,10 @@ impl Walk<'_, '_> {
             At::Part(instance, register, part) => self.register(instance, register, Some(part)),
             At::Result(call, index) => match self.values.returned_in(call, index)? {
                 Ok((instance, register)) => self.register(instance, register, None),
-                Err(source) => self.source(source, (call, 0), None),
+                Err(source) => match self.carried(source)? {
+                    Some((instance, register)) => self.register(instance, register, None),
+                    None => self.source(source, (call, 0), None),
+                },
             },
             At::Written {
                 instance,
@@ -70,12 +73,35 @@ impl Walk<'_, '_> {
 
     fn register(
         &self,
-        instance: Instance,
-        register: Register,
+        mut instance: Instance,
+        mut register: Register,
         part: Option<Bytes>,
     ) -> Result<Found, WhyError> {
-        let (source, instance, register) = self.values.source_at(instance, register)?;
-        self.source(source, (instance, register), part)
+        loop {
+            let (source, at, of) = self.values.source_at(instance, register)?;
+            match self.carried(source)? {
+                Some(next) => (instance, register) = next,
+                None => return self.source(source, (at, of), part),
+            }
+        }
+    }
+
+    /// The only value that an exception carries, if what comes from it can be no other one. Looks at each time that it was thrown again.
+    fn carried(&self, mut source: Source) -> Result<Option<(Instance, Register)>, WhyError> {
+        while let Source::Thrown { instance } = source {
+            let compiled = self.values.compiled(instance.node)?;
+            source = match &compiled.code.end {
+                NodeEnd::Throw { values, .. } => {
+                    return Ok(match values[..] {
+                        [only] => Some((instance, only)),
+                        _ => None,
+                    });
+                }
+                NodeEnd::Rethrow { exception, .. } => self.values.source(instance, *exception)?,
+                _ => return Err(WhyError::Damaged("an exception that nobody threw")),
+            };
+        }
+        Ok(None)
     }
 
     fn source(
@@ -99,9 +125,8 @@ impl Walk<'_, '_> {
             Source::Zero => Found::End(End::Zero),
             Source::Argument { instance, index } => Found::End(End::Argument { instance, index }),
             Source::Returned { instance, index } => Found::End(End::Returned { instance, index }),
-            Source::Open { instance } | Source::Caught { instance } => {
-                Found::End(End::Caught(instance))
-            }
+            Source::Thrown { instance } => Found::End(End::Thrown(instance)),
+            Source::Open { instance } => Found::End(End::Open(instance)),
             Source::Result { instance, inst } => self.result(instance, inst, part)?,
         })
     }

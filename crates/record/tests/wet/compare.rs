@@ -163,8 +163,8 @@ impl Asked<'_, '_> {
                 instance: instance(call),
                 index,
             },
-            Made::Caught { last } => Source::Caught {
-                instance: instance(last),
+            Made::Thrown { by } => Source::Thrown {
+                instance: instance(by),
             },
         }
     }
@@ -218,7 +218,7 @@ impl Asked<'_, '_> {
         match source {
             Source::Result { instance, .. }
             | Source::Returned { instance, .. }
-            | Source::Caught { instance }
+            | Source::Thrown { instance }
             | Source::Open { instance } => assert!(instance.time < time, "{source:?}"),
             Source::Argument { instance, .. } => assert!(instance.time <= time, "{source:?}"),
             Source::Constant(_) | Source::Zero => {}

@@ -172,11 +172,9 @@ impl Reversed {
                         instance: place(by),
                         inst,
                     },
-                    Made::Returned { call: by, .. } | Made::Caught { last: by } => {
-                        Definition::After {
-                            instance: place(by),
-                        }
-                    }
+                    Made::Returned { call: by, .. } | Made::Thrown { by } => Definition::After {
+                        instance: place(by),
+                    },
                     Made::Constant(_) | Made::Zero | Made::Argument { .. } => continue,
                 };
                 let uses = reversed.held.entry(definition).or_default();

@@ -16,11 +16,23 @@ use crate::stored::Stored;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
     Constant(u64),
-    Result { by: usize, inst: usize },
+    Result {
+        by: usize,
+        inst: usize,
+    },
     Zero,
-    Argument { first: usize, index: u32 },
-    Returned { call: usize, index: u32 },
-    Caught { last: usize },
+    Argument {
+        first: usize,
+        index: u32,
+    },
+    Returned {
+        call: usize,
+        index: u32,
+    },
+    /// A reference to what it threw, or a value that it threw again.
+    Thrown {
+        by: usize,
+    },
 }
 
 /// Who wrote a byte or a global.
@@ -88,6 +100,8 @@ pub struct Naive<'a> {
     stores: Vec<bool>,
     /// It ended with a call that has not begun.
     calls: bool,
+    /// It throws what a reference refers to.
+    rethrows: bool,
     host_calls: u64,
 }
 
@@ -114,6 +128,7 @@ impl<'a> Naive<'a> {
             globals: HashMap::new(),
             stores: Vec::new(),
             calls: false,
+            rethrows: false,
             host_calls: 0,
         };
         let mut cursor = stored.path.cursor();
@@ -258,10 +273,11 @@ impl Observer for Naive<'_> {
         }
         let end: &[Register] = match &code.end {
             NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. } => arguments,
-            NodeEnd::Return(values) => values,
+            NodeEnd::Return(values) | NodeEnd::Throw { values, .. } => values,
             _ => &[],
         };
         self.given = end.iter().map(|&r| self.made(code, r)).collect();
+        self.rethrows = matches!(code.end, NodeEnd::Rethrow { .. });
         self.calls = matches!(code.end, NodeEnd::Call { .. } | NodeEnd::TailCall { .. });
         let outputs = code.outputs.iter();
         let outputs = Vec::from_iter(outputs.map(|&(to, from)| (to, self.made(code, from))));
@@ -339,10 +355,20 @@ impl Observer for Naive<'_> {
     }
 
     fn caught(&mut self, first: u32, count: u32) {
-        let frame = self.frames.last().expect("an activation");
-        let caught = Made::Caught { last: frame.last };
+        let by = self.at();
+        let mut got = std::mem::take(&mut self.given);
+        match self.rethrows {
+            // A reference stands for all that the exception carries.
+            true => got = vec![Made::Thrown { by }; count as usize + 1],
+            false => {
+                got.truncate(count as usize);
+                got.push(Made::Thrown { by });
+            }
+        }
+        self.set(first, got.iter().copied());
         // If the handler is the function's own label, it returns what is caught.
-        self.given = vec![caught; frame.results];
-        self.set(first, std::iter::repeat_n(caught, count as usize + 1));
+        self.given = got;
+        let results = self.frames.last().expect("an activation").results;
+        self.given.truncate(results);
     }
 }

@@ -1,15 +1,19 @@
 //! Exceptions that were caught, and what their handlers got.
 
-use afterimage_machine::{NodeCode, NodeEnd};
+use afterimage_ids::NodeId;
+use afterimage_machine::{NodeCode, NodeEnd, Register};
 use afterimage_program::EdgeKind;
 use afterimage_wpp::Segments;
 
+use super::source::Source;
 use super::{Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::model::Event;
 
-/// What became of an exception.
+/// An exception that was caught.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caught {
+    /// The execution that threw it, or threw it again.
+    thrower: Instance,
     /// How many activations it ended.
     pub unwound: usize,
     /// The first variable that gets what is caught.
@@ -18,11 +22,37 @@ pub(super) struct Caught {
     count: u32,
 }
 
+/// Which part of an exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Carried {
+    /// The execution that threw it, or threw it again.
+    thrower: Instance,
+    /// The value that it carries at this position; `None` for the reference to it.
+    position: Option<u32>,
+}
+
 impl Caught {
-    /// Whether a variable gets a part of it. Behind the values may be a reference; if there is none, nobody asks for this variable.
-    pub(super) fn gets(self, variable: u32) -> bool {
-        let place = variable.checked_sub(self.first);
-        place.is_some_and(|place| place <= self.count)
+    /// The part that a variable gets, if it gets one. Behind the values may be a reference; if there is none, nobody asks for this variable.
+    pub(super) fn part(self, variable: u32) -> Option<Carried> {
+        self.part_at(variable.checked_sub(self.first)?)
+    }
+
+    /// The part that is given at a position.
+    pub(super) fn part_at(self, position: u32) -> Option<Carried> {
+        (position <= self.count).then_some(Carried {
+            thrower: self.thrower,
+            position: Some(position).filter(|&position| position < self.count),
+        })
+    }
+
+    /// The variable that gets what is given at a position.
+    pub(super) fn variable(self, position: u32) -> Option<u32> {
+        self.first.checked_add(position)
+    }
+
+    /// How many values it carries.
+    pub(super) fn count(self) -> u32 {
+        self.count
     }
 }
 
@@ -45,6 +75,7 @@ where
         let unwound = usize::try_from(unwound);
         let unwound = unwound.map_err(|_| TraceError::Damaged("activations that are not open"))?;
         Ok(Some(Caught {
+            thrower,
             unwound,
             first: (variables >> 32) as u32,
             count: variables as u32,
@@ -64,19 +95,20 @@ where
         if !calls && !throws(code) || variable < self.locals(code) {
             return Ok(None);
         }
-        let body = self.body(code.function)?;
-        let cfg = &body.function.cfg;
         let Some(follower) = follower()? else {
             return Ok(None);
         };
-        let block = self.compiled(follower.node)?.code.first;
-        let mut arrivals = cfg.graph.in_edges(block).iter();
-        if !arrivals.any(|&edge| matches!(cfg.edges[edge].kind, EdgeKind::Catch(_))) {
+        if !self.is_handler(follower.node)? {
             return Ok(None);
         }
+        self.caught_by(follower)
+    }
+
+    /// The exception that the handler caught that an execution begins with. `None` if it begins with none, though there is one in its function at the same block.
+    fn caught_by(&self, handler: Instance) -> Result<Option<Caught>, Failure<S, E>> {
         // The exception, if there was one, was thrown right before the handler began.
         let mut cursor = self.path.cursor();
-        cursor.seek(follower.time).map_err(TraceError::Path)?;
+        cursor.seek(handler.time).map_err(TraceError::Path)?;
         let depth = cursor.depth();
         let Some(before) = cursor.previous().map_err(TraceError::Path)? else {
             return Ok(None);
@@ -87,6 +119,67 @@ where
         let thrown_at = cursor.depth();
         let caught = self.catch(self.numbered(before.node, before.start)?)?;
         Ok(caught.filter(|caught| thrown_at.checked_sub(caught.unwound) == Some(depth)))
+    }
+
+    /// Whether a node begins with a block that handles exceptions.
+    fn is_handler(&self, node: NodeId) -> Result<bool, Failure<S, E>> {
+        let compiled = self.compiled(node)?;
+        let body = self.body(compiled.code.function)?;
+        let cfg = &body.function.cfg;
+        let mut arrivals = cfg.graph.in_edges(compiled.code.first).iter();
+        Ok(arrivals.any(|&edge| matches!(cfg.edges[edge].kind, EdgeKind::Catch(_))))
+    }
+
+    /// The execution that threw, or threw again, what an execution of a node begins with handling. `None` if it handles nothing.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn thrower(&self, handler: Instance) -> Result<Option<Instance>, Failure<S, E>> {
+        if !self.is_handler(handler.node)? {
+            return Ok(None);
+        }
+        let caught = self.caught_by(handler)?;
+        Ok(caught.map(|caught| caught.thrower))
+    }
+
+    /// The execution of a node that begins with handling what an execution throws. `None` if it throws nothing, or nothing handles it: the
+    /// activation that caught it returned it.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn handler(&self, thrower: Instance) -> Result<Option<Instance>, Failure<S, E>> {
+        if !throws(&self.compiled(thrower.node)?.code) {
+            return Ok(None);
+        }
+        let mut cursor = self.path.cursor();
+        cursor.seek(thrower.time).map_err(TraceError::Path)?;
+        let Some(next) = cursor.next().map_err(TraceError::Path)? else {
+            return Ok(None);
+        };
+        let handler = self.numbered(next.node, next.start)?;
+        let by = self.thrower(handler)?;
+        Ok(by.filter(|by| *by == thrower).map(|_| handler))
+    }
+
+    /// Where a part of an exception comes from, one step back. Whoever catches what a `throw` threw gets the very values that it took; the reference is made by it. A
+    /// reference stands for all that the exception carries: what `throw_ref` throws comes from there.
+    pub(super) fn carried(
+        &self,
+        part: Carried,
+    ) -> Result<Result<(Instance, Register), Source>, Failure<S, E>> {
+        let Carried { thrower, position } = part;
+        let compiled = self.compiled(thrower.node)?;
+        Ok(match (&compiled.code.end, position) {
+            (NodeEnd::Throw { values, .. }, Some(position)) => {
+                let value = values.get(position as usize);
+                let value = value.ok_or(TraceError::Damaged("a throw without values"))?;
+                Ok((thrower, *value))
+            }
+            (NodeEnd::Throw { .. }, None) | (NodeEnd::Rethrow { .. }, _) => {
+                Err(Source::Thrown { instance: thrower })
+            }
+            _ => return Err(TraceError::Damaged("an exception that nobody threw")),
+        })
     }
 
     /// The next execution in the same activation. `None` if there is none. Takes a look at each activation that replaced the callee of

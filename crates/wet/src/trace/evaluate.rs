@@ -127,7 +127,9 @@ where
                         let unknown = TraceError::Damaged("a result that the host did not give");
                         result.map(Some).ok_or(unknown)
                     }
-                    Step::Source(_) => Err(TraceError::Damaged("a value that was not kept")),
+                    Step::Source(_) | Step::Caught(_) => {
+                        Err(TraceError::Damaged("a value that was not kept"))
+                    }
                 }
             }
             Operand::Result(position) => {
@@ -168,7 +170,7 @@ where
             Step::Register(instance, register) => self.value(instance, register).map(Some),
             Step::Thrown { thrower, back, .. } => self.thrown(thrower, back).map(Some),
             Step::Source(Source::Returned { instance, index }) => self.host_result(instance, index),
-            Step::Source(_) => Ok(None),
+            Step::Source(_) | Step::Caught(_) => Ok(None),
         }
     }
 

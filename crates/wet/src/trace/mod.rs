@@ -210,6 +210,11 @@ where
         self.path
     }
 
+    /// The program.
+    pub fn program(&self) -> &'a Program {
+        self.program
+    }
+
     /// A node's code. Compiled when it is first asked for.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use afterimage_machine::{NodeCode, NodeEnd, Operand, Register};
 use afterimage_program::Callee;
 use afterimage_wpp::Segments;
 
-use super::caught::{Caught, throws};
+use super::caught::{Carried, Caught, throws};
 use super::{Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::build::NEAR;
 use crate::def::Origin;
@@ -44,9 +44,9 @@ pub enum Source {
         /// The execution with the call.
         instance: Instance,
     },
-    /// It was caught with an exception, after this execution.
-    Caught {
-        /// The last execution before the handler in its activation.
+    /// It came with the exception that this execution throws: a reference to it, or, if it is thrown again, a value that it carries.
+    Thrown {
+        /// The execution.
         instance: Instance,
     },
 }
@@ -87,12 +87,14 @@ pub(super) enum Step {
     Register(Instance, Register),
     /// It is no register.
     Source(Source),
+    /// It was caught with an exception. The value is kept.
+    Caught(Carried),
     /// An activation returned what its own label caught.
     Thrown {
         /// The execution that throws.
         thrower: Instance,
-        /// The activation's last one.
-        last: Instance,
+        /// What of it.
+        part: Carried,
         /// How many values follow this one.
         back: u64,
     },
@@ -130,12 +132,9 @@ where
                 }
                 Operand::Variable(variable) => variable,
             };
-            match self.step(instance, variable)? {
-                Step::Source(source) => return Ok((source, instance, register)),
-                Step::Thrown { last, .. } => {
-                    return Ok((Source::Caught { instance: last }, instance, register));
-                }
-                Step::Register(earlier, of_it) => {
+            match self.through(self.step(instance, variable)?)? {
+                Err(source) => return Ok((source, instance, register)),
+                Ok((earlier, of_it)) => {
                     // Copies lead back in time, or the trace is damaged.
                     if earlier.time >= instance.time {
                         return Err(TraceError::Damaged("a definition after its use"));
@@ -146,7 +145,7 @@ where
         }
     }
 
-    /// The register that a result of the call that an execution ends with was returned in. `Err` of what it is instead: what the host returned, what was caught, or
+    /// The register that a result of the call that an execution ends with was returned in. `Err` of what it is instead: what the host returned, a reference to an exception, or
     /// nothing, for the call did not return.
     ///
     /// # Errors
@@ -156,11 +155,16 @@ where
         call: Instance,
         index: u32,
     ) -> Result<Result<(Instance, Register), Source>, Failure<S, E>> {
-        Ok(match self.returned(call, index)? {
-            Step::Register(instance, register) => Ok((instance, register)),
-            Step::Source(source) => Err(source),
-            Step::Thrown { last, .. } => Err(Source::Caught { instance: last }),
-        })
+        self.through(self.returned(call, index)?)
+    }
+
+    /// The register that a step leads to, through exceptions; `Err` of what it is instead.
+    fn through(&self, step: Step) -> Result<Result<(Instance, Register), Source>, Failure<S, E>> {
+        match step {
+            Step::Register(instance, register) => Ok(Ok((instance, register))),
+            Step::Source(source) => Ok(Err(source)),
+            Step::Caught(part) | Step::Thrown { part, .. } => self.carried(part),
+        }
     }
 
     /// Who wrote what an instruction reads, part by part. Empty if it reads neither memory nor a global.
@@ -254,7 +258,7 @@ where
     /// Whether a node, or what its call gave or threw, writes a variable.
     fn writes(&self, code: &NodeCode, variable: u32, caught: Option<Caught>) -> bool {
         let given = match caught {
-            Some(caught) => caught.gets(variable),
+            Some(caught) => caught.part(variable).is_some(),
             None => self.given(code).contains(&variable),
         };
         given
@@ -311,13 +315,15 @@ where
         let code = &compiled.code;
         let given = self.given(code);
         match caught {
-            Some(caught) if caught.gets(variable) => {
-                return Ok(Step::Source(Source::Caught { instance }));
+            Some(caught) => {
+                if let Some(part) = caught.part(variable) {
+                    return Ok(Step::Caught(part));
+                }
             }
             None if given.contains(&variable) => {
                 return self.returned(instance, variable - given.start);
             }
-            _ => {}
+            None => {}
         }
         Ok(Step::Register(
             instance,
@@ -461,20 +467,22 @@ where
             if throws(&thrown.code) {
                 // Who caught it, by how many activations are open around it.
                 let thrower = self.numbered(end.node, end.start)?;
-                let handler = self
+                let caught = self
                     .catch(thrower)?
-                    .and_then(|caught| end_depth.checked_sub(caught.unwound));
-                match handler {
-                    Some(handler) if handler == depth + 1 => {
+                    .and_then(|caught| Some((caught, end_depth.checked_sub(caught.unwound)?)));
+                match caught {
+                    Some((caught, handler)) if handler == depth + 1 => {
                         let results = self.results(code.function)?;
                         let back = u64::from(results.saturating_sub(index.saturating_add(1)));
+                        let missing = TraceError::Damaged("an exception that carries too little");
+                        let part = caught.part_at(index).ok_or(missing)?;
                         return Ok(Step::Thrown {
                             thrower,
-                            last,
+                            part,
                             back,
                         });
                     }
-                    Some(handler) if handler > depth + 1 => {}
+                    Some((_, handler)) if handler > depth + 1 => {}
                     _ => return open,
                 }
             }

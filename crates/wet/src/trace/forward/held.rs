@@ -199,8 +199,8 @@ where
         };
         let passed = match &code.end {
             NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. } => all(arguments),
-            NodeEnd::Return(values) => all(values),
-            _ => Vec::new(),
+            NodeEnd::Return(values) | NodeEnd::Throw { values, .. } => all(values),
+            NodeEnd::Rethrow { .. } | NodeEnd::Next | NodeEnd::Trap => Vec::new(),
         };
         let touched = !registers.is_empty() || !both_outputs(&frame.held, code).is_empty();
         let held = match touched {

@@ -7,7 +7,7 @@ use afterimage_program::EdgeKind;
 use afterimage_wpp::{Activation, Segments, Visit};
 
 use super::held::{Frame, Holders};
-use crate::trace::caught::throws;
+use crate::trace::caught::{Caught, throws};
 use crate::trace::{Compiled, Epochs, Failure, Instance, TraceError};
 
 /// Which of the values that a call gives are the one that is followed.
@@ -25,13 +25,40 @@ impl Given {
     }
 }
 
+/// Which parts of an exception are what is followed.
+enum Thrown {
+    /// None.
+    Nothing,
+    /// The values that it carries at these positions, ascending.
+    These(Vec<u32>),
+    /// The reference to it.
+    Reference,
+    /// All that it carries, and the reference.
+    All,
+}
+
+impl Thrown {
+    /// The positions of what a handler is given.
+    fn positions(&self, caught: Caught) -> Vec<u32> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::These(these) => {
+                let these = these.iter().copied();
+                these.filter(|&i| i < caught.count()).collect()
+            }
+            Self::Reference => vec![caught.count()],
+            Self::All => (0..=caught.count()).collect(),
+        }
+    }
+}
+
 const MISSING: &str = "a call without an end";
 
 impl<'a, S: Segments, E: Epochs> Holders<'_, 'a, S, E>
 where
     S::Error: std::error::Error + 'static,
 {
-    /// Begins with what an execution got when it ended: results of its call, or what was caught.
+    /// Begins with what an execution gave when it ended: results of its call, or what it threw.
     pub(super) fn after(&mut self, instance: Instance) -> Result<(), Failure<S, E>> {
         let Some(frame) = self.frames.last() else {
             return Ok(());
@@ -41,15 +68,14 @@ where
         match last.code.end {
             NodeEnd::Call { .. } => {
                 self.skip(depth)?;
-                self.settle(Given::All, Some(depth))
+                self.settle(Given::All, &Thrown::Nothing)
             }
             NodeEnd::TailCall { .. } if !self.trace.replaced(instance)? => {
                 self.frames.pop();
                 self.give_to_caller(depth, Given::All)
             }
-            NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. } => {
-                self.settle(Given::These(Vec::new()), Some(depth))
-            }
+            NodeEnd::Throw { .. } => self.settle(Given::These(Vec::new()), &Thrown::Reference),
+            NodeEnd::Rethrow { .. } => self.settle(Given::These(Vec::new()), &Thrown::All),
             _ => {
                 self.frames.clear();
                 Ok(())
@@ -84,7 +110,7 @@ where
             NodeEnd::Call { .. } if frame.held.is_empty() => Ok(()),
             NodeEnd::Call { .. } => {
                 self.skip(depth)?;
-                self.settle(Given::These(Vec::new()), None)
+                self.settle_without()
             }
             NodeEnd::TailCall { .. } => {
                 let instance = self.trace.numbered(visit.node, visit.start)?;
@@ -99,9 +125,8 @@ where
                 self.frames.pop();
                 self.give_to_caller(depth, Given::These(passed))
             }
-            NodeEnd::Throw { .. } | NodeEnd::Rethrow { .. } => {
-                self.settle(Given::These(Vec::new()), None)
-            }
+            NodeEnd::Throw { .. } => self.settle(Given::These(Vec::new()), &Thrown::These(passed)),
+            NodeEnd::Rethrow { .. } => self.settle_without(),
             NodeEnd::Trap => {
                 self.frames.clear();
                 Ok(())
@@ -133,8 +158,8 @@ where
     }
 
     /// What the innermost activation called has ended, by an exception or without, or it has thrown one itself, and the cursor is at what
-    /// follows. `given` is what it got, `of` the activation that gets what is followed if it catches an exception.
-    fn settle(&mut self, given: Given, of: Option<usize>) -> Result<(), Failure<S, E>> {
+    /// follows. `given` is what it got, `thrown` what of the exception is what is followed, if it threw one itself.
+    fn settle(&mut self, given: Given, thrown: &Thrown) -> Result<(), Failure<S, E>> {
         let trace = self.trace;
         let Some(landed) = self.cursor.visit() else {
             self.frames.clear();
@@ -156,36 +181,36 @@ where
         while self.frames.last().is_some_and(|top| top.depth > handler) {
             self.frames.pop();
         }
-        let Some(top) = self.frames.last_mut() else {
-            return Ok(());
-        };
-        if top.depth < handler {
+        let got = thrown.positions(caught);
+        match self.frames.last() {
             // A callee caught it, and gave something after all.
-            return self.give(given);
+            Some(top) if top.depth < handler => return self.give(given),
+            None if got.is_empty() => return Ok(()),
+            _ => {}
         }
-        let own = of == Some(handler);
         if self.cursor.depth() == handler && self.handles(handler, landed)? {
+            if self.frames.is_empty() {
+                // What it called held something, itself nothing.
+                let mut cursor = self.cursor.clone();
+                let last = cursor.previous_in_activation().map_err(TraceError::Path)?;
+                let last = last.ok_or(TraceError::Damaged(MISSING))?;
+                let last = trace.compiled(last.node)?;
+                self.frames.push(Frame::new(handler, Vec::new(), last));
+            }
             let Some(top) = self.frames.last_mut() else {
                 return Ok(());
             };
-            let variables = top.last.code.variables;
-            let held = match own {
-                true => (0..variables).filter(|&v| caught.gets(v)).collect(),
-                false => {
-                    let held = top.held.iter().copied();
-                    held.filter(|&v| !caught.gets(v)).collect()
-                }
-            };
+            let held = top.held.iter().copied();
+            let held = held.filter(|&v| caught.part(v).is_none());
+            let got = got.into_iter().filter_map(|i| caught.variable(i));
+            let mut held = Vec::from_iter(held.chain(got));
+            held.sort_unstable();
             top.hold(held);
             return Ok(());
         }
         // Its own label was the handler.
         self.frames.pop();
-        let given = match own {
-            true => Given::All,
-            false => Given::These(Vec::new()),
-        };
-        self.give_to_caller(handler, given)
+        self.give_to_caller(handler, Given::These(got))
     }
 
     /// Whether what follows an exception is a handler of the activation that caught it. The depth is right.
@@ -205,7 +230,7 @@ where
 
     /// What the innermost activation called has ended, whatever it did: it gave nothing of what is followed.
     pub(super) fn settle_without(&mut self) -> Result<(), Failure<S, E>> {
-        self.settle(Given::These(Vec::new()), None)
+        self.settle(Given::These(Vec::new()), &Thrown::Nothing)
     }
 
     /// The activation at a depth, which is no longer among the frames, gave this to the one that called it.

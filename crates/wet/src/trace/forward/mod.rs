@@ -34,8 +34,8 @@ pub enum Definition {
         /// Its position.
         inst: usize,
     },
-    /// What came after an execution: the results of the call that it ends with, whoever made them; what the host wrote in that call; what was caught
-    /// after it.
+    /// What came after an execution: the results of the call that it ends with, whoever made them; what the host wrote in that call; of a throw, the reference to the
+    /// exception; of one that throws again, all that it carries, too.
     After {
         /// The execution.
         instance: Instance,
