@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use afterimage_present::grouped;
-use afterimage_query::paths::{FileSegments, Positions, RecordedPath, recorded_path};
+use afterimage_query::paths::{FileSegments, Positions, RecordedPath, coded_path, recorded_path};
 use afterimage_query::steps::stopped_before;
 use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
@@ -83,7 +83,18 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 
 fn full(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<Exit> {
     let at = &arguments.file;
-    let path = whole_path(at, file, loaded)?;
+    // What is built again may be damaged, and is not read.
+    let coded = match arguments.again {
+        true => coded_path(file, &loaded.program).with_context(|| at.display().to_string())?,
+        false => None,
+    };
+    let path = match coded {
+        Some(path) => {
+            whole(at, &path)?;
+            path
+        }
+        None => whole_path(at, file, loaded)?,
+    };
     let file = input::recording(at)?;
     let kept = kept_values(
         at,
@@ -270,6 +281,10 @@ fn add_values(
     checkpoints
         .finish(index.nodes, INTERVAL)
         .with_context(name)?;
+    let segments = path.segments();
+    if !interrupted && (anew || segments.grammars().is_none()) {
+        segments.write_grammars(&out).with_context(name)?;
+    }
     writer
         .finish(
             &out,

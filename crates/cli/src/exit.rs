@@ -129,7 +129,7 @@ fn sentence(error: &anyhow::Error) -> String {
     }
     // Its segments are read late, by whatever asks.
     let of_path = error.chain().any(|cause| cause.is::<PathFileError>());
-    if of_path && !text.contains(BUILD_AGAIN) {
+    if of_path && !text.contains("afterimage build") {
         text.push_str("; ");
         text.push_str(BUILD_AGAIN);
     }

@@ -10,7 +10,7 @@ use afterimage_query::paths::RecordedPath;
 use afterimage_query::paths::recorded_path;
 use afterimage_query::simulate::stored_simulations;
 use afterimage_query::slices::saved_slices;
-use afterimage_query::steps::recorded_checkpoints;
+use afterimage_query::steps::{FileCheckpoints, recorded_checkpoints};
 use afterimage_query::values::{recorded_epochs, recorded_values};
 use afterimage_trace::{Frame, Kind, TraceFile, writer};
 use afterimage_wet::FileEpochs;
@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::input::{self, Loaded};
 use crate::output::{harmless, write};
 use crate::record::{bytes, counted};
-use sizes::{SectionRow, Streams};
+use sizes::{InUse, SectionRow, Streams};
 
 /// Show what a recording holds: what was run, how it ended, what has been made of it
 #[derive(Debug, clap::Args)]
@@ -232,18 +232,28 @@ fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> 
     );
     let path = whole.as_ref().map(|whole| path(file, whole));
     let epochs = read(epochs(file, whole.as_ref()), &mut problems);
-    let sections = SectionRow::all(file, epochs.as_ref())?;
+    let found = whole.as_ref().map(|path| recorded_checkpoints(file, path));
+    let found = read(
+        found.transpose().map(Option::flatten).map_err(Error::from),
+        &mut problems,
+    );
+    let in_use = InUse {
+        epochs: epochs.as_ref(),
+        grammars: whole.as_ref().and_then(|path| path.segments().grammars()),
+        checkpoints: found.as_ref().map(FileCheckpoints::sections),
+    };
+    let sections = SectionRow::all(file, &in_use)?;
     let counts = read(file.counts().map_err(Error::from), &mut problems).map(|_| "counts");
     let lenses = counts.into_iter().chain(path.as_ref().map(|_| "paths"));
     let values = epochs.as_ref().map(|epochs| values(file, epochs));
     let values = values.unwrap_or_default();
     let lenses = Vec::from_iter(lenses.chain((!values.is_empty()).then_some("full")));
-    let checkpoints = read(checkpoints(file, whole.as_ref(), &values), &mut problems);
+    let checkpoints = found.map(|found| checkpoints(&found, &sections, &values));
     let simulations = read(simulations(file).map(Some), &mut problems).unwrap_or_default();
     let slices = read(slices(file, loaded).map(Some), &mut problems).unwrap_or_default();
     let streams = match (&whole, &epochs) {
         (Some(whole), Some(epochs)) if sized => read(
-            streams(file, loaded, whole, epochs).map(Some),
+            streams(file, loaded, whole, epochs, &in_use).map(Some),
             &mut problems,
         ),
         _ => None,
@@ -318,9 +328,10 @@ fn streams(
     loaded: &Loaded,
     path: &RecordedPath,
     epochs: &FileEpochs,
+    in_use: &InUse<'_>,
 ) -> Result<Streams> {
     let values = recorded_values(&loaded.program, &loaded.bytes, path, epochs)?;
-    Streams::of(file, path, epochs, &values)
+    Streams::of(file, path, epochs, &values, in_use)
 }
 
 fn values(file: &TraceFile, epochs: &FileEpochs) -> Vec<ValuesRow> {
@@ -356,26 +367,19 @@ fn values(file: &TraceFile, epochs: &FileEpochs) -> Vec<ValuesRow> {
 }
 
 fn checkpoints(
-    file: &TraceFile,
-    path: Option<&RecordedPath>,
+    found: &FileCheckpoints,
+    sections: &[SectionRow],
     values: &[ValuesRow],
-) -> Result<Option<CheckpointsRow>> {
-    let Some(path) = path else {
-        return Ok(None);
-    };
-    let Some(found) = recorded_checkpoints(file, path)? else {
-        return Ok(None);
-    };
-    let sections = file.sections()?.into_iter();
-    let own = sections.filter(|section| section.kind == Kind::CHECKPOINTS);
-    let stored_bytes = own.map(|section| section.stored).sum();
+) -> CheckpointsRow {
+    let own = found.sections().into_iter();
+    let stored_bytes = own.map(|at| sections[at].stored_bytes).sum();
     let statements: u64 = values.iter().map(|row| row.statements).sum();
-    Ok(Some(CheckpointsRow {
+    CheckpointsRow {
         intervals: found.intervals(),
         last: found.end(),
         stored_bytes,
         bytes_per_statement: (statements > 0).then(|| stored_bytes as f64 / statements as f64),
-    }))
+    }
 }
 
 fn simulations(file: &TraceFile) -> Result<Vec<SimulationRow>> {

@@ -66,6 +66,7 @@ fn rows_add_up_to_the_sections_and_these_to_the_file() {
         let kinds = [
             "PATHS",
             "PATH-INDEX",
+            "PATH-GRAMMARS",
             "LOG",
             "VALUES",
             "VALUES-INDEX",
@@ -136,4 +137,80 @@ fn what_is_damaged_is_said_after_everything_else() {
         "{text}"
     );
     assert!(text.contains("before sharing it"), "{text}");
+}
+
+/// Changes a bit in the payload of each chunk of a kind, found as docs/FORMAT.md describes chunks. How many there were.
+fn damage(sandbox: &Sandbox, file: &str, kind: Kind) -> usize {
+    let mut bytes = sandbox.read(file);
+    let number = |bytes: &[u8], at: usize| {
+        let word = bytes[at..at + 4].try_into().unwrap();
+        u32::from_le_bytes(word) as usize
+    };
+    let (mut at, mut changed) = (16, 0);
+    while bytes[at..].starts_with(b"AFTC") || bytes[at..].starts_with(b"AFTEND\r\n") {
+        if bytes[at..].starts_with(b"AFTEND\r\n") {
+            at += 32;
+        } else {
+            let of = u16::from_le_bytes(bytes[at + 4..at + 6].try_into().unwrap());
+            let length = number(&bytes, at + 24);
+            if of == kind.0 && length > 0 {
+                bytes[at + 40] ^= 4;
+                changed += 1;
+            }
+            at += 40 + length;
+        }
+        if at == bytes.len() {
+            break;
+        }
+    }
+    assert_eq!(at, bytes.len());
+    sandbox.write(file, bytes);
+    changed
+}
+
+/// Two calls, of which each writes a word, so that there is something at the end that only a checkpoint tells.
+const STORES: &str = r#"(module
+  (memory 1)
+  (func $store (param i32) (i32.store (local.get 0) (i32.add (local.get 0) (i32.const 7))))
+  (func (export "main") (call $store (i32.const 16)) (call $store (i32.const 32))))"#;
+
+#[test]
+fn what_was_built_again_replaces_what_is_damaged() {
+    for kind in [Kind::CHECKPOINTS, Kind::PATH_GRAMMARS, Kind::VALUES] {
+        let sandbox = Sandbox::new();
+        sandbox.write("app.wat", STORES);
+        sandbox.ok("record --invoke main --lens full -o app.aft app.wat");
+        let questions = [
+            "memory app.aft --address 16..36 --at end",
+            "values app.aft --at store",
+            "why app.aft --at store#2",
+        ];
+        let asked = || questions.map(|words| sandbox.run(words));
+        let before = asked().map(|ran| (ran.code, ran.stdout));
+        assert!(
+            before.iter().all(|(code, _)| *code == Some(0)),
+            "{before:?}"
+        );
+        assert!(damage(&sandbox, "app.aft", kind) > 0, "{kind}");
+        let refused = asked();
+        let refused = refused.iter().filter(|ran| ran.code != Some(0));
+        let refused = Vec::from_iter(refused.map(|ran| ran.stderr.as_str()));
+        let remedy = "afterimage build --lens full --again";
+        assert!(!refused.is_empty(), "{kind}");
+        assert!(
+            refused.iter().all(|said| said.contains(remedy)),
+            "{refused:?}"
+        );
+        sandbox.ok("build --lens full --again app.aft");
+        let after = asked().map(|ran| (ran.code, ran.stdout));
+        assert_eq!(before, after, "{kind}");
+        let sections = sandbox.ok("info app.aft --sizes").stdout;
+        let replaced = sections.lines().filter(|line| line.contains("(replaced)"));
+        let replaced = replaced.filter(|line| line.starts_with(&kind.to_string()));
+        assert_eq!(
+            replaced.count(),
+            1 + usize::from(kind == Kind::VALUES),
+            "{sections}"
+        );
+    }
 }

@@ -57,7 +57,8 @@ pub enum TraceError {
     },
     /// A chunk is not what its header or the index says.
     #[error(
-        "chunk {sequence} of section {kind}, at {offset} in the trace file, is damaged: {what}"
+        "chunk {sequence} of section {kind}, at {offset} in the trace file, is damaged: {what}{remedy}",
+        remedy = kind.remedy()
     )]
     Damaged {
         /// The section's kind.
@@ -70,7 +71,10 @@ pub enum TraceError {
         what: &'static str,
     },
     /// A chunk's bytes are intact but do not mean anything.
-    #[error("section {kind} is malformed at byte {at} of chunk {sequence}: {what}")]
+    #[error(
+        "section {kind} is malformed at byte {at} of chunk {sequence}: {what}{remedy}",
+        remedy = kind.remedy()
+    )]
     Malformed {
         /// The section's kind.
         kind: Kind,
@@ -85,7 +89,7 @@ pub enum TraceError {
     #[error("the trace file has no section {0}")]
     Missing(Kind),
     /// The section's last chunk is missing: its writing was cut.
-    #[error("section {0} of the trace file is cut: its writing was not finished")]
+    #[error("section {0} of the trace file is cut: its writing was not finished{remedy}", remedy = .0.remedy())]
     Cut(Kind),
     /// A section that may occur only once would be, or was, written twice.
     #[error("the trace file has more than one section {0}")]

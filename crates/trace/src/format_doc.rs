@@ -193,6 +193,7 @@ fn kinds_and_tags() {
         Kind::CHECKPOINTS,
         Kind::SIMULATION,
         Kind::SLICE,
+        Kind::PATH_GRAMMARS,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

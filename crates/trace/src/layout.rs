@@ -10,7 +10,7 @@ pub(crate) const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// Version of the format: a reader refuses a greater one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Additions that an older reader may ignore: new kinds of section.
-pub const VERSION_MINOR: u16 = 5;
+pub const VERSION_MINOR: u16 = 6;
 /// Length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
 /// Length of a chunk's header.
@@ -70,6 +70,24 @@ impl Kind {
     pub const SIMULATION: Kind = Kind(12);
     /// A slice that was kept: what was asked, and what is in it; of those of one name, the last one holds.
     pub const SLICE: Kind = Kind(13);
+    /// The grammars of the segments of the last [`Kind::PATHS`] as they are when they are open, one in each chunk.
+    pub const PATH_GRAMMARS: Kind = Kind(14);
+
+    /// What to do about a section of this kind that is damaged, as it stands at the end of a sentence; empty if nothing is known.
+    pub(crate) fn remedy(self) -> &'static str {
+        match self {
+            Kind::META | Kind::MODULE | Kind::LOG | Kind::END => "; record the program again",
+            Kind::PATHS | Kind::PATH_INDEX => {
+                "; build the path again with `afterimage build --lens paths --again`"
+            }
+            Kind::VALUES | Kind::VALUES_INDEX | Kind::CHECKPOINTS | Kind::PATH_GRAMMARS => {
+                "; build the values again with `afterimage build --lens full --again`"
+            }
+            Kind::SIMULATION => "; do it again with `afterimage simulate --again`",
+            Kind::SLICE => "; make the slice again and keep it with --save",
+            _ => "",
+        }
+    }
 
     /// Whether a file may hold only one section of this kind.
     pub(crate) fn is_single(self) -> bool {
@@ -94,6 +112,7 @@ impl fmt::Display for Kind {
             Kind::CHECKPOINTS => f.pad("CHECKPOINTS"),
             Kind::SIMULATION => f.pad("SIMULATION"),
             Kind::SLICE => f.pad("SLICE"),
+            Kind::PATH_GRAMMARS => f.pad("PATH-GRAMMARS"),
             Kind(other) => f.pad(&format!("KIND-{other}")),
         }
     }

@@ -2,8 +2,8 @@
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap, RuleId};
 use afterimage_wpp::codec::{
-    CodecError, Limits, NodeContext, NodeLimits, canonical, decode, decode_nodes, decode_summary,
-    encode, encode_nodes, encode_summary,
+    CodecError, Limits, NodeContext, NodeLimits, canonical, decode, decode_nodes, decode_opened,
+    decode_summary, encode, encode_nodes, encode_opened, encode_summary,
 };
 use afterimage_wpp::{Grammar, Kind, Node, Root, Rule, Segment, Summary, Symbol};
 use proptest::collection::vec;
@@ -230,6 +230,11 @@ fn check(segment: &Segment, contexts: &[NodeContext]) -> Vec<u8> {
     let nodes: u64 = decoded.node_counts.iter().map(|&(_, count)| count).sum();
     let calls: u64 = decoded.call_counts.iter().map(|&(_, count)| count).sum();
     assert_eq!(Some(nodes + calls), digest(segment).size);
+    // As it is when it is open, it is the same to the last rule.
+    assert_eq!(
+        decode_opened(&encode_opened(&decoded), &LIMITS),
+        Ok(decoded)
+    );
     bytes
 }
 
@@ -243,10 +248,17 @@ proptest! {
     #[test]
     fn changed_bits_give_an_error_or_a_sound_segment(segment in any_segment(), at in any::<prop::sample::Index>(), bit in 0..8u8) {
         let mut bytes = encode(&segment, &[]);
-        let at = at.index(bytes.len());
-        bytes[at] ^= 1u8 << bit;
+        let place = at.index(bytes.len());
+        bytes[place] ^= 1u8 << bit;
         if let Ok(other) = decode(&bytes, &[], &LIMITS) {
             digest(&other);
+        }
+        let mut opened = encode_opened(&segment);
+        let place = at.index(opened.len());
+        opened[place] ^= 1u8 << bit;
+        let nodes = PrimaryMap::new();
+        if let Ok(other) = decode_opened(&opened, &LIMITS) {
+            let _ = other.check(&nodes);
         }
     }
 
@@ -339,6 +351,8 @@ fn a_cut_is_noticed_and_no_bit_makes_it_panic() {
                 digest(&decoded);
             })
         });
+        let opened = encode_opened(&segment);
+        cut_anywhere(&opened, |bytes| decode_opened(bytes, &LIMITS).map(|_| ()));
     }
 }
 
@@ -388,11 +402,11 @@ fn depth_is_no_recursion() {
 #[test]
 fn limits_hold() {
     let bytes = encode(&example(), &[]);
+    let opened = encode_opened(&example());
     let refused = |limits: Limits, what| {
-        assert_eq!(
-            decode(&bytes, &[], &limits),
-            Err(CodecError::TooLarge(what))
-        );
+        let error = CodecError::TooLarge(what);
+        assert_eq!(decode(&bytes, &[], &limits), Err(error));
+        assert_eq!(decode_opened(&opened, &limits), Err(error));
     };
     refused(Limits { nodes: 3, ..LIMITS }, "nodes");
     refused(
@@ -417,4 +431,25 @@ fn a_version_is_refused_by_its_number() {
     let mut bytes = encode(&example(), &[]);
     bytes[0] = 9;
     assert_eq!(decode(&bytes, &[], &LIMITS), Err(CodecError::Version(9)));
+    let mut opened = encode_opened(&example());
+    opened[0] = 9;
+    let refused = Err(CodecError::Version(9));
+    assert_eq!(decode_opened(&opened, &LIMITS), refused);
+}
+
+#[test]
+fn opened_rules_that_name_later_ones_are_refused() {
+    // Version, 0 and 0 blocks, nothing open, no root; one rule of two symbols, which are rules so many before it.
+    let bytes = |distance: u8| [1, 0, 0, 0, 0, 1, 6, 2, 0, distance << 1 | 1];
+    let refused = Err(CodecError::Malformed("a rule that names a later one"));
+    for distance in [0, 1, 9] {
+        assert_eq!(decode_opened(&bytes(distance), &LIMITS), refused);
+    }
+    // Three symbols, where the rule has two.
+    let other = [1, 0, 0, 0, 0, 1, 6, 3, 0, 0, 0];
+    let refused = "rules that have other symbols than there are";
+    assert_eq!(
+        decode_opened(&other, &LIMITS),
+        Err(CodecError::Malformed(refused))
+    );
 }

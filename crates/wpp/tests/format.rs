@@ -73,6 +73,7 @@ fn the_example_has_the_documented_bytes() {
     let (directory, segment) = example();
     assert_eq!(segment.check(&directory.nodes), Ok(()));
     let contexts = directory.contexts();
+    let opened = codec::canonical(&segment, contexts.contexts()).unwrap();
     let said = [
         (
             "node0 = block0 and node1 = block1 block2 is\n",
@@ -81,6 +82,7 @@ fn the_example_has_the_documented_bytes() {
         ("the segment ", codec::encode(&segment, contexts.contexts())),
         ("its summary ", encode_summary(&directory.summaries[0])),
         ("as both continuations, ", directory.encode()),
+        ("chunk in PATH-GRAMMARS is ", codec::encode_opened(&opened)),
     ];
     for (label, bytes) in said {
         let said = format!("{label}`{}`", hex(&bytes));

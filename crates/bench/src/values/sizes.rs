@@ -31,13 +31,16 @@ pub(crate) struct Sizes {
     checkpoints: u64,
     /// The path's segments and directory, the share of the blocks that are traced.
     path: f64,
+    /// The path's opened grammars, the same share.
+    grammars: f64,
     /// The log, as far as it was read.
     log: f64,
 }
 
 impl Sizes {
     pub(crate) fn total(&self) -> f64 {
-        self.path + self.of_values() + self.of_labels() + self.checkpoints as f64
+        let path = self.path + self.grammars;
+        path + self.of_values() + self.of_labels() + self.checkpoints as f64
     }
 
     /// What values take: those that are kept, and what the host gave.
@@ -45,7 +48,7 @@ impl Sizes {
         self.values as f64 + self.log
     }
 
-    /// What dependences take: all but the path, the values and the checkpoints.
+    /// What dependences take: all but the path, opened or not, the values and the checkpoints.
     pub(crate) fn of_labels(&self) -> f64 {
         (self.labels + self.far + self.copies + self.directory + self.frame) as f64
     }
@@ -68,15 +71,19 @@ pub(crate) fn measure(
     let directory = sizes.directory;
     let told = labels + far + values + copies + directory;
     let log = subject.file.last(Kind::LOG).context("no log")?;
+    let share = index.length as f64 / subject.built.time as f64;
     Ok(Sizes {
         labels,
         far,
         values,
         copies,
         directory,
-        frame: built.growth.saturating_sub(told + built.checkpoints),
+        frame: built
+            .growth
+            .saturating_sub(told + built.checkpoints + built.grammars),
         checkpoints: built.checkpoints,
-        path: subject.growth as f64 * index.length as f64 / subject.built.time as f64,
+        path: subject.growth as f64 * share,
+        grammars: built.grammars as f64 * share,
         log: log.stored() as f64 * read_share(subject, observed.host_calls)?,
     })
 }
@@ -163,7 +170,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
         Column::cost(title, 4, move |row: &Row| of(&row.sizes) / row.statements())
     };
     let mut out = table(
-        "Bytes per executed statement: all that questions are answered from; labels of reads, of far variables, values that are kept, copies, directories, the index and the file's own; checkpoints; the path, the log. Wider: calls, returns and jumps are statements, too",
+        "Bytes per executed statement: all that questions are answered from; labels of reads, of far variables, values that are kept, copies, directories, the index and the file's own; checkpoints; the path, the same as it is opened, the log. Wider: calls, returns and jumps are statements, too",
         rows,
         name,
         &[
@@ -179,6 +186,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
             per("file", |s| s.frame as f64),
             per("checkpoints", |s| s.checkpoints as f64),
             per("path", |s| s.path),
+            per("opened", |s| s.grammars),
             per("log", |s| s.log),
         ],
     );

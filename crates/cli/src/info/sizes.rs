@@ -98,6 +98,7 @@ impl Streams {
         path: &RecordedPath,
         epochs: &FileEpochs,
         values: &RecordedValues<'_>,
+        in_use: &InUse<'_>,
     ) -> Result<Self> {
         let all = file.sections()?;
         let stored = |position: usize| all.get(position).map_or(0, |found| found.stored);
@@ -127,17 +128,18 @@ impl Streams {
         let path_sections = [last(Kind::PATHS), last(Kind::PATH_INDEX)];
         let path_sections = Vec::from_iter(path_sections.into_iter().flatten());
         let log_section = last(Kind::LOG);
-        let checkpoints = (0..all.len()).filter(|&at| all[at].kind == Kind::CHECKPOINTS);
-        let checkpoints = Vec::from_iter(checkpoints);
+        let grammars = Vec::from_iter(in_use.grammars);
+        let checkpoints = in_use.checkpoints.as_deref().unwrap_or_default();
         let of_values = epochs
             .sections()
             .flat_map(|(values, index)| [values, index]);
         let used = of_values.chain(path_sections.iter().copied());
-        let used = used.chain(log_section).chain(checkpoints.iter().copied());
+        let used = used.chain(log_section).chain(grammars.iter().copied());
+        let used = used.chain(checkpoints.iter().copied());
         let used: u64 = used.map(stored).sum();
         let bytes_of = |sections: &[usize]| sections.iter().copied().map(payload).sum::<u64>();
         let (path_bytes, log) = (bytes_of(&path_sections), log_section.map_or(0, payload));
-        let of_checkpoints = bytes_of(&checkpoints);
+        let (of_checkpoints, of_grammars) = (bytes_of(checkpoints), bytes_of(&grammars));
         // Of a part of the run there is no original form that the whole path could be compared with.
         let is_whole = epochs.covers(1, path.length())
             && epochs.windows().count() == 1
@@ -179,7 +181,12 @@ impl Streams {
             Class::new("what chunks add, less what packing saves", None).part(
                 "frame",
                 None,
-                signed(used) - signed(told + path_bytes + log + of_checkpoints),
+                signed(used) - signed(told + path_bytes + log + of_grammars + of_checkpoints),
+            ),
+            Class::new("the path as it is opened", None).part(
+                "grammars",
+                None,
+                signed(of_grammars),
             ),
             Class::new("checkpoints", None).part("checkpoints", None, signed(of_checkpoints)),
         ];
@@ -277,7 +284,7 @@ pub(super) struct SectionRow {
     window: Option<(u64, u64)>,
     /// Something later is used instead.
     replaced: bool,
-    pub stored_bytes: u64,
+    pub(super) stored_bytes: u64,
     raw_bytes: u64,
     chunks: u64,
 }
@@ -285,14 +292,25 @@ pub(super) struct SectionRow {
 /// Of sections with the same one, the last one is used.
 fn role(section: &SectionInfo) -> (Kind, Option<String>) {
     match section.kind {
-        kind @ Kind::SIMULATION => (kind, section.name.clone()),
+        kind @ (Kind::SIMULATION | Kind::SLICE) => (kind, section.name.clone()),
         kind => (kind, None),
     }
 }
 
+/// Which sections hold, of those kinds of which the order alone does not tell.
+pub(super) struct InUse<'a> {
+    /// What is known of the values.
+    pub(super) epochs: Option<&'a FileEpochs>,
+    /// The section with the path's opened grammars.
+    pub(super) grammars: Option<usize>,
+    /// Those with checkpoints, if these can be read.
+    pub(super) checkpoints: Option<Vec<usize>>,
+}
+
 impl SectionRow {
-    /// Those of a file. `epochs` is what is known of its values.
-    pub(super) fn all(file: &TraceFile, epochs: Option<&FileEpochs>) -> Result<Vec<Self>> {
+    /// Those of a file.
+    pub(super) fn all(file: &TraceFile, in_use: &InUse<'_>) -> Result<Vec<Self>> {
+        let epochs = in_use.epochs;
         let sections = file.sections()?;
         let mut windows = vec![None; sections.len()];
         if let Some(epochs) = epochs {
@@ -311,7 +329,11 @@ impl SectionRow {
                     epochs.is_some() && windows[position].is_none()
                 }
                 // Those of several windows are used together.
-                Kind::CHECKPOINTS => false,
+                Kind::CHECKPOINTS => {
+                    let own = in_use.checkpoints.as_ref();
+                    own.is_some_and(|own| !own.contains(&position))
+                }
+                Kind::PATH_GRAMMARS => in_use.grammars != Some(position),
                 _ => last.get(&role(section)) != Some(&position),
             };
             Self {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use afterimage_program::Program;
-use afterimage_trace::{Kind, SectionReader, TraceError, TraceFile};
+use afterimage_trace::{Kind, SectionReader, TraceError, TraceFile, TraceWriter};
 use afterimage_wpp::codec::{self, CodecError, Limits, NodeContext};
 use afterimage_wpp::{
     Directory, DirectoryLimits, PathError, Segment, Segments, Summary, Symbol, WholePath,
@@ -51,6 +51,17 @@ pub enum PathFileError {
     /// A segment.
     #[error("a segment of the path is damaged: {0}")]
     Segment(CodecError),
+    /// There are more or fewer opened grammars than segments.
+    #[error("the path has {expected} segments, and {found} opened grammars")]
+    Grammars {
+        /// By the directory.
+        expected: usize,
+        /// In the file.
+        found: usize,
+    },
+    /// An opened grammar.
+    #[error("an opened grammar of the path is damaged: {0}")]
+    Grammar(CodecError),
     /// What the segments are said to hold is impossible.
     #[error("the segments of the path do not follow each other: {0}")]
     Follow(String),
@@ -62,6 +73,8 @@ pub struct FileSegments {
     file: TraceFile,
     /// Segments that are in no file.
     in_memory: Option<Vec<Arc<Segment>>>,
+    /// Which section has the opened grammars.
+    grammars: Option<usize>,
     contexts: Vec<NodeContext>,
     directory: Directory,
     functions: u32,
@@ -78,10 +91,66 @@ impl FileSegments {
         self.reader().map_or(0, |reader| reader.stored())
     }
 
+    /// Which of the file's sections has the path's opened grammars, if one has them.
+    pub fn grammars(&self) -> Option<usize> {
+        self.grammars
+    }
+
+    /// A segment as its bytes in PATHS make it, whether or not its opened grammar is there.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn coded(&self, segment: usize) -> Result<Arc<Segment>, PathFileError> {
+        let mut reader = self.reader()?;
+        reader.go(segment);
+        reader.advance()?;
+        let segment = codec::decode(reader.bytes(), &self.contexts, &self.limits());
+        segment.map(Arc::new).map_err(PathFileError::Segment)
+    }
+
+    /// Adds the opened grammars of all segments to a file, from which [`Segments::load`] then reads: several times faster. The caller commits.
+    /// Linear in the path; memory for one segment.
+    ///
+    /// # Errors
+    /// If a segment cannot be read, or the file not be written.
+    pub fn write_grammars(&self, out: &TraceWriter) -> Result<(), PathFileError> {
+        let mut section = out.section(Kind::PATH_GRAMMARS, None)?;
+        let mut end = 0;
+        for (at, summary) in self.summaries().iter().enumerate() {
+            let segment = self.coded(at)?;
+            section.put(summary.before, &codec::encode_opened(&segment))?;
+            end = summary.before + summary.length;
+        }
+        Ok(section.finish(end, &[])?)
+    }
+
     fn reader(&self) -> Result<SectionReader, PathFileError> {
         let missing = PathFileError::File(TraceError::Missing(Kind::PATHS));
         self.file.last(Kind::PATHS).ok_or(missing)
     }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            symbols: LARGEST_SEGMENT,
+            nodes: self.directory.nodes.len() as u32,
+            functions: self.functions,
+            open: DEEPEST,
+        }
+    }
+}
+
+/// Which section has the opened grammars of the path that holds: the last one, if it was written after the path was.
+fn grammars(file: &TraceFile) -> Option<usize> {
+    let sections = (0..).map_while(|position| file.section(position));
+    let mut found = None;
+    for (position, section) in sections.enumerate() {
+        match section.kind() {
+            Kind::PATH_INDEX if section.is_complete() => found = None,
+            Kind::PATH_GRAMMARS if section.is_complete() => found = Some(position),
+            _ => {}
+        }
+    }
+    found
 }
 
 impl Segments for FileSegments {
@@ -99,17 +168,14 @@ impl Segments for FileSegments {
                 found: segments.len(),
             });
         }
-        let mut reader = self.reader()?;
+        let section = self.grammars.and_then(|section| self.file.section(section));
+        let Some(mut reader) = section else {
+            return self.coded(segment);
+        };
         reader.go(segment);
         reader.advance()?;
-        let limits = Limits {
-            symbols: LARGEST_SEGMENT,
-            nodes: self.directory.nodes.len() as u32,
-            functions: self.functions,
-            open: DEEPEST,
-        };
-        let segment = codec::decode(reader.bytes(), &self.contexts, &limits);
-        segment.map(Arc::new).map_err(PathFileError::Segment)
+        let segment = codec::decode_opened(reader.bytes(), &self.limits());
+        segment.map(Arc::new).map_err(PathFileError::Grammar)
     }
 }
 
@@ -120,6 +186,25 @@ impl Segments for FileSegments {
 pub fn recorded_path(
     file: &TraceFile,
     program: &Program,
+) -> Result<Option<RecordedPath>, PathFileError> {
+    opened(file, program, grammars(file))
+}
+
+/// The same as [`recorded_path`], read from PATHS alone: for whoever writes the opened grammars again, which may be damaged.
+///
+/// # Errors
+/// As there.
+pub fn coded_path(
+    file: &TraceFile,
+    program: &Program,
+) -> Result<Option<RecordedPath>, PathFileError> {
+    opened(file, program, None)
+}
+
+fn opened(
+    file: &TraceFile,
+    program: &Program,
+    grammars: Option<usize>,
 ) -> Result<Option<RecordedPath>, PathFileError> {
     let Some(bytes) = file.last_whole(Kind::PATH_INDEX, LARGEST_DIRECTORY)? else {
         return Ok(None);
@@ -149,6 +234,7 @@ pub fn recorded_path(
         contexts: directory.contexts().contexts().to_vec(),
         file: file.clone(),
         in_memory: None,
+        grammars,
         directory,
         functions,
     };
@@ -158,6 +244,11 @@ pub fn recorded_path(
     );
     if expected != found {
         return Err(PathFileError::Segments { expected, found });
+    }
+    let section = segments.grammars.and_then(|section| file.section(section));
+    let found = section.map_or(expected, |section| section.chunks().saturating_sub(1));
+    if expected != found {
+        return Err(PathFileError::Grammars { expected, found });
     }
     whole(segments).map(Some)
 }
@@ -174,6 +265,7 @@ pub fn path_in_memory(
     whole(FileSegments {
         file: file.clone(),
         in_memory: Some(segments.into_iter().map(Arc::new).collect()),
+        grammars: None,
         contexts: Vec::new(),
         directory,
         functions: 0,

@@ -20,7 +20,9 @@ mod verify;
 pub use arrivals::{ArrivalTimes, ArrivedAt, LineArrivals, Step, line_arrivals};
 pub use call_tree::{CallEntry, CallTree, CallsOf, kth_call};
 pub use contexts::{Context, ContextLimits, ContextTree, Rest};
-pub use file::{FileSegments, PathFileError, RecordedPath, path_in_memory, recorded_path};
+pub use file::{
+    FileSegments, PathFileError, RecordedPath, coded_path, path_in_memory, recorded_path,
+};
 pub use numbering::{NumberError, Numbering};
 pub use places::{BlockPlace, Places};
 pub use position::{At, PositionError, Positions, Prologue, time_of};

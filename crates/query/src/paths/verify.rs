@@ -12,7 +12,7 @@ mod span;
 use std::fmt;
 
 use afterimage_program::{OperatorIndex, Program};
-use afterimage_trace::{Kind, TraceFile};
+use afterimage_trace::{Kind, SectionReader, TraceFile};
 use afterimage_wpp::Segments;
 
 use self::counts::Totals;
@@ -33,6 +33,8 @@ pub enum PathRule {
     Place,
     /// Every segment can be read and is sound in itself.
     Segment,
+    /// Every opened grammar stands in its place and is what its segment makes, and an empty chunk ends them.
+    Grammar,
     /// Every segment holds what the directory says of it.
     Summary,
     /// Every segment begins where, and with the activations with which, the one before ends.
@@ -120,6 +122,7 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
             let rule = match error {
                 PathFileError::Segments { .. } => PathRule::Place,
                 PathFileError::Follow(_) => PathRule::Continuity,
+                PathFileError::Grammars { .. } => PathRule::Grammar,
                 _ => PathRule::Index,
             };
             report.find(rule, error.to_string());
@@ -131,7 +134,16 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
     report.nodes = directory.nodes.len() as u64;
     report.blocks = path.length();
     report.left_out.clone_from(&directory.left_out);
-    places(file, segments, &mut report);
+    places(
+        file.last(Kind::PATHS),
+        segments,
+        PathRule::Place,
+        &mut report,
+    );
+    let grammars = segments
+        .grammars()
+        .and_then(|section| file.section(section));
+    places(grammars, segments, PathRule::Grammar, &mut report);
     let nodes = Nodes::new(program, directory, &mut report);
     let mut flow = Flow::new(&nodes);
     let mut open = Vec::new();
@@ -162,8 +174,13 @@ pub fn verify_path(file: &TraceFile, program: &Program, module: &[u8]) -> Option
 }
 
 /// The chunks say where in the run they begin.
-fn places(file: &TraceFile, segments: &FileSegments, report: &mut PathReport) {
-    let Some(mut reader) = file.last(Kind::PATHS) else {
+fn places(
+    section: Option<SectionReader>,
+    segments: &FileSegments,
+    rule: PathRule,
+    report: &mut PathReport,
+) {
+    let Some(mut reader) = section else {
         return;
     };
     let mut end = 0;
@@ -173,7 +190,7 @@ fn places(file: &TraceFile, segments: &FileSegments, report: &mut PathReport) {
             let (found, said) = (reader.first(), summary.before);
             let text =
                 format!("segment {at} stands behind {found} blocks, the directory says {said}");
-            report.find(PathRule::Place, text);
+            report.find(rule, text);
         }
         end = summary.before + summary.length;
     }
@@ -181,7 +198,7 @@ fn places(file: &TraceFile, segments: &FileSegments, report: &mut PathReport) {
     match reader.advance() {
         Ok(true) if reader.bytes().is_empty() && reader.first() == end => {}
         _ => report.find(
-            PathRule::Place,
+            rule,
             format!("no empty chunk after {end} blocks ends the segments"),
         ),
     }
@@ -194,7 +211,7 @@ fn segment(
     open: &[afterimage_ids::FuncId],
     report: &mut PathReport,
 ) -> Option<std::sync::Arc<afterimage_wpp::Segment>> {
-    let segment = match segments.load(at) {
+    let segment = match segments.coded(at) {
         Ok(segment) => segment,
         Err(error) => {
             report.find(PathRule::Segment, format!("segment {at}: {error}"));
@@ -214,6 +231,16 @@ fn segment(
         let text = format!("segment {at} begins in other activations than the one before ends");
         report.find(PathRule::Continuity, text);
         return None;
+    }
+    if segments.grammars().is_some() {
+        match segments.load(at) {
+            Ok(opened) if opened == segment => {}
+            Ok(_) => report.find(
+                PathRule::Grammar,
+                format!("the opened grammar of segment {at} is another one"),
+            ),
+            Err(error) => report.find(PathRule::Grammar, format!("segment {at}: {error}")),
+        }
     }
     Some(segment)
 }

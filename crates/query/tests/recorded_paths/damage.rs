@@ -3,7 +3,7 @@
 use afterimage_ids::{FuncId, NodeId};
 use afterimage_program::Program;
 use afterimage_query::paths::{RecordedPath, recorded_path, verify_path};
-use afterimage_trace::{Kind, TraceFile};
+use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use afterimage_wpp::{CallEvent, Segments};
 
 use crate::walk::{Options, Parts, walk};
@@ -105,6 +105,72 @@ fn flipped_bits_with_right_checksums_are_found() {
         }
     }
     assert!(found > 100);
+}
+
+/// What the opened grammars say is compared with the segments, so that nothing that differs remains.
+#[test]
+fn every_flipped_bit_of_an_opened_grammar_is_found() {
+    let mut sample = sample();
+    sample.parts.grammars = true;
+    let sound = sample.parts.file();
+    let report = verify_path(&sound, &sample.program, &sample.module).unwrap();
+    assert_eq!(report.findings, []);
+    let path = sample.open(&sound).unwrap();
+    assert!(path.segments().grammars().is_some());
+    sample.parts.grammars = false;
+    let without = sample.open(&sample.parts.file()).unwrap();
+    assert!(without.segments().grammars().is_none());
+    assert_eq!(executed(&path), executed(&without));
+    sample.parts.grammars = true;
+    let longest = std::cell::Cell::new(0);
+    let _ = sample.parts.bytes(|kind, bytes| {
+        if kind == Kind::PATH_GRAMMARS {
+            longest.set(longest.get().max(bytes.len()));
+        }
+    });
+    for bit in 0..8 * longest.get() {
+        let bytes = sample.parts.bytes(|kind, bytes| {
+            if kind == Kind::PATH_GRAMMARS && bit / 8 < bytes.len() {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+        });
+        let file = TraceFile::from_bytes(bytes).unwrap();
+        let report = verify_path(&file, &sample.program, &sample.module).unwrap();
+        assert!(!report.findings.is_empty(), "bit {bit}");
+        // Whoever reads it all the same gets what it says, or an error.
+        if let Some(path) = sample.open(&file) {
+            let _ = executed(&path);
+        }
+    }
+}
+
+#[test]
+fn opened_grammars_hold_only_behind_their_path() {
+    let mut sample = sample();
+    sample.parts.grammars = true;
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("a.aft");
+    std::fs::write(&at, sample.parts.bytes(|_, _| ())).unwrap();
+    let grammars = |file: &TraceFile| sample.open(file).unwrap().segments().grammars();
+    let before = TraceFile::open(&at).unwrap();
+    let first = grammars(&before).unwrap();
+    let index = before.last_whole(Kind::PATH_INDEX, 1 << 20).unwrap();
+    let writer = TraceWriter::append(&at).unwrap();
+    writer
+        .whole(Kind::PATH_INDEX, None, &index.unwrap())
+        .unwrap();
+    writer.commit().unwrap();
+    let rebuilt = TraceFile::open(&at).unwrap();
+    assert_eq!(grammars(&rebuilt), None);
+    let path = sample.open(&rebuilt).unwrap();
+    path.segments().write_grammars(&writer).unwrap();
+    writer.commit().unwrap();
+    let again = TraceFile::open(&at).unwrap();
+    assert!(grammars(&again).unwrap() > first);
+    let all = executed(&sample.open(&again).unwrap());
+    assert_eq!(all, executed(&path));
+    let report = verify_path(&again, &sample.program, &sample.module).unwrap();
+    assert_eq!(report.findings, []);
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub struct Parts {
     pub segments: Vec<Segment>,
     /// How many blocks the file says were executed before each segment, and in all.
     pub places: Vec<u64>,
+    /// Opened grammars follow.
+    pub grammars: bool,
     pub counts: Counts,
     pub frames: Vec<Frame>,
 }
@@ -76,6 +78,18 @@ impl Parts {
         let mut index = self.directory.encode();
         change(Kind::PATH_INDEX, &mut index);
         writer.whole(Kind::PATH_INDEX, None, &index).unwrap();
+        if self.grammars {
+            let mut section = writer.section(Kind::PATH_GRAMMARS, None).unwrap();
+            for (segment, &place) in self.segments.iter().zip(&self.places) {
+                let segment = codec::canonical(segment, contexts.contexts()).unwrap();
+                let mut bytes = codec::encode_opened(&segment);
+                change(Kind::PATH_GRAMMARS, &mut bytes);
+                section.put(place, &bytes).unwrap();
+            }
+            section
+                .finish(self.places[self.segments.len()], &[])
+                .unwrap();
+        }
         writer.commit().unwrap();
         std::fs::read(&path).unwrap()
     }
@@ -431,6 +445,7 @@ impl Walk<'_> {
             },
             segments: Vec::new(),
             places: Vec::new(),
+            grammars: false,
             counts: Counts {
                 functions: self.counts,
             },

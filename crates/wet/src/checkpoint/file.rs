@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use afterimage_machine::Checkpoint;
 use afterimage_trace::{
-    HostWrite, Kind, LogReader, SectionWriter, TraceError as FileError, TraceFile, TraceWriter,
+    HostWrite, Kind, LogReader, SectionReader, SectionWriter, TraceError as FileError, TraceFile,
+    TraceWriter,
 };
 
 use super::group::{Group, Parts, Sets};
@@ -37,7 +38,9 @@ pub enum CheckpointError {
     #[error(transparent)]
     File(#[from] FileError),
     /// What is in it.
-    #[error("the checkpoints are damaged: {0}")]
+    #[error(
+        "the checkpoints are damaged: {0}; build the values again with `afterimage build --lens full --again`"
+    )]
     Damaged(&'static str),
 }
 
@@ -194,6 +197,30 @@ fn index(bytes: &[u8]) -> Option<((u32, u64), Vec<Entry>)> {
     input.is_empty().then_some(((nodes, interval), entries))
 }
 
+/// The vertices of a section, and how long its intervals were to be. `None` if it is of another path, or of an older form.
+fn vertices(
+    mut section: SectionReader,
+    nodes: u32,
+) -> Result<Option<(u64, Vec<Entry>)>, CheckpointError> {
+    let chunks = section.chunks();
+    section.go(chunks - 1);
+    section.advance()?;
+    let version = section.bytes().first();
+    if version.is_some_and(|&version| version < VERSION) {
+        return Ok(None);
+    }
+    let damaged = || CheckpointError::Damaged("their index");
+    let ((of, interval), entries) = index(section.bytes()).ok_or_else(damaged)?;
+    let used = entries.last().map_or(0, |e| {
+        let parts = [e.chunk, e.chunks, e.units, e.words];
+        parts.map(u64::from).iter().sum()
+    });
+    if used + 1 != chunks as u64 {
+        return Err(damaged());
+    }
+    Ok((of == nodes).then_some((interval, entries)))
+}
+
 /// A vertex, and which section it is in.
 type Found = (Entry, usize);
 
@@ -224,56 +251,43 @@ impl FileCheckpoints {
     /// # Errors
     /// If an index is damaged.
     pub fn open(file: &TraceFile, nodes: u32) -> Result<Option<Self>, CheckpointError> {
-        // By the length of intervals, the last one last.
+        // By the length of intervals, that of the last section first. Of a vertex that was written again, the last one comes first.
         let mut all: Vec<(u64, Vec<Vec<Found>>)> = Vec::new();
-        let mut position = 0;
-        while let Some(mut section) = file.section(position) {
-            position += 1;
-            if section.kind() != Kind::CHECKPOINTS || !section.is_complete() {
-                continue;
-            }
-            let chunks = section.chunks();
-            section.go(chunks - 1);
-            section.advance()?;
-            if section
-                .bytes()
-                .first()
-                .is_some_and(|&version| version < VERSION)
-            {
-                continue;
-            }
-            let damaged = CheckpointError::Damaged("their index");
-            let ((of, interval), entries) = index(section.bytes()).ok_or(damaged)?;
-            let last = entries.last();
-            let used = last.map_or(0, |e| {
-                [e.chunk, e.chunks, e.units, e.words]
-                    .map(u64::from)
-                    .iter()
-                    .sum()
-            });
-            if used + 1 != chunks as u64 {
-                return Err(CheckpointError::Damaged("their index"));
-            }
-            if of != nodes {
-                continue;
-            }
+        let sections = (0..).map_while(|position| file.section(position));
+        let own = |section: &(usize, SectionReader)| {
+            section.1.kind() == Kind::CHECKPOINTS && section.1.is_complete()
+        };
+        let sections = Vec::from_iter(sections.enumerate().filter(own));
+        let mut from_beginning = false;
+        for (position, section) in sections.into_iter().rev() {
+            let (interval, entries) = match vertices(section, nodes) {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                // Those that were built again from the beginning on replace it.
+                Err(_) if from_beginning => continue,
+                Err(error) => return Err(error),
+            };
+            from_beginning |= entries.iter().any(|entry| entry.before == 0);
             let known = all.iter().position(|(length, _)| *length == interval);
-            let (_, mut levels) = known.map_or((interval, Vec::new()), |known| all.remove(known));
+            let known = known.unwrap_or_else(|| {
+                all.push((interval, Vec::new()));
+                all.len() - 1
+            });
+            let levels = &mut all[known].1;
             for entry in entries {
                 let level = entry.level as usize - 1;
                 if levels.len() <= level {
                     levels.resize_with(level + 1, Vec::new);
                 }
-                levels[level].push((entry, position - 1));
+                levels[level].push((entry, position));
             }
-            all.push((interval, levels));
         }
         let all = all.into_iter().map(|(_, levels)| connected(levels));
         let end = |levels: &Vec<Vec<Found>>| {
             let last = levels.first().and_then(|groups| groups.last());
             last.map_or(0, |(entry, _)| entry.after)
         };
-        let levels = all.max_by_key(end).unwrap_or_default();
+        let levels = all.rev().max_by_key(end).unwrap_or_default();
         Ok((!levels.is_empty()).then(|| Self {
             file: file.clone(),
             levels,
@@ -284,6 +298,13 @@ impl FileCheckpoints {
             words: RefCell::default(),
             host_writes: RefCell::default(),
         }))
+    }
+
+    /// Which of the file's sections they are in, ascending.
+    pub fn sections(&self) -> Vec<usize> {
+        let all = self.levels.iter().flatten();
+        let all = all.map(|(_, section)| *section);
+        Vec::from_iter(std::collections::BTreeSet::from_iter(all))
     }
 
     /// How many intervals there are.

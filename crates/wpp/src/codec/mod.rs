@@ -48,6 +48,7 @@ mod logistic;
 mod model;
 mod nodes;
 mod numbers;
+mod opened;
 mod plan;
 mod predictor;
 mod step;
@@ -62,11 +63,12 @@ use self::assemble::Assembler;
 use self::coder::{Decoder, Encoder};
 use self::model::{Bounds, Model};
 pub use self::nodes::{NodeLimits, decode_nodes, encode_nodes};
+pub use self::opened::{decode_opened, encode_opened};
 use self::plan::Plans;
 use self::step::Step;
 pub use self::summary::{decode_summary, encode_summary};
 use crate::measures::tally;
-use crate::{Kind, Root, Segment, Symbol};
+use crate::{Grammar, Kind, Root, Segment, Symbol};
 
 const VERSION: u8 = 2;
 /// So many percent of the bytes may be taken by far fewer steps, which are read as many times faster.
@@ -211,7 +213,8 @@ pub fn decode(
     if coder.has_rest() {
         return Err(CodecError::Trailing);
     }
-    finish(before, length, open, assembler)
+    let (root, grammar) = assembler.finish();
+    finish(before, length, open, root, grammar)
 }
 
 /// The segment that [`decode`] makes of [`encode`]'s bytes: what is executed is the same, and the counts are, but rules are
@@ -235,11 +238,13 @@ pub fn canonical(segment: &Segment, contexts: &[NodeContext]) -> Result<Segment,
         }
     });
     result?;
+    let (root, grammar) = assembler.finish();
     finish(
         segment.before,
         segment.length,
         segment.open.clone(),
-        assembler,
+        root,
+        grammar,
     )
 }
 
@@ -247,9 +252,9 @@ fn finish(
     before: u64,
     length: u64,
     open: Vec<FuncId>,
-    assembler: Assembler,
+    root: Vec<Root>,
+    grammar: Grammar,
 ) -> Result<Segment, CodecError> {
-    let (root, grammar) = assembler.finish();
     let (node_counts, call_counts) =
         tally(&grammar, &root).ok_or(CodecError::Malformed("a path without end"))?;
     Ok(Segment {

@@ -1,0 +1,191 @@
+//! Segments as they are when they are open: rule by rule, nothing predicted. Several times the bytes of [`encode`](super::encode), and a
+//! fraction of its time to read.
+
+use afterimage_ids::{FuncId, NodeId, PrimaryMap, RuleId};
+
+use super::{CodecError, Limits, finish, varint};
+use crate::{Grammar, Kind, Root, Rule, Segment, Symbol};
+
+const VERSION: u8 = 1;
+
+/// What a rule stands for, the lowest of three.
+const SEQUENCE: u64 = 0;
+const REPEAT: u64 = 1;
+const CALL: u64 = 2;
+const KINDS: u64 = 3;
+
+/// What an item of the root is, the lowest of four.
+const NODE: u64 = 0;
+const RULE: u64 = 1;
+const ENTER: u64 = 2;
+const LEAVE: u64 = 3;
+const ITEMS: u64 = 4;
+
+/// The bytes of a segment with its rules as they are. Linear in the grammar.
+///
+/// Layout, all numbers LEB128: the version (a byte), `before`, `length`; lists, each after how long it is: the open functions; the root's items; the
+/// rules; and the right-hand sides of all rules, one after the other.
+///
+/// # Panics
+/// If a rule names one that does not come before it.
+pub fn encode_opened(segment: &Segment) -> Vec<u8> {
+    let grammar = &segment.grammar;
+    let mut out = Vec::with_capacity(2 * grammar.symbols.len() + 4 * grammar.rules.len() + 64);
+    out.push(VERSION);
+    varint::put(&mut out, segment.before);
+    varint::put(&mut out, segment.length);
+    varint::put(&mut out, segment.open.len() as u64);
+    for function in &segment.open {
+        varint::put(&mut out, function.as_u32().into());
+    }
+    varint::put(&mut out, segment.root.len() as u64);
+    for item in &segment.root {
+        let number = match *item {
+            Root::Run(symbol) => {
+                let kind = if symbol.as_rule().is_some() {
+                    RULE
+                } else {
+                    NODE
+                };
+                u64::from(symbol.bits() >> 1) * ITEMS + kind
+            }
+            Root::Enter(function) => u64::from(function.as_u32()) * ITEMS + ENTER,
+            Root::Leave => LEAVE,
+        };
+        varint::put(&mut out, number);
+    }
+    varint::put(&mut out, grammar.rules.len() as u64);
+    for rule in grammar.rules.values() {
+        let len = u64::from(rule.len);
+        match rule.kind {
+            Kind::Sequence => varint::put(&mut out, len * KINDS + SEQUENCE),
+            // The rounds may take all 64 bits.
+            Kind::Repeat(rounds) => {
+                varint::put(&mut out, REPEAT);
+                varint::put(&mut out, rounds);
+            }
+            Kind::Call(function) => {
+                varint::put(&mut out, len * KINDS + CALL);
+                varint::put(&mut out, function.as_u32().into());
+            }
+        }
+    }
+    varint::put(&mut out, grammar.symbols.len() as u64);
+    for id in grammar.rules.keys() {
+        for &symbol in grammar.symbols_of(id) {
+            let word = match symbol.as_rule() {
+                Some(rule) => u64::from(id.as_u32() - rule.as_u32()) << 1 | 1,
+                None => symbol.bits().into(),
+            };
+            varint::put(&mut out, word);
+        }
+    }
+    out
+}
+
+/// The segment of these bytes, the same that was encoded. It is not checked but for what counting nodes and calls needs. Time and memory are
+/// linear in the bytes.
+///
+/// # Errors
+/// Bytes that [`encode_opened`] does not write, and numbers beyond the limits.
+pub fn decode_opened(bytes: &[u8], limits: &Limits) -> Result<Segment, CodecError> {
+    let input = &mut &*bytes;
+    varint::version(input, VERSION)?;
+    let before = varint::get(input)?;
+    let length = varint::get(input)?;
+    let nodes = u64::from(limits.nodes.min(Symbol::LIMIT));
+    let functions = u64::from(limits.functions);
+    let function = |number: u64| match number < functions {
+        true => Ok(FuncId::from_u32(number as u32)),
+        false => Err(CodecError::TooLarge("functions")),
+    };
+    let node = |number: u64| match number < nodes {
+        true => Ok(Symbol::node(NodeId::from_u32(number as u32))),
+        false => Err(CodecError::TooLarge("nodes")),
+    };
+    let open = (0..count(input, limits.open, "open activations")?)
+        .map(|_| function(varint::get(input)?))
+        .collect::<Result<_, _>>()?;
+    // How many rules there are is known behind the root.
+    let items = (0..count(input, limits.symbols, "symbols")?)
+        .map(|_| varint::get(input))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (rules, symbols) = grammar(input, limits, function, node)?;
+    if !input.is_empty() {
+        return Err(CodecError::Trailing);
+    }
+    let root = items.into_iter().map(|item| {
+        let number = item / ITEMS;
+        match item % ITEMS {
+            NODE => Ok(Root::Run(node(number)?)),
+            RULE if number < rules.len() as u64 => {
+                Ok(Root::Run(Symbol::rule(RuleId::from_u32(number as u32))))
+            }
+            ENTER => Ok(Root::Enter(function(number)?)),
+            LEAVE if number == 0 => Ok(Root::Leave),
+            _ => Err(CodecError::Malformed("an item of the root that is none")),
+        }
+    });
+    let root = root.collect::<Result<_, _>>()?;
+    finish(before, length, open, root, Grammar { rules, symbols })
+}
+
+/// The rules and their symbols.
+fn grammar(
+    input: &mut &[u8],
+    limits: &Limits,
+    function: impl Fn(u64) -> Result<FuncId, CodecError>,
+    node: impl Fn(u64) -> Result<Symbol, CodecError>,
+) -> Result<(PrimaryMap<RuleId, Rule>, Vec<Symbol>), CodecError> {
+    let length = count(input, limits.symbols.min(Symbol::LIMIT as usize), "rules")?;
+    let mut rules: PrimaryMap<RuleId, Rule> = PrimaryMap::with_capacity(length);
+    let mut start = 0;
+    for _ in 0..length {
+        let number = varint::get(input)?;
+        let (kind, len) = match number % KINDS {
+            SEQUENCE => (Kind::Sequence, number / KINDS),
+            REPEAT if number == REPEAT => (Kind::Repeat(varint::get(input)?), 1),
+            CALL => (Kind::Call(function(varint::get(input)?)?), number / KINDS),
+            _ => return Err(CodecError::Malformed("a rule of an unknown kind")),
+        };
+        rules.push(Rule {
+            kind,
+            start: start as u32,
+            len: len as u32,
+        });
+        if len > u64::from(u32::MAX) - start {
+            return Err(CodecError::TooLarge("symbols"));
+        }
+        start += len;
+    }
+    let length = count(input, limits.symbols, "symbols")?;
+    if length as u64 != start {
+        return Err(CodecError::Malformed(
+            "rules that have other symbols than there are",
+        ));
+    }
+    let mut symbols = Vec::with_capacity(length);
+    for (id, rule) in rules.iter() {
+        for _ in 0..rule.len {
+            let word = varint::get(input)?;
+            let number = word >> 1;
+            symbols.push(match word & 1 {
+                0 => node(number)?,
+                _ => match u64::from(id.as_u32()).checked_sub(number) {
+                    Some(before) if number > 0 => Symbol::rule(RuleId::from_u32(before as u32)),
+                    _ => return Err(CodecError::Malformed("a rule that names a later one")),
+                },
+            });
+        }
+    }
+    Ok((rules, symbols))
+}
+
+/// How long a list is: no longer than allowed, nor than the bytes that are left.
+fn count(input: &mut &[u8], limit: usize, what: &'static str) -> Result<usize, CodecError> {
+    let count = varint::get_below(input, limit as u64 + 1, what)? as usize;
+    match count <= input.len() {
+        true => Ok(count),
+        false => Err(CodecError::Truncated),
+    }
+}
