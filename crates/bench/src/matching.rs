@@ -48,8 +48,17 @@ struct Row {
     correct: u64,
     equivalent: u64,
     same_line: u64,
+    /// Statements of functions that are the same in both versions, and those of these that are matched with themselves.
+    unchanged: [u64; 2],
     sketching_seconds: f64,
     matching_seconds: f64,
+}
+
+impl Row {
+    /// Statements that have a true counterpart, those of unchanged functions included.
+    fn all(&self) -> u64 {
+        self.true_counterpart + self.unchanged[0]
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -213,6 +222,8 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         correct,
         equivalent,
         same_line,
+        unchanged,
+        correct_of_unchanged,
         ..
     } = accuracy(
         TruthSide {
@@ -242,6 +253,7 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         correct,
         equivalent,
         same_line,
+        unchanged: [unchanged, correct_of_unchanged],
         sketching_seconds: sketching.as_secs_f64(),
         matching_seconds: matching.as_secs_f64(),
     })
@@ -254,14 +266,15 @@ fn report(results: &Results) -> String {
          Function names are not used. A statement of the optimised run (executed at least once, in a function whose code differs between the versions) has a *true counterpart* if the\n\
          unoptimised run executed one from the same file, line and column, of the same operator, with some value or some difference between values in common; it is right if its match comes from\n\
          that line and column. The next column counts, too, matches with a statement that did exactly the same as a true counterpart: operator, every value and address, in the same parts of the\n\
-         run. An optimiser that finds a common subexpression keeps one position of several.\n\n\
-         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right, or did the same | right line | following both (s) | matching (s) |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|\n",
+         run. An optimiser that finds a common subexpression keeps one position of several. The columns under *all* count functions that are the same in both versions, too, such as those of the C library: there the true counterpart is\n\
+         the same operator of the function of the same name, if both versions executed it.\n\n\
+         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right, or did the same | right line | all with a true counterpart | all right | all right, or did the same | following both (s) | matching (s) |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for row in &results.rows {
         let _ = writeln!(
             text,
-            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.2} | {:.2} |",
+            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {} | {:.1} % | {:.1} % | {:.2} | {:.2} |",
             row.a,
             row.b,
             row.executed[0] as f64 / 1e6,
@@ -273,6 +286,9 @@ fn report(results: &Results) -> String {
             percent(row.correct, row.true_counterpart),
             percent(row.equivalent, row.true_counterpart),
             percent(row.same_line, row.true_counterpart),
+            row.all(),
+            percent(row.correct + row.unchanged[1], row.all()),
+            percent(row.equivalent + row.unchanged[1], row.all()),
             row.sketching_seconds,
             row.matching_seconds,
         );
@@ -282,17 +298,20 @@ fn report(results: &Results) -> String {
     let levels = BTreeSet::from_iter(results.rows.iter().map(|row| level(&row.b)));
     for of in levels {
         let rows = || results.rows.iter().filter(|row| level(&row.b) == of);
-        let mean = |part: fn(&Row) -> u64| {
-            let shares = rows().map(|row| percent(part(row), row.true_counterpart));
+        let mean = |part: fn(&Row) -> u64, whole: fn(&Row) -> u64| {
+            let shares = rows().map(|row| percent(part(row), whole(row)));
             shares.sum::<f64>() / rows().count() as f64
         };
+        let own: fn(&Row) -> u64 = |row| row.true_counterpart;
         let _ = writeln!(
             text,
-            "Mean of {} pairs with {}: {:.1} % right, {:.1} % right or did the same.",
+            "Mean of {} pairs with {}: {:.1} % right, {:.1} % right or did the same; of all {:.1} and {:.1} %.",
             rows().count(),
             if of.is_empty() { "others" } else { of },
-            mean(|row| row.correct),
-            mean(|row| row.equivalent),
+            mean(|row| row.correct, own),
+            mean(|row| row.equivalent, own),
+            mean(|row| row.correct + row.unchanged[1], Row::all),
+            mean(|row| row.equivalent + row.unchanged[1], Row::all),
         );
     }
     text

@@ -2,8 +2,8 @@
 //!
 //! A statement of the second version has a *true counterpart* if the first executed one from the same file, line and column that does the same: of the same kind, if it computes or compares by the same operator, and with
 //! some value in common, or some difference between values one after the other (addresses may have moved). What an optimiser computes otherwise than the source says, at the place of what it replaced, has none. It is matched correctly if its match comes
-//! from that line and column. Functions that are the same in both modules, operator for operator, are left out: they were
-//! not compiled anew, as libraries are not, and matching them is no feat.
+//! from that line and column. Functions that are the same in both modules, operator for operator, were not compiled anew, as libraries are not, and matching
+//! them is less of a feat: they are counted by themselves. There the true counterpart is the same operator of the function of the same name, if both were executed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +11,8 @@ use afterimage_ids::{EntityRef, FuncId};
 use afterimage_matching::{Class, Matching, Statement};
 use afterimage_program::{Names, OperatorIndex, Program};
 
-use super::Sketched;
 use super::code::operators;
+use super::{Place, Sketched};
 use crate::Source;
 
 /// A version with its debug information.
@@ -51,22 +51,36 @@ pub struct Accuracy {
     pub equivalent: u64,
     /// Those that are matched with a statement of the same line.
     pub same_line: u64,
+    /// Statements of the second version that were executed, in functions that are the same in both, and that the first version executed, too.
+    pub unchanged: u64,
+    /// Those of these that are matched with themselves.
+    pub correct_of_unchanged: u64,
 }
 
-/// The functions of the second version that are not the same in the first: by name and operators.
-pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
+/// The functions of the second version that are the same in the first, by name and operators, and which these are there.
+fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Vec<FuncId>> {
     let shape = |side: Side<'_>, function| -> Vec<u64> {
         let all = operators(side.program, side.module, function);
         all.iter().map(|known| known.operator).collect()
     };
-    let of_a = a.program.functions.iter();
-    let known: HashSet<(&str, Vec<u64>)> = of_a
-        .map(|function| (a.names.function(function.id), shape(a, function)))
-        .collect();
-    let of_b = b.program.functions.iter();
-    let differ = of_b
-        .filter(|function| !known.contains(&(b.names.function(function.id), shape(b, function))));
-    differ.map(|function| function.id).collect()
+    let mut known: HashMap<(&str, Vec<u64>), Vec<FuncId>> = HashMap::new();
+    for function in &a.program.functions {
+        let key = (a.names.function(function.id), shape(a, function));
+        known.entry(key).or_default().push(function.id);
+    }
+    let of_b = b.program.functions.iter().filter_map(|function| {
+        let same = known.get(&(b.names.function(function.id), shape(b, function)))?;
+        Some((function.id, same.clone()))
+    });
+    of_b.collect()
+}
+
+/// The functions of the second version that are not the same in the first: by name and operators.
+pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
+    let unchanged = unchanged(a, b);
+    let of_b = b.program.functions.iter().map(|function| function.id);
+    of_b.filter(|function| !unchanged.contains_key(function))
+        .collect()
 }
 
 /// File, line and column.
@@ -168,6 +182,25 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
             found.correct += u64::from(judged.correct);
             found.equivalent += u64::from(judged.equivalent);
             found.same_line += u64::from(judged.same_line);
+        }
+    }
+    let unchanged = unchanged(a, b);
+    let executed: HashSet<Place> = a.sketched.places.iter().copied().collect();
+    for (place, of_b) in b.sketched.places.iter().zip(&matching.of_b) {
+        let Some(same) = unchanged.get(&place.function) else {
+            continue;
+        };
+        let itself = |function: &FuncId| Place {
+            function: *function,
+            op: place.op,
+        };
+        let counterparts = same.iter().map(itself);
+        let counterparts = Vec::from_iter(counterparts.filter(|place| executed.contains(place)));
+        if !counterparts.is_empty() {
+            let other = of_b.as_ref().map(|of_b| a.sketched.places[of_b.a as usize]);
+            found.unchanged += 1;
+            found.correct_of_unchanged +=
+                u64::from(other.is_some_and(|other| counterparts.contains(&other)));
         }
     }
     found
