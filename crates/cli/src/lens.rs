@@ -11,7 +11,7 @@ use afterimage_query::paths::{
 use afterimage_query::values::{RecordedValues, recorded_values};
 use afterimage_query::{Stop, stops};
 use afterimage_record::LivePath;
-use afterimage_trace::{Ending, Kind, TraceFile, TrapCode, Writer};
+use afterimage_trace::{Ending, Kind, Standing, TraceFile, TrapCode, Writer};
 use afterimage_wet::FileEpochs;
 use anyhow::{Context, Result, bail};
 
@@ -158,13 +158,28 @@ impl Traced {
             Some(Ending::Trapped { code, .. }) => code.to_string(),
             _ => return Ok(None),
         };
-        Ok(self.stops.first().and_then(|stop| {
-            Some(Trapped {
-                function: stop.function,
-                op: OpId::from_u32(stop.next.as_u32().checked_sub(1)?),
-                time: self.path.length(),
-                why,
-            })
+        Ok(self.stood()?.map(|(function, op)| Trapped {
+            function,
+            op,
+            time: self.path.length(),
+            why,
+        }))
+    }
+
+    /// The operator before or in which the run ended, in its last block: where it trapped, called the host, which did not return, or was stopped.
+    pub(crate) fn stood(&self) -> Result<Option<(FuncId, OpId)>> {
+        let Some(end) = self.file.end()? else {
+            return Ok(None);
+        };
+        let mut frames = end.frames.iter();
+        let frame = frames.find(|frame| frame.standing != Standing::NotEntered);
+        Ok(frame.zip(self.stops.first()).and_then(|(frame, stop)| {
+            let op = match frame.standing {
+                Standing::At => OpId::from_u32(stop.next.as_u32().checked_sub(1)?),
+                Standing::Before | Standing::NotEntered => stop.next,
+            };
+            let function = self.loaded.program.function(stop.function)?;
+            (function.block_of(op) == Some(stop.block)).then_some((stop.function, op))
         }))
     }
 

@@ -24,8 +24,8 @@ use crate::steps::follow;
 /// What the host read and wrote is there, too. If values were added to the recording (afterimage build --lens full), only those parts of the run are
 /// followed in which the bytes are written and read; otherwise all of it up to there, which takes the longer the later the time is.
 ///
-/// With --var the bytes are those of a variable of the source, as the debug information (-g) has it: a global one, or, with --at, one of the
-/// function that is executed then, for as long as that call lasts. Values are built first, if the recording has none, to know where its stack is.
+/// With --var the bytes are those of a variable of the source, as the debug information (-g) has it: a global one of any file, or, with --at, one of the
+/// function that is executed then, for as long as that call lasts. With --at values are built first, if the recording has none, to know where its stack is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,6 +33,7 @@ Examples:
   afterimage memory app.aft --address 0x1040..0x107f --at 'parse#3'
   afterimage memory app.aft --address 0x1040..0x1043 --all
   afterimage memory app.aft --var 'pool[3].next'
+  afterimage memory app.aft --var 'head->key'
   afterimage memory app.aft --var total --at app.c:17#2
   afterimage memory app.aft --var total --at app.c:17#2 --all")]
 pub(crate) struct Arguments {
@@ -45,7 +46,7 @@ pub(crate) struct Arguments {
     /// Which memory, by index
     #[arg(long, value_name = "N", default_value_t = 0)]
     memory: u32,
-    /// When: what the bytes held when this block began, as positions of `afterimage trace` [default: at the end of the run]
+    /// When: what the bytes held when this block began, as positions of `afterimage trace`; end is when the run was over [default: end]
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     at: Option<String>,
     /// Every read and write of the bytes in order instead; of a variable with --at, those of the call that it lives in
@@ -124,6 +125,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let names = loaded.names(&source);
     let at = match &arguments.at {
         None => At::End,
+        Some(text) if text.trim() == "end" => At::End,
         Some(text) => {
             let time = traced.positions(&names, &source).time(text);
             At::Before(time.with_context(|| format!("--at {text}"))?)

@@ -1,5 +1,7 @@
 //! `afterimage state`
 
+use std::cell::RefCell;
+
 use afterimage_ids::FuncId;
 use afterimage_present::{state_json, state_text};
 use afterimage_program::{Names, Program, SourceMap, demangle};
@@ -30,7 +32,8 @@ use crate::steps::follow;
 #[command(after_help = "\
 Moments:
   123456, t=123456    the block that was executed as the 123456th
-  start, end, -1000   the first block, the last, the 1000th from the end
+  start, -1000        the first block, the 1000th from the end
+  end                 where the run ended: before what trapped, called the host and did not return, or came next; after a return before the last block
   50%                 half of the run
   main#3, main#last   the third call of main, the last (without #: the first)
   main+0              its very first operator: parameters may not be in their places yet
@@ -90,7 +93,11 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let loaded = &traced.loaded;
     let source = loaded.source_map();
     let names = loaded.names(&source);
-    let At { time, op } = traced.positions(&names, &source).moment(&arguments.at)?;
+    let At { time, mut op } = traced.positions(&names, &source).moment(&arguments.at)?;
+    // Where it stood then, not before its last block.
+    if arguments.at.trim() == "end" {
+        op = traced.stood()?.map(|(_, op)| op);
+    }
     let epochs = traced.epochs(&arguments.report.file)?;
     let values = traced.values(&epochs)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
@@ -152,7 +159,7 @@ impl<'a> Scene<'_, 'a> {
     /// The report: by the trace alone if that is enough, otherwise by following the run to the moment.
     fn told(&self, traced: &Traced) -> Result<StateReport> {
         let recorded = Recorded::new(self.values);
-        if let Some(report) = self.report(&recorded, &|| recorded.is_enough())? {
+        if let Some(report) = self.report(&recorded, &recorded, &|| recorded.is_enough())? {
             return Ok(report);
         }
         // What the trace does not have of one that waits for a call is nowhere else.
@@ -174,7 +181,7 @@ impl<'a> Scene<'_, 'a> {
                     instance: self.innermost.instance,
                     recorded: &recorded,
                 };
-                let report = self.report(&contents, &|| true);
+                let report = self.report(&contents, &recorded, &|| true);
                 found = Some(match recorded.failure() {
                     Some(error) => Err(error.into()),
                     None => report,
@@ -189,6 +196,7 @@ impl<'a> Scene<'_, 'a> {
     fn report(
         &self,
         contents: &dyn Contents,
+        recorded: &Recorded<'_, 'a>,
         is_enough: &dyn Fn() -> bool,
     ) -> Result<Option<StateReport>> {
         let arguments = self.arguments;
@@ -208,7 +216,11 @@ impl<'a> Scene<'_, 'a> {
                 return Ok(None);
             }
             if arguments.frame.is_none_or(|frame| frame == number) {
-                report.frames.push(self.frame(number, call, contents)?);
+                let (before, _) = recorded.outside();
+                let mut frame = self.frame(number, call, contents)?;
+                let (after, why) = recorded.outside();
+                frame.outside = (after > before).then_some(why);
+                report.frames.push(frame);
             }
         }
         Ok(is_enough().then_some(report))
@@ -232,10 +244,21 @@ impl<'a> Scene<'_, 'a> {
             program: self.program,
             name: &name,
         };
+        let failed = RefCell::default();
+        let written = |local| {
+            let found = activation.written(self.values, self.bodies, call.entered, local);
+            found.unwrap_or_else(|error| {
+                failed.replace(Some(error));
+                None
+            })
+        };
         let found = match &self.variables {
-            Ok(known) => variables(known, &moment, &Limits::default()),
+            Ok(known) => variables(known, &moment, &Limits::default(), written),
             Err(error) => Err(error.clone()),
         };
+        if let Some(error) = failed.into_inner() {
+            return Err(error.into());
+        }
         let shown = found.map_err(|error| error.to_string());
         let own = match shown {
             Ok(_) => Vec::new(),
@@ -256,6 +279,7 @@ impl<'a> Scene<'_, 'a> {
             inlined: inlined.collect(),
             variables: shown,
             locals: own,
+            outside: None,
         })
     }
 

@@ -6,7 +6,11 @@ mod generated;
 #[path = "common/recorded.rs"]
 mod recorded;
 
+use std::collections::{BTreeMap, HashMap};
+
+use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_query::paths::Window;
+use afterimage_query::state::{Activation, Bodies, Written, calls};
 use afterimage_query::steps::{
     AccessSite, Addresses, Level, Range, Step, Steps, Tried, Value, Wanted, What,
     recorded_checkpoints,
@@ -17,6 +21,7 @@ use afterimage_query::values::{
 use common::Sandbox;
 use generated::{each_recording, seeds};
 use recorded::Recorded;
+use wasmparser::Operator;
 
 /// How many seeds to try.
 const SEEDS: u64 = 8;
@@ -110,6 +115,96 @@ fn compare(sandbox: &Sandbox) -> usize {
     compared
 }
 
+/// Writes to locals since a call began, against all blocks gone through one by one.
+fn compare_writes(sandbox: &Sandbox) -> usize {
+    let recorded = Recorded::open(sandbox);
+    let length = recorded.path.length();
+    if !(1..=MOST_BLOCKS).contains(&length) {
+        return 0;
+    }
+    let (program, path, module) = (&recorded.program, &recorded.path, &recorded.module);
+    let epochs = recorded_epochs(&recorded.file, path).unwrap().unwrap();
+    let values = recorded_values(program, module, path, &epochs).unwrap();
+    let bodies = Bodies::new(program, module);
+    let mut sets: BTreeMap<FuncId, Vec<(OpId, OrigOffset, u32)>> = BTreeMap::new();
+    for function in &program.functions {
+        let own = sets.entry(function.id).or_default();
+        for (op, offset, operator) in program.operators(module, function) {
+            if let Operator::LocalSet { local_index } | Operator::LocalTee { local_index } =
+                operator
+            {
+                own.push((op, offset, local_index));
+            }
+        }
+    }
+    // By activation, which its first block names, and local.
+    let mut naive: HashMap<(u64, u32), Written> = HashMap::new();
+    let mut written = 0;
+    for time in 1..=length {
+        let instance = values.at(time).unwrap().unwrap();
+        let node = &path.nodes()[instance.node];
+        let block = node.blocks[(time - instance.time) as usize];
+        let (stack, _) = calls(&values, time, 1).unwrap();
+        let entered = stack[0].entered;
+        for activation in [Activation::at_block, Activation::at_call] {
+            let activation = activation(&values, &bodies, time).unwrap();
+            let mut expected = naive.clone();
+            let ops = &program.function(node.function).unwrap().cfg.blocks[block].ops;
+            let before = sets[&node.function].iter();
+            for &(op, offset, local) in before.filter(|set| ops.contains(&set.0)) {
+                if op < activation.op {
+                    expected.insert((entered, local), Written { time, offset });
+                }
+            }
+            for local in 0..activation.locals().len() as u32 {
+                let found = activation
+                    .written(&values, &bodies, entered, local)
+                    .unwrap();
+                assert_eq!(
+                    found,
+                    expected.get(&(entered, local)).copied(),
+                    "t={time} {local}"
+                );
+                written += usize::from(found.is_some());
+            }
+        }
+        let ops = &program.function(node.function).unwrap().cfg.blocks[block].ops;
+        let here = sets[&node.function].iter();
+        for &(_, offset, local) in here.filter(|set| ops.contains(&set.0)) {
+            naive.insert((entered, local), Written { time, offset });
+        }
+    }
+    written
+}
+
+/// Recursion in which parameters are written before and after calls, in loops and on some ways only.
+const WRITES: &str = r#"(module
+  (func $down (param $n i32) (param $m i32) (result i32) (local $i i32)
+    (if (i32.and (local.get $n) (i32.const 1)) (then (local.set $m (i32.const 7))))
+    (if (i32.gt_s (local.get $n) (i32.const 0))
+      (then
+        (drop (call $down (i32.sub (local.get $n) (i32.const 1)) (local.get $m)))
+        (loop $again
+          (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
+        (drop (call $down (i32.sub (local.get $n) (i32.const 2)) (i32.const 1)))
+        (local.set $n (local.get $m))))
+    (i32.add (local.get $n) (local.get $i)))
+  (func (export "_start") (drop (call $down (i32.const 5) (i32.const 3)))))"#;
+
+#[test]
+fn writes_to_locals_are_those_of_the_path() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.wasm", wat::parse_str(WRITES).unwrap());
+    sandbox.ok("record --lens full -o run.aft a.wasm");
+    let own = compare_writes(&sandbox);
+    assert!(own > 20, "few writes: {own}");
+    let mut compared = 0;
+    each_recording(seeds(SEEDS), 4, "full", |sandbox| {
+        compared += compare_writes(sandbox);
+    });
+    assert!(compared > 0);
+}
+
 #[test]
 fn effects_are_those_of_the_steps() {
     let mut compared = 0;
@@ -160,7 +255,7 @@ fn addresses_from_a_checkpoint_are_those_from_the_beginning() {
     let program = &recorded.program;
     let types = Types::new(program, &recorded.module);
     let function = program.functions[0].id;
-    let operators = (0..program.functions[0].operators).map(afterimage_ids::OpId::from_u32);
+    let operators = (0..program.functions[0].operators).map(OpId::from_u32);
     let operators = Vec::from_iter(operators.map(|op| (function, op)));
     let sites: Vec<AccessSite> = afterimage_query::steps::access_sites(&types, &operators);
     assert_eq!(sites.len(), 2);

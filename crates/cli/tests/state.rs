@@ -425,3 +425,183 @@ fn types_of_rust_look_like_what_they_are() {
     assert_eq!(of("words[0][1]"), Ok("\"y\"".to_owned()));
     assert_eq!(of("shapes[1].Rect.h"), Ok("7".to_owned()));
 }
+
+/// Three files: two have a static of the same name, and one is without debug information.
+const FILES: [(&str, &str, bool); 3] = [
+    (
+        "one.c",
+        "struct node { int key; struct node *next; };
+static int count;
+static struct node last = { 5, 0 };
+static struct node first = { 4, &last };
+struct node *head;
+int both(int n);
+int step(int n) { count += n; return both(n); }
+int run(int n) {
+  int sum = 0;
+  for (int i = 0; i < n; i++) sum += step(i);
+  head = &first;
+  return sum;
+}
+int end(int n) { *(volatile int *)0xfffff0 = n; return 0; }
+int ends(int n) { run(n); return end(n); }
+",
+        true,
+    ),
+    (
+        "two.c",
+        "static int count;
+int plain(int n);
+int both(int n) { count += 2; return plain(n) + count; }
+",
+        true,
+    ),
+    ("three.c", "int plain(int n) { return n + 1; }\n", false),
+];
+
+fn clang_files(sandbox: &Sandbox) -> bool {
+    if !clang(sandbox, "-O0") {
+        return false;
+    }
+    let mut command = Command::new("clang-19");
+    command.args([
+        "--target=wasm32-wasi",
+        "-nostdlib",
+        "-O0",
+        "-Wl,--no-entry",
+        "-Wl,--export-all",
+    ]);
+    for (name, text, debug) in FILES {
+        let source = sandbox.write(name, text);
+        let object = sandbox.path(&format!("{name}.o"));
+        let mut compile = Command::new("clang-19");
+        compile
+            .args(["--target=wasm32-wasi", "-O0", "-c", "-o"])
+            .arg(&object);
+        compile.args(debug.then_some("-g")).arg(source);
+        assert!(compile.status().is_ok_and(|status| status.success()));
+        command.arg(object);
+    }
+    let linked = command.arg("-o").arg(sandbox.path("app.wasm")).status();
+    linked.is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_global_variable_is_known_whatever_is_executed() {
+    let sandbox = Sandbox::new();
+    if Command::new("clang-19").arg("--version").output().is_err() || !clang_files(&sandbox) {
+        eprintln!("asleep: nothing here compiles C to WebAssembly");
+        return;
+    }
+    sandbox.ok("record --invoke run -o app.aft app.wasm 4");
+    // In code of a file it is that file's, elsewhere it may be either.
+    let held = |words: &str| {
+        let words = format!("memory app.aft {words} --format json");
+        json(&sandbox, &words)["variable"]["value"].clone()
+    };
+    assert_eq!(held("--var count --at both#3"), "4");
+    assert_eq!(held("--var count --at step#4"), "3");
+    for at in ["plain#2", "end"] {
+        let words = format!("memory app.aft --var count --at {at}");
+        sandbox.refused(
+            &words,
+            125,
+            &["count may be any of", "one.c", "two.c", "--at file.c:LINE"],
+        );
+    }
+    // Without debug information of the function that is executed.
+    assert_eq!(held("--var head --at plain#2"), "0x0");
+    sandbox.refused(
+        "memory app.aft --var nobody --at plain#2",
+        125,
+        &["no debug information"],
+    );
+    let text = sandbox.ok("values app.aft --at plain --var head").stdout;
+    assert!(text.contains("0x0"), "{text}");
+    // At the end it is what memory holds then that is gone through.
+    assert_eq!(held("--var head->next->key"), "5");
+    assert_eq!(held("--var head->key --at end"), "4");
+    sandbox.refused("memory app.aft --var head->key --at run", 125, &["null"]);
+}
+
+#[test]
+fn the_end_is_where_the_run_stood() {
+    let sandbox = Sandbox::new();
+    if Command::new("clang-19").arg("--version").output().is_err() || !clang_files(&sandbox) {
+        eprintln!("asleep: nothing here compiles C to WebAssembly");
+        return;
+    }
+    sandbox.run("record --invoke ends -o app.aft app.wasm 4");
+    let state = json(&sandbox, "state app.aft --at end --format json");
+    assert_eq!(state["before"], "operator");
+    let text = sandbox.ok("values app.aft --at one.c:14#last").stdout;
+    assert!(
+        text.contains("trapped (memory access out of bounds): value 4 to 0xfffff0, 4 bytes"),
+        "{text}"
+    );
+}
+
+/// Of `kept` clang says at -O1 and above that `n` is in its local throughout, and keeps something else there before its end.
+const REUSED: &str = "__attribute__((noinline)) int f(int a, int b) {
+  int x = a * 3 + b;
+  for (int i = 0; i < b; i++) x = x * 31 + (i ^ x);
+  return x;
+}
+__attribute__((noinline)) int g(int a, int b) {
+  if (b > 3) { b = b * a; a = f(b, 2); }
+  return f(a, b & 3) + b;
+}
+__attribute__((noinline)) int h(int *p, int b) {
+  int s = *p;
+  for (int *q = p + b; p < q;) s += *p++;
+  return s + b;
+}
+int kept(int n) { int a[4] = {1, 2, 3, n}; return f(n, 3) + g(n, 5) + h(a, 4); }
+";
+
+/// A parameter that the source never assigns is what the call was made with, or it is marked; also when it is asked for by name.
+#[test]
+fn parameters_that_were_written_are_marked() {
+    for level in ["-O0", "-O1", "-O2", "-Os"] {
+        let sandbox = Sandbox::new();
+        if !clang(&sandbox, level) {
+            return;
+        }
+        let source = sandbox.write("reused.c", REUSED);
+        let mut command = Command::new("clang-19");
+        command.args(["--target=wasm32-wasi", "-nostdlib", "-g", "-Wl,--no-entry"]);
+        command.args(["-Wl,--export-all", level, "-o"]);
+        command.arg(sandbox.path("app.wasm")).arg(source);
+        if !command.status().is_ok_and(|status| status.success()) {
+            eprintln!("asleep: nothing here compiles C to WebAssembly");
+            return;
+        }
+        sandbox.ok("record --invoke kept -o app.aft app.wasm 9");
+        let start = json(&sandbox, "state app.aft --at start --format json");
+        let mut marked = 0;
+        for time in 1..=start["length"].as_u64().unwrap() {
+            let words = format!("state app.aft --at t={time} --format json");
+            let state = json(&sandbox, &words);
+            let frames = state["frames"].as_array().unwrap();
+            let kept = frames.iter().filter(|frame| frame["function"] == "kept");
+            let variables = kept.flat_map(|frame| frame["variables"].as_array().unwrap());
+            for n in variables.filter(|variable| variable["name"] == "n") {
+                let right = n["value"].as_str().is_none_or(|value| value == "9");
+                let early = level == "-O0" && time == 1;
+                assert!(right || early || n["written"].is_object(), "{level} {n}");
+                assert!(level != "-O0" || n["written"].is_null(), "{n}");
+                marked += u64::from(n["written"].is_object());
+            }
+        }
+        let words = "values app.aft --at reused.c:15 --var n --limit 100 --format json";
+        let found = json(&sandbox, words);
+        for row in found["instances"].as_array().unwrap() {
+            let right = row["value"].as_str().is_none_or(|value| value == "9");
+            assert!(
+                right || row["written"].is_object() || level == "-O0",
+                "{level} {row}"
+            );
+        }
+        eprintln!("{level}: {marked} marked");
+    }
+}

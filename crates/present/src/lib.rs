@@ -93,7 +93,7 @@ pub use slice::{
     slice_statements,
 };
 pub use sources::{NoSources, Sources};
-pub use state::{state_json, state_text};
+pub use state::{state_json, state_text, written_json, written_text};
 pub use steps::{
     NextStep, StepScene, range_json, range_text, steps_binary, steps_json, steps_text,
 };

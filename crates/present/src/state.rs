@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use afterimage_query::state::{Frame, Local, Shown, StateReport};
+use afterimage_query::state::{Frame, Local, Shown, StateReport, Written};
 use serde_json::{Value, json};
 
 use crate::name::without_parameters;
@@ -30,6 +30,9 @@ pub fn state_text(out: &mut dyn Write, report: &StateReport) -> Result<(), Prese
                 said = Some(why);
                 locals_text(out, &frame.locals, "local")?;
             }
+        }
+        if let Some(why) = &frame.outside {
+            writeln!(out, "    not all is known: {}", clean(why))?;
         }
     }
     let more = report.open.saturating_sub(report.frames.len());
@@ -107,13 +110,29 @@ fn shown_text<'s>(
         };
         writeln!(
             out,
-            "    {:<width$} = {value}  ({}){}{shadowed}",
+            "    {:<width$} = {value}  ({}){}{shadowed}{}",
             named(&variable.name),
             clean(&variable.type_name),
-            inlined.unwrap_or_default()
+            inlined.unwrap_or_default(),
+            written_text(variable.written)
         )?;
     }
     Ok(())
+}
+
+/// That a parameter's local was written since the call began.
+pub fn written_text(written: Option<Written>) -> String {
+    written.map_or(String::new(), |Written { time, offset }| {
+        format!(
+            "  (its local was written since the call began, at @{offset}, t={}: may be something else)",
+            grouped(time)
+        )
+    })
+}
+
+/// The same in JSON.
+pub fn written_json(written: Written) -> Value {
+    json!({ "time": written.time, "offset": written.offset.0 })
 }
 
 fn locals_text(out: &mut dyn Write, locals: &[Local], what: &str) -> Result<(), PresentError> {
@@ -189,6 +208,9 @@ fn frame_json(frame: &Frame) -> Value {
         "line": frame.line,
         "inlined": frame.inlined,
     });
+    if let Some(why) = &frame.outside {
+        json["outside"] = json!(why);
+    }
     match &frame.variables {
         Ok(variables) => {
             json["variables"] = json!(Vec::from_iter(variables.iter().map(shown_json)));
@@ -211,6 +233,9 @@ fn shown_json(variable: &Shown) -> Value {
     match &variable.value {
         Ok(value) => json["value"] = json!(value),
         Err(why) => json["unavailable"] = json!(why),
+    }
+    if let Some(written) = variable.written {
+        json["written"] = written_json(written);
     }
     if let Some(function) = &variable.inlined {
         json["inlined"] = json!(function);

@@ -1,5 +1,6 @@
 //! Where in memory a variable of the source is.
 
+use std::cell::RefCell;
 use std::path::Path as FilePath;
 
 use afterimage_ids::FuncId;
@@ -7,10 +8,10 @@ use afterimage_present::{MemoryVariable, VariableCall, grouped};
 use afterimage_program::{Function, Names};
 use afterimage_query::paths::Window;
 use afterimage_query::state::{
-    Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape,
-    Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, follow_to,
+    Activation, Bodies, Ended, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place,
+    Shape, Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, follow_to,
 };
-use afterimage_query::steps::{At, LARGEST_RANGE, Range};
+use afterimage_query::steps::{At, LARGEST_RANGE, Range, follow_to_end};
 use afterimage_query::values::RecordedValues;
 use anyhow::{Result, anyhow, bail};
 
@@ -73,6 +74,16 @@ impl Machine for Held<'_> {
     }
 }
 
+/// How to say which of several global variables is meant.
+fn which_file(why: &PathError) -> &'static str {
+    match why {
+        PathError::Ambiguous { .. } => {
+            "; in code of its file the name means that file's: --at file.c:LINE"
+        }
+        _ => "",
+    }
+}
+
 /// What is known of it at a moment.
 struct Seen {
     object: Object,
@@ -112,7 +123,11 @@ pub(super) fn find<'a>(
             grouped(time),
             at_file.display()
         ),
-        Err(why) => bail!("{expression} at t={}: {why}", grouped(time)),
+        Err(why) => bail!(
+            "{expression} at t={}: {why}{}",
+            grouped(time),
+            which_file(&why)
+        ),
     };
     let range = in_memory(expression, &seen.object).map_err(|error| match error {
         NotInMemory::Elsewhere(place) => anyhow!(
@@ -202,7 +217,8 @@ fn look(watched: &Watched<'_, '_>, path: &Path) -> Result<Seen, PathError> {
         object,
     } = watched;
     let at = moment.activation.offset;
-    let variable = variables.find(&path.variable, Some((scopes, at)))?;
+    let place = scopes.map(|scopes| (scopes, at));
+    let variable = variables.find(&path.variable, place)?;
     // What has an address without a moment lives as long as the run.
     let is_static = variables.locate(&variable, Some(at), &Nothing).is_ok();
     let whole = variables.locate(&variable, Some(at), *moment)?;
@@ -226,6 +242,13 @@ fn global<'a>(
     path: &Path,
 ) -> Result<Found<'a>> {
     let object = match variables.resolve(path, None, &Nothing) {
+        // Where it is depends on what memory holds then.
+        Err(PathError::Unavailable(
+            Unavailable::Unknown(_) | Unavailable::OutsideMemory { .. },
+        )) => at_end(traced, &variables, path)?,
+        known => known,
+    };
+    let object = match object {
         Ok(object) => object,
         Err(error @ PathError::NoVariable { .. }) => {
             let functions = with_local(traced, names, &variables, &path.variable);
@@ -238,12 +261,10 @@ fn global<'a>(
                 ),
             }
         }
-        Err(PathError::Unavailable(
-            Unavailable::Unknown(_) | Unavailable::OutsideMemory { .. },
-        )) => {
-            bail!("where {expression} is depends on what memory holds: say when, with --at")
-        }
-        Err(error) => bail!("{expression}: {error}"),
+        Err(error) => bail!(
+            "{expression} at the end of the run: {error}{}",
+            which_file(&error)
+        ),
     };
     let range = in_memory(expression, &object).map_err(|error| match error {
         NotInMemory::Elsewhere(place) => anyhow!(
@@ -262,6 +283,30 @@ fn global<'a>(
         variables,
         object,
     })
+}
+
+/// What an expression means when the run has ended.
+fn at_end(
+    traced: &Traced,
+    variables: &Variables<'_>,
+    path: &Path,
+) -> Result<Result<Object, PathError>> {
+    let failed = RefCell::default();
+    let program = &traced.loaded.program;
+    let found = follow(traced, |run, log| {
+        Ok(follow_to_end(run, log, |paused| {
+            let ended = Ended {
+                paused,
+                program,
+                failed: &failed,
+            };
+            variables.resolve(path, None, &ended)
+        })?)
+    })?;
+    match failed.into_inner() {
+        Some(error) => Err(error.into()),
+        None => Ok(found),
+    }
 }
 
 /// A place for `values --at` where a moment is: as it was named, or the function.

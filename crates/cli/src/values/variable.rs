@@ -5,7 +5,7 @@ mod summary;
 use std::io::Write;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_present::grouped;
+use afterimage_present::{grouped, written_json, written_text};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::Resolver;
 use afterimage_query::location::{Form, Place, form, split_occurrence};
@@ -206,7 +206,11 @@ fn known(
                 there = own.map(|one| one.name).collect();
                 variables.find(&path.variable, Some((&scopes, offset)))
             }
-            Err(error) => Err(error.into()),
+            // Of code without debug information only global variables are known.
+            Err(error) => match variables.find(&path.variable, None) {
+                Err(PathError::NoVariable { .. }) => Err(error.into()),
+                found => found,
+            },
         };
         match found {
             // It may be in scope at other instructions of the line.
@@ -266,7 +270,7 @@ fn occasions<'v, 's: 'v>(
 
 fn text(out: &mut dyn Write, report: &Report<'_>, names: &Names) -> Result<()> {
     let types = report.rows.iter().filter_map(|row| row.value.as_ref().ok());
-    let kind = types.map(|(kind, _)| kind.as_str()).next();
+    let kind = types.map(|worth| worth.type_name.as_str()).next();
     report.asked.head(out, kind)?;
     let mut functions = report.rows.iter().map(|row| row.function);
     let first = functions.next();
@@ -279,7 +283,7 @@ fn text(out: &mut dyn Write, report: &Report<'_>, names: &Names) -> Result<()> {
     for rows in report.rows.chunk_by(same) {
         let row = &rows[0];
         let value = match &row.value {
-            Ok((_, value)) => harmless(value),
+            Ok(worth) => format!("{}{}", harmless(&worth.text), written_text(worth.written)),
             Err(why) => format!("<{}>", harmless(&why.to_string())),
         };
         let function = match several {
@@ -314,9 +318,12 @@ fn document(report: &Report<'_>, names: &Names) -> Value {
             "function": names.function(row.function),
         });
         match &row.value {
-            Ok((kind, value)) => {
-                json["type"] = json!(kind);
-                json["value"] = json!(value);
+            Ok(worth) => {
+                json["type"] = json!(worth.type_name);
+                json["value"] = json!(worth.text);
+                if let Some(written) = worth.written {
+                    json["written"] = written_json(written);
+                }
             }
             Err(why) => json["unavailable"] = json!(why.to_string()),
         }

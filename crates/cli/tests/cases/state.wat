@@ -70,7 +70,7 @@
 ;; ! afterimage: run.aft: --frame 5: 5 functions are open at t=8, numbered from 0
 ;; = 125
 ;; $ afterimage state run.aft --at end --globals
-;; | before the block at t=18 of 18
+;; | before @0x8b, in the block at t=18 of 18
 ;; | #0 last(0)  @0x8b  t=18
 ;; |     the module has no debug information; compile it with -g
 ;; |     local 0 = 0  (i32, parameter)

@@ -173,6 +173,25 @@
 ;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
 ;; |   next read     never
 ;; |   next written  never
+;; $ afterimage memory run.aft --address 0x104 --at end
+;; | memory 0 at the end of the run: 131,072 bytes in all
+;; | 0x00000104  03 00 00 00 63 64 65 00                          ....cde.
+;; |   as i32: 3 (0x3)
+;; |   as f32: 4e-45
+;; |   as i64: 28539349012316163 (0x65646300000003)
+;; |   as f64: 9.519816349192703e-307
+;; | 0x104..0x107, 4 bytes
+;; |   written       t=13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |   next read     never
+;; |   next written  never
+;; | 0x108..0x10a, 3 bytes
+;; |   written       t=13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2
+;; |   next read     never
+;; |   next written  never
+;; | 0x10b..0x10b, 1 byte
+;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |   next read     never
+;; |   next written  never
 ;; $ afterimage memory run.aft --address 0x40..0x43 --at sum
 ;; | memory 0 when t=7 begins: 65,536 bytes in all
 ;; | 0x00000040  00 00 00 00                                      ....

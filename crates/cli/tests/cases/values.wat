@@ -439,8 +439,38 @@
 ;; |           #3  t=5              18
 ;; |           #4  t=6              22
 ;; |            …  4 outside of what was kept, from t=4 to t=6; the rest: afterimage build --lens full run.aft
+;; $ afterimage values run.aft --at sum+0x9 --stats
+;; | @0x90 i32.add  in sum: executed 7 times
+;; |     3 different values, from 13 to 22; each once
+;; |            …  4 outside of what was kept, from t=4 to t=6; the rest: afterimage build --lens full run.aft
+;; $ afterimage values run.aft --at sum+0x9 --histogram --format json
+;; | {"at":"sum+0x9","schema":"afterimage/values/1","statements":[{"counts":[{"times":1,"value":{"bits":"0xd","role":"","text":"13","type":"i32"}},{"times":1,"value":{"bits":"0x12","role":"","text":"18","type":"i32"}},{"times":1,"value":{"bits":"0x16","role":"","text":"22","type":"i32"}}],"executions":7,"function":"sum","line":"","more":0,"offset":144,"operator":"i32.add","outside":4}]}
+;; $ afterimage values run.aft --at sum+0x9 --instances 1..3
+;; | @0x90 i32.add  in sum: executed 7 times
+;; |           #2  t=4              13
+;; |           #3  t=5              18
+;; |            …  1 outside of what was kept, from t=4 to t=6; the rest: afterimage build --lens full run.aft
+;; $ afterimage values run.aft --at sum+0x9#7
+;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=9; the rest: afterimage build --lens full
+;; = 125
+;; $ afterimage state run.aft --at t=5
+;; | before the block at t=5 of 14
+;; | #0 sum(5)  @0x8c  t=5
+;; |     the module has no debug information; compile it with -g
+;; |     local 0 $n = 5  (i32, parameter)
+;; |     local 1 $total = 13  (i32)
+;; | #1 start()  @0xb0  t=1
+;; |     local 0 $x = 0  (i32)
+;; $ afterimage state run.aft --at t=3
+;; | before the block at t=3 of 14
+;; | #0 sum(7)  @0x8c  t=3
+;; |     the module has no debug information; compile it with -g
+;; |     local 0 $n = 7  (i32, parameter)
+;; |     local 1 $total = 0  (i32)
+;; | #1 start()  @0xb0  t=1
+;; |     local 0 $x = 0  (i32)
 ;; $ afterimage deps run.aft --at sum --forward
-;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=3
+;; ! afterimage: run.aft: values were kept from t=4 to t=6 only, and this needs one of t=3; the rest: afterimage build --lens full
 ;; = 125
 ;; $ afterimage deps run.aft --at start --forward
 ;; | #1 t=11  @0xba memory.copy  in start

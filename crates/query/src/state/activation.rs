@@ -10,14 +10,17 @@ use afterimage_program::{Function, NO_HEIGHT, Program, Slots};
 use wasmparser::ValType;
 
 use super::StateError;
+use super::written::Sets;
 use crate::values::{Bits, Instance, RecordedValues};
 
 /// The bodies of functions that were asked about.
 pub struct Bodies<'a> {
-    program: &'a Program,
-    module: &'a [u8],
+    pub(super) program: &'a Program,
+    pub(super) module: &'a [u8],
     known: RefCell<HashMap<FuncId, Rc<Body<'a>>>>,
     offsets: RefCell<HashMap<(FuncId, OpId), OrigOffset>>,
+    /// By function and local.
+    pub(super) sets: RefCell<HashMap<(FuncId, u32), Sets>>,
 }
 
 impl<'a> Bodies<'a> {
@@ -28,6 +31,7 @@ impl<'a> Bodies<'a> {
             module,
             known: RefCell::default(),
             offsets: RefCell::default(),
+            sets: RefCell::default(),
         }
     }
 
@@ -71,7 +75,7 @@ pub struct Activation<'a> {
     body: Rc<Body<'a>>,
     /// The node up to there.
     code: NodeCode,
-    program: &'a Program,
+    pub(super) program: &'a Program,
     module: &'a [u8],
     /// The types of the slots of the operand stack that are in use.
     stack: OnceCell<Box<[ValType]>>,

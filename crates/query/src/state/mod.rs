@@ -13,6 +13,7 @@ mod occasions;
 mod report;
 mod shown;
 mod watch;
+mod written;
 
 pub use activation::{Activation, Bodies};
 pub use afterimage_variables::{
@@ -22,8 +23,9 @@ pub use afterimage_variables::{
 pub use error::StateError;
 pub use follow::{Halt, follow_to};
 pub use frames::{Call, calls};
-pub use moment::{Contents, Followed, Moment, Recorded};
+pub use moment::{Contents, Ended, Followed, Moment, Recorded};
 pub use occasions::{Occasion, Occasions};
 pub use report::{Frame, Globals, Local, StateReport};
 pub use shown::{Shown, globals, locals, variables, wasm_globals};
-pub use watch::{Evaluated, Watch, WatchError, Watched};
+pub use watch::{Evaluated, Watch, WatchError, Watched, Worth};
+pub use written::Written;

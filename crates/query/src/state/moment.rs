@@ -11,7 +11,7 @@ use wasmparser::ValType;
 
 use super::{Activation, StateError};
 use crate::steps::Paused;
-use crate::values::{Bits, Instance, RecordedValues};
+use crate::values::{Bits, Instance, RecordedValues, ValuesError};
 
 /// What is known at a moment.
 pub trait Contents {
@@ -33,6 +33,9 @@ pub struct Recorded<'m, 'a> {
     values: &'m RecordedValues<'a>,
     asked: Cell<bool>,
     failed: RefCell<Option<StateError>>,
+    /// How often something was asked for that is outside of what was kept, and why it is, in words.
+    outside: Cell<u64>,
+    why_outside: RefCell<String>,
     /// What it told, by node execution, operator and variable: it takes a search to find.
     known: RefCell<HashMap<(Instance, OpId, u32), Bits>>,
 }
@@ -44,13 +47,20 @@ impl<'m, 'a> Recorded<'m, 'a> {
             values,
             asked: Cell::new(false),
             failed: RefCell::default(),
+            outside: Cell::new(0),
+            why_outside: RefCell::default(),
             known: RefCell::default(),
         }
     }
 
     /// Whether all that was asked for is known.
     pub fn is_enough(&self) -> bool {
-        !self.asked.get() && self.failed.borrow().is_none()
+        !self.asked.get() && self.failed.borrow().is_none() && self.outside.get() == 0
+    }
+
+    /// How often something was asked for of a part of the run, or of a function, of which no values were kept; and why the last was not, in words.
+    pub fn outside(&self) -> (u64, String) {
+        (self.outside.get(), self.why_outside.borrow().clone())
     }
 
     /// Why something could not be told, if that happened since this was asked last.
@@ -69,6 +79,11 @@ impl Contents for Recorded<'_, '_> {
             Ok(bits) => {
                 self.known.borrow_mut().insert(key, bits);
                 Some(bits)
+            }
+            Err(StateError::Values(error @ ValuesError::Outside { .. })) => {
+                self.outside.set(self.outside.get() + 1);
+                self.why_outside.replace(error.to_string());
+                None
             }
             Err(error) => {
                 self.failed.replace(Some(error));
@@ -132,6 +147,40 @@ impl Contents for Followed<'_, '_> {
                 false
             }
         }
+    }
+}
+
+/// What there is when a run has ended: globals and memory 0, and no activation.
+pub struct Ended<'m> {
+    /// What there is.
+    pub paused: &'m Paused<'m>,
+    /// The program.
+    pub program: &'m Program,
+    /// Why a memory could not be read, if that happened.
+    pub failed: &'m RefCell<Option<StateError>>,
+}
+
+impl Machine for Ended<'_> {
+    fn local(&self, _: u32) -> Option<Word> {
+        None
+    }
+
+    fn global(&self, index: u32) -> Option<Word> {
+        let ty = *self.program.globals.get(index as usize)?;
+        let globals = &self.paused.inside.state.globals;
+        word(ty, *globals.get(index as usize)?)
+    }
+
+    fn stack(&self, _: u32) -> Option<Word> {
+        None
+    }
+
+    fn memory(&self, address: u64, into: &mut [u8]) -> bool {
+        let read = self.paused.memory(0, address, into);
+        read.unwrap_or_else(|error| {
+            self.failed.replace(Some(error.into()));
+            false
+        })
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Frame {
     pub variables: Result<Vec<Shown>, String>,
     /// The locals of WebAssembly, if there are no variables of the source.
     pub locals: Vec<Local>,
+    /// Why what some of them hold is not known: no values were kept of the time of the call, or of the function.
+    pub outside: Option<String>,
 }
 
 /// A local or a global of WebAssembly.

@@ -6,7 +6,8 @@ use afterimage_variables::{
 };
 use wasmparser::ValType;
 
-use super::{Activation, Contents, Moment};
+use super::written::parameters_local;
+use super::{Activation, Contents, Moment, Written};
 use crate::values::Bits;
 
 /// A variable of the source with what it holds.
@@ -26,7 +27,10 @@ pub struct Shown {
     pub line: Option<u32>,
     /// What it holds, as C would write it; or why that cannot be told.
     pub value: Result<String, String>,
-    /// What it holds in a few words, for a list of arguments: `…` for what has many parts, `?` if that cannot be told.
+    /// If it is a parameter that the debug information has in one local in all of the function: the last write to that since the call began. What it holds then
+    /// may be what the source assigned, or something else that the compiler keeps there.
+    pub written: Option<Written>,
+    /// What it holds in a few words, for a list of arguments: `…` for what has many parts, `?` if that cannot be told, and behind what may be something else.
     pub brief: String,
 }
 
@@ -34,7 +38,7 @@ pub struct Shown {
 const BRIEF: usize = 32;
 const BRIEF_POINTER: usize = 64;
 
-/// The variables in scope at a moment, innermost scope first.
+/// The variables in scope at a moment, innermost scope first. `written` tells the last write to a local since the call began ([`Activation::written`]).
 ///
 /// # Errors
 /// If the debug information does not describe the function.
@@ -42,14 +46,22 @@ pub fn variables(
     known: &Variables<'_>,
     moment: &Moment<'_, '_>,
     limits: &Limits,
+    written: impl Fn(u32) -> Option<Written>,
 ) -> Result<Vec<Shown>, DebugError> {
     let activation = moment.activation;
     let scopes = known.function(activation.function)?;
     let found = known.in_scope_of(&scopes, activation.offset)?;
-    let shown = found.iter();
-    Ok(shown
-        .map(|it| shown_of(known, it, moment, limits))
-        .collect())
+    let parameters = activation.parameters(moment.program);
+    let shown = found.iter().map(|it| {
+        let local = parameters_local(known, it, parameters);
+        let written = local.and_then(&written);
+        let mut shown = shown_of(known, it, moment, limits);
+        if written.is_some() {
+            shown.brief.push('?');
+        }
+        Shown { written, ..shown }
+    });
+    Ok(shown.collect())
 }
 
 /// All global variables of the source that have a place, by name.
@@ -101,6 +113,7 @@ fn shown_of(
         shadowed: variable.shadowed,
         line: variable.line,
         value,
+        written: None,
         brief,
     }
 }

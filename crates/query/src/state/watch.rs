@@ -10,7 +10,10 @@ use afterimage_variables::{
     DebugError, FunctionScopes, Limits, Object, Path, PathError, Shape, Variables,
 };
 
-use super::{Activation, Bodies, Followed, Halt, Moment, Occasion, Recorded, StateError, calls};
+use super::written::parameters_local;
+use super::{
+    Activation, Bodies, Followed, Halt, Moment, Occasion, Recorded, StateError, Written, calls,
+};
 use crate::steps::Paused;
 use crate::values::RecordedValues;
 
@@ -29,9 +32,20 @@ pub struct Watch<'w, 'a> {
 /// The scopes of a function, or why it has none.
 type Scopes = Rc<Result<FunctionScopes, DebugError>>;
 
-/// What it is worth at a moment: its type's name and its value as C would write it, or what else was wanted of it.
+/// What an expression is worth.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Evaluated<T = (String, String)> {
+pub struct Worth {
+    /// Its type's name.
+    pub type_name: String,
+    /// Its value as C would write it.
+    pub text: String,
+    /// It begins with a parameter, which the debug information has in one local in all of the function: the last write to that since the call began.
+    pub written: Option<Written>,
+}
+
+/// What it is worth at a moment, or what else was wanted of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evaluated<T = Worth> {
     /// Which of the occasions, from 1.
     pub number: u64,
     /// The time of the block.
@@ -48,8 +62,8 @@ pub struct Watched<'m, 'a> {
     pub variables: &'m Variables<'a>,
     /// The moment.
     pub moment: &'m Moment<'m, 'a>,
-    /// The scopes of the function that is executed then.
-    pub scopes: &'m FunctionScopes,
+    /// The scopes of the function that is executed then. If it has no debug information, only global variables are known.
+    pub scopes: Option<&'m FunctionScopes>,
     /// What the expression means.
     pub object: Object,
 }
@@ -104,7 +118,8 @@ impl<'w, 'a> Watch<'w, 'a> {
         occasions: &[Occasion],
         follow: impl FnOnce(&[Halt], &mut dyn FnMut(usize, u32, &Paused<'_>)) -> Result<(), E>,
     ) -> Result<Vec<Evaluated>, WatchError<E>> {
-        self.each(occasions, follow, |watched| {
+        let failed = RefCell::default();
+        let rows = self.each(occasions, follow, |watched| {
             let Watched {
                 variables,
                 moment,
@@ -114,9 +129,36 @@ impl<'w, 'a> Watch<'w, 'a> {
             let rendered = variables.render(object, &self.limits, *moment);
             match rendered.shape {
                 Shape::Missing(why) => Err(*why),
-                _ => Ok((rendered.type_name.clone(), rendered.to_string())),
+                _ => Ok(Worth {
+                    type_name: rendered.type_name.clone(),
+                    text: rendered.to_string(),
+                    written: self.written(watched).unwrap_or_else(|error| {
+                        failed.replace(Some(error));
+                        None
+                    }),
+                }),
             }
-        })
+        })?;
+        match failed.into_inner() {
+            Some(error) => Err(WatchError::State(error)),
+            None => Ok(rows),
+        }
+    }
+
+    /// Whether the parameter that the expression begins with was written since the call began.
+    fn written(&self, watched: &Watched<'_, 'a>) -> Result<Option<Written>, StateError> {
+        let moment = watched.moment;
+        let activation = moment.activation;
+        let place = watched.scopes.map(|scopes| (scopes, activation.offset));
+        let Ok(variable) = self.variables.find(&self.path.variable, place) else {
+            return Ok(None);
+        };
+        let parameters = activation.parameters(self.program);
+        let local = parameters_local(self.variables, &variable, parameters);
+        match local.zip(moment.entry) {
+            Some((local, entry)) => activation.written(self.values, self.bodies, entry.time, local),
+            None => Ok(None),
+        }
     }
 
     /// As [`at`](Self::at), with something else that is wanted of what the expression means at each of the moments.
@@ -263,12 +305,14 @@ impl<'w, 'a> Watch<'w, 'a> {
     ) -> Result<T, PathError> {
         let at = moment.activation.offset;
         let scopes = self.scopes(moment.activation.function);
-        let scopes = match &*scopes {
-            Ok(scopes) => scopes,
-            Err(error) => return Err(error.clone().into()),
-        };
         let variables = self.variables;
-        let object = variables.resolve(&self.path, Some((scopes, at)), moment)?;
+        let place = scopes.as_ref().as_ref().ok().map(|scopes| (scopes, at));
+        let object = match (variables.resolve(&self.path, place, moment), &*scopes) {
+            // It may be a variable of the function.
+            (Err(PathError::NoVariable { .. }), Err(error)) => return Err(error.clone().into()),
+            (object, _) => object?,
+        };
+        let scopes = scopes.as_ref().as_ref().ok();
         wanted(&Watched {
             variables,
             moment,

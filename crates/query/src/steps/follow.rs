@@ -90,6 +90,34 @@ impl Paused<'_> {
     }
 }
 
+/// Follows a run to its end, from the last checkpoint if there are any, and shows what there is then: globals, tables and memories; there are no registers.
+///
+/// # Errors
+/// If the run cannot be followed.
+pub fn follow_to_end<S: Segments, T>(
+    run: Run<'_, S>,
+    log: LogReader,
+    show: impl FnOnce(&Paused<'_>) -> T,
+) -> Result<T, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut follower = Follower::new(run, log)?;
+    follower.skip_to(run.path.length().saturating_add(1))?;
+    while let Some(visit) = follower.next()? {
+        follower.execute(visit, &mut ())?;
+    }
+    let inside = Inside {
+        low: &[],
+        high: &[],
+        state: &follower.machine.state,
+    };
+    Ok(show(&Paused {
+        inside: &inside,
+        image: follower.image.as_ref(),
+    }))
+}
+
 /// The machine on its way.
 pub(crate) struct Follower<'a, S: Segments> {
     pub machine: Machine<'a>,

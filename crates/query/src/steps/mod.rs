@@ -26,7 +26,7 @@ pub use afterimage_machine::{Range, Trap, stopped_before};
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
 pub(crate) use follow::Follower;
-pub use follow::{Paused, Run, recorded_checkpoints};
+pub use follow::{Paused, Run, follow_to_end, recorded_checkpoints};
 pub use last_write::{LastWrite, LastWriteError, LastWrites};
 pub use loads::{LoadValues, load_values};
 pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};

@@ -55,7 +55,7 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
 fn outside(time: u64, (first, last): (u64, u64), without: Option<&str>) -> String {
     match without {
         None => format!(
-            "values were kept from t={first} to t={last} only, and this needs one of t={time}"
+            "values were kept from t={first} to t={last} only, and this needs one of t={time}; the rest: afterimage build --lens full"
         ),
         Some(without) => format!(
             "values were kept without {without}, from t={first} to t={last}, and this needs one of a function that was left out, of t={time}; to have them, build the values anew: afterimage build --lens full --again"

@@ -1,0 +1,145 @@
+//! Whether a parameter's local was written since the call began.
+
+use std::rc::Rc;
+
+use afterimage_ids::{FuncId, NodeId, OpId, OrigOffset};
+use afterimage_variables::{Nothing, Place, Variable, VariableKind, Variables};
+use afterimage_wpp::Visit;
+use wasmparser::Operator;
+
+use super::{Activation, Bodies, StateError};
+use crate::values::{RecordedValues, ValuesError};
+
+/// Where the code writes a local.
+pub(super) type Sets = Rc<[(OpId, OrigOffset)]>;
+
+/// A write to a local.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The time of its block.
+    pub time: u64,
+    /// The operator.
+    pub offset: OrigOffset,
+}
+
+/// The local in which a parameter is in all of its function, if the debug information says so by one location instead of a list.
+///
+/// Optimised code may keep something else in that local later. The location is the same if it is the source's own assignment that wrote
+/// it: what the local holds after a write is told, and that it was written.
+pub(super) fn parameters_local(
+    known: &Variables<'_>,
+    variable: &Variable,
+    parameters: usize,
+) -> Option<u32> {
+    if variable.kind != VariableKind::Parameter || variable.inlined != 0 {
+        return None;
+    }
+    let object = known.locate(variable, None, &Nothing).ok()?;
+    match object.pieces.first()?.place {
+        Place::Local(local) if (local as usize) < parameters => Some(local),
+        _ => None,
+    }
+}
+
+impl Bodies<'_> {
+    /// The operators of a function that write a local, ascending; O(operators) when they are first asked for.
+    fn sets(&self, function: FuncId, local: u32) -> Sets {
+        let key = (function, local);
+        if let Some(known) = self.sets.borrow().get(&key) {
+            return Rc::clone(known);
+        }
+        let found = self.program.function(function).map(|function| {
+            let operators = self.program.operators(self.module, function);
+            let writes = operators.filter(|(_, _, operator)| {
+                matches!(
+                    operator,
+                    Operator::LocalSet { local_index } | Operator::LocalTee { local_index }
+                        if *local_index == local
+                )
+            });
+            writes.map(|(op, offset, _)| (op, offset)).collect()
+        });
+        let found: Sets = found.unwrap_or_default();
+        self.sets.borrow_mut().insert(key, Rc::clone(&found));
+        found
+    }
+}
+
+impl<'a> Activation<'a> {
+    /// The last write to a local since the activation began with block `entered`. `None` if there was none: it holds what it was called with, if it is a
+    /// parameter.
+    ///
+    /// O(nodes of the path), and where calls of the same function are open in each other O(nodes of the activation).
+    ///
+    /// # Errors
+    /// If the path cannot be read.
+    pub fn written(
+        &self,
+        values: &RecordedValues<'a>,
+        bodies: &Bodies<'a>,
+        entered: u64,
+        local: u32,
+    ) -> Result<Option<Written>, StateError> {
+        let sets = bodies.sets(self.function, local);
+        if sets.is_empty() {
+            return Ok(None);
+        }
+        let last_in = |node: NodeId, count: usize, before: Option<OpId>| {
+            let function = self.program.function(self.function)?;
+            let blocks = values.path().nodes()[node].blocks.get(..count)?;
+            for (position, block) in blocks.iter().enumerate().rev() {
+                let ops = &function.cfg.blocks.get(*block)?.ops;
+                let end = match before {
+                    Some(before) if position + 1 == count => before,
+                    _ => ops.end,
+                };
+                let writes = sets.partition_point(|set| set.0 < end);
+                let last = sets[..writes].last().filter(|set| set.0 >= ops.start);
+                if let Some(&(_, offset)) = last {
+                    return Some((position as u64, offset));
+                }
+            }
+            None
+        };
+        let whole = |node: NodeId| {
+            let count = values.path().nodes()[node].blocks.len();
+            last_in(node, count, None)
+        };
+        let instance = self.instance;
+        let here = (self.time - instance.time) as usize + 1;
+        if let Some((position, offset)) = last_in(instance.node, here, Some(self.op)) {
+            let time = instance.time + position;
+            return Ok(Some(Written { time, offset }));
+        }
+        let path = values.path();
+        let own = path.nodes().iter();
+        let own = own.filter(|(_, node)| node.function == self.function);
+        let writers = own.filter_map(|(id, _)| Some((id, whole(id)?.0)));
+        let writers = path.executions(writers).map_err(ValuesError::from)?;
+        let before = writers.rank(instance.time.saturating_sub(1))?;
+        if before == writers.rank(entered.saturating_sub(1))? {
+            return Ok(None);
+        }
+        let written = |visit: Visit| {
+            let (position, offset) = whole(visit.node)?;
+            let time = visit.start + position;
+            Some(Written { time, offset })
+        };
+        let mut cursor = path.cursor();
+        if let Some(found) = writers.select(before)? {
+            // It may be another activation's, called since.
+            let visit = cursor.seek(found.time)?;
+            let stack = cursor.stack()?;
+            if stack.last().is_some_and(|own| own.entered == entered) {
+                return Ok(visit.and_then(written));
+            }
+        }
+        cursor.seek(instance.time)?;
+        while let Some(visit) = cursor.previous_in_activation()? {
+            if let Some(found) = written(visit) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
