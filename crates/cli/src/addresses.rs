@@ -29,6 +29,7 @@ use crate::steps::follow;
 /// followed from its beginning; for --instances and #K only where these are executed, from the last checkpoint before, which `build --lens full` makes.
 /// Different addresses and strides are told apart up to 4,096 of them. An access that trapped is listed, and marked; sums do not count it.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "all"]))]
 #[command(after_help = "\
 Examples:
   afterimage addresses app.aft --all
@@ -38,7 +39,7 @@ Examples:
 In text, 0x1040 +4 x 1000 are 1000 executions after each other, of which each accessed what is 4 bytes after the one before.")]
 pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function for all of its loads and stores; #K or #last at its end is one execution, of a line one arrival at it, of a function one call
-    #[arg(long, value_name = "PLACE", required_unless_present = "all")]
+    #[arg(long, value_name = "PLACE")]
     at: Option<String>,
     /// Which executions of each: A..B, K, last, or t=T for those in block T and later
     #[arg(long, value_name = "WHICH", requires = "at", conflicts_with = "stats")]

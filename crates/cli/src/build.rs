@@ -65,9 +65,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.lens == Lens::Full {
         return full(&arguments, &file, &loaded);
     }
+    let filter = arguments.filters.filter(&loaded)?;
     // A path that is damaged is built anew, too.
     let is_there = !arguments.again && path_of(&arguments.file, &file, &loaded)?.is_some();
-    let filter = arguments.filters.filter(&loaded)?;
     match arguments.filters.given() {
         Some(option) if is_there => bail!(
             "{}: the recording has a path already, so {option} changes nothing; build it anew with --again",

@@ -124,8 +124,8 @@ impl FilterArguments {
         })
     }
 
-    /// The functions of which no values are kept.
-    fn functions(&self, loaded: &Loaded) -> Result<LeftOut> {
+    /// The functions of which no values are kept. It takes nothing of the run to know.
+    pub(crate) fn functions(&self, loaded: &Loaded) -> Result<LeftOut> {
         if self.include.is_empty() && self.exclude.is_empty() {
             return Ok(LeftOut::default());
         }
@@ -179,7 +179,7 @@ impl FilterArguments {
     fn words(&self) -> String {
         let mut words = Vec::new();
         if !self.include.is_empty() {
-            words.push(format!("all functions but {}", self.include.join(", ")));
+            words.push(format!("functions other than {}", self.include.join(", ")));
         }
         if !self.exclude.is_empty() {
             words.push(self.exclude.join(", "));

@@ -27,6 +27,7 @@ use crate::steps::follow;
 /// With --var the bytes are those of a variable of the source, as the debug information (-g) has it: a global one of any file, or, with --at, one of the
 /// function that is executed then, for as long as that call lasts. With --at values are built first, if the recording has none, to know where its stack is.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["address", "var"]))]
 #[command(after_help = "\
 Examples:
   afterimage memory app.aft --address 0x1040
@@ -38,7 +39,7 @@ Examples:
   afterimage memory app.aft --var total --at app.c:17#2 --all")]
 pub(crate) struct Arguments {
     /// The bytes: A for the 8 bytes from there on, or A..B, both included
-    #[arg(long, value_name = "A[..B]", value_parser = addresses, required_unless_present = "var", conflicts_with = "var")]
+    #[arg(long, value_name = "A[..B]", value_parser = addresses, conflicts_with = "var")]
     address: Option<(u64, u64)>,
     /// The bytes of this variable of the source, or of an expression: total, p->next, s.member
     #[arg(long, value_name = "NAME", conflicts_with = "memory")]

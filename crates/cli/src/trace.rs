@@ -12,7 +12,9 @@ use afterimage_query::paths::{
     CallTree, CallsOf, FileSegments, PathFileError, Places, RecordedPath, Unit, Visits, Window,
     last, time_of,
 };
-use afterimage_query::steps::{self, Operators, Step, Steps, Wanted, last_steps};
+use afterimage_query::steps::{
+    self, MachineError, Operators, ReverseSteps, Step, Steps, StepsError, Wanted, last_steps,
+};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, StretchArguments, entries, window};
@@ -23,7 +25,7 @@ use crate::steps::follow;
 
 /// Show what a run executed, in order: block by block, path by path, call by call, statement by statement, or access by access
 ///
-/// Time t counts executed blocks from 1. For --level statement and memory the run is followed from the last checkpoint before --from, which `build --lens full` makes, or from its beginning. Text on standard output ends after 100 lines, and says how to go on, unless --limit, --last,
+/// Time t counts executed blocks from 1. For --level statement and memory the run is followed from the last checkpoint before --from, which `build --lens full` makes, or from its beginning; with --reverse piece by piece, so that without checkpoints a long stretch takes long. Text on standard output ends after 100 lines, and says how to go on, unless --limit, --last,
 /// or both --from and --to say how much is wanted; nothing else is ever cut.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -197,11 +199,6 @@ fn check(arguments: &Arguments) -> Result<()> {
             steps::Level::Statement => "statement",
             steps::Level::Memory => "memory",
         };
-        if arguments.reverse {
-            bail!(
-                "--reverse does not go with --level {name}, for which the run is followed forwards; see the end with --last N"
-            );
-        }
         if arguments.last.is_some_and(|last| last > MOST_LAST) {
             bail!(
                 "--last goes up to {} with --level {name}; write where the stretch begins with --from",
@@ -311,10 +308,23 @@ fn statements(
     follow(traced, |run, log| {
         let mut kept;
         let mut streamed;
+        let mut backwards;
         let mut next: Box<dyn FnMut() -> Result<Option<Step>, PresentError>>;
         if let Some(last) = arguments.last {
-            kept = last_steps(run, log, wanted, last as usize)?.into_iter();
-            next = Box::new(|| Ok(kept.next()));
+            kept = last_steps(run, log, wanted, last as usize)?;
+            next = match arguments.reverse {
+                false => Box::new(|| Ok(kept.pop_front())),
+                true => Box::new(|| Ok(kept.pop_back())),
+            };
+        } else if arguments.reverse {
+            let log = || {
+                traced
+                    .file
+                    .log()
+                    .map_err(|error| StepsError::from(MachineError::from(error)))
+            };
+            backwards = ReverseSteps::new(run, log, wanted)?;
+            next = Box::new(|| backwards.next().map_err(unreadable));
         } else {
             streamed = Steps::new(run, log, wanted)?;
             next = Box::new(|| streamed.next().map_err(unreadable));
@@ -327,9 +337,13 @@ fn statements(
                 Format::Json => steps_json(out, scene, &mut next, level, stretch, length, limit)?,
                 Format::Text => {
                     let next = steps_text(out, scene, &mut next, stretch.window.last, limit)?;
+                    let begin = match stretch.reverse {
+                        false => stretch.window.first,
+                        true => stretch.window.last,
+                    };
                     match next {
                         // From there on the same lines would come again.
-                        Some(next) if next == stretch.window.first => {
+                        Some(next) if next == begin => {
                             writeln!(out, "… and more: see them with --limit N, or --limit all")?;
                         }
                         next => {

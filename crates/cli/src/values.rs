@@ -38,6 +38,7 @@ use crate::progress::Bar;
 /// With --loads it is what each load of the program read, summed up, by following the run; with --each all of it, one load's values after the other, up to
 /// 256 at a time. Different values are told apart up to 4,096 of them.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "loads"]))]
 #[command(after_help = "\
 Examples:
   afterimage values app.aft --at parser.c:42
@@ -52,7 +53,7 @@ Examples:
   afterimage values app.aft --loads --each --format bin -o loads.bin")]
 pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function; #K or #last at its end is one execution
-    #[arg(long, value_name = "PLACE", required_unless_present = "loads")]
+    #[arg(long, value_name = "PLACE")]
     at: Option<String>,
     /// What all loads of the program read, summed up
     #[arg(long, conflicts_with_all = ["at", "var", "instances", "stats", "histogram"])]

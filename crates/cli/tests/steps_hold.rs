@@ -12,8 +12,8 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_program::SourceMap;
 use afterimage_query::paths::Window;
 use afterimage_query::steps::{
-    AccessSite, Addresses, At, Distinct, Level, Operators, Range, Step, Steps, Trap, Tried, Wanted,
-    What, address_stats, last_steps, load_values, memory_at,
+    AccessSite, Addresses, At, Distinct, Level, Operators, Range, ReverseSteps, Step, Steps, Trap,
+    Tried, Wanted, What, address_stats, last_steps, load_values, memory_at,
 };
 use common::Sandbox;
 use generated::{each_recording, seeds};
@@ -193,6 +193,12 @@ fn assert_parts(recorded: &Recorded, all: &[Step], level: Level) {
             .filter(|step| window.first <= step.time && step.time <= window.last);
         let found = recorded.steps(Wanted { window, ..wanted });
         assert!(found.iter().eq(expected), "{window:?}");
+        let log = || Ok(recorded.file.log().unwrap());
+        let wanted = Wanted { window, ..wanted };
+        let mut backwards = ReverseSteps::new(recorded.run(None), log, wanted).unwrap();
+        let mut backwards = Vec::from_iter(std::iter::from_fn(|| backwards.next().unwrap()));
+        backwards.reverse();
+        assert!(backwards == found, "{window:?}");
     }
     if let Some(function) = all.get(all.len() / 2).map(|step| step.function) {
         let expected = all.iter().filter(|step| step.function == function);
@@ -404,7 +410,15 @@ fn compare(sandbox: &Sandbox, compared: &mut Compared) {
     let names = Vec::from_iter(references.iter().map(name));
     let mut memory = naive.clone();
     for (step, name) in references.iter().zip(&names) {
+        // What is read is told as it was before, what is initialised as it is after.
+        let read = step.what.read().map(|range| memory.read(range));
         memory.apply(step, name);
+        let written = step.what.written().map(|range| memory.read(range));
+        if let (Some(bytes), Some(known)) = (&step.bytes, read.or(written)) {
+            assert_eq!(bytes.len(), known.len(), "{step:?}");
+            let mut pairs = bytes.iter().zip(known);
+            assert!(pairs.all(|(byte, known)| known.is_none_or(|known| known == *byte)));
+        }
     }
     assert_parts(&recorded, &all, Level::Statement);
     assert_parts(&recorded, &references, Level::Memory);

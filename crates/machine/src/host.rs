@@ -180,8 +180,10 @@ impl Machine<'_> {
                 let place = memory.range(read.address, read.length).ok()?;
                 memory.bytes.get(place)
             });
-            hasher.update(bytes.ok_or_else(|| self.boundary("the host reads outside of memory"))?);
+            let bytes = bytes.ok_or_else(|| self.boundary("the host reads outside of memory"))?;
+            hasher.update(bytes);
             observer.host_read(range);
+            observer.bytes(bytes);
         }
         if hasher.finalize() != digest {
             return Err(self.boundary("the host reads other bytes"));
@@ -210,6 +212,7 @@ impl Machine<'_> {
             };
             bytes.copy_from_slice(&write.bytes);
             observer.host_write(range);
+            observer.bytes(&write.bytes);
         }
         Ok(())
     }

@@ -64,6 +64,12 @@ pub trait Observer {
         let _ = (inst, from, to);
     }
 
+    /// The bytes that were copied, initialised, or read or written by the host, as was told just before; of a copy before it is done.
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        let _ = bytes;
+    }
+
     /// The instruction at this position reads a global.
     #[inline(always)]
     fn read_global(&mut self, inst: usize, global: u32) {
@@ -209,6 +215,12 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     fn copy(&mut self, inst: usize, from: Range, to: Range) {
         self.0.copy(inst, from, to);
         self.1.copy(inst, from, to);
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.bytes(bytes);
+        self.1.bytes(bytes);
     }
 
     #[inline(always)]

@@ -35,8 +35,8 @@
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; $ afterimage diff a.aft b.aft
 ;; | a.aft and b.aft first differ at t=1, @0xc7 in start: sizes gave other bytes
-;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes
-;; |   b.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes
+;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 01 00 00 00
+;; |   b.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 02 00 00 00
 ;; |   from byte 0 on:
 ;; |   a.aft  "\x01\x00\x00\x00"
 ;; |   b.aft  "\x02\x00\x00\x00"
@@ -64,8 +64,8 @@
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; $ afterimage diff a.aft c.aft
 ;; | a.aft and c.aft first differ at t=1, @0xc7 in start: sizes gave other bytes
-;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes
-;; |   c.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes
+;; |   a.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 01 00 00 00
+;; |   c.aft  start                     @0xc7      host write        0x0, 4 bytes by sizes: 03 00 00 00
 ;; |   from byte 0 on:
 ;; |   a.aft  "\x01\x00\x00\x00"
 ;; |   c.aft  "\x03\x00\x00\x00"
@@ -82,7 +82,7 @@
 ;; |   afterimage slice a.aft --at @0xdd#1
 ;; |   afterimage slice c.aft --at @0xdd#1
 ;; $ afterimage diff a.aft c.aft --format json
-;; | {"a":{"file":"a.aft","length":N},"b":{"file":"c.aft","length":N},"control":null,"first":{"a":{"access":{"address":0,"bytes":N,"memory":0},"callee":0,"callee_name":"sizes","function":4,"kind":"host write","name":"start","offset":199,"operator":"call","source":null,"t":1},"b":{"access":{"address":0,"bytes":N,"memory":0},"callee":0,"callee_name":"sizes","function":4,"kind":"host write","name":"start","offset":199,"operator":"call","source":null,"t":1},"bytes":N{"a":[1,0,0,0],"b":[3,0,0,0],"offset":0},"calls":[],"number":1},"lines":null,"outputs":[{"a":{"bytes":N[50,32,111,107],"function":4,"name":"start","place":"@0xdd","t":8},"b":{"bytes":N[54,32,111,107],"function":4,"name":"start","place":"@0xdd","t":8},"before":[105,115,32],"descriptor":1,"line":1,"offset":3}],"questions":["afterimage why a.aft --at @0xdd#1","afterimage why c.aft --at @0xdd#1","afterimage slice a.aft --at @0xdd#1","afterimage slice c.aft --at @0xdd#1"],"same":false,"schema":"afterimage/diff/1"}
+;; | {"a":{"file":"a.aft","length":N},"b":{"file":"c.aft","length":N},"control":null,"first":{"a":{"access":{"address":0,"bytes":N,"memory":0},"callee":0,"callee_name":"sizes","contents":"01000000","function":4,"kind":"host write","name":"start","offset":199,"operator":"call","source":null,"t":1},"b":{"access":{"address":0,"bytes":N,"memory":0},"callee":0,"callee_name":"sizes","contents":"03000000","function":4,"kind":"host write","name":"start","offset":199,"operator":"call","source":null,"t":1},"bytes":N{"a":[1,0,0,0],"b":[3,0,0,0],"offset":0},"calls":[],"number":1},"lines":null,"outputs":[{"a":{"bytes":N[50,32,111,107],"function":4,"name":"start","place":"@0xdd","t":8},"b":{"bytes":N[54,32,111,107],"function":4,"name":"start","place":"@0xdd","t":8},"before":[105,115,32],"descriptor":1,"line":1,"offset":3}],"questions":["afterimage why a.aft --at @0xdd#1","afterimage why c.aft --at @0xdd#1","afterimage slice a.aft --at @0xdd#1","afterimage slice c.aft --at @0xdd#1"],"same":false,"schema":"afterimage/diff/1"}
 ;; $ afterimage diff a.aft FILE
 ;; ! afterimage: diff.wat is not a recording; make one with: afterimage record diff.wat
 ;; = 125

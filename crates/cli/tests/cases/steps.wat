@@ -83,15 +83,15 @@
 ;; |     13  _start                    @0xb5      global.set        global 0 <- 14
 ;; |     13  _start                    @0xc3      f64.store         0x80, 8 bytes <- 1.5
 ;; |     13  _start                    @0xcc      i32.store8        0x81, 1 byte <- 255
-;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
 ;; |     13  _start                    @0xe3      memory.fill       0x104, 4 bytes <- 0xff
-;; |     13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2
+;; |     13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2: "cde"
 ;; |     13  _start                    @0xf3      memory.grow       memory 0 by 1 page = 1
 ;; |     13  _start                    @0xfe      i64.store         0x20, 8 bytes <- 12884901904 (0x300000010)
 ;; |     13  _start                    @0x10a     call              fd_write(1, 32, 1, 260)
-;; |     13  _start                    @0x10a     host read         0x20, 8 bytes by fd_write
-;; |     13  _start                    @0x10a     host read         0x10, 3 bytes by fd_write
-;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |     13  _start                    @0x10a     host read         0x20, 8 bytes by fd_write: 10 00 00 00 03 00 00 00
+;; |     13  _start                    @0x10a     host read         0x10, 3 bytes by fd_write: "hi\n"
+;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |     13  _start                    @0x10a     host return       fd_write = 0
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
@@ -110,19 +110,19 @@
 ;; |     11  sum                       @0x82      i32.load          0x40, 4 bytes = 0
 ;; |     13  _start                    @0xc3      f64.store         0x80, 8 bytes <- 1.5
 ;; |     13  _start                    @0xcc      i32.store8        0x81, 1 byte <- 255
-;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
 ;; |     13  _start                    @0xe3      memory.fill       0x104, 4 bytes <- 0xff
-;; |     13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2
+;; |     13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2: "cde"
 ;; |     13  _start                    @0xfe      i64.store         0x20, 8 bytes <- 12884901904 (0x300000010)
-;; |     13  _start                    @0x10a     host read         0x20, 8 bytes by fd_write
-;; |     13  _start                    @0x10a     host read         0x10, 3 bytes by fd_write
-;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |     13  _start                    @0x10a     host read         0x20, 8 bytes by fd_write: 10 00 00 00 03 00 00 00
+;; |     13  _start                    @0x10a     host read         0x10, 3 bytes by fd_write: "hi\n"
+;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
 ;; | the run trapped: integer division by zero
 ;; $ afterimage trace run.aft --level memory --last 3
 ;; |      t  function                  place      operator          effect
-;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
 ;; | the run trapped: integer division by zero
@@ -138,16 +138,58 @@
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
 ;; | … and more: see them with --limit N, or --limit all
 ;; $ afterimage trace run.aft --level memory --reverse
-;; ! afterimage: --reverse does not go with --level memory, for which the run is followed forwards; see the end with --last N
-;; = 125
+;; |      t  function                  place      operator          effect
+;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
+;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
+;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
+;; |     13  _start                    @0x10a     host read         0x10, 3 bytes by fd_write: "hi\n"
+;; |     13  _start                    @0x10a     host read         0x20, 8 bytes by fd_write: 10 00 00 00 03 00 00 00
+;; |     13  _start                    @0xfe      i64.store         0x20, 8 bytes <- 12884901904 (0x300000010)
+;; |     13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2: "cde"
+;; |     13  _start                    @0xe3      memory.fill       0x104, 4 bytes <- 0xff
+;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
+;; |     13  _start                    @0xcc      i32.store8        0x81, 1 byte <- 255
+;; |     13  _start                    @0xc3      f64.store         0x80, 8 bytes <- 1.5
+;; |     11  sum                       @0x82      i32.load          0x40, 4 bytes = 0
+;; |     10  sum                       @0x82      i32.load          0x44, 4 bytes = 1
+;; |      9  sum                       @0x82      i32.load          0x48, 4 bytes = 4
+;; |      8  sum                       @0x82      i32.load          0x4c, 4 bytes = 9
+;; |      5  _start                    @0xa1      i32.store         0x4c, 4 bytes <- 9
+;; |      4  _start                    @0xa1      i32.store         0x48, 4 bytes <- 4
+;; |      3  _start                    @0xa1      i32.store         0x44, 4 bytes <- 1
+;; |      2  _start                    @0xa1      i32.store         0x40, 4 bytes <- 0
+;; $ afterimage trace run.aft --level statement --reverse --last 3
+;; |      t  function                  place      operator          effect
+;; |     14  _start                    @0x11c     i32.div_u         traps: integer divide by zero
+;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
+;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
+;; $ afterimage trace run.aft --level statement --reverse --to 13 --limit 3
+;; |      t  function                  place      operator          effect
+;; |     13  _start                    @0x10a     host return       fd_write = 0
+;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
+;; |     13  _start                    @0x10a     host read         0x10, 3 bytes by fd_write: "hi\n"
+;; | … and more: see them with --limit N, or --limit all
+;; $ afterimage trace run.aft --level memory --reverse --from 13 --format json
+;; | {"first":13,"function":null,"last":14,"length":N,"level":"memory","reverse":true,"schema":"afterimage/trace/1"}
+;; | {"access":{"address":512,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":281,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x0","text":"0","type":"i32"}}
+;; | {"access":{"address":260,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":272,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x3","text":"3","type":"i32"}}
+;; | {"access":{"address":260,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"03000000","function":2,"kind":"host write","name":"_start","offset":266,"operator":"call","source":null,"t":13}
+;; | {"access":{"address":16,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"68690a","function":2,"kind":"host read","name":"_start","offset":266,"operator":"call","source":null,"t":13}
+;; | {"access":{"address":32,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"1000000003000000","function":2,"kind":"host read","name":"_start","offset":266,"operator":"call","source":null,"t":13}
+;; | {"access":{"address":32,"bytes":N,"memory":0},"function":2,"kind":"store","name":"_start","offset":254,"operator":"i64.store","source":null,"t":13,"value":{"bits":"0x300000010","text":"12884901904 (0x300000010)","type":"i64"}}
+;; | {"access":{"address":264,"bytes":N,"memory":0},"contents":"636465","function":2,"kind":"init","name":"_start","offset":237,"offset_in_segment":2,"operator":"memory.init","segment":1,"source":null,"t":13}
+;; | {"access":{"address":260,"bytes":N,"memory":0},"byte":255,"function":2,"kind":"fill","name":"_start","offset":227,"operator":"memory.fill","source":null,"t":13}
+;; | {"access":{"address":256,"bytes":N,"memory":0},"contents":"00000000010000000400000009000000","from":{"address":64,"bytes":N,"memory":0},"function":2,"kind":"copy","name":"_start","offset":215,"operator":"memory.copy","source":null,"t":13}
+;; | {"access":{"address":129,"bytes":N,"memory":0},"function":2,"kind":"store","name":"_start","offset":204,"operator":"i32.store8","source":null,"t":13,"value":{"bits":"0xff","text":"255","type":"i32"}}
+;; | {"access":{"address":128,"bytes":N,"memory":0},"function":2,"kind":"store","name":"_start","offset":195,"operator":"f64.store","source":null,"t":13,"value":{"bits":"0x3ff8000000000000","text":"1.5","type":"f64"}}
 ;; $ afterimage trace run.aft --level statement --last 2 --format json
 ;; | {"first":1,"function":null,"last":14,"length":N,"level":"statement","reverse":false,"schema":"afterimage/trace/1"}
 ;; | {"access":{"address":512,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":281,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x0","text":"0","type":"i32"}}
 ;; | {"function":2,"kind":"trap","name":"_start","offset":284,"operator":"i32.div_u","source":null,"t":14,"trap":"integer divide by zero"}
 ;; $ afterimage trace run.aft --level memory --last 4 --format json
 ;; | {"first":1,"function":null,"last":14,"length":N,"level":"memory","reverse":false,"schema":"afterimage/trace/1"}
-;; | {"access":{"address":16,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","function":2,"kind":"host read","name":"_start","offset":266,"operator":"call","source":null,"t":13}
-;; | {"access":{"address":260,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","function":2,"kind":"host write","name":"_start","offset":266,"operator":"call","source":null,"t":13}
+;; | {"access":{"address":16,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"68690a","function":2,"kind":"host read","name":"_start","offset":266,"operator":"call","source":null,"t":13}
+;; | {"access":{"address":260,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"03000000","function":2,"kind":"host write","name":"_start","offset":266,"operator":"call","source":null,"t":13}
 ;; | {"access":{"address":260,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":272,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x3","text":"3","type":"i32"}}
 ;; | {"access":{"address":512,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":281,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x0","text":"0","type":"i32"}}
 ;; $ afterimage memory run.aft --address 0x100..0x10f
@@ -158,19 +200,19 @@
 ;; |   as i64: 12884901888 (0x300000000)
 ;; |   as f64: 6.365987373e-314
 ;; | 0x100..0x103, 4 bytes
-;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x104..0x107, 4 bytes
-;; |   written       t=13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |   written       t=13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x108..0x10a, 3 bytes
-;; |   written       t=13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2
+;; |   written       t=13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2: "cde"
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x10b..0x10f, 5 bytes
-;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
 ;; |   next read     never
 ;; |   next written  never
 ;; $ afterimage memory run.aft --address 0x104 --at end
@@ -181,15 +223,15 @@
 ;; |   as i64: 28539349012316163 (0x65646300000003)
 ;; |   as f64: 9.519816349192703e-307
 ;; | 0x104..0x107, 4 bytes
-;; |   written       t=13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |   written       t=13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x108..0x10a, 3 bytes
-;; |   written       t=13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2
+;; |   written       t=13  _start                    @0xed      memory.init       0x108, 3 bytes <- data 1 from 0x2: "cde"
 ;; |   next read     never
 ;; |   next written  never
 ;; | 0x10b..0x10b, 1 byte
-;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |   written       t=13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
 ;; |   next read     never
 ;; |   next written  never
 ;; $ afterimage memory run.aft --address 0x40..0x43 --at sum
@@ -214,12 +256,12 @@
 ;; |   next written  t=13  _start                    @0xc3      f64.store         0x80, 8 bytes <- 1.5
 ;; $ afterimage memory run.aft --address 0x104..0x107 --all
 ;; |      t  function                  place      operator          effect
-;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes
+;; |     13  _start                    @0xd7      memory.copy       0x100, 16 bytes <- 0x40, 16 bytes: 00 00 00 00 01 00 00 00 04 00 00 00 09 00 00 00
 ;; |     13  _start                    @0xe3      memory.fill       0x104, 4 bytes <- 0xff
-;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write
+;; |     13  _start                    @0x10a     host write        0x104, 4 bytes by fd_write: 03 00 00 00
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; $ afterimage memory run.aft --address 0x104..0x107 --at 10 --format json
-;; | {"address":260,"at":10,"contents":"00000000","memory":0,"parts":[{"address":260,"bytes":N,"next_read":{"access":{"address":260,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":272,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x3","text":"3","type":"i32"}},"next_written":{"access":{"address":256,"bytes":N,"memory":0},"from":{"address":64,"bytes":N,"memory":0},"function":2,"kind":"copy","name":"_start","offset":215,"operator":"memory.copy","source":null,"t":13},"written":null}],"schema":"afterimage/memory/1","size":65536}
+;; | {"address":260,"at":10,"contents":"00000000","memory":0,"parts":[{"address":260,"bytes":N,"next_read":{"access":{"address":260,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":272,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x3","text":"3","type":"i32"}},"next_written":{"access":{"address":256,"bytes":N,"memory":0},"contents":"00000000010000000400000009000000","from":{"address":64,"bytes":N,"memory":0},"function":2,"kind":"copy","name":"_start","offset":215,"operator":"memory.copy","source":null,"t":13},"written":null}],"schema":"afterimage/memory/1","size":65536}
 ;; $ afterimage memory run.aft --address 0x1ffff..0x20000
 ;; ! afterimage: run.aft: memory 0 has 131072 bytes at that time, from 0x0 to 0x1ffff: there is nothing at 0x20000
 ;; = 125

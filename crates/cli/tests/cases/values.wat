@@ -88,6 +88,30 @@
 ;; $ afterimage values run.aft --at sum+0x7
 ;; ! afterimage: run.aft: sum+0x7 only moves a value, or is a constant: it is no statement; the nearest statement is at @0x90
 ;; = 125
+;; $ afterimage values run.aft
+;; ! error: the following required arguments were not provided:
+;; !   <--at <PLACE>|--loads>
+;; !
+;; ! Usage: afterimage values <--at <PLACE>|--loads> <FILE.aft>
+;; !
+;; ! For more information, try '--help'.
+;; = 125
+;; $ afterimage addresses run.aft
+;; ! error: the following required arguments were not provided:
+;; !   <--at <PLACE>|--all>
+;; !
+;; ! Usage: afterimage addresses <--at <PLACE>|--all> <FILE.aft>
+;; !
+;; ! For more information, try '--help'.
+;; = 125
+;; $ afterimage memory run.aft
+;; ! error: the following required arguments were not provided:
+;; !   <--address <A[..B]>|--var <NAME>>
+;; !
+;; ! Usage: afterimage memory <--address <A[..B]>|--var <NAME>> <FILE.aft>
+;; !
+;; ! For more information, try '--help'.
+;; = 125
 ;; $ afterimage values run.aft --at random_get
 ;; ! afterimage: run.aft: no function is called "random_get"
 ;; = 125
@@ -413,15 +437,15 @@
 ;; $ afterimage values run.aft --loads --at sum
 ;; ! error: the argument '--loads' cannot be used with '--at <PLACE>'
 ;; !
-;; ! Usage: afterimage values --loads <FILE.aft>
+;; ! Usage: afterimage values <--at <PLACE>|--loads> <FILE.aft>
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage values run.aft
 ;; ! error: the following required arguments were not provided:
-;; !   --at <PLACE>
+;; !   <--at <PLACE>|--loads>
 ;; !
-;; ! Usage: afterimage values --at <PLACE> <FILE.aft>
+;; ! Usage: afterimage values <--at <PLACE>|--loads> <FILE.aft>
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125

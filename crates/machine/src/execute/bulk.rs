@@ -32,6 +32,7 @@ pub(super) fn bulk<O: Observer>(
             let read = state.memories[index].range(b, c)?;
             let written = state.memories[memory].range(a, c)?;
             observer.copy(i, of(index as u32, b, c), of(to, a, c));
+            observer.bytes(&state.memories[index].bytes[read.clone()]);
             match state.memories.get_disjoint_mut([memory, index]) {
                 Ok([target, from]) => {
                     target.bytes[written].copy_from_slice(&from.bytes[read]);
@@ -53,8 +54,9 @@ pub(super) fn bulk<O: Observer>(
             let read = part(data.len(), b, c).ok_or(Trap::Memory)?;
             let memory = &mut state.memories[memory];
             let written = memory.range(a, c)?;
-            memory.bytes[written].copy_from_slice(&data[read]);
+            memory.bytes[written].copy_from_slice(&data[read.clone()]);
             observer.fill(i, of(to, a, c));
+            observer.bytes(&data[read]);
         }
         Code::DataDrop => state.data[index] = [].into(),
         Code::RefIsNull => return Ok(Some(u64::from(a == 0))),

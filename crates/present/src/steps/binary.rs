@@ -36,7 +36,7 @@ pub fn steps_binary(
         Level::Memory => 5,
     };
     out.write_all(MAGIC)?;
-    out.write_all(&[level, 0, 0, 0])?;
+    out.write_all(&[level, u8::from(stretch.reverse), 0, 0])?;
     let function = stretch.function.map_or(NONE, FuncId::as_u32);
     out.write_all(&function.to_le_bytes())?;
     out.write_all(&stretch.window.first.to_le_bytes())?;

@@ -32,7 +32,7 @@ pub fn steps_json(
         "first": stretch.window.first,
         "last": stretch.window.last,
         "length": length,
-        "reverse": false,
+        "reverse": stretch.reverse,
         "function": function,
     });
     writeln!(out, "{head}")?;
@@ -65,6 +65,10 @@ pub(crate) fn entry(scene: &StepScene<'_>, step: &Step) -> Result<Json, PresentE
         "source": source,
         "kind": kind(&step.what),
     });
+    if let Some(bytes) = &step.bytes {
+        let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+        entry["contents"] = json!(digits.collect::<String>());
+    }
     let mut set = |key: &str, value: Json| entry[key] = value;
     match &step.what {
         What::Computed(given) | What::Branch(given) => set("value", value(given)),

@@ -77,7 +77,10 @@ pub(crate) fn step_text(
     let function = plain(without_parameters(scene.names.function(step.function)));
     let name = doing(&step.what, &operator.name);
     let room = FUNCTION.saturating_sub(width(&function));
-    let effect = effect(scene, step);
+    let mut effect = effect(scene, step);
+    if let Some(bytes) = step.bytes.as_deref().filter(|bytes| !bytes.is_empty()) {
+        effect = format!("{effect}: {}", bytes_text(bytes));
+    }
     let line = format!(
         "{from}{function}{:room$}  {place:PLACE$}  {name:OPERATOR$}  {effect}",
         ""
@@ -170,6 +173,16 @@ fn shown(value: &Value) -> String {
 fn all(values: &[Value]) -> String {
     let texts = values.iter().map(shown);
     texts.collect::<Vec<_>>().join(", ")
+}
+
+/// Bytes as a text, if all are characters of one, otherwise as hexadecimal digits.
+fn bytes_text(bytes: &[u8]) -> String {
+    let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
+    if bytes.iter().all(is_text) {
+        return format!("\"{}\"", bytes.escape_ascii());
+    }
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    digits.collect::<Vec<_>>().join(" ")
 }
 
 /// The first address and how many bytes there are, with the memory where there are several: `memories`.

@@ -22,6 +22,20 @@ enum Reference {
     Copy(Range, Range),
 }
 
+/// Some bytes, if they are few.
+type Short = Option<Box<[u8]>>;
+
+/// What the bytes that are told next belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// Nothing that is wanted.
+    Unwanted,
+    /// The last access.
+    Reference,
+    /// The last step.
+    Step,
+}
+
 /// A call that a node ends with.
 #[derive(Clone, Copy, Debug)]
 struct Site {
@@ -41,7 +55,8 @@ pub(super) struct Collector<'a> {
     start: u64,
     stopped: Option<StoppedBefore>,
     /// What it accessed so far, by instruction.
-    references: Vec<(usize, Reference)>,
+    references: Vec<(usize, Reference, Short)>,
+    told: Told,
     /// What it ends with, if that may still trap or call.
     last: Option<Site>,
     /// What the instruction that it did not come beyond would have done to memory.
@@ -61,6 +76,7 @@ impl<'a> Collector<'a> {
             start: 0,
             stopped: None,
             references: Vec::new(),
+            told: Told::Unwanted,
             last: None,
             tried: None,
             host: None,
@@ -92,7 +108,8 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn push(&mut self, time: u64, function: FuncId, op: Option<OpId>, what: What) {
+    /// Whether it is wanted.
+    fn push(&mut self, time: u64, function: FuncId, op: Option<OpId>, what: What) -> bool {
         let wanted = &self.wanted;
         let fits = wanted.window.first <= time
             && time <= wanted.window.last
@@ -104,8 +121,10 @@ impl<'a> Collector<'a> {
                 function,
                 op,
                 what,
+                bytes: None,
             });
         }
+        fits
     }
 
     /// Whether an access is of interest.
@@ -115,9 +134,33 @@ impl<'a> Collector<'a> {
             .is_none_or(|wanted| overlap(wanted, range))
     }
 
-    fn item(&mut self, item: &Item, what: What) {
+    fn item(&mut self, item: &Item, what: What, bytes: Short) {
         let time = self.start + u64::from(item.block);
-        self.push(time, self.function, Some(item.op), what);
+        if self.push(time, self.function, Some(item.op), what) {
+            self.set_bytes(bytes);
+        }
+    }
+
+    /// Of the last step.
+    fn set_bytes(&mut self, bytes: Short) {
+        if let Some(step) = self.steps.back_mut() {
+            step.bytes = bytes;
+        }
+    }
+
+    fn refer(&mut self, inst: usize, reference: Reference, is_wanted: bool) {
+        self.told = Told::Unwanted;
+        if is_wanted {
+            self.references.push((inst, reference, None));
+            self.told = Told::Reference;
+        }
+    }
+
+    fn by_host(&mut self, site: Site, what: What) {
+        self.told = match self.push(site.time, site.function, site.op, what) {
+            true => Told::Step,
+            false => Told::Unwanted,
+        };
     }
 
     fn types_of(&self, function: FuncId) -> Option<(&'a [ValType], &'a [ValType])> {
@@ -140,9 +183,10 @@ impl<'a> Collector<'a> {
 
     fn memory_done(&mut self, plan: &Plan, code: &NodeCode, executed: usize, bank: Bank<'_>) {
         for at in 0..self.references.len() {
-            let (inst, reference) = self.references[at];
+            let (inst, reference, ref mut bytes) = self.references[at];
+            let bytes = bytes.take();
             let item = &plan.items[plan.of_inst[inst] as usize];
-            self.item(item, accessed(code, inst, reference, item, bank));
+            self.item(item, accessed(code, inst, reference, item, bank), bytes);
         }
         if let Some(&item) = plan.of_inst.get(executed) {
             self.tries(code, executed, &plan.items[item as usize], bank);
@@ -164,14 +208,17 @@ impl<'a> Collector<'a> {
             {
                 break;
             }
+            let mut bytes = None;
             let what = match item.kind {
                 Kind::Inst(inst) if inst >= executed => {
                     self.tries(code, inst, item, bank);
                     break;
                 }
-                Kind::Inst(inst) => match self.references.get(reference) {
-                    Some(&(of, found)) if of == inst => {
+                Kind::Inst(inst) => match self.references.get_mut(reference) {
+                    Some((of, found, short)) if *of == inst => {
                         reference += 1;
+                        let found = *found;
+                        bytes = short.take();
                         accessed(code, inst, found, item, bank)
                     }
                     _ => computed(code, inst, item, bank),
@@ -194,7 +241,7 @@ impl<'a> Collector<'a> {
                     What::Throw(typed(item.operands(), bits))
                 }
             };
-            self.item(item, what);
+            self.item(item, what, bytes);
         }
     }
 
@@ -348,20 +395,31 @@ impl Observer for Collector<'_> {
     }
 
     fn read(&mut self, inst: usize, range: Range) {
-        if self.is_wanted(range) {
-            self.references.push((inst, Reference::Read(range)));
-        }
+        self.refer(inst, Reference::Read(range), self.is_wanted(range));
     }
 
     fn write(&mut self, inst: usize, range: Range) {
-        if self.is_wanted(range) {
-            self.references.push((inst, Reference::Write(range)));
-        }
+        self.refer(inst, Reference::Write(range), self.is_wanted(range));
     }
 
     fn copy(&mut self, inst: usize, from: Range, to: Range) {
-        if self.is_wanted(from) || self.is_wanted(to) {
-            self.references.push((inst, Reference::Copy(from, to)));
+        let is_wanted = self.is_wanted(from) || self.is_wanted(to);
+        self.refer(inst, Reference::Copy(from, to), is_wanted);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if bytes.len() > Step::SHORT {
+            return;
+        }
+        let bytes = Some(bytes.into());
+        match self.told {
+            Told::Unwanted => {}
+            Told::Step => self.set_bytes(bytes),
+            Told::Reference => {
+                if let Some(last) = self.references.last_mut() {
+                    last.2 = bytes;
+                }
+            }
         }
     }
 
@@ -414,23 +472,13 @@ impl Observer for Collector<'_> {
 
     fn host_read(&mut self, range: Range) {
         if let Some((import, site)) = self.host {
-            self.push(
-                site.time,
-                site.function,
-                site.op,
-                What::HostRead(import, range),
-            );
+            self.by_host(site, What::HostRead(import, range));
         }
     }
 
     fn host_write(&mut self, range: Range) {
         if let Some((import, site)) = self.host {
-            self.push(
-                site.time,
-                site.function,
-                site.op,
-                What::HostWrite(import, range),
-            );
+            self.by_host(site, What::HostWrite(import, range));
         }
     }
 }

@@ -191,6 +191,7 @@ where
             function: write.function,
             op: write.op,
             what: What::Store(write.range, stored(inst, &plan.items[item as usize], bits)),
+            bytes: None,
         }))
     }
 

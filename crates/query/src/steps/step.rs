@@ -33,6 +33,13 @@ pub struct Step {
     pub op: Option<OpId>,
     /// What.
     pub what: What,
+    /// The bytes, if they are at most [`SHORT`](Self::SHORT): of a copy, of what was initialised, or of what the host read or wrote.
+    pub bytes: Option<Box<[u8]>>,
+}
+
+impl Step {
+    /// So many bytes are told with a step.
+    pub const SHORT: usize = 32;
 }
 
 /// What happened.

@@ -234,6 +234,88 @@ where
     Ok(kept)
 }
 
+/// The steps of a run, backwards: of those that happen at the same time, the last one first.
+///
+/// Stretches of the run are followed from the last checkpoint before them, and their steps are kept and turned round: few at first, then up to 2¹⁸ statements at a time.
+/// Without checkpoints each stretch takes following the run from its beginning.
+pub struct ReverseSteps<'a, S: Segments, L> {
+    run: Run<'a, S>,
+    /// Opens the run's log anew.
+    log: L,
+    wanted: Wanted,
+    /// Finds where stretches begin.
+    planned: Steps<'a, S>,
+    /// How many steps are wanted of the next stretch.
+    size: usize,
+    /// The steps of a stretch that are left.
+    found: Vec<Step>,
+    /// The last time of the next stretch, if there is one.
+    last: Option<u64>,
+}
+
+/// How many steps of a stretch there should be, first and at most.
+const FIRST: usize = 1 << 8;
+const MOST: usize = 1 << 18;
+
+impl<'a, S: Segments, L> ReverseSteps<'a, S, L>
+where
+    S::Error: std::error::Error + 'static,
+    L: FnMut() -> Result<LogReader, StepsError<S::Error>>,
+{
+    /// The steps that are wanted of a run, of which `log` gives the log, from its beginning, each time that it is asked.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn new(run: Run<'a, S>, mut log: L, wanted: Wanted) -> Result<Self, StepsError<S::Error>> {
+        let window = wanted.window;
+        Ok(Self {
+            planned: Steps::before(run, log()?, wanted)?,
+            run,
+            log,
+            wanted,
+            size: FIRST,
+            found: Vec::new(),
+            last: (window.first <= window.last).then_some(window.last),
+        })
+    }
+
+    /// The step before; `None` at the beginning.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail, and then has ended"
+    )]
+    pub fn next(&mut self) -> Result<Option<Step>, StepsError<S::Error>> {
+        loop {
+            if let Some(step) = self.found.pop() {
+                return Ok(Some(step));
+            }
+            let Some(last) = self.last.take() else {
+                return Ok(None);
+            };
+            let window = Window {
+                last,
+                ..self.wanted.window
+            };
+            let wanted = Wanted {
+                window,
+                ..self.wanted
+            };
+            let first = begin_of_last(self.run, &mut self.planned, wanted, self.size)?;
+            self.size = (self.size * 2).min(MOST);
+            let window = Window { first, last };
+            let wanted = Wanted { window, ..wanted };
+            let mut steps = Steps::new(self.run, (self.log)()?, wanted)?;
+            while let Some(step) = steps.next()? {
+                self.found.push(step);
+            }
+            self.last = (first > self.wanted.window.first).then(|| first - 1);
+        }
+    }
+}
+
 /// A time from which on there are at least so many steps in the window, or its beginning.
 fn begin_of_last<'a, S: Segments>(
     run: Run<'a, S>,
