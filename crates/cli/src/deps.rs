@@ -361,10 +361,12 @@ impl<'a> Scene<'a> {
         let mut operands = operands.unwrap_or_default().into_iter();
         let mut all = Vec::new();
         let (mut parts, mut more) = (0, 0);
+        let mut role = "memory";
         for dependence in of_statement(values, instance, statement)? {
             // A copy may have as many parts as bytes.
-            if dependence.bytes > 0 {
+            if dependence.bytes > 0 || dependence.elements > 0 {
                 parts += 1;
+                role = dependence.role;
                 if parts > limit.max(LEAST_PARTS) {
                     more += 1;
                     continue;
@@ -390,13 +392,13 @@ impl<'a> Scene<'a> {
         }
         if more > 0 {
             all.push(Told {
-                role: "memory".to_owned(),
+                role: role.to_owned(),
                 value: String::new(),
                 from: Line {
                     before: format!("… {} more parts: --limit N", grouped(more)),
                     ..Line::default()
                 },
-                json: json!({ "role": "memory", "from": "more", "parts": more }),
+                json: json!({ "role": role, "from": "more", "parts": more }),
                 further: Vec::new(),
             });
         }
@@ -566,14 +568,18 @@ impl<'a> Scene<'a> {
         dependence: &Dependence,
         value: String,
     ) -> Result<Told> {
-        let role = match dependence.bytes {
-            0 => dependence.role.to_owned(),
-            bytes => format!("{} ({bytes} bytes)", dependence.role),
+        let role = match (dependence.bytes, dependence.elements) {
+            (0, many @ 2..) => format!("{} ({many} elements)", dependence.role),
+            (0, _) => dependence.role.to_owned(),
+            (bytes, _) => format!("{} ({bytes} bytes)", dependence.role),
         };
         let (from, mut json) = self.origin(values, dependence.origin)?;
         json["role"] = json!(dependence.role);
         if dependence.bytes > 0 {
             json["bytes"] = json!(dependence.bytes);
+        }
+        if dependence.elements > 0 {
+            json["elements"] = json!(dependence.elements);
         }
         if !value.is_empty() {
             json["value"] = json!(value);

@@ -174,6 +174,44 @@ const EXCEPTIONS: &str = r#"(module
     (drop (i64.add (local.get $wide) (i64.extend_i32_u (local.get $sum))))
     (throw $one (local.get $sum))))"#;
 
+/// Tables and sizes, in all ways.
+const TABLES: &str = r#"(module
+  (type $u (func (param i32) (result i32)))
+  (memory $m 1 6)
+  (memory $other 1 3)
+  (table $t 6 20 funcref)
+  (table $w i64 4 30 funcref)
+  (table $e 2 externref)
+  (elem (table $t) (i32.const 0) func $inc $dec)
+  (elem $late func $dec $inc $dec $inc)
+  (func $inc (type $u) (i32.add (local.get 0) (i32.const 1)))
+  (func $dec (type $u) (i32.sub (local.get 0) (i32.const 1)))
+  (func $tail (param $i i32) (result i32)
+    (return_call_indirect $t (type $u) (local.get $i) (i32.and (local.get $i) (i32.const 1))))
+  (func (export "_start") (local $i i32) (local $sum i32)
+    (loop $l
+      (local.set $sum (call_indirect $t (type $u) (local.get $sum) (i32.and (local.get $i) (i32.const 1))))
+      (local.set $sum (i32.add (local.get $sum) (call $tail (local.get $i))))
+      (table.set $t (i32.add (i32.const 2) (i32.and (local.get $i) (i32.const 3))) (ref.func $inc))
+      (if (i32.eq (i32.rem_u (local.get $i) (i32.const 5)) (i32.const 2)) (then
+        (table.init $t $late (i32.const 1) (i32.and (local.get $i) (i32.const 1)) (i32.const 3))
+        (local.set $sum (i32.add (local.get $sum) (memory.grow $m (i32.and (local.get $i) (i32.const 1)))))))
+      (table.copy $t $t (i32.const 0) (i32.add (i32.and (local.get $i) (i32.const 1)) (i32.const 1)) (i32.const 2))
+      (table.copy $w $t (i64.extend_i32_u (i32.and (local.get $i) (i32.const 1))) (i32.const 0) (i32.const 3))
+      (if (i32.eq (i32.rem_u (local.get $i) (i32.const 4)) (i32.const 3)) (then
+        (drop (table.grow $t (ref.func $dec) (i32.const 2)))
+        (local.set $sum (i32.add (local.get $sum) (i32.wrap_i64 (table.grow $w (table.get $t (i32.sub (table.size $t) (i32.const 1))) (i64.const 9)))))
+        (table.fill $w (i64.const 1) (table.get $w (i64.const 3)) (i64.const 2))
+        (drop (memory.grow $other (i32.const 1)))))
+      (local.set $sum (i32.add (local.get $sum) (i32.add (memory.size $m) (memory.size $other))))
+      (table.set $e (i32.const 1) (table.get $e (i32.const 0)))
+      (local.set $sum (i32.add (local.get $sum)
+        (call_indirect $w (type $u) (local.get $i) (i64.extend_i32_u (i32.and (local.get $i) (i32.const 3))))))
+      (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 30))))
+    (elem.drop $late)
+    (table.fill $t (i32.const 1) (ref.null func) (i32.const 3))
+    (drop (call_indirect $t (type $u) (local.get $sum) (i32.const 2)))))"#;
+
 /// What is compared of a use.
 type Told = (u64, u32, &'static str, u64, Option<Range>);
 
@@ -207,6 +245,15 @@ fn what_exceptions_bring() {
     sandbox.run("record --lens full -o run.aft a.wasm");
     let (uses, controlled) = compare(&sandbox).expect("a short run");
     assert!(uses > 300 && controlled > 300, "{uses}, {controlled}");
+}
+
+#[test]
+fn what_tables_hold_and_how_large_things_are() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", TABLES);
+    sandbox.run("record --lens full -o run.aft a.wasm");
+    let (uses, _) = compare(&sandbox).expect("a short run");
+    assert!(uses > 1000, "{uses}");
 }
 
 #[test]
@@ -414,7 +461,8 @@ impl Recorded<'_, '_> {
                     Kind::Inst(inst) => {
                         (inst as u64) < stopped || statement.block == last && op.as_u32() < tried
                     }
-                    _ => false,
+                    Kind::Call(_) => op.as_u32() < tried,
+                    Kind::Return | Kind::Throw => false,
                 });
             }
             all.push(Executed {
@@ -475,7 +523,8 @@ impl Recorded<'_, '_> {
                         _ => continue,
                     };
                     let time = of.instance.time + statement.block;
-                    let told = (time, op.as_u32(), dependence.role, dependence.bytes, None);
+                    let many = dependence.bytes + dependence.elements;
+                    let told = (time, op.as_u32(), dependence.role, many, None);
                     reversed.entry(on).or_default().push(told);
                 }
                 if !matches!(statement.kind, Kind::Call(_)) {
@@ -522,8 +571,9 @@ impl Recorded<'_, '_> {
 
     fn uses(&self, definition: Definition) -> Vec<Told> {
         let told = |found: Use| {
-            let Use { role, bytes, .. } = found;
-            (found.time, found.op.as_u32(), role, bytes, found.read)
+            let Use { role, .. } = found;
+            let many = found.bytes + found.elements;
+            (found.time, found.op.as_u32(), role, many, found.read)
         };
         let uses = Uses::of(&self.host, self.program, definition);
         let mut uses = uses.unwrap().ending(self.stop);

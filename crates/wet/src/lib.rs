@@ -17,5 +17,6 @@ pub use index::{Index, LeftOut, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};
 pub use trace::{
     Bits, Compiled, Definition, Epochs, Held, Holders, HoldersMark, HostCall, HostCalls, Instance,
-    Known, Lent, ReadBy, Readers, Reading, Source, Span, TraceError, WholeTrace, Writer,
+    Known, Lent, Place, ReadBy, Readers, Reading, Source, Span, Taken, TakenBy, Takers, TraceError,
+    WholeTrace, Writer,
 };

@@ -218,7 +218,10 @@ impl<'a> Scene<'a> {
         };
         let role = match (found.read, found.bytes) {
             (Some(range), _) => place(range),
-            (None, 0) => found.role.to_owned(),
+            (None, 0) => match found.elements {
+                0 | 1 => found.role.to_owned(),
+                many => format!("{} ({many} elements)", found.role),
+            },
             (None, 1) => format!("{} (1 byte)", found.role),
             (None, bytes) => format!("{} ({bytes} bytes)", found.role),
         };
@@ -232,6 +235,9 @@ impl<'a> Scene<'a> {
         });
         if found.bytes > 0 {
             json["bytes"] = json!(found.bytes);
+        }
+        if found.elements > 0 {
+            json["elements"] = json!(found.elements);
         }
         if let Some(range) = found.read {
             json["address"] = json!(range.address);

@@ -2,7 +2,7 @@
 
 use afterimage_ids::OpId;
 use afterimage_machine::Code;
-use afterimage_wet::{Known, ReadFrom, Reading, Source, WriteTo, Writer, read_from, write_to};
+use afterimage_wet::{Known, Place, ReadFrom, Source, WriteTo, Writer, read_from, write_to};
 
 use super::{Bits, Execution, Instance, Kind, RecordedValues, Statement, ValuesError};
 
@@ -46,12 +46,14 @@ pub enum Origin {
 /// A direct dependence on data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {
-    /// What of the statement depends: an operand's role, or "memory" or "global" for what is read.
+    /// What of the statement depends: an operand's role, or for what is read "memory" or "global", "element" of a table, or "size" of a table or a memory.
     pub role: &'static str,
     /// The value of the operand; `None` for what is read.
     pub value: Option<Bits>,
     /// Of what is read from memory, how many bytes; 0 for all.
     pub bytes: u64,
+    /// Of what is taken from a table, how many elements; otherwise 0.
+    pub elements: u64,
     /// Where it comes from.
     pub origin: Origin,
 }
@@ -105,6 +107,7 @@ pub fn of_statement(
             role: operand.role,
             value: Some(value),
             bytes: 0,
+            elements: 0,
             origin,
         });
     }
@@ -115,23 +118,42 @@ pub fn of_statement(
         let mut readings = read(values.reading(instance, inst))?;
         readings.extend(read(values.copied(instance, inst))?);
         for reading in readings {
-            let origin = match reading.writer {
-                Writer::Initial => Origin::Initial,
-                Writer::Host { call } => Origin::Host { call },
-                Writer::Write { instance, inst, .. } => Origin::Operator {
-                    instance,
-                    op: values.compiled(instance.node)?.code.insts[inst].op,
-                },
-            };
             found.push(Dependence {
                 role,
                 value: None,
                 bytes: reading.length,
-                origin,
+                elements: 0,
+                origin: written(values, reading.writer)?,
             });
         }
     }
+    let taken = match statement.kind {
+        Kind::Inst(inst) => read(values.taken(instance, Some(inst)))?,
+        Kind::Call(_) => values.taken(instance, None)?,
+        Kind::Return | Kind::Throw => Vec::new(),
+    };
+    for taken in taken {
+        found.push(Dependence {
+            role: role_of_place(taken.place),
+            value: None,
+            bytes: 0,
+            elements: taken.elements,
+            origin: written(values, taken.writer)?,
+        });
+    }
     Ok(found)
+}
+
+/// Who wrote something.
+fn written(values: &RecordedValues<'_>, writer: Writer) -> Result<Origin, ValuesError> {
+    Ok(match writer {
+        Writer::Initial => Origin::Initial,
+        Writer::Host { call } => Origin::Host { call },
+        Writer::Write { instance, inst, .. } => Origin::Operator {
+            instance,
+            op: values.compiled(instance.node)?.code.insts[inst].op,
+        },
+    })
 }
 
 /// The operator that an execution of a node ends with.
@@ -146,10 +168,18 @@ pub(crate) fn end_of(values: &RecordedValues<'_>, instance: Instance) -> Result<
 }
 
 /// What was read, by an instruction that may have been the last that the run tried.
-fn read(readings: Result<Vec<Reading>, ValuesError>) -> Result<Vec<Reading>, ValuesError> {
+fn read<T>(readings: Result<Vec<T>, ValuesError>) -> Result<Vec<T>, ValuesError> {
     match readings {
         Err(ValuesError::NotExecuted) => Ok(Vec::new()),
         readings => readings,
+    }
+}
+
+/// What is taken from a place, for the statement that takes it.
+pub(super) fn role_of_place(place: Place) -> &'static str {
+    match place {
+        Place::Elements(_) => "element",
+        Place::TableSize(_) | Place::MemorySize(_) => "size",
     }
 }
 

@@ -5,15 +5,17 @@ use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use afterimage_ids::{NodeId, OpId};
-use afterimage_machine::Range;
+use afterimage_machine::{Code, Range};
 use afterimage_program::Program;
 use afterimage_wet::{
-    Compiled, Definition, FileEpochs, Held, Holders, HoldersMark, ReadBy, Readers, write_to,
+    Compiled, Definition, FileEpochs, Held, Holders, HoldersMark, ReadBy, Readers, TakenBy, Takers,
+    write_to,
 };
 
 use super::host::{HostReaders, HostUse};
 use super::{
-    HostReads, HostReadsError, Instance, Kind, RecordedValues, Statement, ValuesError, role_of_read,
+    HostReads, HostReadsError, Instance, Kind, RecordedValues, Statement, ValuesError,
+    role_of_place, role_of_read,
 };
 use crate::Stop;
 use crate::paths::FileSegments;
@@ -31,10 +33,12 @@ pub struct Use {
     pub op: OpId,
     /// What the operator is in the node.
     pub statement: Statement,
-    /// What of the statement depends: an operand's role, or "memory" or "global" for what is read.
+    /// What of the statement depends: an operand's role, or for what is read "memory" or "global", "element" of a table, or "size" of a table or a memory.
     pub role: &'static str,
     /// Of what is read from memory, how many bytes; 0 for all.
     pub bytes: u64,
+    /// Of what is taken from a table, how many elements; otherwise 0.
+    pub elements: u64,
     /// Where the host read them, if it did.
     pub read: Option<Range>,
 }
@@ -65,10 +69,12 @@ pub struct Uses<'h, 'v, 'a> {
     nodes: HashMap<NodeId, Rc<NodeUses>>,
     holders: Holders<'v, 'a, FileSegments, FileEpochs>,
     readers: Readers<'v, 'a, FileSegments, FileEpochs>,
+    takers: Takers<'v, 'a, FileSegments, FileEpochs>,
     host: HostReaders<'h, 'v, 'a>,
     /// What of each comes next.
     held: Option<Held>,
     read: Option<ReadBy>,
+    taken: Option<TakenBy>,
     by_host: Option<HostUse>,
     /// Uses that follow each other, of whole executions of nodes.
     batch: Vec<Use>,
@@ -85,6 +91,7 @@ struct Mark<'a> {
     held: Option<Held>,
     holders: HoldersMark<'a, FileSegments>,
     read: Option<ReadBy>,
+    taken: Option<TakenBy>,
     by_host: Option<HostUse>,
 }
 
@@ -124,11 +131,14 @@ pub fn definition(
     match statement.kind {
         Kind::Inst(inst) => {
             let code = compiled.code.insts.get(inst)?.code;
-            if write_to(code).is_some() {
-                Some(Definition::Write { instance, inst })
-            } else {
-                code.gives()
-                    .then_some(Definition::Result { instance, inst })
+            match code {
+                Code::TableSet | Code::TableFill | Code::TableCopy | Code::TableInit => {
+                    Some(Definition::Write { instance, inst })
+                }
+                code if write_to(code).is_some() => Some(Definition::Write { instance, inst }),
+                code => code
+                    .gives()
+                    .then_some(Definition::Result { instance, inst }),
             }
         }
         Kind::Call(_) | Kind::Throw => Some(Definition::After { instance }),
@@ -149,9 +159,11 @@ impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
         let values = host.values();
         let mut holders = values.holders(definition)?;
         let mut readers = values.readers(definition)?;
+        let mut takers = values.takers(definition)?;
         let mut host = HostReaders::new(host, definition)?;
         let held = holders.next()?;
         let read = readers.next()?;
+        let taken = takers.next()?;
         let by_host = host.next()?;
         Ok(Self {
             values,
@@ -160,9 +172,11 @@ impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
             nodes: HashMap::new(),
             holders,
             readers,
+            takers,
             host,
             held,
             read,
+            taken,
             by_host,
             batch: Vec::new(),
             at: 0,
@@ -237,6 +251,15 @@ impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
         if self.read.is_some() {
             count += 1 + self.readers.count()?;
         }
+        if let Some(taken) = &here.taken {
+            // Only the last one may be none: a call that was not tried.
+            let mut rest = self.takers.clone();
+            let mut next = Some(*taken);
+            while let Some(taken) = next {
+                count += u64::from(self.of_taken(&taken)?.is_some());
+                next = rest.next()?;
+            }
+        }
         if self.by_host.is_some() {
             count += 1 + self.host.count()?;
         }
@@ -257,6 +280,7 @@ impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
             held: self.held.clone(),
             holders: self.holders.mark(),
             read: self.read,
+            taken: self.taken,
             by_host: self.by_host,
         }
     }
@@ -276,6 +300,9 @@ impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
                 None
             }
         };
+        self.takers
+            .go(mark.taken.map_or(u64::MAX, |taken| taken.time))?;
+        self.taken = self.takers.next()?;
         let begun = mark.by_host.map(|found| found.visit.start);
         self.host.go(begun.unwrap_or(u64::MAX))?;
         self.by_host = self.host.next()?;
@@ -289,8 +316,10 @@ impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
         while batch.len() < BATCH {
             let held = self.held.as_ref().map(|held| held.time);
             let read = self.read.map(|read| read.time);
+            let taken = self.taken.map(|taken| taken.time);
             let by_host = self.by_host.map(|found| found.visit.start);
-            let Some(time) = held.into_iter().chain(read).chain(by_host).min() else {
+            let all = [held, read, taken, by_host].into_iter().flatten();
+            let Some(time) = all.min() else {
                 break;
             };
             let mut found = Vec::new();
@@ -301,6 +330,10 @@ impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
             while let Some(read) = self.read.take_if(|read| read.time == time) {
                 found.extend(self.of_read(&read)?);
                 self.read = self.readers.next()?;
+            }
+            while let Some(taken) = self.taken.take_if(|taken| taken.time == time) {
+                found.extend(self.of_taken(&taken)?);
+                self.taken = self.takers.next()?;
             }
             while let Some(read) = self.by_host.take_if(|read| read.visit.start == time) {
                 found.push(self.of_host(&read)?);
@@ -351,13 +384,31 @@ impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
         Ok(Some(((at, u32::MAX), found)))
     }
 
+    /// The statement that takes something; `None` of a call that was not tried.
+    fn of_taken(&mut self, taken: &TakenBy) -> Result<Option<(Order, Use)>, ValuesError> {
+        let node = self.node(taken.node)?;
+        let last = self.executed(&node, taken.node, taken.time)?;
+        let at = match taken.inst {
+            Some(inst) => node.of_inst.get(&inst).copied(),
+            None => node.call(),
+        };
+        let Some(at) = at.filter(|&at| at < last) else {
+            return Ok(None);
+        };
+        let role = role_of_place(taken.place);
+        let found = Use {
+            elements: taken.elements,
+            ..node.of(at, taken.node, taken.time, role, 0)
+        };
+        Ok(Some(((at, u32::MAX), found)))
+    }
+
     /// The call by which the host reads.
     fn of_host(&mut self, read: &HostUse) -> Result<(Order, Use), HostReadsError> {
         let visit = read.visit;
         let node = self.node(visit.node)?;
-        let mut statements = node.statements.iter();
-        let at = statements.rposition(|(_, one)| matches!(one.kind, Kind::Call(_)));
-        let at = at.ok_or(HostReadsError::Damaged("a call of the host"))? as u32;
+        let at = node.call();
+        let at = at.ok_or(HostReadsError::Damaged("a call of the host"))?;
         let found = node.of(at, visit.node, visit.start, "memory", read.range.length);
         let read = Some(read.range);
         Ok(((at, u32::MAX), Use { read, ..found }))
@@ -388,7 +439,8 @@ impl<'h, 'v, 'a> Uses<'h, 'v, 'a> {
             .iter()
             .filter(|(op, statement)| match statement.kind {
                 Kind::Inst(inst) => (inst as u64) < executed || tried(*op),
-                _ => false,
+                Kind::Call(_) => tried(*op),
+                Kind::Return | Kind::Throw => false,
             });
         Ok(come.count() as u32)
     }
@@ -438,6 +490,13 @@ impl NodeUses {
         }
     }
 
+    /// Which statement the call is that the node ends with.
+    fn call(&self) -> Option<u32> {
+        let mut statements = self.statements.iter();
+        let at = statements.rposition(|(_, one)| matches!(one.kind, Kind::Call(_)));
+        at.map(|at| at as u32)
+    }
+
     fn of(&self, at: u32, node: NodeId, begun: u64, role: &'static str, bytes: u64) -> Use {
         let (op, statement) = self.statements[at as usize];
         Use {
@@ -448,6 +507,7 @@ impl NodeUses {
             statement,
             role,
             bytes,
+            elements: 0,
             read: None,
         }
     }

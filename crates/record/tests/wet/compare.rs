@@ -109,6 +109,24 @@ impl Asked<'_, '_> {
                 assert_eq!(found, Vec::from_iter(expected), "{}", what());
             }
         }
+        for (inst, wrote) in &details.taken {
+            let what = || place(&format!("what {inst:?} takes of a table or a size"));
+            let Some(taken) = self.answer(self.trace.taken(instance, *inst), what) else {
+                continue;
+            };
+            let each = taken.iter().flat_map(|taken| {
+                let count = taken.elements.max(1) as usize;
+                std::iter::repeat_n(taken.writer, count)
+            });
+            let expected = wrote.iter().map(|&wrote| self.writer(wrote));
+            assert_eq!(Vec::from_iter(each), Vec::from_iter(expected), "{}", what());
+            let mut parts = taken.windows(2);
+            assert!(
+                parts.all(|two| two[0].writer != two[1].writer),
+                "{}",
+                what()
+            );
+        }
         self.call(executed, code, &place);
     }
 

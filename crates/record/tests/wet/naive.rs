@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId};
 use afterimage_machine::{
-    Caller, Code, GlobalBits, NodeCode, NodeEnd, Observer, Operand, Range, Register, stopped_before,
+    Caller, Code, GlobalBits, NodeCode, NodeEnd, Observer, Operand, Range, Register, State,
+    stopped_before,
 };
-use afterimage_program::Program;
+use afterimage_program::{Callee, Program};
 use afterimage_wet::Instance;
 
 use crate::harness::Recording;
@@ -63,12 +64,21 @@ pub struct Details {
     pub variables: Vec<Made>,
     /// Per read of memory or a global: who wrote each byte, or the global.
     pub reads: Vec<(usize, Vec<Wrote>)>,
+    /// Per instruction that takes something of a table or a size, and without one the call at the end: who set each element, or the size.
+    pub taken: Vec<(Option<usize>, Vec<Wrote>)>,
     /// All registers.
     pub low: Vec<u64>,
     /// The upper halves; empty if there are none.
     pub high: Vec<u64>,
     /// How many instructions were executed, if not all.
     pub stopped: Option<usize>,
+}
+
+/// How large something is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Size {
+    Table(u32),
+    Memory(u32),
 }
 
 struct Frame {
@@ -96,6 +106,11 @@ pub struct Naive<'a> {
     returned: Vec<GlobalBits>,
     memory: HashMap<(u32, u64), Wrote>,
     globals: HashMap<u32, Wrote>,
+    /// Elements of tables, and sizes of tables and memories.
+    elements: HashMap<(u32, u64), Wrote>,
+    sizes: HashMap<Size, Wrote>,
+    /// How many elements tables have before the run.
+    lengths_of_tables: Vec<u64>,
     /// Of the node at hand: which instructions write the bytes of a value.
     stores: Vec<bool>,
     /// It ended with a call that has not begun.
@@ -126,6 +141,14 @@ impl<'a> Naive<'a> {
             returned: Vec::new(),
             memory: HashMap::new(),
             globals: HashMap::new(),
+            elements: HashMap::new(),
+            sizes: HashMap::new(),
+            lengths_of_tables: {
+                let state = State::of_module(&recording.program, &recording.bytes);
+                let (state, _) = state.expect("a module");
+                let tables = state.tables.iter();
+                tables.map(|table| table.elements.len() as u64).collect()
+            },
             stores: Vec::new(),
             calls: false,
             rethrows: false,
@@ -147,6 +170,83 @@ impl<'a> Naive<'a> {
             done.unwrap_or_else(|error| panic!("{error}"));
         }
         naive
+    }
+
+    /// The first instructions of a node were executed: what they do to tables and sizes. With `ends`, so was its end.
+    fn elsewhere(&mut self, code: &NodeCode, count: usize, low: &[u64], ends: bool) {
+        let of = |register: Register| low[register as usize];
+        for (i, inst) in code.insts[..count].iter().enumerate() {
+            let (table, other) = (inst.immediate as u32, (inst.immediate >> 32) as u32);
+            let (a, b, c) = (inst.a, inst.b, inst.c);
+            let result = code.first_result() + i as u32;
+            let memory = Size::Memory(inst.memory.into());
+            let taken = match inst.code {
+                Code::TableGet => Some(self.elements_of(table, of(a), 1)),
+                Code::TableCopy => Some(self.elements_of(other, of(b), of(c))),
+                Code::TableSize | Code::TableGrow => Some(vec![self.size(Size::Table(table))]),
+                Code::MemorySize | Code::MemoryGrow => Some(vec![self.size(memory)]),
+                _ => None,
+            };
+            if let Some(taken) = taken
+                && let Some(details) = self.details()
+            {
+                details.taken.push((Some(i), taken));
+            }
+            let (by, offset) = (self.at(), 0);
+            let wrote = Wrote::Guest {
+                by,
+                inst: i,
+                offset,
+            };
+            let set = match inst.code {
+                Code::TableSet => of(a)..of(a) + 1,
+                Code::TableCopy | Code::TableInit | Code::TableFill => of(a)..of(a) + of(c),
+                Code::TableGrow => {
+                    self.sizes.insert(Size::Table(table), wrote);
+                    let refused = of(result) as u32 == u32::MAX;
+                    of(result)..of(result) + if refused { 0 } else { of(b) }
+                }
+                Code::MemoryGrow => {
+                    self.sizes.insert(memory, wrote);
+                    0..0
+                }
+                _ => 0..0,
+            };
+            self.elements
+                .extend(set.map(|element| ((table, element), wrote)));
+        }
+        if let NodeEnd::Call {
+            callee,
+            index: Some(index),
+            ..
+        }
+        | NodeEnd::TailCall {
+            callee,
+            index: Some(index),
+            ..
+        } = &code.end
+            && ends
+            && let Callee::Indirect { table, .. } = *callee
+        {
+            let taken = self.elements_of(table, of(*index), 1);
+            if let Some(details) = self.details() {
+                details.taken.push((None, taken));
+            }
+        }
+    }
+
+    /// Who set elements. Not of one that there is not: a call through it traps.
+    fn elements_of(&self, table: u32, first: u64, count: u64) -> Vec<Wrote> {
+        let wrote = |element| {
+            let initial = element < self.lengths_of_tables[table as usize];
+            let set = self.elements.get(&(table, element)).copied();
+            set.or(initial.then_some(Wrote::Initial))
+        };
+        (first..first + count).filter_map(wrote).collect()
+    }
+
+    fn size(&self, of: Size) -> Wrote {
+        self.sizes.get(&of).copied().unwrap_or(Wrote::Initial)
     }
 
     fn details(&mut self) -> Option<&mut Details> {
@@ -267,6 +367,7 @@ impl Observer for Naive<'_> {
     }
 
     fn done(&mut self, code: &NodeCode, low: &[u64], high: &[u64]) {
+        self.elsewhere(code, code.insts.len(), low, true);
         if let Some(details) = self.details() {
             details.low = low.to_vec();
             details.high = high.to_vec();
@@ -291,7 +392,8 @@ impl Observer for Naive<'_> {
         frame.results = results;
     }
 
-    fn stopped(&mut self, _: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+    fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
+        self.elsewhere(code, executed, low, false);
         if let Some(details) = self.details() {
             details.low = low.to_vec();
             details.high = high.to_vec();

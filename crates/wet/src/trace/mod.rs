@@ -7,9 +7,10 @@ mod evaluate;
 mod forward;
 mod host;
 mod memory;
+mod places;
 mod source;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -20,10 +21,12 @@ use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
 pub use error::TraceError;
 pub use evaluate::{Bits, Known};
-pub use forward::{Definition, Held, Holders, HoldersMark, ReadBy, Readers};
+pub use forward::{Definition, Held, Holders, HoldersMark, ReadBy, Readers, TakenBy, Takers};
 pub use host::{HostCall, HostCalls};
+pub use places::{Place, Taken};
 pub use source::{Reading, Source, Writer};
 
+use self::places::{Scanned, Sites};
 use crate::epoch::{Blocks, ColumnView, CopyView, Epoch, Execution, Mentions};
 use crate::index::LeftOut;
 use crate::model::NodeModel;
@@ -166,6 +169,8 @@ pub struct WholeTrace<'a, S: Segments, E> {
     columns: RefCell<HashMap<Input, Option<Rc<ColumnView<'a>>>>>,
     copies: RefCell<HashMap<Input, Option<Rc<CopyView<'a>>>>>,
     mentions: RefCell<HashMap<usize, Rc<Mentions>>>,
+    scanned: OnceCell<Scanned>,
+    sites: RefCell<HashMap<Place, Rc<Sites<'a, S>>>>,
     blocks: Blocks,
 }
 
@@ -201,6 +206,8 @@ where
             columns: RefCell::default(),
             copies: RefCell::default(),
             mentions: RefCell::default(),
+            scanned: OnceCell::new(),
+            sites: RefCell::default(),
             blocks: Blocks::default(),
         })
     }

@@ -1,20 +1,23 @@
 //! The way forward: who used what an execution made.
 //!
 //! It is the exact reverse of [`WholeTrace::source`], [`WholeTrace::reading`] and [`WholeTrace::copied`]: an execution uses a definition if
-//! these name it. Variables are followed along the path, as nothing is stored of them ([`Holders`]); what was written to memory and
+//! these name it. So it is of [`WholeTrace::taken`]: [`Takers`] are found along the path. Variables are followed along the path, as nothing is stored of them ([`Holders`]); what was written to memory and
 //! globals is looked for in the labels of what was executed later ([`Readers`]).
 
 mod far;
 mod held;
 mod landing;
 mod readers;
+mod takers;
 
 use afterimage_wpp::Segments;
 
 pub use held::{Held, Holders, HoldersMark};
 pub use readers::{ReadBy, Readers};
+pub use takers::{TakenBy, Takers};
 
-use super::{Epochs, Failure, Instance, TraceError, WholeTrace};
+use super::places::sets;
+use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::epoch::Target;
 
 /// What may be used.
@@ -27,7 +30,7 @@ pub enum Definition {
         /// Its position.
         inst: usize,
     },
-    /// What an instruction wrote to a memory or a global.
+    /// What an instruction wrote to a memory or a global, or set in a table.
     Write {
         /// The execution of its node.
         instance: Instance,
@@ -65,6 +68,14 @@ where
         Holders::new(self, definition)
     }
 
+    /// The executions that took what was set in tables, or as a size, in the order of time.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn takers(&self, definition: Definition) -> Result<Takers<'_, 'a, S, E>, Failure<S, E>> {
+        Takers::new(self, definition)
+    }
+
     /// The executions that read what was written to memories or globals, in the order of time.
     ///
     /// # Errors
@@ -79,6 +90,9 @@ where
                     let write = compiled.model.writes.get(write);
                     write.is_some_and(|write| write.inst as usize == inst)
                 });
+                if write.is_none() && sets_elsewhere(&compiled, inst) {
+                    return Ok(Readers::new(self, instance, None));
+                }
                 let write = write.ok_or(TraceError::Damaged("a write that is not there"))?;
                 let target = Target::Write {
                     node: instance.node,
@@ -93,4 +107,10 @@ where
         };
         Ok(Readers::new(self, definition.instance(), sought))
     }
+}
+
+/// Whether an instruction sets something in a table, or a size.
+fn sets_elsewhere(compiled: &Compiled, inst: usize) -> bool {
+    let inst = compiled.code.insts.get(inst);
+    inst.is_some_and(|inst| sets(inst).next().is_some())
 }

@@ -1,0 +1,435 @@
+//! What tables hold, and how large tables and memories are: who set it last.
+//!
+//! Nothing is stored of this: that an instruction sets or takes some of it follows from the path, and which elements of a table from its operands.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use afterimage_ids::{BlockId, FuncId};
+use afterimage_machine::{Code, Inst, NodeCode, NodeEnd};
+use afterimage_program::Callee;
+use afterimage_wpp::{Occurrences, Segments};
+use rustc_hash::{FxHashMap, FxHashSet};
+use wasmparser::Operator;
+
+use super::{Compiled, Epochs, Failure, Instance, TraceError, WholeTrace, Writer};
+
+/// What is neither in a memory nor in a global nor in a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// What a table holds.
+    Elements(u32),
+    /// How large a table is.
+    TableSize(u32),
+    /// How large a memory is.
+    MemorySize(u32),
+}
+
+/// A part of what was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// From where.
+    pub place: Place,
+    /// How many elements next to each other; 0 of a size.
+    pub elements: u64,
+    /// Who set it last.
+    pub writer: Writer,
+}
+
+/// Most parts of what is taken that are told.
+const MOST_PARTS: usize = 1 << 24;
+
+/// The blocks that set something, and those that set or take it.
+#[derive(Default)]
+struct Blocks {
+    setting: FxHashSet<(FuncId, BlockId)>,
+    touching: FxHashSet<(FuncId, BlockId)>,
+}
+
+/// Which blocks set or take what.
+#[derive(Default)]
+pub(super) struct Scanned(FxHashMap<Place, Blocks>);
+
+/// The executions of nodes that set something, and of those that set or take it.
+pub(super) struct Sites<'a, S: Segments> {
+    setting: Occurrences<'a, S>,
+    pub(super) touching: Occurrences<'a, S>,
+}
+
+/// Positions, in ranges that do not touch each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    pub(super) fn new(range: Range<u64>) -> Self {
+        let range = Some(range).filter(|range| !range.is_empty());
+        Self(
+            range
+                .into_iter()
+                .map(|range| (range.start, range.end))
+                .collect(),
+        )
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The parts in a range, ascending. O(log ranges + parts).
+    pub(super) fn within(&self, range: &Range<u64>) -> Vec<Range<u64>> {
+        let before = self.0.range(..range.start).next_back();
+        let later = self.0.range(range.start..range.end.max(range.start));
+        let all = before.into_iter().chain(later);
+        let parts = all.map(|(&start, &end)| start.max(range.start)..end.min(range.end));
+        parts.filter(|part| !part.is_empty()).collect()
+    }
+
+    /// Takes out what is in a range: its parts, ascending. O(log ranges × parts).
+    pub(super) fn remove(&mut self, range: &Range<u64>) -> Vec<Range<u64>> {
+        let parts = self.within(range);
+        for part in &parts {
+            let whole = self.0.range(..=part.start).next_back();
+            let Some((&start, &end)) = whole else {
+                continue;
+            };
+            self.0.remove(&start);
+            if start < part.start {
+                self.0.insert(start, part.start);
+            }
+            if part.end < end {
+                self.0.insert(part.end, end);
+            }
+        }
+        parts
+    }
+}
+
+/// What an instruction sets.
+pub(super) fn sets(inst: &Inst) -> impl Iterator<Item = Place> + use<> {
+    let table = inst.immediate as u32;
+    let (first, second) = match inst.code {
+        Code::TableSet | Code::TableFill | Code::TableCopy | Code::TableInit => {
+            (Some(Place::Elements(table)), None)
+        }
+        Code::TableGrow => (Some(Place::Elements(table)), Some(Place::TableSize(table))),
+        Code::MemoryGrow => (Some(Place::MemorySize(inst.memory.into())), None),
+        _ => (None, None),
+    };
+    first.into_iter().chain(second)
+}
+
+/// What an instruction takes.
+fn takes(inst: &Inst) -> Option<Place> {
+    let table = inst.immediate as u32;
+    Some(match inst.code {
+        Code::TableGet => Place::Elements(table),
+        Code::TableCopy => Place::Elements((inst.immediate >> 32) as u32),
+        Code::TableSize | Code::TableGrow => Place::TableSize(table),
+        Code::MemorySize | Code::MemoryGrow => Place::MemorySize(inst.memory.into()),
+        _ => return None,
+    })
+}
+
+/// What the instruction at a position of a node takes, or without one its end.
+pub(super) fn taken_by(code: &NodeCode, inst: Option<usize>) -> Option<Place> {
+    match inst {
+        Some(inst) => takes(code.insts.get(inst)?),
+        None => match &code.end {
+            NodeEnd::Call { callee, .. } | NodeEnd::TailCall { callee, .. } => match *callee {
+                Callee::Indirect { table, .. } => Some(Place::Elements(table)),
+                Callee::Direct(_) => None,
+            },
+            _ => None,
+        },
+    }
+}
+
+/// What an operator sets, and what it takes.
+fn of_operator(operator: &Operator<'_>) -> ([Option<Place>; 2], Option<Place>) {
+    match *operator {
+        Operator::TableGet { table } => ([None; 2], Some(Place::Elements(table))),
+        Operator::TableSet { table }
+        | Operator::TableFill { table }
+        | Operator::TableInit { table, .. } => ([Some(Place::Elements(table)), None], None),
+        Operator::TableCopy {
+            dst_table,
+            src_table,
+        } => (
+            [Some(Place::Elements(dst_table)), None],
+            Some(Place::Elements(src_table)),
+        ),
+        Operator::TableSize { table } => ([None; 2], Some(Place::TableSize(table))),
+        Operator::TableGrow { table } => {
+            let sets = [Place::Elements(table), Place::TableSize(table)];
+            (sets.map(Some), Some(Place::TableSize(table)))
+        }
+        Operator::MemorySize { mem } => ([None; 2], Some(Place::MemorySize(mem))),
+        Operator::MemoryGrow { mem } => {
+            let size = Some(Place::MemorySize(mem));
+            ([size, None], size)
+        }
+        Operator::CallIndirect { table_index, .. }
+        | Operator::ReturnCallIndirect { table_index, .. } => {
+            ([None; 2], Some(Place::Elements(table_index)))
+        }
+        _ => ([None; 2], None),
+    }
+}
+
+impl<'a, S: Segments, E: Epochs> WholeTrace<'a, S, E>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// Who set last what an instruction takes of a table, of the size of a table or of the size of a memory, or without an instruction the call that the node ends with: part by part, from the first
+    /// element on. Empty if it takes nothing of these, or trapped; of an element that there is not, nothing is told.
+    ///
+    /// Elements are told apart. `memory.grow` and `table.grow` set the size also where they fail, to what it was. O(executions that set something of the table since) for elements, O(log n) for
+    /// sizes; the first question reads all operators of the functions that were executed.
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little, or there are more than 2^24 parts.
+    pub fn taken(
+        &self,
+        instance: Instance,
+        inst: Option<usize>,
+    ) -> Result<Vec<Taken>, Failure<S, E>> {
+        let compiled = self.compiled(instance.node)?;
+        let Some(place) = taken_by(&compiled.code, inst) else {
+            return Ok(Vec::new());
+        };
+        if let Some(inst) = inst {
+            self.executed(instance, inst)?;
+        }
+        let range = self.range_taken(instance, &compiled, inst, place)?;
+        let mut missing = Ranges::new(range);
+        let mut found = Vec::new();
+        let sites = self.sites(place)?;
+        let (mut at, mut behind) = (instance, inst.unwrap_or(compiled.code.insts.len()));
+        let before = instance.time.saturating_sub(1);
+        let mut left = sites.setting.rank(before).map_err(TraceError::Path)?;
+        while !missing.is_empty() {
+            let compiled = self.compiled(at.node)?;
+            let insts = compiled.code.insts[..behind].iter().enumerate();
+            for (inst, one) in insts.rev() {
+                if !sets(one).any(|set| set == place) {
+                    continue;
+                }
+                let range = self.range_set(at, &compiled, inst, place)?;
+                let writer = Writer::Write {
+                    instance: at,
+                    inst,
+                    offset: 0,
+                };
+                let parts = missing.remove(&range);
+                found.extend(parts.into_iter().map(|part| (part, writer)));
+                if found.len() > MOST_PARTS {
+                    return Err(TraceError::TooManyParts);
+                }
+            }
+            let earlier = sites.setting.select(left).map_err(TraceError::Path)?;
+            let Some(earlier) = earlier.filter(|_| left > 0) else {
+                break;
+            };
+            left -= 1;
+            let missing = TraceError::Damaged("an execution that is not there");
+            at = self.at(earlier.time)?.ok_or(missing)?;
+            behind = self.compiled(at.node)?.code.insts.len();
+        }
+        let held = match place {
+            Place::Elements(table) => {
+                let table = self.initial.tables.get(table as usize);
+                table.map_or(0, |table| table.elements.len() as u64)
+            }
+            Place::TableSize(_) | Place::MemorySize(_) => 1,
+        };
+        let initial = missing.within(&(0..held)).into_iter();
+        found.extend(initial.map(|part| (part, Writer::Initial)));
+        found.sort_by_key(|(part, _)| part.start);
+        let mut all: Vec<(Range<u64>, Writer)> = Vec::new();
+        for (part, writer) in found {
+            match all.last_mut() {
+                Some((last, by)) if last.end == part.start && *by == writer => last.end = part.end,
+                _ => all.push((part, writer)),
+            }
+        }
+        let all = all.into_iter().map(|(part, writer)| Taken {
+            place,
+            elements: length(place, &part),
+            writer,
+        });
+        Ok(all.collect())
+    }
+
+    /// Which elements an instruction, or the call at the end, takes.
+    pub(super) fn range_taken(
+        &self,
+        instance: Instance,
+        compiled: &Compiled,
+        inst: Option<usize>,
+        place: Place,
+    ) -> Result<Range<u64>, Failure<S, E>> {
+        let Place::Elements(_) = place else {
+            return Ok(0..1);
+        };
+        let code = &compiled.code;
+        let value = |register| Ok::<_, Failure<S, E>>(self.value(instance, register)?.0);
+        let (first, count) = match (inst, &code.end) {
+            (Some(inst), _) => match code.insts[inst] {
+                Inst {
+                    code: Code::TableCopy,
+                    b,
+                    c,
+                    ..
+                } => (value(b)?, value(c)?),
+                Inst { a, .. } => (value(a)?, 1),
+            },
+            (
+                None,
+                NodeEnd::Call {
+                    index: Some(index), ..
+                }
+                | NodeEnd::TailCall {
+                    index: Some(index), ..
+                },
+            ) => (value(*index)?, 1),
+            (None, _) => return Err(TraceError::Damaged("a call without an index")),
+        };
+        Ok(first..first.saturating_add(count))
+    }
+
+    /// Which elements an instruction sets.
+    pub(super) fn range_set(
+        &self,
+        instance: Instance,
+        compiled: &Compiled,
+        inst: usize,
+        place: Place,
+    ) -> Result<Range<u64>, Failure<S, E>> {
+        let Place::Elements(_) = place else {
+            return Ok(0..1);
+        };
+        let one = &compiled.code.insts[inst];
+        let value = |register| Ok::<_, Failure<S, E>>(self.value(instance, register)?.0);
+        let (first, count) = match one.code {
+            Code::TableSet => (value(one.a)?, 1),
+            Code::TableGrow => {
+                let before = value(compiled.code.first_result() + inst as u32)?;
+                // There are never so many elements: it was refused.
+                if before as u32 == u32::MAX {
+                    return Ok(0..0);
+                }
+                (before, value(one.b)?)
+            }
+            _ => (value(one.a)?, value(one.c)?),
+        };
+        Ok(first..first.saturating_add(count))
+    }
+
+    /// The executions that have to do with something. Once O(nodes of the path).
+    pub(super) fn sites(&self, place: Place) -> Result<Rc<Sites<'a, S>>, Failure<S, E>> {
+        if let Some(known) = self.sites.borrow().get(&place) {
+            return Ok(Rc::clone(known));
+        }
+        let nothing = Blocks::default();
+        let scanned = self.scanned.get_or_init(|| self.scan());
+        let blocks = scanned.0.get(&place).unwrap_or(&nothing);
+        let executions = |of: &FxHashSet<(FuncId, BlockId)>| {
+            let nodes = self.path.nodes().iter().filter(|(_, node)| {
+                let mut blocks = node.blocks.iter();
+                blocks.any(|&block| of.contains(&(node.function, block)))
+            });
+            self.path.executions(nodes.map(|(id, _)| (id, 0)))
+        };
+        let sites = Rc::new(Sites {
+            setting: executions(&blocks.setting)?,
+            touching: executions(&blocks.touching)?,
+        });
+        self.sites.borrow_mut().insert(place, Rc::clone(&sites));
+        Ok(sites)
+    }
+
+    /// Which blocks of the functions that were executed set or take what. O(their operators).
+    fn scan(&self) -> Scanned {
+        let mut all = Scanned::default();
+        let nodes = self.path.nodes().values();
+        let functions = FxHashSet::from_iter(nodes.map(|node| node.function));
+        for function in functions
+            .into_iter()
+            .filter_map(|id| self.program.function(id))
+        {
+            for (op, _, operator) in self.program.operators(self.bytes, function) {
+                let (sets, takes) = of_operator(&operator);
+                let Some(block) = function.block_of(op) else {
+                    continue;
+                };
+                for set in sets.into_iter().flatten() {
+                    all.0
+                        .entry(set)
+                        .or_default()
+                        .setting
+                        .insert((function.id, block));
+                }
+                for touched in sets.into_iter().chain([takes]).flatten() {
+                    let blocks = all.0.entry(touched).or_default();
+                    blocks.touching.insert((function.id, block));
+                }
+            }
+        }
+        all
+    }
+
+    /// The node of an execution, by its time.
+    pub(super) fn node_at(&self, time: u64) -> Result<(Instance, Rc<Compiled>), Failure<S, E>> {
+        let missing = TraceError::Damaged("an execution that is not there");
+        let instance = self.at(time)?.ok_or(missing)?;
+        Ok((instance, self.compiled(instance.node)?))
+    }
+}
+
+/// How many elements are told of.
+pub(super) fn length(place: Place, part: &Range<u64>) -> u64 {
+    match place {
+        Place::Elements(_) => part.end - part.start,
+        Place::TableSize(_) | Place::MemorySize(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ranges;
+
+    #[test]
+    fn ranges_are_as_positions_one_by_one() {
+        let mut random = 7u64;
+        let mut next = |below: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (random >> 33) % below
+        };
+        for _ in 0..200 {
+            let mut ranges = Ranges::new(2..40);
+            let mut naive = Vec::from_iter((0..48).map(|i| (2..40).contains(&i)));
+            for _ in 0..20 {
+                let start = next(45);
+                let range = start..start + next(9);
+                let parts = ranges.within(&range);
+                let held = parts.iter().cloned().flatten();
+                let expected = range
+                    .clone()
+                    .filter(|&i| naive.get(i as usize) == Some(&true));
+                assert!(held.eq(expected));
+                if next(2) == 0 {
+                    assert_eq!(ranges.remove(&range), parts);
+                    range.for_each(|i| {
+                        if let Some(held) = naive.get_mut(i as usize) {
+                            *held = false;
+                        }
+                    });
+                }
+                assert_eq!(ranges.is_empty(), !naive.contains(&true));
+            }
+        }
+    }
+}
