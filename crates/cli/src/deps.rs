@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, traced};
+use crate::lens::{Traced, Trapped, traced};
 use crate::output::{harmless, write};
 use crate::places::{Site, chosen, line_of, statements};
 use forward::Users;
@@ -42,7 +42,8 @@ use forward::Users;
 #[command(after_help = "\
 Examples:
   afterimage deps app.aft --at parser.c:42#7
-  afterimage deps app.aft --at parser.c:42#7 --depth 5
+  afterimage deps app.aft --at parser.c:42#7 --depth 5 --data
+  afterimage deps app.aft --at parser.c:42#7 --depth 5 --control
   afterimage deps app.aft --at parse+0x2a#last
   afterimage deps app.aft --at @0x1f3#1000 --data --format json
   afterimage deps app.aft --at parser.c:42#7 --forward
@@ -64,12 +65,11 @@ pub(crate) struct Arguments {
     /// Dependences on control only
     #[arg(long)]
     control: bool,
-    /// Go on so many steps along data, at most 1000: 1 shows direct dependences only. What was shown before is not gone into again
+    /// Go on so many steps along what is shown, data, control or both, at most 1000: 1 shows direct dependences only. What was shown before is not gone into again
     #[arg(
         long,
         value_name = "N",
         default_value_t = 1,
-        conflicts_with = "control",
         value_parser = clap::value_parser!(u32).range(1..=DEEPEST)
     )]
     depth: u32,
@@ -104,6 +104,8 @@ struct Scene<'a> {
     places: Places<'a>,
     index: OperatorIndex<'a>,
     types: &'a Types<'a>,
+    /// What trapped, if the run ended so.
+    trapped: Option<Trapped>,
     /// The operators whose texts are needed: they are found all at once.
     named: RefCell<BTreeSet<OrigOffset>>,
 }
@@ -117,8 +119,30 @@ const LEAST_PARTS: u64 = 16;
 /// An execution of a statement, told.
 struct Section {
     head: String,
+    /// It is what the run trapped in.
+    trapped: bool,
     found: Found,
     json: Value,
+}
+
+/// What is asked for.
+struct Asked<'q, 'v, 'a> {
+    host: &'q HostReads<'v, 'a>,
+    controllers: &'q Controllers<'a>,
+    /// Dependences on data are.
+    data: bool,
+    /// Dependences on control are.
+    control: bool,
+    limit: u64,
+    depth: u32,
+}
+
+/// An operator of an execution of a node. Without `takes` it is gone into only because of where it went, or that it called or threw: then what it passes on does not matter.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Point {
+    instance: Instance,
+    op: OpId,
+    takes: bool,
 }
 
 enum Found {
@@ -174,6 +198,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         places: Places::new(&loaded.program, &loaded.bytes, &source),
         index: OperatorIndex::new(&loaded.program, &loaded.bytes),
         types: &types,
+        trapped: traced.trapped()?,
         named: RefCell::default(),
     };
     let checkpoints = recorded_checkpoints(&traced.file, &traced.path)?;
@@ -189,6 +214,14 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     };
     let host = HostReads::new(&values, run, &traced.file);
     let controllers = Controllers::new(&loaded.program);
+    let asked = Asked {
+        host: &host,
+        controllers: &controllers,
+        data: !arguments.control,
+        control: !arguments.data,
+        limit: arguments.limit,
+        depth: arguments.depth,
+    };
     let mut chosen = chosen(traced, &values, (&names, &source), &found, &arguments.at)?;
     chosen.sort_by_key(|chosen| chosen.site.offset);
     let mut sections = Vec::new();
@@ -197,7 +230,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         let Some(execution) = one.get(traced, &values)? else {
             continue;
         };
-        match scene.section(arguments, &host, &controllers, one.site, &execution) {
+        match scene.section(&asked, arguments.forward, one.site, &execution) {
             Ok(section) => sections.push(section),
             // It is told of the others.
             Err(error) if chosen.len() > 1 && is_outside(&error) => outside = Some(error),
@@ -227,7 +260,13 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
                     }
                     writeln!(out, "{}", section.head)?;
                     match &section.found {
-                        found if found.is_empty() => writeln!(out, "  {}", nothing(arguments))?,
+                        found if found.is_empty() => {
+                            let nothing = match section.trapped && arguments.forward {
+                                true => "nothing depends on it: it trapped, and gave nothing",
+                                false => nothing(arguments),
+                            };
+                            writeln!(out, "  {nothing}")?;
+                        }
                         Found::Backward(told) => scene.tree(out, &texts, told, 1)?,
                         Found::Forward(users) => scene.users_tree(out, &texts, users, 1)?,
                     }
@@ -287,7 +326,7 @@ fn name_operators(json: &mut Value, texts: &Texts) {
             Value::Object(object) => {
                 let kind = object.get("from").or(object.get("to"));
                 let offset = object.get("offset").and_then(Value::as_u64);
-                if let (Some("operator" | "branch" | "call" | "throw"), Some(offset)) =
+                if let (Some("operator" | "branch" | "call" | "throw" | "host"), Some(offset)) =
                     (kind.and_then(Value::as_str), offset)
                     && let Some(text) = texts.get(&OrigOffset(offset as u32))
                 {
@@ -345,24 +384,73 @@ impl<'a> Scene<'a> {
         Ok(named.iter().copied().zip(texts).collect())
     }
 
-    /// The data dependences of a statement, `depth` steps back.
-    fn all_data(
+    /// What an operator depends on, `depth` steps back.
+    fn dependences(
         &self,
-        host: &HostReads<'_, 'a>,
-        instance: Instance,
-        (op, statement): (OpId, Statement),
-        limit: u64,
+        asked: &Asked<'_, '_, 'a>,
+        point: Point,
         depth: u32,
-        seen: &mut HashSet<(Instance, OpId)>,
+        seen: &mut HashSet<Point>,
     ) -> Result<Vec<Told>> {
-        let values = host.values();
-        let function = values.path().nodes()[instance.node].function;
-        let operands = self.types.of(function, op).map(|(types, _)| types);
-        let mut operands = operands.unwrap_or_default().into_iter();
+        let values = asked.host.values();
+        let statement = self.statement(values, point.instance, point.op)?;
         let mut all = Vec::new();
+        if asked.data
+            && let Some(statement) = statement
+        {
+            self.data(asked, point, statement, &mut all)?;
+        }
+        if asked.control {
+            let (time, function, _) = self.when(values, point.instance, point.op)?;
+            let execution = Execution {
+                number: 0,
+                time,
+                instance: point.instance,
+                statement,
+            };
+            for controller in asked.controllers.of_execution(values, &execution)? {
+                all.push(self.control(values, function, controller)?);
+            }
+        }
+        let mut dependences = Vec::with_capacity(all.len());
+        for (mut told, from) in all {
+            if depth > 1
+                && let Some(from) = from
+                && seen.insert(from)
+            {
+                told.further = match self.dependences(asked, from, depth - 1, seen) {
+                    Err(error) if is_outside(&error) => vec![unknown(&error)],
+                    further => further?,
+                };
+                let further = told.further.iter().map(|told| told.json.clone());
+                told.json["dependences"] = further.collect();
+            }
+            dependences.push(told);
+        }
+        Ok(dependences)
+    }
+
+    /// The data dependences of a statement, and what each comes from.
+    fn data(
+        &self,
+        asked: &Asked<'_, '_, 'a>,
+        point: Point,
+        statement: Statement,
+        all: &mut Vec<(Told, Option<Point>)>,
+    ) -> Result<()> {
+        let Asked { host, limit, .. } = *asked;
+        let values = host.values();
+        let instance = point.instance;
+        let function = values.path().nodes()[instance.node].function;
+        let operands = self.types.of(function, point.op).map(|(types, _)| types);
+        let mut operands = operands.unwrap_or_default().into_iter();
         let (mut parts, mut more) = (0, 0);
         let mut role = "memory";
         for dependence in of_statement(values, instance, statement)? {
+            let ty = operands.next();
+            if !point.takes && matches!(dependence.role, "argument" | "carried") {
+                continue;
+            }
             // A copy may have as many parts as bytes.
             if dependence.bytes > 0 || dependence.elements > 0 {
                 parts += 1;
@@ -372,26 +460,22 @@ impl<'a> Scene<'a> {
                     continue;
                 }
             }
-            let value = match (dependence.value, operands.next()) {
+            let value = match (dependence.value, ty) {
                 (Some(bits), Some(ty)) => value_text(ty, bits),
                 _ => String::new(),
             };
-            let mut told = self.data(values, &dependence, value)?;
-            self.further(host, dependence.origin, limit, depth, seen, &mut told)?;
-            all.push(told);
+            all.push(self.datum(host, &dependence, value)?);
         }
-        if let Kind::Call(_) = statement.kind {
+        if let (Kind::Call(_), true) = (statement.kind, point.takes) {
             let (parts, besides) = host.parts(instance, limit.max(LEAST_PARTS))?;
             let held = self.held(host, instance, &parts)?;
             for (part, held) in parts.iter().zip(held) {
-                let mut told = self.host_part(values, part, &held)?;
-                self.further(host, part.origin, limit, depth, seen, &mut told)?;
-                all.push(told);
+                all.push(self.host_part(host, part, &held)?);
             }
-            more = besides;
+            more += besides;
         }
         if more > 0 {
-            all.push(Told {
+            let told = Told {
                 role: role.to_owned(),
                 value: String::new(),
                 from: Line {
@@ -400,42 +484,8 @@ impl<'a> Scene<'a> {
                 },
                 json: json!({ "role": role, "from": "more", "parts": more }),
                 further: Vec::new(),
-            });
-        }
-        Ok(all)
-    }
-
-    /// Goes on with what a dependence comes from, if there are steps left.
-    fn further(
-        &self,
-        host: &HostReads<'_, 'a>,
-        origin: Origin,
-        limit: u64,
-        depth: u32,
-        seen: &mut HashSet<(Instance, OpId)>,
-        told: &mut Told,
-    ) -> Result<()> {
-        if depth > 1
-            && let Origin::Operator { instance, op } = origin
-            && seen.insert((instance, op))
-            && let Some(statement) = self.statement(host.values(), instance, op)?
-        {
-            let of = (op, statement);
-            told.further = match self.all_data(host, instance, of, limit, depth - 1, seen) {
-                Err(error) if is_outside(&error) => vec![Told {
-                    role: "?".to_owned(),
-                    value: String::new(),
-                    from: Line {
-                        before: error.to_string(),
-                        ..Line::default()
-                    },
-                    json: json!({ "from": "unknown", "why": error.to_string() }),
-                    further: Vec::new(),
-                }],
-                further => further?,
             };
-            let further = told.further.iter().map(|told| told.json.clone());
-            told.json["dependences"] = further.collect();
+            all.push((told, None));
         }
         Ok(())
     }
@@ -463,19 +513,23 @@ impl<'a> Scene<'a> {
 
     fn section(
         &self,
-        arguments: &Arguments,
-        host: &HostReads<'_, 'a>,
-        controllers: &Controllers<'a>,
+        asked: &Asked<'_, '_, 'a>,
+        forward: bool,
         site: &Site,
         execution: &Execution,
     ) -> Result<Section> {
-        let values = host.values();
-        let given = self.types.given(values, execution, site.op)?;
+        let values = asked.host.values();
+        let trapped = self.trapped_at(site.function, site.op, execution.time);
+        let given = match trapped {
+            Some(_) => Vec::new(),
+            None => self.types.given(values, execution, site.op)?,
+        };
         let shown = given.iter().map(|value| value_text(value.ty, value.bits));
-        let shown = Vec::from_iter(shown).join(", ");
-        let shown = match shown.is_empty() {
-            true => String::new(),
-            false => format!(" = {shown}"),
+        let given = Vec::from_iter(shown);
+        let shown = match (trapped, given.is_empty()) {
+            (Some(why), _) => format!("  trapped ({why})"),
+            (None, true) => String::new(),
+            (None, false) => format!(" = {}", given.join(", ")),
         };
         let head = format!(
             "#{} t={}  {}{shown}",
@@ -489,31 +543,45 @@ impl<'a> Scene<'a> {
             "operator": site.text,
             "number": execution.number,
             "time": execution.time,
-            "values": Vec::from_iter(given.iter().map(|value| value_text(value.ty, value.bits))),
+            "values": given,
         });
-        if arguments.forward {
-            let users = self.users(arguments, host, controllers, site.op, execution)?;
+        if let Some(why) = trapped {
+            json["trapped"] = json!(why);
+        }
+        let point = Point {
+            instance: execution.instance,
+            op: site.op,
+            takes: true,
+        };
+        let mut seen = HashSet::from([point]);
+        let found = if forward && trapped.is_some() {
+            // What trapped gave nothing, and let nothing run.
+            let users = Users::default();
             users.json(&mut json);
-            let found = Found::Forward(users);
-            return Ok(Section { head, found, json });
-        }
-        let mut told = Vec::new();
-        if !arguments.control
-            && let Some(statement) = execution.statement
-        {
-            let mut seen = HashSet::from([(execution.instance, site.op)]);
-            let of = (site.op, statement);
-            let (limit, depth) = (arguments.limit, arguments.depth);
-            told = self.all_data(host, execution.instance, of, limit, depth, &mut seen)?;
-        }
-        if !arguments.data {
-            for controller in controllers.of_execution(values, execution)? {
-                told.push(self.control(values, site.function, controller)?);
-            }
-        }
-        json["dependences"] = told.iter().map(|told| told.json.clone()).collect();
-        let found = Found::Backward(told);
-        Ok(Section { head, found, json })
+            Found::Forward(users)
+        } else if forward {
+            let users = self.users(asked, point, asked.depth, &mut seen)?;
+            users.json(&mut json);
+            Found::Forward(users)
+        } else {
+            let told = self.dependences(asked, point, asked.depth, &mut seen)?;
+            json["dependences"] = told.iter().map(|told| told.json.clone()).collect();
+            Found::Backward(told)
+        };
+        let trapped = trapped.is_some();
+        Ok(Section {
+            head,
+            trapped,
+            found,
+            json,
+        })
+    }
+
+    /// Why an operator trapped when its block was executed at a time, if it did.
+    fn trapped_at(&self, function: FuncId, op: OpId, time: u64) -> Option<&str> {
+        let trapped = self.trapped.as_ref();
+        let here = trapped.filter(|trapped| trapped.is_at(function, op, time));
+        here.map(|trapped| trapped.why.as_str())
     }
 
     /// A stretch of the code of a function.
@@ -562,18 +630,19 @@ impl<'a> Scene<'a> {
         Some(OpId::from_u32(end.checked_sub(1)?))
     }
 
-    fn data(
+    /// A dependence on data, and what it comes from.
+    fn datum(
         &self,
-        values: &RecordedValues<'_>,
+        host: &HostReads<'_, 'a>,
         dependence: &Dependence,
         value: String,
-    ) -> Result<Told> {
+    ) -> Result<(Told, Option<Point>)> {
         let role = match (dependence.bytes, dependence.elements) {
             (0, many @ 2..) => format!("{} ({many} elements)", dependence.role),
             (0, _) => dependence.role.to_owned(),
             (bytes, _) => format!("{} ({bytes} bytes)", dependence.role),
         };
-        let (from, mut json) = self.origin(values, dependence.origin)?;
+        let (from, mut json, point) = self.origin(host, dependence.origin)?;
         json["role"] = json!(dependence.role);
         if dependence.bytes > 0 {
             json["bytes"] = json!(dependence.bytes);
@@ -584,25 +653,31 @@ impl<'a> Scene<'a> {
         if !value.is_empty() {
             json["value"] = json!(value);
         }
-        Ok(Told {
+        let told = Told {
             role,
             value,
             from,
             json,
             further: Vec::new(),
-        })
+        };
+        Ok((told, point))
     }
 
     /// Where a value comes from.
-    fn origin(&self, values: &RecordedValues<'_>, origin: Origin) -> Result<(Line, Value)> {
+    fn origin(
+        &self,
+        host: &HostReads<'_, 'a>,
+        origin: Origin,
+    ) -> Result<(Line, Value, Option<Point>)> {
         let plain = |from: &str| {
             let before = from.to_owned();
             let line = Line {
                 before,
                 ..Line::default()
             };
-            (line, json!({ "from": from }))
+            (line, json!({ "from": from }), None)
         };
+        let values = host.values();
         Ok(match origin {
             Origin::Constant => plain("constant"),
             Origin::Zero => plain("a local that nothing wrote"),
@@ -611,17 +686,17 @@ impl<'a> Scene<'a> {
                 plain(&format!("the host's call: argument {}", index + 1))
             }
             Origin::Host { call } => {
-                plain(&format!("the host: call {} of the guest", grouped(call)))
+                let caller = match values.host()?.of_guest(call) {
+                    Some(_) => Some(host.caller_of(call)?),
+                    // The host did it by itself.
+                    None => None,
+                };
+                self.of_host(values, call, caller, None)?
             }
             Origin::Returned { instance, index } => {
                 let call = values.host_call(instance)?;
-                let call = call.map_or(String::new(), |call| format!(" {}", grouped(call)));
-                let time = instance.time;
-                plain(&format!(
-                    "the host: result {} of call{call}, made in the node at t={}",
-                    index + 1,
-                    grouped(time)
-                ))
+                let call = call.context("a call of the host that the log does not have")?;
+                self.of_host(values, call, Some(instance), Some(index))?
             }
             Origin::Operator { instance, op } => {
                 let (time, function, offset) = self.when(values, instance, op)?;
@@ -632,7 +707,16 @@ impl<'a> Scene<'a> {
                     "function": self.names.function(function),
                     "offset": offset.0,
                 });
-                (from, json)
+                let takes = true;
+                (
+                    from,
+                    json,
+                    Some(Point {
+                        instance,
+                        op,
+                        takes,
+                    }),
+                )
             }
         })
     }
@@ -642,7 +726,7 @@ impl<'a> Scene<'a> {
         values: &RecordedValues<'_>,
         function: FuncId,
         controller: Controller,
-    ) -> Result<Told> {
+    ) -> Result<(Told, Option<Point>)> {
         let told = |from: Line, mut json: Value| {
             json["role"] = json!("control");
             Told {
@@ -659,7 +743,7 @@ impl<'a> Scene<'a> {
                     before: "the host's call".to_owned(),
                     ..Line::default()
                 };
-                return Ok(told(from, json!({ "from": "host" })));
+                return Ok((told(from, json!({ "from": "host's call" })), None));
             }
             Controller::Branch { time, block } => (time, function, Some(block)),
             Controller::Call { time } | Controller::Throw { time } => {
@@ -674,7 +758,7 @@ impl<'a> Scene<'a> {
                 before: format!("t={}", grouped(time)),
                 ..Line::default()
             };
-            return Ok(told(from, json!({ "time": time })));
+            return Ok((told(from, json!({ "time": time })), None));
         };
         let (_, function, offset) = self.when(values, instance, op)?;
         let from = Line::at(time, function, offset);
@@ -688,6 +772,25 @@ impl<'a> Scene<'a> {
             "function": self.names.function(function),
             "offset": offset.0,
         });
-        Ok(told(from, json))
+        let point = Point {
+            instance,
+            op,
+            takes: false,
+        };
+        Ok((told(from, json), Some(point)))
+    }
+}
+
+/// What needs values that were not kept.
+fn unknown(error: &anyhow::Error) -> Told {
+    Told {
+        role: "?".to_owned(),
+        value: String::new(),
+        from: Line {
+            before: error.to_string(),
+            ..Line::default()
+        },
+        json: json!({ "from": "unknown", "why": error.to_string() }),
+        further: Vec::new(),
     }
 }

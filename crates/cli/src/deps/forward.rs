@@ -6,14 +6,13 @@ use std::io::Write;
 use afterimage_ids::OpId;
 use afterimage_present::{grouped, value_text};
 use afterimage_query::values::{
-    Controlled, Controllers, Execution, HostReads, Instance, Kind, Statement, Use, Uses,
-    ValuesError, definition,
+    Controlled, Execution, Instance, Kind, Statement, Use, Uses, ValuesError, definition,
 };
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::host::place;
-use super::{Arguments, Line, Scene, Texts};
+use super::{Asked, Line, Point, Scene, Texts};
 use crate::output::harmless;
 
 /// What used something, told.
@@ -33,12 +32,6 @@ struct Told {
     json: Value,
     /// What used what it made.
     further: Users,
-}
-
-/// What is asked for.
-struct Wanted {
-    limit: u64,
-    depth: u32,
 }
 
 impl Users {
@@ -90,53 +83,112 @@ impl<'a> Scene<'a> {
         Ok(())
     }
 
-    /// What used an execution, and what it let run.
+    /// What used what an operator made, and what it let run, `depth` steps on.
     pub(super) fn users(
         &self,
-        arguments: &Arguments,
-        host: &HostReads<'_, 'a>,
-        controllers: &Controllers<'a>,
-        op: OpId,
-        execution: &Execution,
+        asked: &Asked<'_, '_, 'a>,
+        point: Point,
+        depth: u32,
+        seen: &mut HashSet<Point>,
     ) -> Result<Users> {
-        let wanted = Wanted {
-            limit: arguments.limit,
-            depth: arguments.depth,
-        };
         let mut users = Users::default();
-        let Some(statement) = execution.statement else {
-            return Ok(users);
-        };
-        let instance = execution.instance;
-        if !arguments.control {
-            let mut seen = HashSet::from([(instance, op)]);
-            users = self.used(host, instance, statement, &wanted, wanted.depth, &mut seen)?;
+        let values = asked.host.values();
+        if asked.data
+            && let Some(statement) = self.statement(values, point.instance, point.op)?
+        {
+            users = self.used(asked, point.instance, statement, depth, seen)?;
         }
-        if !arguments.data {
-            let mut blocks = controllers.controlled(host.values(), instance, op)?;
-            let mut shown = 0;
-            while shown < wanted.limit
-                && let Some(block) = blocks.next()?
-            {
-                users.told.push(self.block(&block)?);
-                shown += 1;
+        if asked.control {
+            self.let_run(asked, point, depth, seen, &mut users)?;
+        }
+        Ok(users)
+    }
+
+    /// What an operator let run.
+    fn let_run(
+        &self,
+        asked: &Asked<'_, '_, 'a>,
+        point: Point,
+        depth: u32,
+        seen: &mut HashSet<Point>,
+        users: &mut Users,
+    ) -> Result<()> {
+        let values = asked.host.values();
+        let mut blocks = asked
+            .controllers
+            .controlled(values, point.instance, point.op)?;
+        let mut shown = 0;
+        while shown < asked.limit
+            && let Some(block) = blocks.next()?
+        {
+            let mut told = self.block(&block)?;
+            if depth > 1 {
+                told.further = self.in_block(asked, &block, depth - 1, seen)?;
             }
-            users.more += blocks.rest()?;
+            users.told.push(told);
+            shown += 1;
         }
+        users.more += blocks.rest()?;
+        Ok(())
+    }
+
+    /// What depends on the statements of a block that was let run.
+    fn in_block(
+        &self,
+        asked: &Asked<'_, '_, 'a>,
+        block: &Controlled,
+        depth: u32,
+        seen: &mut HashSet<Point>,
+    ) -> Result<Users> {
+        let mut users = Users::default();
+        let values = asked.host.values();
+        let instance = values.at(block.time)?;
+        let instance = instance.context("an execution that is not there")?;
+        let function = self.traced.loaded.program.function(block.function);
+        let function = function.context("a function that the program does not have")?;
+        let ops = &function.cfg.blocks[block.block].ops;
+        for op in ops.start.as_u32()..ops.end.as_u32() {
+            let op = OpId::from_u32(op);
+            let statement = self.statement(values, instance, op)?;
+            let calls = matches!(statement, Some(one) if matches!(one.kind, Kind::Call(_)));
+            // What a call of the guest's gives is made in the callee.
+            let takes = !calls || values.host_call(instance)?.is_some();
+            let point = Point {
+                instance,
+                op,
+                takes,
+            };
+            let ends = op.as_u32() + 1 == ops.end.as_u32();
+            let wanted = ends && asked.control || asked.data && statement.is_some();
+            if wanted && seen.insert(point) {
+                let mut found = Users::default();
+                match takes {
+                    true => found = self.users(asked, point, depth, seen)?,
+                    false if asked.control => {
+                        self.let_run(asked, point, depth, seen, &mut found)?;
+                    }
+                    false => {}
+                }
+                users.told.extend(found.told);
+                users.more += found.more;
+                users.unknown.extend(found.unknown);
+            }
+        }
+        users.unknown.dedup();
         Ok(users)
     }
 
     /// Who used what a statement made, `depth` steps on.
     fn used(
         &self,
-        host: &HostReads<'_, 'a>,
+        asked: &Asked<'_, '_, 'a>,
         instance: Instance,
         statement: Statement,
-        wanted: &Wanted,
         depth: u32,
-        seen: &mut HashSet<(Instance, OpId)>,
+        seen: &mut HashSet<Point>,
     ) -> Result<Users> {
         let mut users = Users::default();
+        let host = asked.host;
         let compiled = host.values().compiled(instance.node)?;
         let Some(definition) = definition(&compiled, instance, statement) else {
             return Ok(users);
@@ -151,12 +203,12 @@ impl<'a> Scene<'a> {
             Err(error) => return Err(error.into()),
         };
         let rest = loop {
-            if users.told.len() as u64 == wanted.limit {
+            if users.told.len() as u64 == asked.limit {
                 break uses.rest();
             }
             match uses.next() {
                 Ok(Some(found)) => {
-                    let told = self.told(host, &found, wanted, depth, seen)?;
+                    let told = self.told(asked, &found, depth, seen)?;
                     users.told.push(told);
                 }
                 Ok(None) => break Ok(0),
@@ -187,13 +239,12 @@ impl<'a> Scene<'a> {
     /// A use, and those that it leads to.
     fn told(
         &self,
-        host: &HostReads<'_, 'a>,
+        asked: &Asked<'_, '_, 'a>,
         found: &Use,
-        wanted: &Wanted,
         depth: u32,
-        seen: &mut HashSet<(Instance, OpId)>,
+        seen: &mut HashSet<Point>,
     ) -> Result<Told> {
-        let values = host.values();
+        let values = asked.host.values();
         let instance = found.instance(values)?;
         let (time, function, offset) = self.when(values, instance, found.op)?;
         let execution = Execution {
@@ -202,9 +253,11 @@ impl<'a> Scene<'a> {
             instance,
             statement: Some(found.statement),
         };
+        let trapped = self.trapped_at(function, found.op, time);
         let given = match found.statement.kind {
             // It is the value itself.
             Kind::Return => Vec::new(),
+            _ if trapped.is_some() => Vec::new(),
             _ => match self.types.given(values, &execution, found.op) {
                 Err(ValuesError::Outside { .. }) => Vec::new(),
                 given => given?,
@@ -212,9 +265,10 @@ impl<'a> Scene<'a> {
         };
         let given = given.iter().map(|value| value_text(value.ty, value.bits));
         let given = Vec::from_iter(given);
-        let shown = match given.is_empty() {
-            true => String::new(),
-            false => format!(" = {}", given.join(", ")),
+        let shown = match (trapped, given.is_empty()) {
+            (Some(why), _) => format!("  trapped ({why})"),
+            (None, true) => String::new(),
+            (None, false) => format!(" = {}", given.join(", ")),
         };
         let role = match (found.read, found.bytes) {
             (Some(range), _) => place(range),
@@ -242,8 +296,11 @@ impl<'a> Scene<'a> {
         if let Some(range) = found.read {
             json["address"] = json!(range.address);
         }
-        let further = match depth > 1 && seen.insert((instance, found.op)) {
-            true => self.used(host, instance, found.statement, wanted, depth - 1, seen)?,
+        if let Some(why) = trapped {
+            json["trapped"] = json!(why);
+        }
+        let further = match depth > 1 {
+            true => self.after_use(asked, (instance, found), depth - 1, seen)?,
             false => Users::default(),
         };
         Ok(Told {
@@ -255,6 +312,43 @@ impl<'a> Scene<'a> {
             json,
             further,
         })
+    }
+
+    /// What depends on a use. A call of the guest's only hands its arguments on, as a return and a throw do: they are told of where they are used.
+    fn after_use(
+        &self,
+        asked: &Asked<'_, '_, 'a>,
+        (instance, found): (Instance, &Use),
+        depth: u32,
+        seen: &mut HashSet<Point>,
+    ) -> Result<Users> {
+        let values = asked.host.values();
+        let hands_on = matches!(found.role, "argument" | "carried" | "result");
+        let op = found.op;
+        let takes = match found.statement.kind {
+            Kind::Call(_) => values.host_call(instance)?.is_some(),
+            _ => true,
+        };
+        let point = Point {
+            instance,
+            op,
+            takes,
+        };
+        if hands_on && !takes || !seen.insert(point) {
+            return Ok(Users::default());
+        }
+        match found.statement.kind {
+            Kind::Return => Ok(Users::default()),
+            Kind::Throw if hands_on => self.used(asked, instance, found.statement, depth, seen),
+            Kind::Call(_) if !takes => {
+                let mut users = Users::default();
+                if asked.control {
+                    self.let_run(asked, point, depth, seen, &mut users)?;
+                }
+                Ok(users)
+            }
+            _ => self.users(asked, point, depth, seen),
+        }
     }
 
     /// A block that was let run.

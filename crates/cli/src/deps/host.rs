@@ -1,11 +1,13 @@
 //! What the host read: whose bytes they were.
 
+use afterimage_present::grouped;
 use afterimage_query::steps::Range;
 use afterimage_query::values::{HostPart, HostReads, Instance, RecordedValues};
-use anyhow::Result;
-use serde_json::json;
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
 
-use super::{Scene, Told};
+use super::{Line, Point, Scene, Told};
+use crate::output::harmless;
 
 /// So many bytes of a part are shown.
 const SHOWN: u64 = 24;
@@ -31,16 +33,16 @@ impl<'a> Scene<'a> {
     /// Tells of a part.
     pub(super) fn host_part(
         &self,
-        values: &RecordedValues<'_>,
+        host: &HostReads<'_, 'a>,
         part: &HostPart,
         held: &[u8],
-    ) -> Result<Told> {
+    ) -> Result<(Told, Option<Point>)> {
         let Range {
             memory,
             address,
             length,
         } = part.range;
-        let (from, mut json) = self.origin(values, part.origin)?;
+        let (from, mut json, point) = self.origin(host, part.origin)?;
         let value = shown(held, length);
         json["role"] = json!("memory");
         json["address"] = json!(address);
@@ -49,13 +51,70 @@ impl<'a> Scene<'a> {
         if memory > 0 {
             json["memory"] = json!(memory);
         }
-        Ok(Told {
+        let told = Told {
             role: place(part.range),
             value,
             from,
             json,
             further: Vec::new(),
-        })
+        };
+        Ok((told, point))
+    }
+
+    /// What the host wrote in a call, or which of its results it is: the function that was called, and where. Nobody called it, if the host did something by itself.
+    pub(super) fn of_host(
+        &self,
+        values: &RecordedValues<'_>,
+        call: u64,
+        caller: Option<Instance>,
+        result: Option<u32>,
+    ) -> Result<(Line, Value, Option<Point>)> {
+        let logged = values.host()?.get(call)?;
+        let logged = logged.context("a call of the host that the log does not have")?;
+        let imports = &self.traced.loaded.program.imports;
+        let import = imports.get(logged.import.as_u32() as usize);
+        let import = import.context("an import that the program does not have")?;
+        let import = format!("{}.{}", import.module, import.name);
+        let name = harmless(&import);
+        let what = match result {
+            None => format!("what the host's {name} wrote, call {}", grouped(call)),
+            Some(0) => format!("what the host's {name} returned, call {}", grouped(call)),
+            Some(result) => format!(
+                "result {} of the host's {name}, call {}",
+                result + 1,
+                grouped(call)
+            ),
+        };
+        let mut json = json!({ "from": "host", "import": import, "call": call });
+        if let Some(result) = result {
+            json["result"] = json!(result + 1);
+        }
+        let Some(instance) = caller else {
+            let line = Line {
+                before: what,
+                ..Line::default()
+            };
+            return Ok((line, json, None));
+        };
+        let function = values.path().nodes()[instance.node].function;
+        let last = values.path().nodes()[instance.node].blocks.last();
+        let op = last.and_then(|&block| self.last_op(function, block));
+        let op = op.context("a block without operators")?;
+        let (time, function, offset) = self.when(values, instance, op)?;
+        json["time"] = json!(time);
+        json["function"] = json!(self.names.function(function));
+        json["offset"] = json!(offset.0);
+        let line = Line {
+            after: format!(": {what}"),
+            ..Line::at(time, function, offset)
+        };
+        let takes = true;
+        let point = Point {
+            instance,
+            op,
+            takes,
+        };
+        Ok((line, json, Some(point)))
     }
 }
 

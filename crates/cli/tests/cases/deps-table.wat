@@ -25,3 +25,140 @@
     (table.set $t (i32.const 0) (ref.null func))
     (drop (call_indirect $t (type $u) (i32.const 7) (i32.const 0)))))
 
+;; $ afterimage record --lens full -q -o run.aft FILE
+;; ! afterimage: path of 7 executed blocks in 14 bytes
+;; ! afterimage: values of 16 executed statements in 70 bytes (4.3750 a statement)
+;; = 134
+;; $ afterimage deps run.aft --at _start --data
+;; | #1 t=1  @0x5b table.set $t  in _start
+;; |   index  1            ← constant
+;; |   value  reference 1  ← constant
+;; |
+;; | #1 t=1  @0x63 table.init $late  in _start
+;; |   to      2  ← constant
+;; |   from    0  ← constant
+;; |   length  2  ← constant
+;; |
+;; | #1 t=1  @0x67 elem.drop $late  in _start
+;; |   it depends on no data: it has no operands and reads nothing
+;; |
+;; | #1 t=1  @0x70 table.copy  in _start
+;; |   to                    0  ← constant
+;; |   from                  1  ← constant
+;; |   length                3  ← constant
+;; |   element                  ← t=1  @0x5b table.set $t  in _start
+;; |   element (2 elements)     ← t=1  @0x63 table.init $late  in _start
+;; |
+;; | #1 t=1  @0x78 table.grow $t  in _start = 4
+;; |   value  reference 0  ← constant
+;; |   count  2            ← constant
+;; |   size      N          ← the module: nothing wrote it before
+;; |
+;; | #1 t=1  @0x80 call_indirect (type $u)  in _start = 6
+;; |   argument  7  ← constant
+;; |   index     0  ← constant
+;; |   element      ← t=1  @0x70 table.copy  in _start
+;; |
+;; | #1 t=3  @0x88 call_indirect (type $u)  in _start = 8
+;; |   argument  7  ← constant
+;; |   index     3  ← constant
+;; |   element      ← t=1  @0x63 table.init $late  in _start
+;; |
+;; | #1 t=5  @0x90 call_indirect (type $u)  in _start = 8
+;; |   argument  7  ← constant
+;; |   index     5  ← constant
+;; |   element      ← t=1  @0x78 table.grow $t  in _start
+;; |
+;; | #1 t=7  @0x98 table.get $t  in _start = reference 1
+;; |   index    1  ← constant
+;; |   element     ← t=1  @0x70 table.copy  in _start
+;; |
+;; | #1 t=7  @0x9c table.fill $t  in _start
+;; |   to     4            ← constant
+;; |   value  reference 1  ← t=7  @0x98 table.get $t  in _start
+;; |   count  2            ← constant
+;; |
+;; | #1 t=7  @0x9f table.size $t  in _start = 6
+;; |   size    ← t=1  @0x78 table.grow $t  in _start
+;; |
+;; | #1 t=7  @0xa3 memory.size  in _start = 1
+;; |   size    ← the module: nothing wrote it before
+;; |
+;; | #1 t=7  @0xa8 memory.grow  in _start = 1
+;; |   pages  1  ← constant
+;; |   size      N← the module: nothing wrote it before
+;; |
+;; | #1 t=7  @0xad memory.grow  in _start = -1
+;; |   pages  9  ← constant
+;; |   size      N← t=7  @0xa8 memory.grow  in _start
+;; |
+;; | #1 t=7  @0xb0 memory.size  in _start = 2
+;; |   size    ← t=7  @0xad memory.grow  in _start
+;; |
+;; | #1 t=7  @0xb7 table.set $t  in _start
+;; |   index  0     ← constant
+;; |   value  null  ← constant
+;; |
+;; | #1 t=7  @0xbd call_indirect (type $u)  in _start  trapped (indirect call to null)
+;; |   argument  7  ← constant
+;; |   index     0  ← constant
+;; |   element      ← t=7  @0xb7 table.set $t  in _start
+;; $ afterimage deps run.aft --at _start --forward --data
+;; | #1 t=1  @0x5b table.set $t  in _start
+;; |   element  → t=1  @0x70 table.copy  in _start
+;; |
+;; | #1 t=1  @0x63 table.init $late  in _start
+;; |   element (2 elements)  → t=1  @0x70 table.copy  in _start
+;; |   element               → t=3  @0x88 call_indirect (type $u)  in _start = 8
+;; |
+;; | #1 t=1  @0x67 elem.drop $late  in _start
+;; |   nothing uses what it made
+;; |
+;; | #1 t=1  @0x70 table.copy  in _start
+;; |   element  → t=1  @0x80 call_indirect (type $u)  in _start = 6
+;; |   element  → t=7  @0x98 table.get $t  in _start = reference 1
+;; |
+;; | #1 t=1  @0x78 table.grow $t  in _start = 4
+;; |   element  → t=5  @0x90 call_indirect (type $u)  in _start = 8
+;; |   size     → t=7  @0x9f table.size $t  in _start = 6
+;; |
+;; | #1 t=1  @0x80 call_indirect (type $u)  in _start = 6
+;; |   nothing uses what it made
+;; |
+;; | #1 t=3  @0x88 call_indirect (type $u)  in _start = 8
+;; |   nothing uses what it made
+;; |
+;; | #1 t=5  @0x90 call_indirect (type $u)  in _start = 8
+;; |   nothing uses what it made
+;; |
+;; | #1 t=7  @0x98 table.get $t  in _start = reference 1
+;; |   value  → t=7  @0x9c table.fill $t  in _start
+;; |
+;; | #1 t=7  @0x9c table.fill $t  in _start
+;; |   nothing uses what it made
+;; |
+;; | #1 t=7  @0x9f table.size $t  in _start = 6
+;; |   nothing uses what it made
+;; |
+;; | #1 t=7  @0xa3 memory.size  in _start = 1
+;; |   nothing uses what it made
+;; |
+;; | #1 t=7  @0xa8 memory.grow  in _start = 1
+;; |   size  → t=7  @0xad memory.grow  in _start = -1
+;; |
+;; | #1 t=7  @0xad memory.grow  in _start = -1
+;; |   size  → t=7  @0xb0 memory.size  in _start = 2
+;; |
+;; | #1 t=7  @0xb0 memory.size  in _start = 2
+;; |   nothing uses what it made
+;; |
+;; | #1 t=7  @0xb7 table.set $t  in _start
+;; |   element  → t=7  @0xbd call_indirect (type $u)  in _start  trapped (indirect call to null)
+;; |
+;; | #1 t=7  @0xbd call_indirect (type $u)  in _start  trapped (indirect call to null)
+;; |   nothing depends on it: it trapped, and gave nothing
+;; $ afterimage deps run.aft --at @0x70 --data --format json
+;; | {"at":"@0x70","schema":"afterimage/deps/1","statements":[{"dependences":[{"from":"constant","role":"to","value":"0"},{"from":"constant","role":"from","value":"1"},{"from":"constant","role":"length","value":"3"},{"elements":1,"from":"operator","function":"_start","offset":91,"operator":"table.set $t","role":"element","time":1},{"elements":2,"from":"operator","function":"_start","offset":99,"operator":"table.init $late","role":"element","time":1}],"function":"_start","number":1,"offset":112,"operator":"table.copy","time":1,"values":[]}]}
+;; $ afterimage deps run.aft --at @0xbd --forward
+;; | #1 t=7  @0xbd call_indirect (type $u)  in _start  trapped (indirect call to null)
+;; |   nothing depends on it: it trapped, and gave nothing

@@ -29,7 +29,7 @@
 ;; |      2 times  9029 (0x2345)
 ;; |         once  trapped (memory access out of bounds)
 ;; $ afterimage deps run.aft --at put#3
-;; | #3 t=6  @0x3c i32.store16 offset=100  in put
+;; | #3 t=6  @0x3c i32.store16 offset=100  in put  trapped (memory access out of bounds)
 ;; |   base address  65435 (0xff9b)   ← constant
 ;; |   value         74565 (0x12345)  ← constant
 ;; |   control                        ← t=5  @0x50 call $put  in _start

@@ -173,16 +173,24 @@
 ;; $ afterimage deps run.aft --at sum+0x9#3 --depth 3
 ;; | #3 t=5  @0x90 i32.add  in sum = 18
 ;; |   left     13  ← t=4  @0x90 i32.add  in sum
-;; |     left   7  ← t=3  @0x90 i32.add  in sum
-;; |       left   0  ← a local that nothing wrote
-;; |       right  7  ← t=1  @0xad i32.load  in start
-;; |     right  6  ← t=3  @0x9e i32.sub  in sum
-;; |       left   7  ← t=1  @0xad i32.load  in start
-;; |       right  1  ← constant
+;; |     left     7  ← t=3  @0x90 i32.add  in sum
+;; |       left     0  ← a local that nothing wrote
+;; |       right    7  ← t=1  @0xad i32.load  in start
+;; |       control     ← t=1  @0xb0 call $sum  in start
+;; |     right    6  ← t=3  @0x9e i32.sub  in sum
+;; |       left     7  ← t=1  @0xad i32.load  in start
+;; |       right    1  ← constant
+;; |       control     ← t=1  @0xb0 call $sum  in start
+;; |     control     ← t=3  @0xa1 br_if $again  in sum
+;; |       condition  6  ← t=3  @0x9e i32.sub  in sum
+;; |       control       ← t=1  @0xb0 call $sum  in start
 ;; |   right    5   ← t=4  @0x9e i32.sub  in sum
-;; |     left   6  ← t=3  @0x9e i32.sub  in sum
-;; |     right  1  ← constant
+;; |     left     6  ← t=3  @0x9e i32.sub  in sum
+;; |     right    1  ← constant
+;; |     control     ← t=3  @0xa1 br_if $again  in sum
 ;; |   control      ← t=4  @0xa1 br_if $again  in sum
+;; |     condition  5  ← t=4  @0x9e i32.sub  in sum
+;; |     control       ← t=3  @0xa1 br_if $again  in sum
 ;; $ afterimage deps run.aft --at start --data
 ;; | #1 t=1  @0xad i32.load  in start = 7
 ;; |   address  16  ← constant
@@ -227,6 +235,7 @@
 ;; | #1 t=11  @0xda call_indirect (type $unary)  in start = 630
 ;; |   argument  315  ← t=11  @0xd6 global.get $count  in start
 ;; |   index     0    ← constant
+;; |   element        ← the module: nothing wrote it before
 ;; |
 ;; | #1 t=13  @0xe3 call $random  in start = 0
 ;; |   argument  64  ← constant
@@ -243,7 +252,7 @@
 ;; |   address  100  ← constant
 ;; |   memory        ← the module: nothing wrote it before
 ;; |
-;; | #1 t=14  @0xf8 i32.div_s  in start
+;; | #1 t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
 ;; |   left   312  ← t=11  @0xcc i32.add  in start
 ;; |   right  0    ← t=14  @0xf5 i32.load  in start
 ;; $ afterimage deps run.aft --at sum+0x9#3 --format json
@@ -290,7 +299,7 @@
 ;; | #1 t=11  @0xcc i32.add  in start = 312
 ;; |   right    → t=11  @0xd3 i32.add  in start = 315
 ;; |   operand  → t=14  @0xed f32.convert_i32_s  in start = 312.0
-;; |   left     → t=14  @0xf8 i32.div_s  in start
+;; |   left     → t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
 ;; |
 ;; | #1 t=11  @0xcf global.get $count  in start = 3
 ;; |   left  → t=11  @0xd3 i32.add  in start = 315
@@ -319,10 +328,10 @@
 ;; |   nothing in the program depends on it
 ;; |
 ;; | #1 t=14  @0xf5 i32.load  in start = 0
-;; |   right  → t=14  @0xf8 i32.div_s  in start
+;; |   right  → t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
 ;; |
-;; | #1 t=14  @0xf8 i32.div_s  in start
-;; |   nothing in the program depends on it
+;; | #1 t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
+;; |   nothing depends on it: it trapped, and gave nothing
 ;; $ afterimage deps run.aft --at start --forward --limit 1
 ;; | #1 t=1  @0xad i32.load  in start = 7
 ;; |   argument  → t=1  @0xb0 call $sum  in start = 28
@@ -373,10 +382,10 @@
 ;; |   nothing in the program depends on it
 ;; |
 ;; | #1 t=14  @0xf5 i32.load  in start = 0
-;; |   right  → t=14  @0xf8 i32.div_s  in start
+;; |   right  → t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
 ;; |
-;; | #1 t=14  @0xf8 i32.div_s  in start
-;; |   nothing in the program depends on it
+;; | #1 t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
+;; |   nothing depends on it: it trapped, and gave nothing
 ;; $ afterimage deps run.aft --at start --forward --control
 ;; | #1 t=1  @0xb0 call $sum  in start = 28
 ;; |   control  → t=2  a block without operators  in sum
@@ -502,6 +511,9 @@
 ;; |
 ;; | #1 t=11  @0xc2 i32.store8  in start = 1
 ;; |   ? who read it from t=11 to t=14 is not known: values were not kept there
+;; |
+;; | #1 t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
+;; |   nothing depends on it: it trapped, and gave nothing
 ;; $ afterimage build --lens full --window 4..6 run.aft
 ;; $ afterimage build --lens full --window 2..9 run.aft
 ;; ! afterimage: values of 28 executed statements from t=2 to t=10 in 12 bytes (0.4286 a statement)
