@@ -16,8 +16,8 @@ use afterimage_query::values::{
     recorded_values,
 };
 use afterimage_query::why::{
-    Absence, At, Cause, Chain, Code, Computed, End, Found, Given, Hop, Link, Move, State, Stream,
-    Walk,
+    Absence, At, Bytes, Cause, Chain, Code, Computed, End, Found, Given, Hop, Link, Move, State,
+    Stream, Walk,
 };
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_trace::TraceFile;
@@ -35,6 +35,8 @@ struct Compared {
     ends: usize,
     /// Bytes of the input.
     input: usize,
+    /// Moves between the lanes of vectors.
+    lanes: usize,
     absent: usize,
 }
 
@@ -104,6 +106,91 @@ fn handwritten_and_generated_programs() {
         }
     }
     assert!(all.links > 2000 && all.absent > 20, "{all:?}");
+}
+
+/// Bytes of the input go through vectors in all ways that leave them as they are.
+#[test]
+fn bytes_that_go_through_vectors() {
+    let mut all = Compared::default();
+    for seed in 0..12 {
+        let text = vectors(&mut SplitMix64(seed));
+        let sandbox = Sandbox::new();
+        sandbox.write("a.wasm", wat::parse_str(&text).expect("a module"));
+        // A byte is its offset.
+        sandbox.write("input", Vec::from_iter(0..=255u8));
+        let recorded = sandbox.shell("$AFTERIMAGE record --lens full -o run.aft a.wasm < input");
+        assert_eq!(recorded.code, Some(0), "{recorded:?}\n{text}");
+        compare(&sandbox, &mut all);
+    }
+    assert!(all.lanes > 300 && all.input > 800, "{all:?}");
+}
+
+/// A program that reads 256 bytes to address 256, moves some of them through vectors, again and again, and looks at each byte.
+fn vectors(random: &mut SplitMix64) -> String {
+    let mut body = String::new();
+    for _ in 0..24 {
+        let mut at = |most: usize| 256 + random.below(256 - most);
+        let (to, one, other) = (at(16), at(16), at(16));
+        let vector = format!("(v128.load (i32.const {one}))");
+        let size = 1 << random.below(4);
+        let lane = random.below(16 / size);
+        let (bits, shape) = (
+            8 * size,
+            ["i8x16", "i16x8", "i32x4", "i64x2"][size.ilog2() as usize],
+        );
+        let sign = if size < 4 {
+            ["_s", "_u"][random.below(2)]
+        } else {
+            ""
+        };
+        let int = if size == 8 { "i64" } else { "i32" };
+        let scalar = format!("({int}.load (i32.const {other}))");
+        let of_vector = |what: String| format!("(v128.store (i32.const {to}) {what})");
+        body += &match random.below(9) {
+            0 => of_vector(vector),
+            1 => of_vector(format!("({shape}.splat {scalar})")),
+            2 => of_vector(format!("({shape}.replace_lane {lane} {vector} {scalar})")),
+            3 => {
+                let first = random.below(32);
+                let mut lanes = String::new();
+                for i in 0..16 {
+                    let lane = match random.below(3) {
+                        0 => random.below(32),
+                        _ => (first + i) % 32,
+                    };
+                    lanes += &format!("{lane} ");
+                }
+                let other = format!("(v128.load (i32.const {other}))");
+                of_vector(format!("(i8x16.shuffle {lanes} {vector} {other})"))
+            }
+            4 => of_vector(format!("(v128.load{bits}_splat (i32.const {one}))")),
+            5 => of_vector(format!(
+                "(v128.load{bits}_lane {lane} (i32.const {other}) {vector})"
+            )),
+            6 => format!("(v128.store{bits}_lane {lane} (i32.const {to}) {vector})"),
+            7 => format!(
+                "({int}.store (i32.const {to}) ({shape}.extract_lane{sign} {lane} {vector}))"
+            ),
+            _ => {
+                let how = ["8x8_s", "8x8_u", "16x4_u", "32x2_s", "32_zero", "64_zero"];
+                let how = how[random.below(how.len())];
+                of_vector(format!("(v128.load{how} (i32.const {one}))"))
+            }
+        };
+        body.push('\n');
+    }
+    for address in 256..512 {
+        body += &format!("(drop (i32.load8_u (i32.const {address})))\n");
+    }
+    format!(
+        r#"(module
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\00\01\00\00\00\01\00\00")
+  (func (export "_start")
+    (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
+    {body}))"#
+    )
 }
 
 fn compare(sandbox: &Sandbox, all: &mut Compared) {
@@ -195,6 +282,7 @@ impl Scene<'_, '_> {
                     ..
                 } => {
                     self.compared.moves += 1;
+                    self.compared.lanes += usize::from(matches!(how, Move::Lanes { .. }));
                     held = self.moved(at, (how, instance, inst), next, held);
                     at = next;
                 }
@@ -275,6 +363,10 @@ impl Scene<'_, '_> {
             let both = u128::from(low) | u128::from(high) << 64;
             both.to_le_bytes().to_vec()
         };
+        let those = |register, part: Bytes| {
+            let (first, length) = (part.first as usize, part.length as usize);
+            bytes(register)[first..first + length].to_vec()
+        };
         let result = code.first_result() + inst as u32;
         let reads = told.iter().filter(|one| one.value.is_none());
         let origins = Vec::from_iter(reads.map(|one| one.origin));
@@ -324,18 +416,63 @@ impl Scene<'_, '_> {
                 }
                 Some(found)
             }
-            Move::Store(all) if matches!(one.code, Code::Store(_)) => {
-                let found = same(part(all, &bytes(one.b)));
-                match next {
-                    At::Part(_, register, of) => {
-                        let first = of.first as usize;
-                        let own = bytes(register)[first..first + of.length as usize].to_vec();
-                        assert_eq!(found, Some(own));
-                    }
-                    At::Register(_, register) => assert_eq!(register, one.b),
-                    other => panic!("{other:?}"),
+            Move::Load(_) => {
+                let (Code::LoadVector(load), At::Part(_, _, asked)) = (one.code, at) else {
+                    return None;
+                };
+                let (At::Written { range, .. }
+                | At::End(End::Memory(range) | End::Host { range, .. })) = next
+                else {
+                    panic!("{next:?}")
+                };
+                // Of what is extended, or zero, not each byte is in memory.
+                let size = load.bytes() as u64;
+                let low = asked.first < size;
+                let as_it_is = match load.name() {
+                    "v128.load" | "v128.load32_zero" | "v128.load64_zero" => low,
+                    name if name.ends_with("splat") => asked.first % size + asked.length <= size,
+                    name => name.ends_with("lane"),
+                };
+                match as_it_is && asked.length == range.length {
+                    true => same(those(result, asked)),
+                    false => None,
                 }
-                None
+            }
+            Move::Store(all) => {
+                let (low, high) = one.stored(values.value(instance, one.b).unwrap());
+                let stored = u128::from(low) | u128::from(high) << 64;
+                let found = same(part(all, &stored.to_le_bytes()));
+                let At::Part(_, register, of) = next else {
+                    panic!("{next:?}")
+                };
+                assert_eq!((register, &found), (one.b, &Some(those(register, of))));
+                found
+            }
+            Move::Lanes { operand, bytes: of } => {
+                let At::Part(_, register, wanted) = next else {
+                    panic!("{next:?}")
+                };
+                assert_eq!((wanted, register), (of, [one.a, one.b][operand]));
+                let At::Part(_, _, asked) = at else {
+                    return None;
+                };
+                let name = match one.code {
+                    Code::Vector(vector) => vector.name(),
+                    _ => "",
+                };
+                // What is above a lane that was taken is zero, or extends its sign.
+                let size = match name.split_once(".extract_lane_") {
+                    Some(("i8x16", _)) => 1,
+                    Some(_) => 2,
+                    None => 16,
+                };
+                // Of what is repeated, the end may stand before the beginning.
+                let turned = name.ends_with(".splat") && of.first == 0;
+                if asked.first >= size || asked.length != of.length || turned {
+                    return None;
+                }
+                same(those(result, asked));
+                same(those(register, of))
             }
             Move::Fill(_) => {
                 let At::Written { range, .. } = at else {
@@ -457,8 +594,8 @@ impl Scene<'_, '_> {
                         continue;
                     }
                     let causes = absence.of(&[place]).unwrap();
-                    // Of the whole run, something is always to be said.
-                    assert!(!causes.is_empty() || after > 0, "{place:?}");
+                    // Something is always to be said.
+                    assert!(!causes.is_empty(), "{place:?} after {after}");
                     for absent in causes {
                         self.compared.absent += 1;
                         for Hop::Branch(place) | Hop::Call(place) in absent.hops {

@@ -80,8 +80,8 @@ const RULES: &[Rule] = &[
     pure(
         QUERY,
         &[
-            IDS, GRAPH, PROGRAM, WPP, TRACE, MACHINE, VARIABLES, WET, SIMULATE, SLICE, DATAFLOW,
-            MATCHING,
+            IDS, GRAPH, PROGRAM, NUMERIC, WPP, TRACE, MACHINE, VARIABLES, WET, SIMULATE, SLICE,
+            DATAFLOW, MATCHING,
         ],
     ),
     pure(PRESENT, &[IDS, PROGRAM, WPP, QUERY]),

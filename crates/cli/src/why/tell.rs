@@ -92,6 +92,7 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
         let (operands, results) = self.types(moved.spot);
         let ty = match moved.how {
             Move::Load(_) | Move::GlobalGet(_) | Move::Select(_) => results.first(),
+            Move::Lanes { operand, .. } => operands.get(operand),
             Move::Store(_) | Move::Fill(_) => operands.get(1),
             Move::GlobalSet(_) => operands.first(),
             Move::Copy { .. } => None,
@@ -110,6 +111,15 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
             Move::GlobalSet(global) => ("written", format!("global {global}")),
             Move::Select(true) => ("selected", "the first of two".to_owned()),
             Move::Select(false) => ("selected", "the second of two".to_owned()),
+            Move::Lanes { operand, bytes } => {
+                let last = bytes.first + bytes.length.saturating_sub(1);
+                let which = match bytes.length {
+                    0 | 1 => format!("byte {last}"),
+                    _ => format!("bytes {}..{last}", bytes.first),
+                };
+                let what = format!("{which} of operand {}", operand + 1);
+                ("moved between lanes", what)
+            }
         };
         self.last = Some(place.clone());
         self.spot = Some(moved.spot);

@@ -202,7 +202,8 @@ impl<'v, 'a> Chain<'v, 'a> {
             Move::Load(_) | Move::GlobalGet(_) | Move::Select(_) => {
                 compiled.code.first_result() + inst as u32
             }
-            Move::Store(_) | Move::Fill(_) => one.b,
+            Move::Lanes { operand: 0, .. } => one.a,
+            Move::Lanes { .. } | Move::Store(_) | Move::Fill(_) => one.b,
             Move::GlobalSet(_) => one.a,
             Move::Copy { .. } => return Ok(None),
         };

@@ -110,6 +110,13 @@ pub enum Move {
     GlobalSet(u32),
     /// Chosen out of two by a condition: whether it was the first one.
     Select(bool),
+    /// Taken from a lane, put into one, repeated or shuffled: bytes of a vector that stay the same.
+    Lanes {
+        /// Which operand they are of, from 0.
+        operand: usize,
+        /// Which bytes of it.
+        bytes: Bytes,
+    },
 }
 
 /// A link.

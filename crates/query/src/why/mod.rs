@@ -41,6 +41,7 @@ mod error;
 mod files;
 mod fold;
 mod given;
+mod lanes;
 mod link;
 mod nearest;
 mod operands;

@@ -6,6 +6,7 @@ use afterimage_program::{Callee, Program};
 use afterimage_wet::{Reading, Source, Writer};
 use wasmparser::Operator;
 
+use super::lanes::{self, Loaded};
 use super::{At, Bytes, Computed, End, Found, Move, WhyError};
 use crate::values::{Bits, Instance, RecordedValues, written_by};
 
@@ -167,6 +168,18 @@ impl Walk<'_, '_> {
                 };
                 moved(Move::GlobalGet(index), next)
             }
+            Code::Vector(operator) => {
+                let extra = compiled.code.vector(inst);
+                let immediate = extra.map_or(0, |extra| extra.immediate);
+                match lanes::moved(operator, immediate, part) {
+                    Some((operand, bytes)) => {
+                        let register = if operand == 0 { one.a } else { one.b };
+                        let next = At::Part(instance, register, bytes);
+                        moved(Move::Lanes { operand, bytes }, next)
+                    }
+                    None => Found::Computed(Computed { instance, inst }),
+                }
+            }
             Code::Select | Code::SelectVector => {
                 let first = self.values.value(instance, one.c)?.0 as u32 != 0;
                 let register = if first { one.a } else { one.b };
@@ -184,6 +197,30 @@ impl Walk<'_, '_> {
     ) -> Result<Found, WhyError> {
         let compiled = self.values.compiled(instance.node)?;
         let one = &compiled.code.insts[inst];
+        let register = compiled.code.first_result() + inst as u32;
+        let lane = u64::from(one.c);
+        let wanted = match one.code {
+            Code::LoadVector(load) => match lanes::loaded(load, lane, part) {
+                Loaded::Memory(bytes) => bytes,
+                Loaded::Kept(bytes) => {
+                    return Ok(Found::Moved {
+                        how: Move::Lanes { operand: 1, bytes },
+                        instance,
+                        inst,
+                        next: At::Part(instance, one.b, bytes),
+                        besides: 0,
+                    });
+                }
+            },
+            Code::Load(load) => match part {
+                // Bytes that were not in memory extend the sign of one that was.
+                Some(part) if part.first < load.bytes.into() => {
+                    part.first..(part.first + part.length).min(load.bytes.into())
+                }
+                _ => 0..load.bytes.into(),
+            },
+            _ => 0..0,
+        };
         let readings = self.values.reading(instance, inst)?;
         let (base, _) = self.values.value(instance, one.a)?;
         let range = Range {
@@ -195,15 +232,6 @@ impl Walk<'_, '_> {
                 _ => 0,
             },
         };
-        // Bytes that were not in memory extend the sign of one that was, and a vector may be loaded in other ways than byte by byte.
-        let part = part.filter(|part| match one.code {
-            Code::Load(load) => part.first < load.bytes.into(),
-            _ => false,
-        });
-        let wanted = part.map_or(0..range.length, |part| {
-            part.first..(part.first + part.length).min(range.length)
-        });
-        let register = compiled.code.first_result() + inst as u32;
         let mut parts = Vec::with_capacity(readings.len());
         let mut first = 0;
         for reading in &readings {
@@ -222,7 +250,17 @@ impl Walk<'_, '_> {
         let which = match parts.len() {
             0 => return Err(WhyError::Damaged("a load that reads nothing")),
             1 => 0,
-            _ => telling(&parts, self.values.value(instance, register)?),
+            _ => {
+                let (low, high) = self.values.value(instance, register)?;
+                let held = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
+                telling(
+                    &parts,
+                    &match one.code {
+                        Code::LoadVector(load) => lanes::in_memory(load, lane, held),
+                        _ => held.to_vec(),
+                    },
+                )
+            }
         };
         let (bytes, writer) = &parts[which];
         let of_part = Range {
@@ -301,14 +339,19 @@ impl Walk<'_, '_> {
                 let next = written_in(part.writer, Range { length, ..from });
                 moved(Move::Copy { from, to: range }, next, besides)
             }
-            Code::Store(_) if range.length < all.length => {
+            code => {
+                let skipped = range.address.wrapping_sub(all.address);
+                let lane = match code {
+                    Code::StoreVector(store) => lanes::stored(store, one.c.into()),
+                    _ => 0,
+                };
                 let part = Bytes {
-                    first: range.address.wrapping_sub(all.address),
+                    first: lane + skipped,
                     length: range.length,
                 };
-                moved(Move::Store(all), At::Part(instance, one.b, part), 0)
+                let next = At::Part(instance, one.b, part);
+                moved(Move::Store(all), next, 0)
             }
-            _ => moved(Move::Store(all), value(one.b), 0),
         })
     }
 }
@@ -334,15 +377,11 @@ fn in_register(instance: Instance, register: Register, part: Option<Bytes>) -> A
     }
 }
 
-/// Of a value that was read in parts, the one that tells most: the first with a byte that is not zero.
-fn telling(parts: &[(std::ops::Range<u64>, Writer)], (low, high): Bits) -> usize {
-    let bytes = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
+/// Of what was read in parts, the one that tells most: the first with a byte that is not zero.
+fn telling(parts: &[(std::ops::Range<u64>, Writer)], bytes: &[u8]) -> usize {
     let tells = |part: &std::ops::Range<u64>| {
-        let own = bytes
-            .iter()
-            .take(part.end as usize)
-            .skip(part.start as usize);
-        own.into_iter().any(|byte| *byte != 0)
+        let own = bytes.get(part.start as usize..part.end as usize);
+        own.is_some_and(|own| own.iter().any(|byte| *byte != 0))
     };
     parts.iter().position(|(part, _)| tells(part)).unwrap_or(0)
 }
