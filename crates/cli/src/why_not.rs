@@ -82,7 +82,11 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     refuse_executed(scene, &absence, &places, after, &at)?;
     let never = match after {
         0 => format!("{at} was never executed"),
-        _ => format!("{at} was not executed after t={}", grouped(after)),
+        _ => format!(
+            "{at} was not executed after t={} ({})",
+            grouped(after),
+            before(&absence, &places)?
+        ),
     };
     let causes = match places.is_empty() {
         true => Vec::new(),
@@ -91,10 +95,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     let Some((first, others)) = causes.split_first() else {
         match after {
             0 => bail!("{never}: no way in the program leads there"),
-            _ => bail!(
-                "{never}, and no branch or call was that leads there: {}",
-                before(&absence, &places)?
-            ),
+            _ => bail!("{never}, and no branch or call was that leads there"),
         }
     };
     let mut first = told(scene, first, after)?;

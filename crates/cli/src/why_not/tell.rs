@@ -43,6 +43,14 @@ fn text(place: &WhyPlace) -> String {
     }
 }
 
+/// `file.c:42 in main (@0x1f3)`: a line may have several branches.
+fn exactly(place: &WhyPlace) -> String {
+    match place.line.is_empty() {
+        true => text(place),
+        false => format!("{} ({})", text(place), place.at),
+    }
+}
+
 /// Tells a cause.
 pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result<Told> {
     let mut hops = Vec::new();
@@ -56,7 +64,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
         hops.push(format!(
             "{how} {} at {}, which was not executed",
             place.operator,
-            text(&place)
+            exactly(&place)
         ));
         json_hops.push(json!({
             "how": if matches!(hop, Hop::Branch(_)) { "branch" } else { "call" },
@@ -183,7 +191,8 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 Cause::Host(_) => ("host", "only the host could have called"),
                 _ => ("uncalled", "nothing in the program calls"),
             };
-            let what = format!("{what} {}", name(function));
+            let again = if after > 0 { " after that" } else { "" };
+            let what = format!("{what} {}{again}", name(function));
             let json = json!({ "kind": kind, "function": name(function) });
             Told {
                 what,
@@ -230,7 +239,7 @@ fn decided(
     };
     let value = value_text(ty, bits);
     let start = Start {
-        from: At::Register(execution.instance, one.register),
+        from: Some(At::Register(execution.instance, one.register)),
         ty: Some(ty),
         what: format!("what decided it at {}, {value},", shown.at),
         value,

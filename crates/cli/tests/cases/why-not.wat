@@ -56,8 +56,8 @@
 ;; ! afterimage: run.aft: check was executed 3 times, first at t=3, last at t=9; for why not again: --after 9
 ;; = 125
 ;; $ afterimage why-not run.aft --at check --after t=12
-;; ! afterimage: run.aft: check was not executed after t=12, and no branch or call was that leads there: it was executed 3 times before, the last time at t=9
-;; = 125
+;; | check was not executed after t=12 (it was executed 3 times before, the last time at t=9): only the host could have called _start after that
+;; |   its function would be called by call at @0xcc in _start, which was not executed
 ;; $ afterimage why-not run.aft --at check#1
 ;; ! afterimage: run.aft: --at check#1: leave the number of the execution out; to ask about a part of the run, use --after
 ;; = 125

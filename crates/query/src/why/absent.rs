@@ -90,14 +90,21 @@ pub struct Absent {
 /// Finds what kept blocks from being executed after a time.
 ///
 /// A block depends on edges (Ferrante, Ottenstein and Warren 1987): of these those whose blocks were executed are the causes; the others' blocks are asked about in turn, and of
-/// what depends on no edge the calls of its function.
+/// what is reached whenever its function is entered, such as the body of a loop that depends on its own end only, the calls of the function.
 pub struct Absence<'v, 'a> {
     walk: Walk<'v, 'a>,
     after: u64,
     /// Nodes by the blocks that they contain, and where.
     nodes: HashMap<Place, Vec<(NodeId, u64)>>,
-    dependences: RefCell<HashMap<FuncId, Rc<ControlDependence>>>,
+    dependences: RefCell<HashMap<FuncId, Rc<Dependence>>>,
     callers: RefCell<Option<Rc<Callers>>>,
+}
+
+/// What the blocks of a function depend on.
+struct Dependence {
+    edges: ControlDependence,
+    /// Those that post-dominate the root depend on its being entered.
+    post_dominators: PostDominatorTree,
 }
 
 /// Which blocks call which functions.
@@ -219,7 +226,7 @@ impl<'v, 'a> Absence<'v, 'a> {
             };
             let cfg = &code.cfg;
             let dependence = self.dependence(function, cfg);
-            let edges = dependence.controllers(block);
+            let edges = dependence.edges.controllers(block);
             for &edge in edges {
                 let from = (function, cfg.graph.from(edge));
                 // A vertex that dispatches exceptions executes nothing itself.
@@ -231,11 +238,12 @@ impl<'v, 'a> Absence<'v, 'a> {
                     go_on(&mut queue, from, Hop::Branch(from));
                 }
             }
-            if !edges.is_empty() {
+            let root = (function, cfg.graph.root());
+            let always = dependence.post_dominators.post_dominates(block, root.1);
+            if !edges.is_empty() && !always {
                 continue;
             }
-            let root = (function, cfg.graph.root());
-            if block != cfg.graph.root() && self.times(root)? > 0 {
+            if block != root.1 && self.times(root)? > 0 {
                 let cause = self.ended(root)?;
                 let hops = way(&queue, this);
                 found.push(Absent { hops, cause });
@@ -290,24 +298,28 @@ impl<'v, 'a> Absence<'v, 'a> {
                 _ => 0,
             })
         });
-        // A branch that leads there in several ways is told once.
+        // A branch or a function that leads there in several ways is told once.
         let mut told = HashSet::new();
+        let mut functions = HashSet::new();
         found.retain(|absent| match absent.cause {
             Cause::Branch { place, .. } | Cause::Ended { place, .. } => told.insert((place, None)),
             Cause::Table {
                 place, function, ..
             } => told.insert((place, Some(function))),
-            _ => true,
+            Cause::Host(function) | Cause::Uncalled(function) => functions.insert(function),
         });
         found.truncate(TOLD);
         Ok(found)
     }
 
-    fn dependence(&self, function: FuncId, cfg: &Cfg) -> Rc<ControlDependence> {
+    fn dependence(&self, function: FuncId, cfg: &Cfg) -> Rc<Dependence> {
         let mut known = self.dependences.borrow_mut();
         let found = known.entry(function).or_insert_with(|| {
             let post_dominators = PostDominatorTree::compute(&cfg.graph);
-            Rc::new(ControlDependence::compute(&cfg.graph, &post_dominators))
+            Rc::new(Dependence {
+                edges: ControlDependence::compute(&cfg.graph, &post_dominators),
+                post_dominators,
+            })
         });
         Rc::clone(found)
     }
