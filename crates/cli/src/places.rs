@@ -1,13 +1,15 @@
 //! Statements at a place, for commands about values.
 
+use std::path::Path;
+
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::grouped;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::location::{Form, Occurrence, Place, form, split_occurrence};
-use afterimage_query::paths::Places;
+use afterimage_query::paths::{PathFileError, Places, PositionError};
 use afterimage_query::values::{Execution, Executions, RecordedValues, Types};
 use afterimage_query::{Resolver, Source, operator_texts, readable};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::lens::Traced;
 use crate::output::say;
@@ -335,5 +337,23 @@ pub(crate) fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),
         many => format!("{} times", grouped(many)),
+    }
+}
+
+/// The command that tells why a place was not executed.
+pub(crate) fn why_not(file: &Path, at: &str) -> String {
+    let place = at.rsplit_once('#').map_or(at, |(place, _)| place);
+    format!("afterimage why-not {} --at {place}", file.display())
+}
+
+/// An error that says that a place was never there, with what tells why; others as they are.
+pub(crate) fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
+    let is_it = |error: &(dyn std::error::Error + 'static)| {
+        let error = error.downcast_ref::<PositionError<PathFileError>>();
+        matches!(error, Some(PositionError::Never { .. }))
+    };
+    match error.chain().any(is_it) {
+        true => anyhow!("{error:#}; see: {}", why_not(file, at)),
+        false => error,
     }
 }

@@ -29,6 +29,7 @@ use crate::input;
 use crate::lens::{Traced, traced_whole};
 use crate::memory::addresses;
 use crate::output::{SourceFiles, write};
+use crate::places::and_why_not;
 use crate::steps::follow_for;
 use crate::why;
 use question::{Asked, Subject};
@@ -170,7 +171,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     let traced = traced_whole(&arguments.report.file)?;
-    answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
+    let file = &arguments.report.file;
+    answer(&arguments, &traced)
+        .map_err(|error| match &arguments.at {
+            Some(at) => and_why_not(error, file, at),
+            None => error,
+        })
+        .with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
 

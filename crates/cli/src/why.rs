@@ -14,6 +14,7 @@ use std::path::Path;
 use afterimage_present::{WhyDot, WhyEntry, WhyText, expression, grouped, why_json};
 use afterimage_query::why::{Chain, Folder, Stream};
 use anyhow::{Context, Result};
+use clap::ArgGroup;
 use serde_json::json;
 
 use crate::arguments::{ReportArguments, entries};
@@ -22,6 +23,7 @@ use crate::explain::{Scene, explain};
 use crate::input;
 use crate::lens::traced;
 use crate::output::write;
+use crate::places::and_why_not;
 use printed::Byte;
 pub(crate) use start::Start;
 use tell::Teller;
@@ -34,6 +36,8 @@ use tell::Teller;
 ///
 /// What is followed are values, not the addresses that they were read from, unless that is the way to what the program was given, through a table that nothing ever wrote.
 #[derive(Debug, clap::Args)]
+#[group(skip)]
+#[command(group = ArgGroup::new("about").required(true))]
 #[command(after_help = "\
 Examples:
   afterimage why app.aft --at parser.c:42#7
@@ -48,16 +52,16 @@ Examples:
   afterimage why app.aft --at parser.c:42#7 --format dot | dot -Tsvg > why.svg")]
 pub(crate) struct Arguments {
     /// The statement and which of its executions: func+0x2a#K, @0x1f3#last [default: the first]; or file.c:42#K, the last statement with a value that the K-th arrival at the line executes; of func#K, that the K-th call does
-    #[arg(long, value_name = "PLACE#K", required_unless_present_any = ["stdout", "stderr", "trap"])]
+    #[arg(long, value_name = "PLACE#K", group = "about")]
     at: Option<String>,
     /// Explain a byte that the program printed, counted from 0, or with line:N, from 1, the first one of a line
-    #[arg(long, value_name = "BYTE|line:N", conflicts_with_all = ["at", "stderr", "trap"])]
+    #[arg(long, value_name = "BYTE|line:N", group = "about")]
     stdout: Option<Byte>,
     /// Explain a byte that the program printed as an error, counted in the same way
-    #[arg(long, value_name = "BYTE|line:N", conflicts_with_all = ["at", "trap"])]
+    #[arg(long, value_name = "BYTE|line:N", group = "about")]
     stderr: Option<Byte>,
     /// Explain what killed the program: the operand that trapped, the exit code, or the branch that led to where it ended
-    #[arg(long, conflicts_with = "at")]
+    #[arg(long, group = "about")]
     trap: bool,
     /// Explain what a variable of the source, or an expression such as p->next, holds right before the place is executed; --at is then a moment as for `afterimage state`
     #[arg(long, value_name = "NAME", requires = "at", conflicts_with = "operand")]
@@ -103,16 +107,18 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
+    let file = &arguments.report.file;
     let start = match (&arguments.at, &arguments.var) {
-        (Some(at), Some(name)) => variable::find(scene, at, name)?,
-        (Some(at), None) => start::find(scene, at, arguments.operand.as_deref())?,
+        (Some(at), Some(name)) => {
+            variable::find(scene, at, name).map_err(|error| and_why_not(error, file, at))?
+        }
+        (Some(at), None) => start::find(scene, file, at, arguments.operand.as_deref())?,
         (None, _) => match (arguments.stdout, arguments.stderr) {
             (Some(byte), _) => printed::find(scene, &Stream::Output, byte)?,
             (None, Some(byte)) => printed::find(scene, &Stream::Error, byte)?,
             (None, None) => trap::find(scene)?,
         },
     };
-    let file = &arguments.report.file;
     write(arguments.report.output.as_deref(), false, |out| {
         let mut way = Way::new(scene, &start, arguments.steps);
         let mut begun = start.prelude.clone();
@@ -169,7 +175,7 @@ pub(crate) fn chain(
 ) -> Result<()> {
     let start = match name {
         Some(name) => variable::find(scene, at, name)?,
-        None => start::find(scene, at, operand)?,
+        None => start::find(scene, file, at, operand)?,
     };
     text(out, file, scene, &start, (STEPS, false))
 }
@@ -187,7 +193,9 @@ fn text(
     writeln!(out, "{}", start.what)?;
     out.flush()?;
     way.begin(&mut begun)?;
-    writeln!(out, "{}", origin(&begun, way.links()))?;
+    if start.from.is_some() {
+        writeln!(out, "{}", origin(&begun, way.links()))?;
+    }
     let mut text = WhyText {
         out,
         file: file.display().to_string(),
@@ -297,7 +305,7 @@ pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
 
 /// The way back, told entry by entry.
 pub(crate) struct Way<'t, 's, 'a> {
-    chain: Chain<'s, 'a>,
+    chain: Option<Chain<'s, 'a>>,
     folder: Option<Folder>,
     teller: Teller<'t, 's, 'a>,
     most: u64,
@@ -306,15 +314,15 @@ pub(crate) struct Way<'t, 's, 'a> {
 impl<'t, 's, 'a> Way<'t, 's, 'a> {
     pub(crate) fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Self {
         Self {
-            chain: Chain::new(scene.walk(), start.from),
-            folder: Some(Folder::new()),
+            chain: start.from.map(|from| Chain::new(scene.walk(), from)),
+            folder: start.from.map(|_| Folder::new()),
             teller: Teller::new(scene, start),
             most,
         }
     }
 
     pub(crate) fn links(&self) -> u64 {
-        self.chain.links()
+        self.chain.as_ref().map_or(0, Chain::links)
     }
 
     /// Goes on until what the first sentence says is known.
@@ -325,12 +333,12 @@ impl<'t, 's, 'a> Way<'t, 's, 'a> {
 
     /// Goes one step on, and adds what is known to be told. Whether there may be more.
     pub(crate) fn more(&mut self, told: &mut Vec<WhyEntry>) -> Result<bool> {
-        let Some(folder) = &mut self.folder else {
+        let (Some(chain), Some(folder)) = (&mut self.chain, &mut self.folder) else {
             return Ok(false);
         };
         let mut entries = Vec::new();
-        let step = match self.chain.links() < self.most {
-            true => self.chain.next(),
+        let step = match chain.links() < self.most {
+            true => chain.next(),
             false => Ok(None),
         };
         let (mut over, mut last) = (false, None);

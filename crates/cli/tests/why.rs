@@ -105,6 +105,57 @@ fn files_are_named_and_seeking_counts() {
     assert_eq!(end(&told), file, "{told:#?}");
 }
 
+const PANICS: &str = r#"fn main() {
+    let given = std::env::args().count();
+    let all: Vec<u32> = (1..4).collect();
+    println!("{}", all[all.len() - given]);
+    println!("{}", all[given + 9]);
+}
+"#;
+
+#[test]
+fn a_panic_is_explained_by_the_check_that_failed() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", PANICS);
+    let ran = sandbox.run("record --lens full -o app.aft app.wasm");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    let told = lines(&sandbox, "why app.aft --trap --format json");
+    let frames = told[1]["frames"].as_array().unwrap();
+    // Those that cannot return stand before it, and have branches, too.
+    let branches = frames.iter().filter(|frame| !frame["branch"].is_null());
+    let followed = |frame: &&Value| frame["branch"]["followed"] == true;
+    let position = branches.clone().position(|frame| followed(&frame));
+    assert!(position.is_some_and(|position| position > 0), "{told:#?}");
+    let function = branches.clone().find(followed).unwrap()["place"]["function"].as_str();
+    assert!(function.unwrap().contains("index"), "{function:?}");
+    // The index against the length, and not whether the line above overflowed.
+    let compared = told.iter().any(|step| {
+        let value = |i: usize| step["operands"][i]["value"].as_str();
+        (value(0), value(1)) == (Some("10"), Some("3"))
+    });
+    assert!(compared, "{told:#?}");
+    let text = sandbox.ok("why app.aft --trap").stdout;
+    let listed = text.matches("led there by").count();
+    assert!(listed >= position.unwrap() + 2, "{text}");
+}
+
+#[test]
+fn what_was_not_reached_says_whom_to_ask() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", PANICS);
+    sandbox.run("record --lens full -o app.aft app.wasm one two three");
+    let hint = "see: afterimage why-not app.aft --at app.rs:5";
+    for words in [
+        "why app.aft --at app.rs:5#2",
+        "why app.aft --at app.rs:5 --var all",
+        "slice app.aft --at app.rs:5",
+    ] {
+        sandbox.refused(words, 125, &[hint]);
+    }
+    let told = sandbox.ok("why-not app.aft --at app.rs:5").stdout;
+    assert!(told.contains("app.rs:4"), "{told}");
+}
+
 #[test]
 fn an_exit_is_explained_by_the_branch_that_led_there() {
     let sandbox = recorded(b"abcdefghijklmnopqrstuvwxyz\n", "app.wasm");

@@ -217,17 +217,12 @@ impl WhyText<'_> {
     }
 
     fn led(&mut self, frames: &[WhyFrame], more: u64) -> Result<(), PresentError> {
-        let any_own = frames.iter().any(|frame| frame.own);
         for (depth, frame) in frames.iter().enumerate() {
             let how = if depth == 0 { "ended at" } else { "called at" };
             writeln!(self.out, "  {how} {}", at(&frame.place))?;
             let Some((branch, decided)) = &frame.branch else {
                 continue;
             };
-            // Branches in libraries only take room.
-            if any_own && !frame.own && !frame.chosen {
-                continue;
-            }
             let operator = &branch.operator;
             let on = format!(
                 "      led there by {operator} at {}, on {decided}",

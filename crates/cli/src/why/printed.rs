@@ -146,7 +146,7 @@ fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<
         false => format!("{what} in {line:?}"),
     };
     Ok(Start {
-        from: written_before(&scene.walk(), &scene.host, caller, range)?,
+        from: Some(written_before(&scene.walk(), &scene.host, caller, range)?),
         ty: None,
         value: value.to_string(),
         what,

@@ -1,17 +1,19 @@
 //! What is explained.
 
+use std::path::Path;
+
 use afterimage_present::{WhyEntry, WhyPlace, value_text};
 use afterimage_query::values::{Execution, Kind};
 use afterimage_query::why::{At, Spot, ValType};
 use anyhow::{Result, anyhow, bail};
 
 use crate::explain::Scene;
-use crate::places::{Site, chosen, executions, nameless_statements};
+use crate::places::{Site, chosen, executions, nameless_statements, why_not};
 
 /// A value that is explained.
 pub(crate) struct Start {
-    /// Where it is.
-    pub from: At,
+    /// Where it is; `None` if there is no value to go back from.
+    pub from: Option<At>,
     /// Its type.
     pub ty: Option<ValType>,
     /// As text; empty if it is not one value.
@@ -27,7 +29,12 @@ pub(crate) struct Start {
 }
 
 /// The value of a statement that a user names, or an operand of it.
-pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Result<Start> {
+pub(super) fn find(
+    scene: &Scene<'_, '_>,
+    file: &Path,
+    at: &str,
+    operand: Option<&str>,
+) -> Result<Start> {
     let found = nameless_statements(scene.traced, scene.names, scene.source, &scene.types, at)?;
     let mut valueless = None;
     let mut lacking = Vec::new();
@@ -48,7 +55,8 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, operand: Option<&str>) -> Re
             .all(|found| found.is_ok_and(|(_, count)| count == 0))
         {
             true => {
-                anyhow!("no statement at {at} was ever executed; see: afterimage why-not --at {at}")
+                let see = why_not(file, at);
+                anyhow!("no statement at {at} was ever executed; see: {see}")
             }
             false => error,
         }
@@ -130,7 +138,7 @@ fn of_execution(
         let bits = scene.values.value(execution.instance, one.register)?;
         let value = ty.map_or(String::new(), |ty| value_text(ty, bits));
         return Ok(Asked::Start(Box::new(Start {
-            from: At::Register(execution.instance, one.register),
+            from: Some(At::Register(execution.instance, one.register)),
             ty,
             what: format!("{value} ({} of {} at {where_})", one.role, place.operator),
             value,
@@ -156,7 +164,7 @@ fn of_execution(
         (value, _) => format!("{value}, given by the call at {where_},"),
     };
     Ok(Asked::Start(Box::new(Start {
-        from,
+        from: Some(from),
         ty: first.map(|value| value.ty),
         value,
         what,

@@ -1,19 +1,21 @@
 //! What killed the program.
 
-use afterimage_ids::OpId;
+use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyEntry, WhyFrame, WhyPlace, grouped, value_text};
-use afterimage_program::OperatorIndex;
+use afterimage_program::{BlockEnd, OperatorIndex};
 use afterimage_query::state::calls;
-use afterimage_query::values::{Controller, Execution, Instance};
-use afterimage_query::why::{At, Register, ValType};
+use afterimage_query::values::{Controller, Execution, Instance, ValuesError};
+use afterimage_query::why::{At, End, Found, Register, ValType};
 use afterimage_trace::{Ending, TrapCode};
 use anyhow::{Context, Result, bail};
 
 use super::start::Start;
 use crate::explain::Scene;
 
-/// So many functions of the call stack are told.
+/// So many functions of the call stack are told, and more if the branch that is followed is further out.
 const FRAMES: usize = 16;
+/// So many at most are asked which branch led there.
+const LOOKED_AT: usize = 256;
 
 /// What the run ended with.
 struct Death {
@@ -51,23 +53,33 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let (_, op) = found.context("where the run ended is not in the program")?;
     let death = Death { how, op, instance };
     let operand = operand(scene, &death, code)?;
-    let (stack, open) = calls(scene.values, time, FRAMES)?;
+    let (stack, open) = calls(scene.values, time, LOOKED_AT)?;
     let mut frames = Vec::new();
-    let mut branches = Vec::new();
+    // The innermost branch that decided; of those that did not, or by a constant only, the innermost.
+    let mut decisive: Option<(bool, usize, Value)> = None;
     for (depth, call) in stack.iter().enumerate() {
+        let found = matches!(decisive, Some((true, ..)));
+        if depth >= FRAMES && (found || operand.is_some()) {
+            break;
+        }
         let op = (depth == 0).then_some(death.op);
         let (frame, branch) = told(scene, call.time, op)?;
         let library = is_library(scene.path(call.function)?);
         let own = !library && !frame.place.line.is_empty();
         frames.push(WhyFrame { own, ..frame });
-        branches.extend(branch.map(|branch| (!own, depth, branch)));
+        if let Some(branch) = branch.filter(|_| !found) {
+            let decides = (own || may_return(scene, call.function)) && is_computed(scene, &branch)?;
+            if decides || decisive.is_none() {
+                decisive = Some((decides, depth, branch));
+            }
+        }
     }
-    // The innermost one of the program's own, if there is one.
-    branches.sort_by_key(|(library, depth, _)| (*library, *depth));
+    let followed = decisive.as_ref().map_or(0, |(_, depth, _)| depth + 1);
+    frames.truncate(followed.max(FRAMES));
     let place = scene.place(scene.walk().spot_of(instance, op))?;
     let at = place_text(&place);
     let how = &death.how;
-    let (what, from) = match (&operand, branches.first()) {
+    let (what, from) = match (&operand, &decisive) {
         (Some((role, value)), _) => {
             let value_of = match (&end.ending, *role) {
                 (Ending::Exited { .. }, _) => "the exit code".to_owned(),
@@ -79,7 +91,7 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
                 "the run {how} at {at}: {value_of} is {}{beyond}",
                 value.text
             );
-            (what, value.clone())
+            (what, Some(value.clone()))
         }
         (None, Some((_, depth, branch))) => {
             let frame = &mut frames[*depth];
@@ -92,20 +104,26 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
                 "the run {how} at {at}: the branch at {branch_at} led there, decided by {}",
                 branch.text
             );
-            (what, branch.clone())
+            (what, Some(branch.clone()))
         }
-        (None, None) => bail!("the run {how} at {at}, and no branch led there"),
+        (None, None) => {
+            let what = format!("the run {how} at {at}: no branch led there, nor any value");
+            (what, None)
+        }
     };
+    let which = if from.is_some() { ", which" } else { "" };
     Ok(Start {
-        from: At::Register(from.instance, from.register),
-        ty: Some(from.ty),
-        value: from.text,
-        what: format!("{what}, which"),
+        ty: from.as_ref().map(|from| from.ty),
+        value: from
+            .as_ref()
+            .map_or(String::new(), |from| from.text.clone()),
+        from: from.map(|from| At::Register(from.instance, from.register)),
+        what: format!("{what}{which}"),
         place: Some(place),
         spot: Some(scene.walk().spot_of(instance, op)),
         prelude: vec![WhyEntry::Led {
+            more: open.saturating_sub(frames.len()) as u64,
             frames,
-            more: open.saturating_sub(stack.len()) as u64,
         }],
     })
 }
@@ -214,7 +232,12 @@ fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame,
                 .unwrap_or_default();
             let operands = statement.operands(&compiled.code);
             if let (Some(one), Some(&ty)) = (operands.first(), types.last()) {
-                decided = Some(value(scene, instance, one.register, ty)?);
+                decided = match value(scene, instance, one.register, ty) {
+                    Ok(value) => Some(value),
+                    // What decided it is not known, but which branch it was is.
+                    Err(error) if is_outside(&error) => None,
+                    Err(error) => return Err(error),
+                };
             }
         }
         let text = decided.as_ref().map_or(String::new(), |it| it.text.clone());
@@ -227,6 +250,38 @@ fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame,
         chosen: false,
     };
     Ok((frame, decided))
+}
+
+/// Whether some way through a function's code leads to its return. Otherwise whoever called it had decided already that the run ends.
+fn may_return(scene: &Scene<'_, '_>, function: FuncId) -> bool {
+    let code = scene.traced.loaded.program.function(function);
+    code.is_some_and(|code| {
+        let cfg = &code.cfg;
+        let mut last = cfg.graph.predecessors(cfg.graph.exit());
+        last.any(|block| {
+            !matches!(
+                cfg.blocks[block].end,
+                BlockEnd::Unreachable | BlockEnd::Throw | BlockEnd::Dispatch
+            )
+        })
+    })
+}
+
+/// Whether a value is not a constant of the code.
+fn is_computed(scene: &Scene<'_, '_>, value: &Value) -> Result<bool> {
+    match scene
+        .walk()
+        .back(At::Register(value.instance, value.register))
+    {
+        Ok(found) => Ok(!matches!(found, Found::End(End::Constant { .. }))),
+        Err(error) if error.is_outside() => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a value is of a part of the run of which none were kept.
+fn is_outside(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ValuesError::Outside { .. }))
 }
 
 /// Whether a function is of a library, by where its source is: of Rust's, of a crate, of wasi-libc; or not known.

@@ -118,7 +118,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         false => format!("{} in {}", place.source(), place.function),
     };
     Ok(Start {
-        from,
+        from: Some(from),
         ty: None,
         what: format!(
             "{} is {} before {where_} at t={}, which",

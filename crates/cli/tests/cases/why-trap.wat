@@ -1,0 +1,61 @@
+;; What cannot return was called to end the run: what decided is the branch in whoever called it.
+(module
+  (memory (export "memory") 1)
+  (func $abort (unreachable))
+  (func $fail (param i32)
+    (if (local.get 0) (then (i32.store (i32.const 0) (i32.const 1))))
+    (if (i32.load (i32.const 0)) (then (call $abort) (unreachable)))
+    (unreachable))
+  (func $check (param i32 i32) (result i32)
+    (if (i32.ge_u (local.get 0) (local.get 1)) (then (call $fail (i32.const 1)) (unreachable)))
+    (local.get 0))
+  (func (export "_start")
+    (i32.store (i32.const 4) (i32.const 27))
+    (if (i32.lt_u (i32.load (i32.const 4)) (i32.const 3)) (then (call $abort)))
+    (drop (call $check (i32.load (i32.const 4)) (i32.const 3)))
+    (drop (call $check (i32.const 0) (i32.const 3))))
+  (func (export "plain") (unreachable)))
+
+;; $ afterimage record --lens full -o run.aft FILE
+;; ! afterimage: why-trap.wat trapped: unreachable executed; 0 host calls recorded in run.aft (N)
+;; ! afterimage: path of 9 executed blocks in 13 bytes
+;; ! afterimage: values of 11 executed statements in 43 bytes (3.9091 a statement)
+;; = 134
+;; $ afterimage why run.aft --trap
+;; | the run trapped: unreachable executed at @0x47#1 in abort: the branch at @0x6b#1 in check led there, decided by 1, which
+;; | comes from the constant 27 at @0x7c#1, 3 steps back
+;; |   ended at @0x47#1 in abort
+;; |   called at @0x5e#1 in fail
+;; |       led there by if at @0x5c#1 in fail, on 1: afterimage why run.aft --at @0x5c#1
+;; |   called at @0x6f#1 in check
+;; |       led there by if at @0x6b#1 in check, on 1, which is gone back from below
+;; |   called at @0x93#1 in _start
+;; |   1 = 27 >= 3                         @0x6a#1 in check  t=3
+;; |     ↑ loaded at @0x8e#1 in _start ← stored at @0x7c#1
+;; |   the constant 27                     @0x7c#1 in _start  t=1
+;; $ afterimage record --lens full -o plain.aft --invoke plain FILE
+;; ! afterimage: why-trap.wat trapped: unreachable executed; 0 host calls recorded in plain.aft (N)
+;; ! afterimage: path of 1 executed blocks in 10 bytes
+;; ! afterimage: values of 0 executed statements in 1 bytes (1.0000 a statement)
+;; = 134
+;; $ afterimage why plain.aft --trap
+;; | the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value
+;; |   ended at @0xa0#1 in plain
+;; $ afterimage why plain.aft
+;; ! error: the following required arguments were not provided:
+;; !   <--at <PLACE#K>|--stdout <BYTE|line:N>|--stderr <BYTE|line:N>|--trap>
+;; !
+;; ! Usage: afterimage why <--at <PLACE#K>|--stdout <BYTE|line:N>|--stderr <BYTE|line:N>|--trap> <FILE.aft>
+;; !
+;; ! For more information, try '--help'.
+;; = 125
+;; $ afterimage why plain.aft --trap --stdout 3
+;; ! error: the argument '--trap' cannot be used with '--stdout <BYTE|line:N>'
+;; !
+;; ! Usage: afterimage why <--at <PLACE#K>|--stdout <BYTE|line:N>|--stderr <BYTE|line:N>|--trap> <FILE.aft>
+;; !
+;; ! For more information, try '--help'.
+;; = 125
+;; $ afterimage why plain.aft --trap --format json
+;; | {"about":"the run trapped: unreachable executed at @0xa0#1 in plain: no branch led there, nor any value","place":"@0xa0#1","schema":"afterimage/why/1","value":""}
+;; | {"frames":[{"branch":null,"own":false,"place":{"around":null,"at":"@0xa0#1","function":"plain","line":null,"operator":"unreachable","source":null,"time":1}}],"more":0,"step":"led"}
