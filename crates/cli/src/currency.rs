@@ -1,6 +1,7 @@
 //! `afterimage currency`
 
 mod cause;
+mod given;
 mod names;
 mod pair;
 mod read;
@@ -21,9 +22,10 @@ use crate::exit::Exit;
 use crate::explain::explain;
 use crate::input;
 use crate::lens::traced_whole;
-use crate::output::write;
+use crate::output::{say, write};
 use crate::places::{number, times};
 use cause::Causes;
+use given::given_otherwise;
 use pair::{Both, Pair, Side};
 use read::{Nowhere, Seen, read};
 
@@ -103,6 +105,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             unoptimised.display(),
             optimised.display()
         );
+    }
+    if let Some(call) = given_otherwise([&a, &b])? {
+        say(format_args!(
+            "the host did not give both runs the same: first in {call}; what depends on that differs whatever the optimiser did",
+        ));
     }
     explain(unoptimised, &a, |a| {
         explain(optimised, &b, |b| {

@@ -140,3 +140,40 @@ fn versions_that_do_the_same_have_no_divergence() {
     let same = answer(&sandbox, "diff --format json o0.aft o2.aft");
     assert_eq!(same["outputs"], serde_json::json!([]));
 }
+
+/// Twenty calls with two arguments, of which the second is computed otherwise in the other version.
+const CALLS: &str = r#"(module
+  (memory 1)
+  (func $put (param i32 i32) (i32.store (local.get 0) (i32.add (local.get 1) (i32.load (local.get 0)))))
+  (func (export "main") (local $i i32) (local $x i32)
+    (loop $again
+      (local.set $x (i32.mul (local.get $i) (i32.const 3)))
+      (call $put (i32.mul (local.get $i) (i32.const 4)) (i32.xor (local.get $x) (local.get $i)))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 20))))))"#;
+
+#[test]
+fn of_calls_the_argument_and_the_execution_are_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.wat", CALLS);
+    sandbox.write("b.wat", CALLS.replace("i32.xor", "i32.or"));
+    for name in ["a", "b"] {
+        sandbox.ok(&format!(
+            "record --lens paths --invoke main -o {name}.aft {name}.wat"
+        ));
+    }
+    let found: Value =
+        serde_json::from_str(&sandbox.ok("diff a.aft b.aft --format json").stdout).unwrap();
+    let all = found["divergences"].as_array().unwrap();
+    // In the second round the arguments are 4 and, of 3 and 1, 2 or 3.
+    let call = all.iter().find(|one| one["b"]["operator"] == "call");
+    let call = call.unwrap();
+    assert_eq!(call["numbers"], serde_json::json!([2, 2]));
+    assert_eq!(call["arguments"], serde_json::json!([2, 2]));
+    assert_eq!(call["values"], serde_json::json!(["0x2", "0x3"]));
+    for question in found["questions"].as_array().unwrap() {
+        let words = question.as_str().unwrap();
+        sandbox.ok(words.strip_prefix("afterimage ").unwrap());
+    }
+    let text = sandbox.ok("diff a.aft b.aft").stdout;
+    assert!(text.contains("argument 2: 2  argument 2: 3"), "{text}");
+}

@@ -9,6 +9,7 @@
 mod active;
 mod both;
 mod candidates;
+mod chain;
 mod classes;
 mod evidence;
 mod features;

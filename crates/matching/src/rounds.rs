@@ -3,13 +3,16 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::both::{Both, Candidates, strongest};
+use crate::chain::Chain;
 use crate::evidence::compare;
 use crate::features::{Feature, Stage, weights};
 use crate::votes::Votes;
 use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 
 /// Most rounds. Few matches change after the third.
-const ROUNDS: u32 = 5;
+const ROUNDS: u32 = 3;
+/// How often the matches of a function are chosen together when rounds change little, each followed by a round.
+const TOGETHER: u32 = 2;
 /// Most users or makers of matched statements that become candidates.
 const RELATED: usize = 24;
 /// How far statements around one are looked at.
@@ -51,6 +54,12 @@ pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matchin
         if settled {
             break;
         }
+        affinity = rounds.affinity(&found.of_b);
+    }
+    for _ in 0..TOGETHER {
+        found.of_b = rounds.together(&found.of_b, &affinity);
+        affinity = rounds.affinity(&found.of_b);
+        found.of_b = rounds.next(&found.of_b, &affinity);
         affinity = rounds.affinity(&found.of_b);
     }
     found.likely = rounds.likelihoods(&found.of_b, &affinity);
@@ -150,6 +159,34 @@ impl<'m> Rounds<'m> {
             })
         });
         found.collect()
+    }
+
+    /// The matches of each function's statements, chosen together. What has none, or a certain one, stays as it is.
+    fn together(&self, known: &[Option<Match>], affinity: &Affinity) -> Vec<Option<Match>> {
+        let mut found = known.to_vec();
+        let mut first = 0;
+        let groups = self.b.statements.chunk_by(|x, y| x.function == y.function);
+        for group in groups {
+            let own = first..first + group.len();
+            first = own.end;
+            let is_open = |at: &usize| self.both.certain[*at].is_none() && known[*at].is_some();
+            let (mut open, mut chain) = (Vec::new(), Chain::default());
+            for at in own.filter(is_open) {
+                let of_b = at as u32;
+                let candidates = self.candidates(of_b, known).into_iter();
+                let pairs =
+                    candidates.map(|(a, apart)| self.judge(a, of_b, apart, known, affinity));
+                let pairs = Vec::from_iter(pairs);
+                if !pairs.is_empty() {
+                    chain.push(pairs, |a| self.a.statements[a as usize].function);
+                    open.push(at);
+                }
+            }
+            for (at, best) in open.into_iter().zip(chain.best()) {
+                found[at] = Some(best);
+            }
+        }
+        found
     }
 
     /// The candidates of each statement that are left, and how likely each is.

@@ -149,6 +149,8 @@ const GROUNDS: [&str; 8] = [
     "structure alone",
 ];
 
+/// Of versions of one program at least this part of the statements correspond; of two programs that share a library about half do.
+const LIKE: f64 = 0.75;
 /// Rows that are shown of a list.
 const ROWS: usize = 10;
 
@@ -176,6 +178,7 @@ pub fn match_text(
         percent(matched, found.len() as u64)
     );
     writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
+    unlike(out, report)?;
     for ground_of in GROUNDS {
         let those = found.iter().flatten();
         let count = those.filter(|m| ground(&m.evidence) == ground_of).count();
@@ -192,6 +195,20 @@ pub fn match_text(
         writeln!(out)?;
         listed(out, report, style)?;
     }
+    Ok(())
+}
+
+/// Says so if two programs are hardly versions of one.
+pub(crate) fn unlike(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
+    let all = report.matching.of_b.len();
+    let found = report.matching.of_b.iter().flatten().count();
+    if found as f64 >= LIKE * all as f64 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "few statements correspond: these are hardly two versions of one program on one input"
+    )?;
     Ok(())
 }
 
@@ -238,12 +255,13 @@ pub(crate) fn diverging(
     ]);
     for found in report.divergences.iter().take(ROWS) {
         let (a, b) = (report.a.tell(found.a)?, report.b.tell(found.b)?);
+        let [of_a, of_b] = gave(found);
         table.row([
             grouped(found.times[1]),
             origin(found.origin).to_owned(),
-            grouped(found.number),
-            value(found.values[0]),
-            value(found.values[1]),
+            grouped(found.numbers[1]),
+            of_a,
+            of_b,
             b.source(),
             b.place(),
             a.place(),
@@ -259,20 +277,66 @@ pub(crate) fn divergence_sentence(
     first: &Divergence,
 ) -> Result<String, PresentError> {
     let (a, b) = (report.a.tell(first.a)?, report.b.tell(first.b)?);
-    Ok(format!(
-        "{} at t={}: {}: execution {} gave {}, and in {} {} gave {}",
-        match first.origin {
-            Origin::Computed => "something else is computed of the same first",
-            Origin::Read | Origin::Passed => "what corresponds first stops doing the same",
-        },
-        grouped(first.times[1]),
-        b.text(),
-        grouped(first.number),
-        value(first.values[1]),
-        plain(report.a.name),
-        a.place(),
-        value(first.values[0]),
-    ))
+    let what = match first.origin {
+        Origin::Computed => "something else is computed of the same first",
+        Origin::Read | Origin::Passed => "what corresponds first stops doing the same",
+    };
+    let (time, text) = (grouped(first.times[1]), b.text());
+    let (number, other) = (grouped(first.numbers[1]), plain(report.a.name));
+    let [of_a, of_b] = first.values.map(value);
+    let place = a.place();
+    Ok(match (first.arguments, first.decided) {
+        (Some([in_a, in_b]), _) => format!(
+            "{what} at t={time}: {text}: argument {in_b} of execution {number} was {of_b}, and in {other} argument {in_a} of execution {} of {place} was {of_a}",
+            grouped(first.numbers[0])
+        ),
+        (None, Some(decided)) => {
+            let [of_a, of_b] = decided.map(|other| match other {
+                true => "otherwise than the first one",
+                false => "as the first one",
+            });
+            format!(
+                "{what} at t={time}: {text}: execution {number} was decided {of_b}, and in {other} that of {place} {of_a}"
+            )
+        }
+        (None, None) => {
+            format!(
+                "{what} at t={time}: {text}: execution {number} gave {of_b}, and in {other} {place} gave {of_a}"
+            )
+        }
+    })
+}
+
+/// What the statements of a pair gave, in a word or two each.
+fn gave(found: &Divergence) -> [String; 2] {
+    match (found.arguments, found.decided) {
+        (Some(arguments), _) => [0, 1].map(|side| {
+            let (argument, value) = (arguments[side], value(found.values[side]));
+            format!("argument {argument}: {value}")
+        }),
+        (None, Some(decided)) => decided.map(|other| match other {
+            true => "not as first".to_owned(),
+            false => "as first".to_owned(),
+        }),
+        (None, None) => found.values.map(value),
+    }
+}
+
+/// Statements that correspond and stop doing the same, as objects.
+pub(crate) fn divergences_json(report: &MatchReport<'_>) -> Result<Vec<Json>, PresentError> {
+    let one = |found: &Divergence| {
+        Ok(json!({
+            "a": report.a.tell(found.a)?.json(),
+            "b": report.b.tell(found.b)?.json(),
+            "origin": origin(found.origin),
+            "numbers": found.numbers,
+            "values": found.values.map(|bits| format!("0x{bits:x}")),
+            "arguments": found.arguments,
+            "decided_otherwise": found.decided,
+            "t": found.times,
+        }))
+    };
+    report.divergences.iter().map(one).collect()
 }
 
 /// How it comes about that another value was given, in a word.
@@ -378,17 +442,7 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
         };
         statements.push(b);
     }
-    let mut divergences = Vec::new();
-    for found in report.divergences {
-        divergences.push(json!({
-            "a": report.a.tell(found.a)?.json(),
-            "b": report.b.tell(found.b)?.json(),
-            "origin": origin(found.origin),
-            "number": found.number,
-            "values": found.values.map(|bits| format!("0x{bits:x}")),
-            "t": found.times,
-        }));
-    }
+    let divergences = divergences_json(report)?;
     let whole = json!({
         "schema": "afterimage/match/1",
         "a": report.a.name,

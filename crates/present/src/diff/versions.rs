@@ -8,7 +8,7 @@ use serde_json::json;
 use super::command;
 use super::text::put_out;
 use crate::PresentError;
-use crate::matching::{MatchReport, diverging, origin};
+use crate::matching::{MatchReport, divergences_json, diverging, unlike};
 use crate::table::{Paint, Style, plain};
 
 /// Writes how two versions differ, for a person.
@@ -33,6 +33,7 @@ pub fn versions_text(
         found.len()
     );
     writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
+    unlike(out, report)?;
     let width = a.chars().count().max(b.chars().count());
     let sides = [format!("{a:width$}"), format!("{b:width$}")];
     for output in outputs {
@@ -57,9 +58,10 @@ fn questions(report: &MatchReport<'_>) -> Result<Vec<String>, PresentError> {
     };
     let mut questions = Vec::new();
     for verb in ["why", "slice"] {
-        for (side, statement) in [(report.a, first.a), (report.b, first.b)] {
+        let sides = [(report.a, first.a), (report.b, first.b)];
+        for ((side, statement), number) in sides.into_iter().zip(first.numbers) {
             let place = format!("@{}", side.tell(statement)?.offset);
-            questions.push(command(verb, side.name, &place, first.number));
+            questions.push(command(verb, side.name, &place, number));
         }
     }
     Ok(questions)
@@ -89,17 +91,7 @@ pub fn versions_json(
         })
     });
     let outputs: Vec<_> = outputs.collect();
-    let mut divergences = Vec::new();
-    for found in report.divergences {
-        divergences.push(json!({
-            "a": report.a.tell(found.a)?.json(),
-            "b": report.b.tell(found.b)?.json(),
-            "origin": origin(found.origin),
-            "number": found.number,
-            "values": found.values.map(|bits| format!("0x{bits:x}")),
-            "t": found.times,
-        }));
-    }
+    let divergences = divergences_json(report)?;
     let found = &report.matching.of_b;
     let whole = json!({
         "schema": "afterimage/versions/1",

@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use afterimage_ids::{FuncId, TypeId};
 use afterimage_matching::Class;
 use afterimage_program::{Function, Program};
 use rustc_hash::FxHasher;
@@ -23,15 +24,18 @@ pub(super) struct Known {
     pub is_and: bool,
     /// It may make one condition of several.
     pub joins: bool,
+    /// How many arguments it takes, if it is a call.
+    pub arguments: u32,
 }
 
 /// A function's operators, by ordinal. Linear in its body.
 pub(super) fn operators(program: &Program, module: &[u8], function: &Function) -> Vec<Known> {
     let all = program.operators(module, function);
-    all.map(|(_, _, operator)| known(&operator)).collect()
+    all.map(|(_, _, operator)| known(program, &operator))
+        .collect()
 }
 
-fn known(operator: &Operator<'_>) -> Known {
+fn known(program: &Program, operator: &Operator<'_>) -> Known {
     let name = name(operator);
     let class = class(operator, &name);
     let mut hasher = FxHasher::default();
@@ -51,7 +55,24 @@ fn known(operator: &Operator<'_>) -> Known {
         operator: hasher.finish(),
         immediate: immediate(operator, &name),
         is_and: matches!(operator, Operator::I32And),
+        arguments: arguments(program, operator),
     }
+}
+
+/// How many arguments a call takes; 0 for other operators.
+fn arguments(program: &Program, operator: &Operator<'_>) -> u32 {
+    let ty = match *operator {
+        Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
+            let import = program.imports.get(function_index as usize);
+            let defined = program.function(FuncId::from_u32(function_index));
+            defined.map(|f| f.ty).or(import.map(|import| import.ty))
+        }
+        Operator::CallIndirect { type_index, .. }
+        | Operator::ReturnCallIndirect { type_index, .. } => Some(TypeId::from_u32(type_index)),
+        _ => None,
+    };
+    let ty = ty.and_then(|ty| program.types.get(ty));
+    ty.map_or(0, |ty| ty.params.len() as u32)
 }
 
 /// A comparison, its negation and those with exchanged operands are one.

@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use afterimage_ids::{EntityRef, FuncId};
 use afterimage_matching::{Class, Matching, Producer, Values, Version, mix};
 use afterimage_trace::{LogReader, TraceError};
 use afterimage_wpp::Segments;
 
 use super::Place;
+use super::code::{Known, operators};
 use super::collect::{Sketched, values_of};
 use crate::steps::{Run, StepsError};
 
@@ -20,10 +22,14 @@ pub struct Divergence {
     pub a: u32,
     /// That of the second.
     pub b: u32,
-    /// Which execution it is, from 1: all before gave the same in both.
-    pub number: u64,
-    /// The two values.
+    /// Which execution it is of each, from 1: all before gave the same in both.
+    pub numbers: [u64; 2],
+    /// The two values; of calls, what they were given.
     pub values: [u64; 2],
+    /// Of calls: which of the arguments these are, from 1.
+    pub arguments: Option<[u32; 2]>,
+    /// Of tests and branches, which may be negated in one version: whether they were decided otherwise than in their first executions.
+    pub decided: Option<[bool; 2]>,
     /// When.
     pub times: [u64; 2],
     /// How it comes about.
@@ -68,6 +74,8 @@ struct Open {
 pub(super) struct Kept {
     /// Of all values from the beginning of the stretch to here.
     pub hash: u64,
+    /// What is the same in both versions if they do the same.
+    pub compared: u64,
     pub value: u64,
     pub time: u64,
 }
@@ -124,12 +132,17 @@ where
             };
             let first = pair.same + at as u64 * stretch.stride;
             if stretch.stride == 1 {
+                let class = versions[1].version.statements[pair.b as usize].class;
+                let decides = matches!(class, Class::Test | Class::Branch);
+                let both = [a[at], b[at]];
                 found.push(Divergence {
                     a: pair.a,
                     b: pair.b,
-                    number: first + 1,
-                    values: [a[at].value, b[at].value],
-                    times: [a[at].time, b[at].time],
+                    numbers: [first + 1; 2],
+                    values: both.map(|kept| kept.value),
+                    arguments: None,
+                    decided: decides.then(|| both.map(|kept| kept.compared != 0)),
+                    times: both.map(|kept| kept.time),
                     origin: Origin::Read,
                 });
                 continue;
@@ -150,7 +163,43 @@ where
         &mut found,
     );
     found.sort_by_key(|found| (found.origin, found.times[1], found.b));
+    tell_arguments(versions, runs.map(|(run, _)| run), &mut found);
     Ok(found)
+}
+
+/// What is compared of calls are their arguments, one after the other: tells which argument of which execution a value is.
+fn tell_arguments<S: Segments>(
+    versions: [&Sketched; 2],
+    runs: [Run<'_, S>; 2],
+    found: &mut [Divergence],
+) {
+    let mut known: [HashMap<FuncId, Vec<Known>>; 2] = Default::default();
+    for found in found {
+        let pair = [found.a, found.b];
+        let mut counts = [0; 2];
+        for side in 0..2 {
+            let at = pair[side] as usize;
+            if versions[side].version.statements[at].class != Class::Call {
+                continue;
+            }
+            let place = versions[side].places[at];
+            let run = runs[side];
+            let all = known[side].entry(place.function).or_insert_with(|| {
+                let function = run.program.function(place.function);
+                function.map_or(Vec::new(), |f| operators(run.program, run.module, f))
+            });
+            let call = all.get(place.op.index());
+            counts[side] = call.map_or(0, |call| call.arguments);
+        }
+        if counts.iter().any(|&count| count > 0) {
+            let counts = counts.map(|count| u64::from(count.max(1)));
+            let positions = [0, 1].map(|side| (found.numbers[side] - 1) % counts[side]);
+            found.arguments = Some(positions.map(|position| position as u32 + 1));
+            for side in 0..2 {
+                found.numbers[side] = (found.numbers[side] - 1) / counts[side] + 1;
+            }
+        }
+    }
 }
 
 /// How far apart two addresses are.
@@ -303,7 +352,12 @@ impl Keeper {
             let hash = mix(self.hashes[at] ^ mix(compared));
             self.hashes[at] = hash;
             if (number - stretch.after).is_multiple_of(stretch.stride) || number == stretch.last {
-                self.kept[at].push(Kept { hash, value, time });
+                self.kept[at].push(Kept {
+                    hash,
+                    compared,
+                    value,
+                    time,
+                });
             }
         }
     }

@@ -1,0 +1,49 @@
+//! Whether the host gave two runs the same.
+
+use afterimage_present::grouped;
+use afterimage_trace::{Event, RawValue};
+use anyhow::Result;
+
+use crate::lens::Traced;
+
+/// The first call of the host that gave two runs different results or bytes, in words. Where arguments and the environment were put depends on the version, and is
+/// not compared.
+pub(super) fn given_otherwise(runs: [&Traced; 2]) -> Result<Option<String>> {
+    type Given = (String, Vec<RawValue>, Vec<u8>);
+    let calls = |run: &Traced| -> Result<_> {
+        let imports = &run.loaded.program.imports;
+        let names = Vec::from_iter(imports.iter().map(|import| import.name.clone()));
+        let given = run.file.log()?.filter_map(move |event| match event {
+            Ok(Event::HostCall {
+                import,
+                results,
+                writes,
+                ..
+            }) => {
+                let name = names
+                    .get(import.as_u32() as usize)
+                    .cloned()
+                    .unwrap_or_default();
+                let bytes = writes.into_iter().flat_map(|write| write.bytes);
+                Some(Ok((name, results, bytes.collect())))
+            }
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        });
+        Ok(given)
+    };
+    let [a, b] = runs;
+    for (number, (a, b)) in (1u64..).zip(calls(a)?.zip(calls(b)?)) {
+        let (a, b): (Given, Given) = (a?, b?);
+        let is_placed = ["args_get", "environ_get"].contains(&a.0.as_str());
+        // If they are different functions, it is said elsewhere that the runs did not do the same.
+        if a != b && a.0 == b.0 && !is_placed {
+            return Ok(Some(format!(
+                "call {} of the host, {}",
+                grouped(number),
+                a.0
+            )));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,166 @@
+//! Matches of all statements of a function chosen together, so that what follows in one version follows in the other.
+//!
+//! Each statement by itself takes the candidate for which most speaks, given what the others took in the round before. Where values say little, as of a row of stores of 0,
+//! whole stretches can stay one place off: none of them gains by moving alone. The best sequence of candidates is found by dynamic programming (Viterbi 1967).
+
+use crate::Match;
+
+/// So many candidates of a statement, those for which most speaks, take part.
+const CANDIDATES: usize = 8;
+/// How far behind the counterpart of the statement before is shortly behind, in statements.
+const SHORTLY: i64 = 12;
+/// And how far is behind it at all.
+const BEHIND: i64 = 40;
+/// For how much counts that a counterpart is shortly behind that of the statement before, behind it, or elsewhere in the same function but not before it. The last few percent that are right do not
+/// depend on them: twice as much is as good.
+const FOLLOWS: [f32; 3] = [1.0, 0.5, 0.2];
+
+/// The candidates of a statement, and by how much each is followed best so far.
+#[derive(Default)]
+struct Link {
+    candidates: Vec<Match>,
+    /// By candidate: the sum up to here, and which candidate of the link before it comes from.
+    sums: Vec<(f32, usize)>,
+}
+
+/// The statements of a function of the second version, in the order of the program.
+#[derive(Default)]
+pub(crate) struct Chain {
+    links: Vec<Link>,
+}
+
+impl Chain {
+    /// Adds the next statement with its candidates, of which there is at least one. `function` is in which function of the first version a statement is.
+    pub fn push(&mut self, mut candidates: Vec<Match>, function: impl Fn(u32) -> u32) {
+        let by_score = |x: &Match, y: &Match| y.score.total_cmp(&x.score).then(x.a.cmp(&y.a));
+        candidates.sort_by(by_score);
+        candidates.truncate(CANDIDATES);
+        let before = self.links.last();
+        let sum = |found: &Match| match before {
+            None => (found.score, 0),
+            Some(before) => {
+                let ways = before.candidates.iter().zip(&before.sums);
+                let ways = ways.map(|(other, &(sum, _))| {
+                    let same = function(other.a) == function(found.a);
+                    sum + if same { follows(other.a, found.a) } else { 0.0 }
+                });
+                let (way, most) = first_of_most(ways);
+                (found.score + most, way)
+            }
+        };
+        let sums = candidates.iter().map(sum).collect();
+        self.links.push(Link { candidates, sums });
+    }
+
+    /// The sequence of candidates for which most speaks, one for each statement. O(statements × candidates²), with [`push`](Self::push).
+    pub fn best(mut self) -> Vec<Match> {
+        let mut best = Vec::with_capacity(self.links.len());
+        let last = self.links.last().map_or(0, |last| {
+            first_of_most(last.sums.iter().map(|&(sum, _)| sum)).0
+        });
+        let mut at = last;
+        for link in self.links.iter_mut().rev() {
+            best.push(link.candidates.swap_remove(at));
+            at = link.sums[at].1;
+        }
+        best.reverse();
+        best
+    }
+}
+
+/// For how much counts where a counterpart lies behind that of the statement before.
+fn follows(before: u32, a: u32) -> f32 {
+    match i64::from(a) - i64::from(before) {
+        distance if distance > BEHIND || distance < -BEHIND => FOLLOWS[2],
+        distance if distance > SHORTLY => FOLLOWS[1],
+        distance if distance > 0 => FOLLOWS[0],
+        _ => 0.0,
+    }
+}
+
+/// The largest of some numbers and where the first of them is.
+fn first_of_most(all: impl Iterator<Item = f32>) -> (usize, f32) {
+    all.enumerate().fold(
+        (0, f32::MIN),
+        |most, (at, sum)| if sum > most.1 { (at, sum) } else { most },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Evidence, Values};
+
+    fn candidate(a: u32, score: f32) -> Match {
+        let evidence = Evidence {
+            values: Values::Same,
+            operator: true,
+            operands: (0, 0),
+            users: (0, 0),
+            neighbours: (0, 0),
+            name: false,
+            same_code: false,
+        };
+        Match { a, evidence, score }
+    }
+
+    /// The best sum over all sequences, by trying each.
+    fn naive(all: &[Vec<(u32, f32)>], before: Option<u32>) -> f32 {
+        let Some((first, rest)) = all.split_first() else {
+            return 0.0;
+        };
+        let sums = first.iter().map(|&(a, score)| {
+            let edge = before.map_or(0.0, |before| match before / 100 == a / 100 {
+                true => follows(before, a),
+                false => 0.0,
+            });
+            score + edge + naive(rest, Some(a))
+        });
+        sums.fold(f32::MIN, f32::max)
+    }
+
+    #[test]
+    fn a_row_of_equal_statements_is_matched_in_order() {
+        let mut chain = Chain::default();
+        for at in 0..5u32 {
+            // Nothing tells which is which, but for the last.
+            let score = |a| if at == 4 && a == 4 { 3.5 } else { 3.0 };
+            let candidates = (0..5).map(|a| candidate(a, score(a))).collect();
+            chain.push(candidates, |_| 0);
+        }
+        let found = chain.best();
+        assert_eq!(Vec::from_iter(found.iter().map(|m| m.a)), [0, 1, 2, 3, 4]);
+        assert!(Chain::default().best().is_empty());
+    }
+
+    #[test]
+    fn the_best_sequence_is_found() {
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for _ in 0..300 {
+            let length = 1 + random(6);
+            let mut all: Vec<Vec<(u32, f32)>> = Vec::new();
+            for _ in 0..length {
+                let count = 1 + random(4);
+                // Quarters, so that sums are exact.
+                let one = |_| (random(230) as u32, random(20) as f32 / 4.0);
+                let mut candidates = Vec::from_iter((0..count).map(one));
+                candidates.sort_by_key(|(a, _)| *a);
+                candidates.dedup_by_key(|(a, _)| *a);
+                all.push(candidates);
+            }
+            let mut chain = Chain::default();
+            for candidates in &all {
+                let candidates = candidates.iter().map(|&(a, score)| candidate(a, score));
+                chain.push(candidates.collect(), |a| a / 100);
+            }
+            let found = chain.best();
+            let chosen = found.iter().map(|m| vec![(m.a, m.score)]);
+            let sum = naive(&Vec::from_iter(chosen), None);
+            assert!((sum - naive(&all, None)).abs() < 1e-3);
+        }
+    }
+}
