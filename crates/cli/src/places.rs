@@ -7,7 +7,7 @@ use afterimage_present::grouped;
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::location::{Form, Occurrence, Place, form, split_occurrence};
 use afterimage_query::paths::{PathFileError, Places, PositionError};
-use afterimage_query::values::{Execution, Executions, RecordedValues, Types};
+use afterimage_query::values::{Execution, Executions, Operand, RecordedValues, Types};
 use afterimage_query::{Resolver, Source, operator_texts, readable};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
@@ -93,6 +93,14 @@ pub(crate) fn statements<'a>(
     Ok(found)
 }
 
+/// Whether a text names a moment, if it is not the name of a function.
+fn is_moment(text: &str) -> bool {
+    let time = text.strip_prefix("t=").unwrap_or(text);
+    let share = text.strip_suffix('%');
+    let is_number = |text: &str| text.replace(['_', ','], "").parse::<f64>().is_ok();
+    text == "end" || is_number(time) || share.is_some_and(is_number)
+}
+
 /// The same without their texts, for which the module has to be gone through.
 pub(crate) fn nameless_statements<'a>(
     traced: &'a Traced,
@@ -103,7 +111,13 @@ pub(crate) fn nameless_statements<'a>(
 ) -> Result<Sites> {
     let loaded = &traced.loaded;
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, names, source);
-    let resolved = resolver.location(text)?;
+    let resolved = resolver.location(text);
+    if resolved.is_err() && is_moment(text) {
+        bail!(
+            "{text} is a moment of the run, and no statement: name a place, such as file.c:42#3 or func; at a moment it can be asked what memory or a variable holds (--address, --var)"
+        );
+    }
+    let resolved = resolved?;
     let statements = |function: FuncId, keep: &dyn Fn(OpId) -> bool| -> Vec<(FuncId, OpId)> {
         let Some(ssa) = types.statements(function) else {
             return Vec::new();
@@ -356,4 +370,12 @@ pub(crate) fn and_why_not(error: Error, file: &Path, at: &str) -> Error {
         true => anyhow!("{error:#}; see: {}", why_not(file, at)),
         false => error,
     }
+}
+
+/// Which operand of a statement a user means: by what it is for it (of an address that an offset is added to, `address`, too), or by its number from 1.
+pub(crate) fn operand(all: &[Operand], wanted: &str) -> Option<usize> {
+    let is_it = |role: &str| role == wanted || role.strip_prefix("base ") == Some(wanted);
+    let named = all.iter().position(|one| is_it(one.role));
+    let number = || wanted.parse::<usize>().ok()?.checked_sub(1);
+    named.or_else(number).filter(|&found| found < all.len())
 }

@@ -71,9 +71,9 @@ pub(crate) struct Arguments {
     /// Of bytes of memory 0: A for the 8 bytes from there on, or A..B, both included
     #[arg(long, value_name = "A[..B]", value_parser = addresses, conflicts_with = "operand")]
     address: Option<(u64, u64)>,
-    /// Of one of the values that the statement takes, by its number from 1
-    #[arg(long, value_name = "I", value_parser = clap::value_parser!(u32).range(1..))]
-    operand: Option<u32>,
+    /// Of one of the values that the statement takes: left, right, address, value, condition, …, or its number from 1
+    #[arg(long, value_name = "NAME")]
+    operand: Option<String>,
     /// What depends on it instead: everything that it had an influence on
     #[arg(long)]
     forward: bool,
@@ -191,14 +191,14 @@ impl Arguments {
     }
 
     fn subject(&self) -> Subject<'_> {
-        match (&self.var, self.address, self.operand) {
+        match (&self.var, self.address, &self.operand) {
             (Some(name), ..) => Subject::Variable(name),
             (_, Some((address, length)), _) => Subject::Bytes(Range {
                 memory: 0,
                 address,
                 length,
             }),
-            (.., Some(number)) => Subject::Operand(number),
+            (.., Some(operand)) => Subject::Operand(operand),
             _ => Subject::Statement,
         }
     }
@@ -277,16 +277,10 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
 fn chain(arguments: &Arguments, traced: &Traced, out: &mut dyn Write) -> Result<()> {
     let file = &arguments.report.file;
     let at = arguments.at.as_deref().unwrap_or_default();
-    let operand = arguments.operand.map(|number| number.to_string());
+    let operand = arguments.operand.as_deref();
     writeln!(out)?;
     explain(file, traced, |scene| {
-        why::chain(
-            out,
-            file,
-            scene,
-            at,
-            (arguments.var.as_deref(), operand.as_deref()),
-        )
+        why::chain(out, file, scene, at, (arguments.var.as_deref(), operand))
     })
 }
 

@@ -14,7 +14,7 @@ use afterimage_query::values::{RecordedValues, Types};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::lens::Traced;
-use crate::places::{chosen, statements};
+use crate::places::{self, chosen, statements};
 use crate::steps::follow;
 
 /// What of a place is asked about.
@@ -22,8 +22,8 @@ use crate::steps::follow;
 pub(super) enum Subject<'a> {
     /// Its statements.
     Statement,
-    /// One of the values that its statement takes, from 1.
-    Operand(u32),
+    /// One of the values that its statement takes, by its name or number.
+    Operand(&'a str),
     /// What an expression of the source was worth.
     Variable(&'a str),
     /// Bytes of memory.
@@ -65,7 +65,7 @@ fn of_statements<'a>(
     values: &RecordedValues<'a>,
     (names, source): (&'a Names, &'a SourceMap<'a>),
     at: &str,
-    operand: Option<u32>,
+    operand: Option<&str>,
 ) -> Result<Asked> {
     let loaded = &traced.loaded;
     let types = Types::new(&loaded.program, &loaded.bytes);
@@ -94,17 +94,20 @@ fn of_statements<'a>(
             None => criteria::of_execution(&execution),
             Some(operand) => {
                 let compiled = values.compiled(execution.instance.node)?;
-                let index = operand as usize - 1;
-                let found = criteria::of_operand(&execution, &compiled.code, index);
-                let has = execution
-                    .statement
-                    .map_or(0, |s| s.operands(&compiled.code).len());
-                Some(found.with_context(|| {
-                    format!(
-                        "`{}` takes {has} values, so there is no operand {operand}",
-                        site.text
-                    )
-                })?)
+                let all = execution.statement.map(|s| s.operands(&compiled.code));
+                let all = all.unwrap_or_default();
+                let Some(index) = places::operand(&all, operand) else {
+                    let roles = Vec::from_iter(all.iter().map(|one| one.role));
+                    match roles.is_empty() {
+                        true => bail!("`{}` takes no values", site.text),
+                        false => bail!(
+                            "`{}` has no operand {operand}; it has: {}",
+                            site.text,
+                            roles.join(", ")
+                        ),
+                    }
+                };
+                criteria::of_operand(&execution, &compiled.code, index)
             }
         };
         criteria.extend(criterion);

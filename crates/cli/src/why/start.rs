@@ -8,7 +8,7 @@ use afterimage_query::why::{At, Spot, ValType};
 use anyhow::{Result, anyhow, bail};
 
 use crate::explain::Scene;
-use crate::places::{Site, chosen, executions, nameless_statements, why_not};
+use crate::places::{self, Site, chosen, executions, nameless_statements, why_not};
 
 /// A value that is explained.
 pub(crate) struct Start {
@@ -119,11 +119,8 @@ fn of_execution(
     if let Some(wanted) = operand {
         let compiled = scene.values.compiled(execution.instance.node)?;
         let all = statement.operands(&compiled.code);
-        // What an offset is added to is an address, too.
-        let is_it = |role: &str| role == wanted || role.strip_prefix("base ") == Some(wanted);
-        let found = all.iter().position(|one| is_it(one.role));
-        let found = found.or_else(|| wanted.parse::<usize>().ok()?.checked_sub(1));
-        let Some((one, number)) = found.and_then(|found| Some((all.get(found)?, found))) else {
+        let found = places::operand(&all, wanted);
+        let Some((one, number)) = found.map(|found| (&all[found], found)) else {
             let known = Vec::from_iter(all.iter().map(|one| one.role));
             return Ok(match known.is_empty() {
                 true => Asked::Valueless,

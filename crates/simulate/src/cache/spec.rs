@@ -50,7 +50,10 @@ impl FromStr for LevelSpec {
         let line = line.ok_or_else(|| {
             wrong("a line has a power of two of bytes, from 4 to 65536, such as 64")
         })?;
-        let size = bytes(size).filter(|&size| size > 0 && size % line == 0);
+        let size = bytes(size).ok_or_else(|| {
+            wrong("the size is a number of bytes, or of so many k, m or g, such as 32k")
+        })?;
+        let size = Some(size).filter(|&size| size > 0 && size % line == 0);
         let size = size.ok_or_else(|| wrong("the size is a whole number of lines, such as 32k"))?;
         let lines = size / line;
         if lines > MOST_LINES {
@@ -132,6 +135,7 @@ mod tests {
         assert!(error("32k,8").contains("as in 32k,8,64"));
         assert!(error("32k,8,48").contains("power of two of bytes"));
         assert!(error("32k,8,2").contains("from 4"));
+        assert!(error("1t,8,64").contains("number of bytes"));
         assert!(error("0,8,64").contains("whole number of lines"));
         assert!(error("100,1,64").contains("whole number of lines"));
         assert!(error("32k,0,64").contains("from 1 on"));
