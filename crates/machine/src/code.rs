@@ -37,6 +37,30 @@ pub struct NodeCode {
     pub lists: Box<[TableIndices]>,
     /// Some value is a vector.
     pub wide: bool,
+    /// Through which blocks values were moved before something took them, by who took them.
+    pub moved: Box<[Moved]>,
+}
+
+/// A value was moved in another block than that of the instruction that made it, or of the one that takes it; or it is a constant, or was there before. That it is this value depends on the block's being executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moved {
+    /// Who takes it.
+    pub taker: Taker,
+    /// The block's position among those of the node.
+    pub block: u32,
+}
+
+/// Who takes a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Taker {
+    /// An instruction, as its operand of this position.
+    Operand(u32, u8),
+    /// A variable, as what it is at the end.
+    Output(u32),
+    /// A call through a table, as the index.
+    Index,
+    /// A call, as the argument of this position; a return, as such a result; or a throw.
+    Given(u32),
 }
 
 /// What a vector instruction has besides.
@@ -135,6 +159,7 @@ impl NodeCode {
             vectors: Box::default(),
             lists: Box::default(),
             wide: false,
+            moved: Box::default(),
         }
     }
 
@@ -145,6 +170,13 @@ impl NodeCode {
     /// How many registers it needs.
     pub fn registers(&self) -> usize {
         self.variables as usize + self.constants.len() + self.insts.len()
+    }
+
+    /// The blocks through which a value was moved before somebody took it. O(log of all).
+    pub fn moved(&self, taker: Taker) -> &[Moved] {
+        let first = self.moved.partition_point(|moved| moved.taker < taker);
+        let all = &self.moved[first..];
+        &all[..all.partition_point(|moved| moved.taker == taker)]
     }
 
     /// The register of the first instruction.

@@ -13,13 +13,15 @@ use wasmparser::ValType;
 pub use self::body::Body;
 pub(crate) use self::body::type_of;
 use crate::MachineError;
-use crate::code::{NodeCode, NodeEnd, TableIndices, VectorExtra};
+use crate::code::{Moved, NodeCode, NodeEnd, TableIndices, Taker, VectorExtra};
 use crate::inst::{Code, Inst, Register};
 
 /// While compiling, a register's upper bits say what kind it is, because it is not known yet how many constants there are.
 const CONSTANT: u32 = 1 << 30;
 /// See [`CONSTANT`].
 const RESULT: u32 = 1 << 31;
+/// Both: a value that was moved.
+const MOVED: u32 = CONSTANT | RESULT;
 
 /// A constant: one of a vector is another than one of the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +35,13 @@ struct Compiler<'a> {
     body: &'a Body<'a>,
     /// What the variables are, if not what they were at the start.
     current: HashMap<u32, Register>,
+    /// Values that were moved, and the position of the block where.
+    moved: Vec<(Register, u32)>,
+    /// The position of the block at hand, and its first instruction.
+    position: u32,
+    first_inst: u32,
+    /// The first instruction of each block.
+    firsts: Vec<u32>,
     constants: Vec<Constant>,
     known: HashMap<Constant, Register>,
     insts: Vec<Inst>,
@@ -123,6 +132,10 @@ impl<'a> Compiler<'a> {
             program,
             body,
             current: HashMap::new(),
+            moved: Vec::new(),
+            position: 0,
+            first_inst: 0,
+            firsts: Vec::new(),
             constants: Vec::new(),
             known: HashMap::new(),
             insts: Vec::new(),
@@ -174,7 +187,7 @@ impl Compiler<'_> {
         if let Some(carried) = body.slots.carried.get(&edge)
             && let CarriedFrom::Slots(from) = carried.source
         {
-            for i in 0..carried.count {
+            for i in (0..carried.count).filter(|_| from != carried.base) {
                 let value = self.read_slot(from + i);
                 self.write_slot(carried.base + i, value);
             }
@@ -191,6 +204,9 @@ impl Compiler<'_> {
 
     /// Appends a block's operators, those before `until`.
     fn operators(&mut self, block: BlockId, ways: &[EdgeId], until: Option<OpId>) -> Option<()> {
+        self.position = self.firsts.len() as u32;
+        self.first_inst = self.insts.len() as u32;
+        self.firsts.push(self.first_inst);
         let body = self.body;
         let known = body.function.cfg.blocks.get(block)?;
         let end = until.unwrap_or(known.ops.end);
@@ -218,7 +234,95 @@ impl Compiler<'_> {
     }
 
     fn write_slot(&mut self, slot: u32, register: Register) {
-        self.current.insert(self.body.slots.of_slot(slot), register);
+        self.assign(self.body.slots.of_slot(slot), register);
+    }
+
+    /// A value is moved to a variable.
+    fn assign(&mut self, variable: u32, register: Register) {
+        let index = register & !MOVED;
+        let is_here = match register & MOVED {
+            MOVED => self.moved[index as usize].1 == self.position,
+            RESULT => index >= self.first_inst,
+            _ => false,
+        };
+        let register = match is_here {
+            true => register,
+            false => {
+                self.moved.push((register, self.position));
+                MOVED | (self.moved.len() as u32 - 1)
+            }
+        };
+        self.current.insert(variable, register);
+    }
+
+    /// The value that was moved.
+    fn unmoved(&self, mut register: Register) -> Register {
+        while register & MOVED == MOVED {
+            register = self.moved[(register & !MOVED) as usize].0;
+        }
+        register
+    }
+
+    /// The blocks through which a value was moved, but for one, for who takes it.
+    fn blocks(
+        &self,
+        mut register: Register,
+        taker: Taker,
+        own: Option<u32>,
+        found: &mut Vec<Moved>,
+    ) {
+        while register & MOVED == MOVED {
+            let (before, block) = self.moved[(register & !MOVED) as usize];
+            if own != Some(block) {
+                found.push(Moved { taker, block });
+            }
+            register = before;
+        }
+    }
+
+    /// Through which blocks all values were moved, ascending.
+    fn all_moved(&self, kept: u32) -> Vec<Moved> {
+        let mut found = Vec::new();
+        for (i, inst) in (0u32..).zip(&self.insts) {
+            let own = self.firsts.partition_point(|&first| first <= i) as u32 - 1;
+            let third = self.vector_operand(i).unwrap_or(inst.c);
+            let operands = [inst.a, inst.b, third];
+            for (k, &register) in (0u8..).zip(&operands[..inst.code.operands()]) {
+                self.blocks(register, Taker::Operand(i, k), Some(own), &mut found);
+            }
+        }
+        for (&variable, &register) in &self.current {
+            if variable < kept && self.unmoved(register) != variable {
+                self.blocks(register, Taker::Output(variable), None, &mut found);
+            }
+        }
+        let (index, given) = match &self.end {
+            NodeEnd::Next | NodeEnd::Trap => (None, &[][..]),
+            NodeEnd::Call {
+                index, arguments, ..
+            }
+            | NodeEnd::TailCall {
+                index, arguments, ..
+            } => (*index, &arguments[..]),
+            NodeEnd::Return(values) | NodeEnd::Throw { values, .. } => (None, &values[..]),
+            NodeEnd::Rethrow { exception, .. } => (None, std::slice::from_ref(exception)),
+        };
+        if let Some(index) = index {
+            self.blocks(index, Taker::Index, Some(self.position), &mut found);
+        }
+        for (i, &register) in (0..).zip(given) {
+            self.blocks(register, Taker::Given(i), None, &mut found);
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// The third operand of a vector instruction.
+    fn vector_operand(&self, inst: u32) -> Option<Register> {
+        let found = self
+            .vectors
+            .binary_search_by_key(&(RESULT | inst), |(r, _)| *r);
+        found.ok().map(|found| self.vectors[found].1.c)
     }
 
     fn pop(&mut self) -> Option<Register> {
@@ -242,6 +346,7 @@ impl Compiler<'_> {
 
     /// Whether a register holds a vector.
     fn is_vector(&self, register: Register) -> bool {
+        let register = self.unmoved(register);
         let position = (register & !(RESULT | CONSTANT)) as usize;
         if register & RESULT != 0 {
             let inst = &self.insts[position];
@@ -307,9 +412,18 @@ impl Compiler<'_> {
 
     /// Numbers the registers, and finds what is left of the first `kept` variables.
     fn finish(mut self, next: Option<BlockId>, kept: u32) -> NodeCode {
+        let all_moved = self.all_moved(kept);
+        let moved = std::mem::take(&mut self.moved);
+        let unmoved = |mut register: Register| {
+            while register & MOVED == MOVED {
+                register = moved[(register & !MOVED) as usize].0;
+            }
+            register
+        };
         let variables = self.body.variables() as u32;
         let first_result = variables + self.constants.len() as u32;
         let place = |register: Register| {
+            let register = unmoved(register);
             if register & RESULT != 0 {
                 first_result + (register & !RESULT)
             } else if register & CONSTANT != 0 {
@@ -321,7 +435,7 @@ impl Compiler<'_> {
         let mut outputs = Vec::from_iter(
             self.current
                 .iter()
-                .filter(|&(&variable, &register)| variable != register && variable < kept)
+                .filter(|&(&variable, &register)| variable != unmoved(register) && variable < kept)
                 .map(|(&variable, &register)| (variable, place(register))),
         );
         outputs.sort_unstable();
@@ -378,6 +492,7 @@ impl Compiler<'_> {
             vectors: self.vectors.into(),
             lists: self.lists.into(),
             wide: self.body.wide,
+            moved: all_moved.into(),
         }
     }
 }

@@ -23,7 +23,7 @@ mod observe;
 mod step;
 
 pub use checkpoint::Checkpoint;
-pub use code::{NodeCode, NodeEnd, Operand, TableIndices, VectorExtra};
+pub use code::{Moved, NodeCode, NodeEnd, Operand, TableIndices, Taker, VectorExtra};
 pub use compile::{Body, compile, compile_before};
 pub use define::Path;
 pub use end::{StoppedBefore, stopped_before};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
-use afterimage_machine::{Caller, NodeCode, Range, Register};
+use afterimage_machine::{Caller, NodeCode, Range, Register, Taker};
 use afterimage_program::Program;
 use afterimage_wpp::Node;
 
@@ -59,6 +59,8 @@ pub struct Backward<'a> {
     asked: Option<Box<Asked>>,
     /// How far registers of the node at hand are to be followed.
     registers: Vec<Reach>,
+    /// How far what decided that the node's blocks were executed is to be followed, because values that are wanted were moved there.
+    moved: Vec<Reach>,
     /// What the node at hand ends with is in the slice.
     ended: bool,
     parts: Vec<(Range, Reach)>,
@@ -94,6 +96,7 @@ impl<'a> Backward<'a> {
             criteria: Criteria::new(criteria),
             asked: None,
             registers: Vec::new(),
+            moved: Vec::new(),
             ended: false,
             parts: Vec::new(),
             marks: Marks::new(nodes.len()),
@@ -352,6 +355,8 @@ impl<'a> Backward<'a> {
             self.registers.resize(count, Reach::NONE);
         }
         self.registers[..count].fill(Reach::NONE);
+        self.moved.clear();
+        self.moved.resize(plan.blocks.len(), Reach::NONE);
         self.ended = false;
     }
 
@@ -372,6 +377,21 @@ impl<'a> Backward<'a> {
         if let Some(wanted) = self.registers.get_mut(register as usize) {
             *wanted = reach.max(*wanted);
         }
+    }
+
+    /// A value is wanted: where it was moved, too.
+    fn want_moved(&mut self, taker: Taker, plan: &Plan, reach: Reach) {
+        if reach.is_some() {
+            for block in plan.moved(taker) {
+                self.moved[block] = reach.max(self.moved[block]);
+            }
+        }
+    }
+
+    /// Values that a call takes, or that are returned or thrown, are wanted.
+    fn want_given(&mut self, number: u32, register: Register, plan: &Plan, reach: Reach) {
+        self.want_register(register, plan, reach);
+        self.want_moved(Taker::Given(number), plan, reach);
     }
 
     /// A node was executed, all of it.
@@ -395,6 +415,7 @@ impl<'a> Backward<'a> {
                 let reach = self.top().take(variable);
                 if reach.is_some() {
                     self.want_register(register, &plan, reach);
+                    self.want_moved(Taker::Output(variable), &plan, reach);
                 }
             }
         }
@@ -420,8 +441,10 @@ impl<'a> Backward<'a> {
                 End::Call { .. } => self.of_end.host = asked.end.max(self.of_end.host),
                 End::Return(values) => {
                     if self.follows.data {
-                        let (values, reach) = (values.iter(), asked.end.next());
-                        values.for_each(|&value| self.want_register(value, plan, reach));
+                        let reach = asked.end.next();
+                        for (i, &value) in (0..).zip(values) {
+                            self.want_given(i, value, plan, reach);
+                        }
                     }
                     self.mark_end(execution);
                     live = asked.end;
@@ -518,11 +541,11 @@ impl<'a> Backward<'a> {
                 if data {
                     for &(i, reach) in &of_end.arguments {
                         if let Some(&argument) = arguments.get(i as usize) {
-                            self.want_register(argument, plan, reach);
+                            self.want_given(i, argument, plan, reach);
                         }
                     }
-                    for &argument in arguments {
-                        self.want_register(argument, plan, of_end.host.next());
+                    for (i, &argument) in (0..).zip(arguments) {
+                        self.want_given(i, argument, plan, of_end.host.next());
                     }
                 }
                 let happened = of_end.called.max(of_end.host);
@@ -534,7 +557,7 @@ impl<'a> Backward<'a> {
             End::Return(values) => {
                 for (i, reach) in returned.into_iter().flat_map(|(_, wanted)| wanted) {
                     if let Some(&value) = values.get(i as usize) {
-                        self.want_register(value, plan, reach);
+                        self.want_given(i, value, plan, reach);
                     }
                 }
                 Reach::NONE
@@ -543,12 +566,12 @@ impl<'a> Backward<'a> {
                 if data {
                     for &(i, reach) in &of_end.thrown {
                         if let Some(&value) = values.get(i as usize) {
-                            self.want_register(value, plan, reach);
+                            self.want_given(i, value, plan, reach);
                         }
                     }
                     let all = of_end.all_thrown.max(of_end.asked.next());
-                    for &value in values {
-                        self.want_register(value, plan, all);
+                    for (i, &value) in (0..).zip(values) {
+                        self.want_given(i, value, plan, all);
                     }
                 }
                 if of_end.threw.is_some() {
@@ -562,7 +585,7 @@ impl<'a> Backward<'a> {
                     let thrown = of_end.thrown.iter().map(|(_, reach)| *reach);
                     let carried = thrown.fold(of_end.all_thrown, Reach::max);
                     let reach = carried.max(of_end.threw.next());
-                    self.want_register(*exception, plan, reach);
+                    self.want_given(0, *exception, plan, reach);
                 }
                 if of_end.threw.is_some() {
                     self.mark_end(execution);
@@ -584,6 +607,7 @@ impl<'a> Backward<'a> {
         if self.follows.data {
             if let Some(index) = index {
                 self.want_register(index, plan, reach.next());
+                self.want_moved(Taker::Index, plan, reach.next());
             }
             if let Some(table) = table {
                 want(&mut self.tables, table, reach.next());
@@ -626,7 +650,7 @@ impl<'a> Backward<'a> {
                     }
                 }
             }
-            let reach = std::mem::take(&mut live).next();
+            let reach = std::mem::take(&mut live).next().max(self.moved[position]);
             if reach.is_some() && self.follows.control {
                 let frame = self.top();
                 match plan.conditional[position] {
@@ -766,8 +790,11 @@ impl<'a> Backward<'a> {
             all = 0;
         }
         let skipped = if self.follows.addresses { 0 } else { where_to };
-        for &operand in inst.operands().iter().take(all).skip(skipped) {
+        for (k, &operand) in (0..).zip(inst.operands()).take(all).skip(skipped) {
             self.want_register(operand, plan, wanted.next());
+            if inst.moved {
+                self.want_moved(Taker::Operand(i as u32, k), plan, wanted.next());
+            }
         }
         wanted
     }

@@ -12,6 +12,8 @@ pub enum Why {
     Address,
     /// It was let run.
     Control,
+    /// A value is taken that was moved where this let it be moved: it chose that it is this value.
+    Moved,
 }
 
 /// A label of everything that a run computes: what an execution gets from those that it depends on, and hands on to those that depend on it.
@@ -49,6 +51,11 @@ pub(crate) trait Domain {
 
     /// The label of what depends on both.
     fn join(&mut self, a: Self::Label, b: Self::Label) -> Self::Label;
+
+    /// The label of a value that was moved in a block which had a label.
+    fn moved(&mut self, value: Self::Label, block: Self::Label) -> Self::Label {
+        self.join(value, block)
+    }
 
     /// The label of a byte that an instruction with a label copied from one with another label.
     fn copied(&mut self, copy: Self::Label, byte: Self::Label) -> Self::Label;

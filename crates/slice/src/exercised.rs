@@ -33,6 +33,8 @@ type Label = u32;
 
 /// The first label of a set of operators.
 const SETS: Label = 1 << 31;
+/// In a set: who let the value be moved, rather than who made it.
+const MOVED: Label = 1 << 30;
 
 /// Places of the edges that were seen last, so that most need no look into the set of all.
 const RECENT: usize = 1 << 14;
@@ -100,6 +102,26 @@ impl Edges {
         }
     }
 
+    /// The label of a set.
+    fn set(&mut self, members: BTreeSet<Label>) -> Label {
+        let members: Box<[Label]> = members.into_iter().collect();
+        if let Some(&known) = self.of_sets.get(&members) {
+            return known;
+        }
+        let label = SETS + self.sets.len() as Label;
+        self.sets.push(members.clone());
+        self.of_sets.insert(members, label);
+        label
+    }
+
+    /// Whom a label stands for.
+    fn all(&self, label: Label) -> Vec<Label> {
+        match label < SETS {
+            true => vec![label],
+            false => self.members(label).to_vec(),
+        }
+    }
+
     fn members(&self, label: Label) -> &[Label] {
         match label.checked_sub(SETS) {
             Some(set) => self.sets.get(set as usize).map_or(&[], |set| &set[..]),
@@ -121,6 +143,11 @@ impl Edges {
                 false => self.members(on),
             };
             for &on in on {
+                let why = match on & MOVED {
+                    0 => why,
+                    _ => Why::Moved,
+                };
+                let on = on & !MOVED;
                 if let (Some(user), Some(on)) = (operator(user), operator(on)) {
                     all.insert(Edge { user, on, why });
                 }
@@ -170,19 +197,18 @@ impl Domain for Edges {
         if a == 0 {
             return b;
         }
-        let of = |label: Label| match label < SETS {
-            true => vec![label],
-            false => self.members(label).to_vec(),
-        };
-        let both = BTreeSet::from_iter(of(a).into_iter().chain(of(b)));
-        let both: Box<[Label]> = both.into_iter().collect();
-        if let Some(&known) = self.of_sets.get(&both) {
-            return known;
+        self.set(self.all(a).into_iter().chain(self.all(b)).collect())
+    }
+
+    fn moved(&mut self, value: Label, block: Label) -> Label {
+        match block {
+            0 => value,
+            _ => {
+                let block = self.all(block).into_iter().map(|label| label | MOVED);
+                let value = self.all(value).into_iter().filter(|&label| label != 0);
+                self.set(block.chain(value).collect())
+            }
         }
-        let label = SETS + self.sets.len() as Label;
-        self.sets.push(both.clone());
-        self.of_sets.insert(both, label);
-        label
     }
 
     fn copied(&mut self, copy: Label, _: Label) -> Label {

@@ -1,7 +1,7 @@
 //! What going back over a node has to know of it.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
-use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
+use afterimage_machine::{Code, Moved, NodeCode, NodeEnd, Register, Taker};
 use afterimage_program::{Callee, Cfg};
 use afterimage_wpp::Node;
 
@@ -44,6 +44,8 @@ pub(crate) struct Inst {
     /// How many of the operands there are.
     pub count: u8,
     pub operands: [Register; 3],
+    /// Some operand was moved in another block.
+    pub moved: bool,
     /// The global, or the table: that which is written.
     pub number: u32,
     /// The table that is read.
@@ -111,6 +113,8 @@ pub(crate) struct Plan {
     pub reads_more: bool,
     /// No code of the activation follows.
     pub returns: bool,
+    /// Through which blocks values were moved.
+    moved: Box<[Moved]>,
 }
 
 impl Plan {
@@ -204,9 +208,18 @@ impl Plan {
                 )
             }) || matches!(end(code), End::Call { table: Some(_), .. }),
             returns: code.next.is_none(),
+            moved: code.moved.clone(),
             insts: insts.into(),
             ops: ops.into(),
         }
+    }
+
+    /// The positions of the blocks through which a value was moved before somebody took it. O(log of all).
+    pub fn moved(&self, taker: Taker) -> impl Iterator<Item = usize> + use<'_> {
+        let first = self.moved.partition_point(|moved| moved.taker < taker);
+        let all = self.moved[first..].iter();
+        let all = all.take_while(move |moved| moved.taker == taker);
+        all.map(|moved| moved.block as usize)
     }
 
     /// The register of an instruction's result.
@@ -265,7 +278,10 @@ fn inst(code: &NodeCode, position: usize) -> Inst {
         }
     };
     let third = code.vector(position).map_or(inst.c, |extra| extra.c);
+    let operand = |k: usize| Taker::Operand(position as u32, k as u8);
+    let moved = (0..inst.code.operands()).any(|k| !code.moved(operand(k)).is_empty());
     Inst {
+        moved,
         kind,
         memory: inst.memory,
         count: inst.code.operands() as u8,

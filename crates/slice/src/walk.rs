@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, NodeId, PrimaryMap};
-use afterimage_machine::{Caller, NodeCode, Range, Register};
+use afterimage_machine::{Caller, NodeCode, Range, Register, Taker};
 use afterimage_program::Program;
 use afterimage_wpp::Node;
 
@@ -30,6 +30,8 @@ pub(crate) struct Walk<'a, D: Domain> {
     /// Of the node at hand.
     registers: Vec<D::Label>,
     on: Vec<(Why, D::Label)>,
+    /// Of the node's blocks: the labels of what let them run.
+    blocks: Vec<D::Label>,
     /// Arguments, results, or what an exception carries.
     given: Vec<D::Label>,
     /// The call that is about to begin, or the throw.
@@ -65,6 +67,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             frames: Vec::new(),
             registers: Vec::new(),
             on: Vec::new(),
+            blocks: Vec::new(),
             given: Vec::new(),
             call: D::Label::default(),
             calls: None,
@@ -161,6 +164,7 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
         asked.memory.reverse();
         let executed = execution.executed as usize;
+        self.blocks.clear();
         let (mut events, mut accesses) = (ahead.events.iter(), ahead.accesses.iter());
         let mut of_block = D::Label::default();
         for (position, &block) in plan.blocks.iter().enumerate() {
@@ -173,6 +177,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             if asked.block(position).is_some() {
                 of_block = source;
             }
+            self.blocks.push(of_block);
             let behind = (plan.firsts[position + 1] as usize).min(executed);
             let mut went = of_block;
             for i in first..behind {
@@ -295,12 +300,40 @@ impl<'a, D: Domain> Walk<'a, D> {
         self.write(&plan.insts[inst], written, source);
     }
 
-    fn take(&mut self, why: Why, label: D::Label) {
-        let followed = match why {
+    fn is_followed(&self, why: Why) -> bool {
+        match why {
             Why::Data => self.follows.data,
             Why::Address => self.follows.data && self.follows.addresses,
             Why::Control => self.follows.control,
-        };
+            Why::Moved => self.follows.data && self.follows.control,
+        }
+    }
+
+    /// Somebody took a value that was moved: the labels of what let the blocks run are taken, too.
+    fn take_moved(&mut self, plan: &Plan, why: Why, taker: Taker) {
+        if self.is_followed(why) {
+            for block in plan.moved(taker) {
+                let label = self.blocks.get(block).copied();
+                self.take(Why::Moved, label.unwrap_or_default());
+            }
+        }
+    }
+
+    /// The label of a value with that of the blocks where it was moved.
+    fn moved(&mut self, plan: &Plan, taker: Taker, register: Register) -> D::Label {
+        let label = self.registers.get(register as usize).copied();
+        let mut label = label.unwrap_or_default();
+        if self.is_followed(Why::Moved) {
+            for block in plan.moved(taker) {
+                let of_block = self.blocks.get(block).copied().unwrap_or_default();
+                label = self.domain.moved(label, of_block);
+            }
+        }
+        label
+    }
+
+    fn take(&mut self, why: Why, label: D::Label) {
+        let followed = self.is_followed(why);
         if followed && label != D::Label::default() {
             self.on.push((why, label));
         }
@@ -372,6 +405,9 @@ impl<'a, D: Domain> Walk<'a, D> {
             };
             let label = self.registers.get(operand as usize).copied();
             self.take(why, label.unwrap_or_default());
+            if inst.moved {
+                self.take_moved(plan, why, Taker::Operand(i as u32, position as u8));
+            }
         }
         match inst.kind {
             Kind::Load => range.into_iter().for_each(|range| self.take_bytes(range)),
@@ -435,11 +471,10 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
     }
 
-    fn labels(&self, registers: &[Register]) -> Vec<D::Label> {
-        let labels = registers.iter();
-        let labels = labels.map(|&register| self.registers.get(register as usize));
-        labels
-            .map(|label| label.copied().unwrap_or_default())
+    fn labels(&mut self, plan: &Plan, registers: &[Register]) -> Vec<D::Label> {
+        let registers = (0..).zip(registers);
+        registers
+            .map(|(i, &register)| self.moved(plan, Taker::Given(i), register))
             .collect()
     }
 
@@ -463,18 +498,19 @@ impl<'a, D: Domain> Walk<'a, D> {
             } => {
                 let index = index.and_then(|index| self.registers.get(index as usize).copied());
                 self.take(Why::Data, index.unwrap_or_default());
+                self.take_moved(plan, Why::Data, Taker::Index);
                 if let Some(table) = *table {
                     self.take(Why::Data, get(&self.tables, table));
                 }
                 self.calls = Some(execution);
-                (self.labels(arguments), true)
+                (self.labels(plan, arguments), true)
             }
-            End::Return(values) | End::Throw(values) => (self.labels(values), true),
+            End::Return(values) | End::Throw(values) => (self.labels(plan, values), true),
             End::Rethrow(exception) => {
-                let label = self.registers.get(*exception as usize).copied();
-                self.take(Why::Data, label.unwrap_or_default());
+                let label = self.moved(plan, Taker::Given(0), *exception);
+                self.take(Why::Data, label);
                 // The reference stands for all that the exception carries.
-                (vec![label.unwrap_or_default(); 1], true)
+                (vec![label], true)
             }
         };
         let rethrows = matches!(plan.end, End::Rethrow(_));
@@ -497,8 +533,8 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
         let mut outputs = Vec::with_capacity(plan.outputs.len());
         for &(variable, register) in &plan.outputs {
-            let label = self.registers.get(register as usize).copied();
-            outputs.push((variable, label.unwrap_or_default()));
+            let label = self.moved(plan, Taker::Output(variable), register);
+            outputs.push((variable, label));
         }
         let frame = self.top(plan.function);
         for (variable, label) in outputs {
@@ -635,11 +671,9 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
         frame.set(first + count, all);
         frame.handles = Some(thrown);
-        if frame.returns {
-            // The handler is the function's own label.
-            let returned = first..first + results.min(count + 1);
-            self.given = returned.map(|variable| frame.variable(variable)).collect();
-        }
+        // If the activation ends now, the handler is the function's own label.
+        let returned = first..first + results.min(count + 1);
+        self.given = returned.map(|variable| frame.variable(variable)).collect();
     }
 }
 

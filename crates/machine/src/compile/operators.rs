@@ -49,12 +49,12 @@ impl Compiler<'_> {
             }
             Operator::LocalSet { local_index } => {
                 let value = self.pop()?;
-                self.current.insert(local_index, value);
+                self.assign(local_index, value);
             }
             Operator::LocalTee { local_index } => {
                 let value = self.pop()?;
                 self.push(value);
-                self.current.insert(local_index, value);
+                self.assign(local_index, value);
             }
             _ => return Some(false),
         }

@@ -53,7 +53,7 @@ pub fn slice_dot(
         let style = match why {
             Why::Data => "",
             Why::Address => " [style=dotted]",
-            Why::Control => " [style=dashed]",
+            Why::Control | Why::Moved => " [style=dashed]",
         };
         writeln!(out, "  n{user} -> n{on}{style};")?;
     }

@@ -98,6 +98,7 @@ pub fn is_followed(why: Why, follows: Follows) -> bool {
         Why::Data => follows.data,
         Why::Address => follows.data && follows.addresses,
         Why::Control => follows.control,
+        Why::Moved => follows.data && follows.control,
     }
 }
 

@@ -241,6 +241,7 @@ impl Compared<'_> {
                         Why::Data => follows.data,
                         Why::Address => follows.data && follows.addresses,
                         Why::Control => follows.control,
+                        Why::Moved => follows.data && follows.control,
                     };
                     edge.user == user && followed
                 });
@@ -341,7 +342,7 @@ fn edges(
     }
     let edges = exercised.finish();
     let mut taken = edges.clone();
-    taken.retain(|edge| edge.why != Why::Control);
+    taken.retain(|edge| matches!(edge.why, Why::Data | Why::Address));
     let expected = naive.values_taken();
     let differ = Vec::from_iter(taken.symmetric_difference(&expected));
     assert!(differ.is_empty(), "edges that only one has: {differ:?}");

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use afterimage_graph::{ControlDependence, PostDominatorTree};
 use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, OpId};
 use afterimage_machine::{
-    Caller, Code, Machine, NodeCode, NodeEnd, Observer, Operand, Range, Register, stopped_before,
+    Caller, Code, Machine, NodeCode, NodeEnd, Observer, Operand, Range, Register, Taker,
+    stopped_before,
 };
 use afterimage_program::{BlockKind, Callee, Program};
 use afterimage_slice::{Edge, Follows, Operator, Stretch};
@@ -276,7 +277,11 @@ impl<'a> Naive<'a> {
                 while let Some(on) = work.pop() {
                     match self.graph[self.graph[on].part_of.unwrap_or(on)].operator {
                         Some(on) => drop(edges.insert(Edge { user, on, why })),
-                        None => work.extend(self.graph[on].on.iter().map(|&(_, on)| on)),
+                        None => {
+                            let on = self.graph[on].on.iter();
+                            let data = on.filter(|(why, _)| *why != Why::Control);
+                            work.extend(data.map(|&(_, on)| on));
+                        }
                     }
                 }
             }
@@ -331,7 +336,23 @@ impl<'a> Naive<'a> {
         self.frames.last_mut().expect("an activation")
     }
 
-    fn value(&self, code: &NodeCode, register: Register) -> Vertex {
+    /// A value that somebody takes: if it was moved, that it is this one depends on the blocks where it was.
+    fn value(&mut self, code: &NodeCode, register: Register, taker: Taker) -> Vertex {
+        let value = self.unmoved(code, register);
+        let moved = code.moved(taker);
+        if moved.is_empty() {
+            return value;
+        }
+        let blocks = &self.executed.last().expect("a node").blocks;
+        let blocks = moved
+            .iter()
+            .map(|moved| (Why::Control, blocks[moved.block as usize]));
+        let on = [(Why::Data, value)].into_iter().chain(blocks);
+        let on = Vec::from_iter(on);
+        self.vertex(None, on)
+    }
+
+    fn unmoved(&self, code: &NodeCode, register: Register) -> Vertex {
         match code.source(register) {
             Operand::Constant(_) => 0,
             Operand::Result(inst) => self.executed.last().expect("a node").insts[inst],
@@ -512,7 +533,8 @@ impl<'a> Naive<'a> {
             } else {
                 Why::Data
             };
-            on.push((why, self.value(code, register)));
+            let taker = Taker::Operand(i as u32, j as u8);
+            on.push((why, self.value(code, register, taker)));
         }
         for range in self.reads.remove(&i).unwrap_or_default() {
             for address in range.address..range.address + range.length {
@@ -617,12 +639,11 @@ impl Observer for Naive<'_> {
         let operator = last
             .filter(|&op| !is_inst(op))
             .map(|op| (code.function, op));
-        let values = |naive: &Self, registers: &[Register]| {
-            Vec::from_iter(
-                registers
-                    .iter()
-                    .map(|&register| naive.value(code, register)),
-            )
+        let values = |naive: &mut Self, registers: &[Register]| {
+            let registers = (0..).zip(registers);
+            let values =
+                registers.map(|(i, &register)| naive.value(code, register, Taker::Given(i)));
+            Vec::from_iter(values)
         };
         let mut on = vec![(Why::Control, block)];
         self.call = None;
@@ -639,7 +660,7 @@ impl Observer for Naive<'_> {
                 arguments,
             } => {
                 self.given = values(self, arguments);
-                on.extend(index.map(|index| (Why::Data, self.value(code, index))));
+                on.extend(index.map(|index| (Why::Data, self.value(code, index, Taker::Index))));
                 if let Callee::Indirect { table, .. } = callee {
                     let table = self.tables.get(table).copied().unwrap_or(0);
                     on.push((Why::Data, table));
@@ -668,7 +689,7 @@ impl Observer for Naive<'_> {
                 Some(throw)
             }
             NodeEnd::Rethrow { exception, .. } => {
-                let exception = self.value(code, *exception);
+                let exception = self.value(code, *exception, Taker::Given(0));
                 self.given = vec![exception; 64];
                 on.push((Why::Data, exception));
                 Some(self.vertex(operator, on))
@@ -688,7 +709,8 @@ impl Observer for Naive<'_> {
             self.frame().passed.last_mut().expect("a block").decides = Some(end);
         }
         let outputs = code.outputs.iter();
-        let outputs = Vec::from_iter(outputs.map(|&(to, from)| (to, self.value(code, from))));
+        let outputs = outputs.map(|&(to, from)| (to, self.value(code, from, Taker::Output(to))));
+        let outputs = Vec::from_iter(outputs);
         for (to, value) in outputs {
             self.set(to, &[value]);
         }

@@ -1,7 +1,7 @@
 //! What may depend on what.
 
 use afterimage_ids::{BlockId, FuncId, OpId};
-use afterimage_machine::{NodeEnd, Operand, Register};
+use afterimage_machine::{NodeEnd, Operand, Register, Taker};
 use afterimage_program::BlockKind;
 
 use super::Vertex;
@@ -44,7 +44,8 @@ impl Executed<'_> {
                         _ => None,
                     };
                     if let Some(argument) = argument {
-                        self.value(node, argument, Why::Data, found);
+                        let taker = Taker::Given(number);
+                        self.value(node, argument, (Why::Data, taker), found);
                     }
                 }
             }
@@ -65,11 +66,13 @@ impl Executed<'_> {
                 for &node in &self.throws {
                     match &self.nodes[node].plan.end {
                         End::Throw(values) => {
-                            for &value in values {
-                                self.value(node, value, Why::Data, found);
+                            for (i, &value) in (0..).zip(values) {
+                                self.value(node, value, (Why::Data, Taker::Given(i)), found);
                             }
                         }
-                        End::Rethrow(exception) => self.value(node, *exception, Why::Data, found),
+                        End::Rethrow(exception) => {
+                            self.value(node, *exception, (Why::Data, Taker::Given(0)), found);
+                        }
                         _ => {}
                     }
                 }
@@ -78,9 +81,17 @@ impl Executed<'_> {
     }
 
     /// What is in a register of a node.
-    fn value(&self, node: usize, register: Register, why: Why, found: &mut Found) {
+    fn value(
+        &self,
+        node: usize,
+        register: Register,
+        (why, taker): (Why, Taker),
+        found: &mut Found,
+    ) {
         let one = &self.nodes[node];
         let function = one.plan.function;
+        let moved = one.plan.moved(taker).map(|block| one.plan.blocks[block]);
+        found.extend(moved.map(|block| (Why::Moved, Vertex::Control(function, block))));
         found.extend(match one.code.source(register) {
             Operand::Constant(_) => None,
             Operand::Variable(variable) => {
@@ -115,7 +126,8 @@ impl Executed<'_> {
                 true => Why::Address,
                 false => Why::Data,
             };
-            self.value(node, operand, why, found);
+            let taker = Taker::Operand(at as u32, number as u8);
+            self.value(node, operand, (why, taker), found);
         }
         match inst.kind {
             Kind::Load => found.push((Why::Data, Vertex::Memory(inst.memory.into()))),
@@ -154,11 +166,14 @@ impl Executed<'_> {
             }
             End::Return(values) | End::Throw(values) => (values, None),
             End::Rethrow(exception) => {
-                return self.value(node, *exception, Why::Data, found);
+                return self.value(node, *exception, (Why::Data, Taker::Given(0)), found);
             }
         };
-        for value in values.iter().copied().chain(more) {
-            self.value(node, value, Why::Data, found);
+        for (i, &value) in (0..).zip(values) {
+            self.value(node, value, (Why::Data, Taker::Given(i)), found);
+        }
+        if let Some(index) = more {
+            self.value(node, index, (Why::Data, Taker::Index), found);
         }
     }
 
@@ -193,7 +208,9 @@ impl Executed<'_> {
             }
         }
         match one.output(variable) {
-            Some(register) => self.value(node, register, Why::Data, found),
+            Some(register) => {
+                self.value(node, register, (Why::Data, Taker::Output(variable)), found);
+            }
             None => {
                 let before = Vertex::Variable(one.plan.function, one.code.first, variable);
                 found.push((Why::Data, before));
@@ -228,8 +245,8 @@ impl Executed<'_> {
             let one = &self.nodes[node];
             match &one.plan.end {
                 End::Return(values) => {
-                    for &value in values {
-                        self.value(node, value, Why::Data, found);
+                    for (i, &value) in (0..).zip(values) {
+                        self.value(node, value, (Why::Data, Taker::Given(i)), found);
                     }
                 }
                 End::Call { .. } if one.code.next.is_none() => {

@@ -125,5 +125,6 @@ fn is_followed(why: Why, follows: Follows) -> bool {
         Why::Data => follows.data,
         Why::Address => follows.data && follows.addresses,
         Why::Control => follows.control,
+        Why::Moved => follows.data && follows.control,
     }
 }
