@@ -37,7 +37,7 @@ use question::{Asked, Subject};
 /// Show what an execution of a statement depends on, directly or not, or what depends on it: a dynamic slice
 ///
 /// In the slice is every execution of a statement that a value went through on its way, that made an address on it, or that decided whether it was executed; through
-/// memory, calls and the host, over the whole run. Not in it is what would have let something else be executed, nor the branch that chose between constants, or between values that are only moved, unless something was computed or stored behind it (docs/SLICES.md).
+/// memory, calls and the host, over the whole run. What is not in it had no influence on what was executed; it may still be that it would have let something else be executed (docs/SLICES.md).
 ///
 /// The slice is of one execution of a place: of a line, of what one arrival at it executed. With --var it is of what a variable held right before the place was
 /// executed, with --address of bytes of memory. With --forward it is everything whose own slice has the place in it.

@@ -388,7 +388,7 @@
 ;; |   n6 -> n5;
 ;; | }
 ;; $ afterimage slice run.aft --at double --operand 3
-;; ! afterimage: run.aft: `i32.add` takes 2 values, so there is no operand 3
+;; ! afterimage: run.aft: `i32.add` has no operand 3; it has: left, right
 ;; = 125
 ;; $ afterimage slice run.aft --at double#9
 ;; ! afterimage: run.aft: double was called once, so there is no #9; the last is #1

@@ -1,6 +1,6 @@
 //! What slices begin with, from executions of statements and from moments.
 
-use afterimage_machine::{NodeCode, Operand, Range};
+use afterimage_machine::{NodeCode, NodeEnd, Operand, Range, Taker};
 use afterimage_slice::{Criterion, Reach, Want};
 use afterimage_variables::{Piece, Place};
 
@@ -21,14 +21,22 @@ pub fn of_execution(execution: &Execution) -> Option<Criterion> {
     })
 }
 
-/// One of the values that the execution of a statement takes, by its number from 0. Nothing is wanted of a constant; `None` if there is no such operand.
+/// One of the values that the execution of a statement takes, by its number from 0. Of a constant it is wanted where it was moved; `None` if there is no such operand.
 pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Option<Criterion> {
     let statement = execution.statement?;
     let operands = statement.operands(code);
     let register = operands.get(number)?.register;
+    let position = number as u32;
+    let taker = match statement.kind {
+        Kind::Inst(inst) => Taker::Operand(inst as u32, number as u8),
+        // Of a call through a table, the index comes last.
+        Kind::Call(_) if is_index(code, number) => Taker::Index,
+        Kind::Call(_) | Kind::Return | Kind::Throw => Taker::Given(position),
+    };
+    let wants = want(code.source(register)).into_iter();
     Some(Criterion {
         start: execution.instance.time,
-        wants: want(code.source(register)).into_iter().collect(),
+        wants: wants.chain(moved(code, taker)).collect(),
         reach: Reach::ALL,
     })
 }
@@ -54,12 +62,16 @@ pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
 /// The places of a variable at a moment.
 pub fn of_pieces(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
     let behind = activation.instructions();
+    let held = |variable| want(activation.source(variable));
+    let variable = |piece: &Piece| match piece.place {
+        Place::Local(local) => Some(local),
+        Place::OperandStack(slot) => activation.slot(slot).map(|(variable, _)| variable),
+        _ => None,
+    };
+    let variables = pieces.iter().filter_map(variable);
+    let blocks = variables.flat_map(|variable| activation.moved(variable));
     let wants = pieces.iter().filter_map(|piece| match piece.place {
-        Place::Local(local) => want(activation.source(local)),
-        Place::OperandStack(slot) => {
-            let (variable, _) = activation.slot(slot)?;
-            want(activation.source(variable))
-        }
+        Place::Local(_) | Place::OperandStack(_) => held(variable(piece)?),
         Place::Global(global) => Some(Want::Global(global, behind)),
         Place::Memory(address) => {
             let length = piece.bytes;
@@ -77,9 +89,28 @@ pub fn of_pieces(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
     });
     Criterion {
         start: activation.instance.time,
-        wants: wants.collect(),
+        wants: wants.chain(blocks.map(Want::Block)).collect(),
         reach: Reach::ALL,
     }
+}
+
+/// Whether an operand of the call that a node ends with is the index in a table.
+fn is_index(code: &NodeCode, number: usize) -> bool {
+    match &code.end {
+        NodeEnd::Call {
+            index, arguments, ..
+        }
+        | NodeEnd::TailCall {
+            index, arguments, ..
+        } => index.is_some() && number == arguments.len(),
+        _ => false,
+    }
+}
+
+/// The blocks through which a value was moved before somebody took it.
+fn moved(code: &NodeCode, taker: Taker) -> impl Iterator<Item = Want> {
+    let all = code.moved(taker).iter();
+    all.map(|moved| Want::Block(moved.block as usize))
 }
 
 fn want(source: Operand) -> Option<Want> {

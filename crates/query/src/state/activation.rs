@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_machine::{Body, NodeCode, Operand, Register, compile_before};
+use afterimage_machine::{Body, NodeCode, Operand, Register, Taker, compile_before};
 use afterimage_program::{Function, NO_HEIGHT, Program, Slots};
 use wasmparser::ValType;
 
@@ -213,6 +213,12 @@ impl<'a> Activation<'a> {
     /// Where a variable's value comes from in the node.
     pub fn source(&self, variable: u32) -> Operand {
         self.operand(variable).1
+    }
+
+    /// The positions of the node's blocks in which a variable's value was moved there.
+    pub(crate) fn moved(&self, variable: u32) -> impl Iterator<Item = usize> + use<'_, 'a> {
+        let all = self.code.moved(Taker::Output(variable)).iter();
+        all.map(|moved| moved.block as usize)
     }
 
     /// Where a variable's value is.
