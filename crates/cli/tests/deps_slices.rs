@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::Sandbox;
 
 /// All kinds of dependences that both tell alike. Slices take a table as a whole, and follow a copy byte by byte, of which all parts are direct dependences; a reference to an
-/// exception stands there for what it carries, not for the throw.
+/// exception stands there for what it carries, not for the throw. Slices along data and control together also have what decided where values were moved.
 const PROGRAM: &str = r#"(module
   (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
@@ -142,7 +142,12 @@ fn what_direct_dependences_lead_to_is_the_slice() {
             });
             let sliced: BTreeMap<u64, u64> = rows.collect();
             let differ = closed.keys().chain(sliced.keys());
-            let differ = differ.filter(|key| closed.get(key) != sliced.get(key));
+            // A slice of both has what decided where values were moved, too.
+            let is_wrong = |key: &&u64| match (closed.get(key), sliced.get(key), deps) {
+                (told, found, "") => told > found,
+                (told, found, _) => told != found,
+            };
+            let differ = differ.filter(is_wrong);
             let differ =
                 differ.map(|key| format!("@{key:#x}: {:?} {:?}", closed.get(key), sliced.get(key)));
             let differ = BTreeSet::from_iter(differ);

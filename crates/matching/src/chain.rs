@@ -11,8 +11,7 @@ const CANDIDATES: usize = 8;
 const SHORTLY: i64 = 12;
 /// And how far is behind it at all.
 const BEHIND: i64 = 40;
-/// For how much counts that a counterpart is shortly behind that of the statement before, behind it, or elsewhere in the same function but not before it. The last few percent that are right do not
-/// depend on them: twice as much is as good.
+/// For how much counts that a counterpart is shortly behind that of the statement before, behind it, or far from it in the same function. Twice as much is as good (`docs/lessons.md`).
 const FOLLOWS: [f32; 3] = [1.0, 0.5, 0.2];
 
 /// The candidates of a statement, and by how much each is followed best so far.
@@ -71,7 +70,7 @@ impl Chain {
 /// For how much counts where a counterpart lies behind that of the statement before.
 fn follows(before: u32, a: u32) -> f32 {
     match i64::from(a) - i64::from(before) {
-        distance if distance > BEHIND || distance < -BEHIND => FOLLOWS[2],
+        distance if !(-BEHIND..=BEHIND).contains(&distance) => FOLLOWS[2],
         distance if distance > SHORTLY => FOLLOWS[1],
         distance if distance > 0 => FOLLOWS[0],
         _ => 0.0,

@@ -175,12 +175,10 @@ fn tell_arguments<S: Segments>(
 ) {
     let mut known: [HashMap<FuncId, Vec<Known>>; 2] = Default::default();
     for found in found {
-        let pair = [found.a, found.b];
-        let mut counts = [0; 2];
-        for side in 0..2 {
-            let at = pair[side] as usize;
+        let mut count = |side: usize, statement: u32| {
+            let at = statement as usize;
             if versions[side].version.statements[at].class != Class::Call {
-                continue;
+                return 0;
             }
             let place = versions[side].places[at];
             let run = runs[side];
@@ -189,14 +187,15 @@ fn tell_arguments<S: Segments>(
                 function.map_or(Vec::new(), |f| operators(run.program, run.module, f))
             });
             let call = all.get(place.op.index());
-            counts[side] = call.map_or(0, |call| call.arguments);
-        }
+            call.map_or(0, |call| call.arguments)
+        };
+        let counts = [count(0, found.a), count(1, found.b)];
         if counts.iter().any(|&count| count > 0) {
             let counts = counts.map(|count| u64::from(count.max(1)));
             let positions = [0, 1].map(|side| (found.numbers[side] - 1) % counts[side]);
             found.arguments = Some(positions.map(|position| position as u32 + 1));
-            for side in 0..2 {
-                found.numbers[side] = (found.numbers[side] - 1) / counts[side] + 1;
+            for (number, count) in found.numbers.iter_mut().zip(counts) {
+                *number = (*number - 1) / count + 1;
             }
         }
     }
