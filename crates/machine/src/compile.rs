@@ -255,14 +255,6 @@ impl Compiler<'_> {
         self.current.insert(variable, register);
     }
 
-    /// The value that was moved.
-    fn unmoved(&self, mut register: Register) -> Register {
-        while register & MOVED == MOVED {
-            register = self.moved[(register & !MOVED) as usize].0;
-        }
-        register
-    }
-
     /// The blocks through which a value was moved, but for one, for who takes it.
     fn blocks(
         &self,
@@ -292,7 +284,7 @@ impl Compiler<'_> {
             }
         }
         for (&variable, &register) in &self.current {
-            if variable < kept && self.unmoved(register) != variable {
+            if variable < kept && unmoved(&self.moved, register) != variable {
                 self.blocks(register, Taker::Output(variable), None, &mut found);
             }
         }
@@ -346,7 +338,7 @@ impl Compiler<'_> {
 
     /// Whether a register holds a vector.
     fn is_vector(&self, register: Register) -> bool {
-        let register = self.unmoved(register);
+        let register = unmoved(&self.moved, register);
         let position = (register & !(RESULT | CONSTANT)) as usize;
         if register & RESULT != 0 {
             let inst = &self.insts[position];
@@ -414,12 +406,7 @@ impl Compiler<'_> {
     fn finish(mut self, next: Option<BlockId>, kept: u32) -> NodeCode {
         let all_moved = self.all_moved(kept);
         let moved = std::mem::take(&mut self.moved);
-        let unmoved = |mut register: Register| {
-            while register & MOVED == MOVED {
-                register = moved[(register & !MOVED) as usize].0;
-            }
-            register
-        };
+        let unmoved = |register| unmoved(&moved, register);
         let variables = self.body.variables() as u32;
         let first_result = variables + self.constants.len() as u32;
         let place = |register: Register| {
@@ -495,6 +482,14 @@ impl Compiler<'_> {
             moved: all_moved.into(),
         }
     }
+}
+
+/// The value that was moved, if it was.
+fn unmoved(moved: &[(Register, u32)], mut register: Register) -> Register {
+    while register & MOVED == MOVED {
+        register = moved[(register & !MOVED) as usize].0;
+    }
+    register
 }
 
 /// The variables that are read, ascending.
