@@ -10,7 +10,7 @@ use afterimage_query::values::recorded_epochs;
 use afterimage_record::{Cache, PathFilter, RecordedRun, build_paths};
 use afterimage_trace::{Kind, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
-use afterimage_wet::{EpochWriter, FileEpochs, Index, LeftOut, Run};
+use afterimage_wet::{EpochWriter, FileEpochs, FilePrinted, Index, LeftOut, PrintedWriter, Run};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::exit::{Exit, Failed};
@@ -260,12 +260,25 @@ fn add_values(
     };
     let mut writer = EpochWriter::new(&out).with_context(name)?;
     let mut checkpoints = CheckpointWriter::new(&out).with_context(name)?;
+    // What is damaged is written again.
+    let known = FilePrinted::open(file).ok().flatten();
+    let known = known.map_or(0, |printed| printed.length());
+    let mut printed = match anew || known < last.min(length) {
+        true => Some(PrintedWriter::new(&out).with_context(name)?),
+        false => None,
+    };
     let stop = StopFlag::watch()?;
     let index = run
         .build_until(
             file.log().with_context(name)?,
             |before, epoch| writer.put(before, &epoch),
-            (INTERVAL, |vertex| checkpoints.put(vertex)),
+            (
+                INTERVAL,
+                (
+                    |vertex: &_| checkpoints.put(vertex),
+                    |call: &_| printed.as_mut().map_or(Ok(()), |all| all.put(call)),
+                ),
+            ),
             |time| progress(time),
             stop.flag(),
         )
@@ -281,6 +294,9 @@ fn add_values(
     checkpoints
         .finish(index.nodes, INTERVAL)
         .with_context(name)?;
+    if let Some(printed) = printed {
+        printed.finish(index.length).with_context(name)?;
+    }
     let segments = path.segments();
     if !interrupted && (anew || segments.grammars().is_none()) {
         segments.write_grammars(&out).with_context(name)?;

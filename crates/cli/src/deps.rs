@@ -14,7 +14,7 @@ use afterimage_query::paths::Places;
 use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_query::values::{
     Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance, Kind,
-    Origin, RecordedValues, Statement, Types, ValuesError, of_statement,
+    Origin, RecordedValues, Statement, Types, ValuesError, moves, of_statement,
 };
 use afterimage_query::{operator_texts, readable};
 use anyhow::{Context, Result, anyhow};
@@ -31,10 +31,10 @@ use forward::Users;
 /// Show what one execution of a statement depends on: who made its operands, who wrote what it reads, what let it run
 ///
 /// An operand's maker is found through all copies: locals, the operand stack, arguments and results. What a load or a memory.copy reads may come
-/// from several writers, byte by byte.
+/// from several writers, byte by byte. Where branches chose which of several values an operand is, as those of an `if` with a result do, the ones that did are told as what moved it.
 ///
 /// With --forward it is the other way round: who used what the execution made, in the order of time, and what it let run, if it decides or calls. These are
-/// exactly those that name it when they are asked backward. Of a call it is who used its results, whoever made them, and what the host wrote in it.
+/// exactly those that name it when they are asked backward, but for what moved their operands. Of a call it is who used its results, whoever made them, and what the host wrote in it.
 ///
 /// What the host reads of memory is among both: of a call of fd_write, who wrote the bytes that it put out; of a store, the calls of the host that read its bytes
 /// before others wrote over them.
@@ -298,6 +298,11 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     })
 }
 
+/// Whether an operand is what a call or a throw hands on, which does not matter to that it happens.
+fn is_passed_on(role: &str) -> bool {
+    matches!(role, "argument" | "carried")
+}
+
 /// What is said where nothing was found.
 fn nothing(arguments: &Arguments) -> &'static str {
     match (arguments.forward, arguments.data, arguments.control) {
@@ -408,8 +413,14 @@ impl<'a> Scene<'a> {
                 instance: point.instance,
                 statement,
             };
-            for controller in asked.controllers.of_execution(values, &execution)? {
-                all.push(self.control(values, function, controller)?);
+            let controllers = asked.controllers.of_execution(values, &execution)?;
+            for &controller in &controllers {
+                all.push(self.control(values, function, controller, "control")?);
+            }
+            if asked.data
+                && let Some(statement) = statement
+            {
+                self.moved(asked, point, statement, controllers, &mut all)?;
             }
         }
         let mut dependences = Vec::with_capacity(all.len());
@@ -448,7 +459,7 @@ impl<'a> Scene<'a> {
         let mut role = "memory";
         for dependence in of_statement(values, instance, statement)? {
             let ty = operands.next();
-            if !point.takes && matches!(dependence.role, "argument" | "carried") {
+            if !point.takes && is_passed_on(dependence.role) {
                 continue;
             }
             // A copy may have as many parts as bytes.
@@ -486,6 +497,29 @@ impl<'a> Scene<'a> {
                 further: Vec::new(),
             };
             all.push((told, None));
+        }
+        Ok(())
+    }
+
+    /// What decided that the values which a statement takes were moved to where it takes them, besides what is `known` to decide that it is executed.
+    fn moved(
+        &self,
+        asked: &Asked<'_, '_, 'a>,
+        point: Point,
+        statement: Statement,
+        mut known: Vec<Controller>,
+        all: &mut Vec<(Told, Option<Point>)>,
+    ) -> Result<()> {
+        let values = asked.host.values();
+        let is_taken = |role| point.takes || !is_passed_on(role);
+        for moved in moves(values, point.instance, statement, is_taken)? {
+            let function = values.path().nodes()[moved.instance.node].function;
+            for controller in asked.controllers.of_execution(values, &moved)? {
+                if controller != Controller::Host && !known.contains(&controller) {
+                    known.push(controller);
+                    all.push(self.control(values, function, controller, "moved")?);
+                }
+            }
         }
         Ok(())
     }
@@ -726,11 +760,12 @@ impl<'a> Scene<'a> {
         values: &RecordedValues<'_>,
         function: FuncId,
         controller: Controller,
+        role: &str,
     ) -> Result<(Told, Option<Point>)> {
         let told = |from: Line, mut json: Value| {
-            json["role"] = json!("control");
+            json["role"] = json!(role);
             Told {
-                role: "control".to_owned(),
+                role: role.to_owned(),
                 value: String::new(),
                 from,
                 json,

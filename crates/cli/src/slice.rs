@@ -50,6 +50,7 @@ Examples:
   afterimage slice app.aft --at parser.c:42#7 --chain
   afterimage slice app.aft --at @0x1f3#1000 --operand 2 --data-only
   afterimage slice app.aft --at end --address 0x1040..0x1043
+  afterimage slice app.aft --trap
   afterimage slice app.aft --at parser.c:42#7 --forward
   afterimage slice app.aft --at report.c:10#last --chop parser.c:42#7
   afterimage slice app.aft --at parser.c:42#7 --depth 2 --by statement
@@ -62,9 +63,12 @@ pub(crate) struct Arguments {
         long,
         value_name = "PLACE#K",
         allow_hyphen_values = true,
-        required_unless_present = "saved"
+        required_unless_present_any = ["saved", "trap"]
     )]
     at: Option<String>,
+    /// Of what killed the program: the statement that trapped, or the call or throw that ended it, with what it took and what let it run
+    #[arg(long, conflicts_with_all = ["at", "var", "address", "operand", "forward", "algorithm"])]
+    trap: bool,
     /// Of what a variable of the source held, or an expression such as `total` or `p->next`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["address", "operand"])]
     var: Option<String>,
@@ -99,10 +103,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = kept::name)]
     save: Option<String>,
     /// Show a slice that was kept under a name
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "var", "address", "operand", "forward", "chop", "algorithm", "data_only", "control_only", "thin", "depth", "save"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "trap", "var", "address", "operand", "forward", "chop", "algorithm", "data_only", "control_only", "thin", "depth", "save"])]
     saved: Option<String>,
     /// Behind the slice, in text, also the chain of values that leads to --at from where it comes from, as `afterimage why` finds it
-    #[arg(long, conflicts_with_all = ["saved", "address", "forward", "chop"])]
+    #[arg(long, conflicts_with_all = ["saved", "trap", "address", "forward", "chop"])]
     chain: bool,
     /// What has a row [default: line]
     #[arg(long, conflicts_with = "annotate")]
@@ -293,11 +297,15 @@ fn asked<'a>(
 ) -> Result<SavedSlice> {
     let file = &arguments.report.file;
     let at = arguments.at.as_deref().unwrap_or_default();
-    let to = Asked::read(traced, values, scene, at, &arguments.subject())?;
+    let to = match arguments.trap {
+        true => question::of_trap(traced, values, scene, arguments.thin)?,
+        false => Asked::read(traced, values, scene, at, &arguments.subject())?,
+    };
     let from = arguments.chop.as_ref();
     let from = from.map(|at| Asked::read(traced, values, scene, at, &Subject::Statement));
     let from = from.transpose()?;
     let about = arguments.about(&to, from.as_ref());
+    let offsets = to.offsets.clone();
     let question = slices::Question {
         algorithm: match arguments.algorithm {
             Algorithm::Full => Exactness::Full,
@@ -309,9 +317,9 @@ fn asked<'a>(
             false => Direction::Backward,
         },
         follows: arguments.follows(),
-        criteria: arguments.limited(to.criteria),
-        operators: to.operators,
+        operators: to.operators.clone(),
         from: from.map(|from| from.criteria),
+        criteria: arguments.limited(to),
     };
     if let Some(name) = &arguments.save {
         kept::free(traced, name, &question)?;
@@ -326,7 +334,7 @@ fn asked<'a>(
             SavedSlice {
                 question,
                 about,
-                offsets: to.offsets,
+                offsets,
                 path: kept::identity(&traced.path),
                 slice,
             }
@@ -371,18 +379,22 @@ impl Arguments {
     }
 
     /// What is to be followed so far as --depth says. A variable, bytes and an operand are made by what is one dependence away.
-    fn limited(&self, criteria: Vec<Criterion>) -> Vec<Criterion> {
-        let Some(depth) = self.depth else {
-            return criteria;
-        };
-        let of_statements = matches!(self.subject(), Subject::Statement);
-        let left = match of_statements || self.forward {
-            true => depth,
-            false => depth - 1,
-        };
-        let reach = Reach::of_depth(left).unwrap_or(Reach::ALL);
-        let limit = |criterion| Criterion { reach, ..criterion };
-        criteria.into_iter().map(limit).collect()
+    fn limited(&self, to: Asked) -> Vec<Criterion> {
+        let (mut criteria, mut taken) = (to.criteria, to.taken);
+        if let Some(depth) = self.depth {
+            let of_statements = matches!(self.subject(), Subject::Statement);
+            let left = match of_statements || self.forward {
+                true => depth,
+                false => depth - 1,
+            };
+            let reach = |left| Reach::of_depth(left).unwrap_or(Reach::ALL);
+            criteria.iter_mut().for_each(|one| one.reach = reach(left));
+            taken
+                .iter_mut()
+                .for_each(|one| one.reach = reach(depth - 1));
+        }
+        criteria.append(&mut taken);
+        criteria
     }
 }
 

@@ -71,6 +71,7 @@ fn rows_add_up_to_the_sections_and_these_to_the_file() {
             "VALUES",
             "VALUES-INDEX",
             "CHECKPOINTS",
+            "PRINTED",
         ];
         kinds.iter().any(|kind| section["kind"] == *kind) && section["replaced"] == false
     };

@@ -430,7 +430,10 @@ impl<'a> Machine<'a> {
         self.stopped(node, executed, base, observer);
         match stop {
             Stop::End => {}
-            Stop::Trap(trap) => self.trapped(trap),
+            Stop::Trap(trap) => {
+                observer.trapped(executed);
+                self.trapped(trap);
+            }
             Stop::Diverged(what) => return Err(self.diverged(what)),
             Stop::Boundary(what) => return Err(self.boundary(what)),
             Stop::Error(error) => return Err(error),

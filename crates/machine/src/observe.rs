@@ -102,6 +102,12 @@ pub trait Observer {
         let _ = (code, executed, low, high);
     }
 
+    /// The instruction behind those that were executed trapped, as [`stopped`](Self::stopped) told just before. Not so where the run was stopped from outside.
+    #[inline(always)]
+    fn trapped(&mut self, inst: usize) {
+        let _ = inst;
+    }
+
     /// The guest calls a function, its own or the host's, or the host calls one.
     #[inline(always)]
     fn called(&mut self, function: FuncId, arguments: &[GlobalBits]) {
@@ -251,6 +257,12 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     fn stopped(&mut self, code: &NodeCode, executed: usize, low: &[u64], high: &[u64]) {
         self.0.stopped(code, executed, low, high);
         self.1.stopped(code, executed, low, high);
+    }
+
+    #[inline(always)]
+    fn trapped(&mut self, inst: usize) {
+        self.0.trapped(inst);
+        self.1.trapped(inst);
     }
 
     #[inline(always)]

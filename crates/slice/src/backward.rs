@@ -625,6 +625,7 @@ impl<'a> Backward<'a> {
         (last, mut live): (usize, Reach),
     ) {
         let executed = execution.executed as usize;
+        let begun = executed + usize::from(execution.trapped);
         let mut accesses = accesses.iter().rev();
         let mut counts = self.marks.of(execution.node, plan.insts.len());
         for position in (0..=last).rev() {
@@ -636,12 +637,15 @@ impl<'a> Backward<'a> {
             }
             live = live.max(self.asks_block(position));
             let first = plan.firsts[position] as usize;
-            let behind = (plan.firsts[position + 1] as usize).min(executed);
+            let behind = (plan.firsts[position + 1] as usize).min(begun);
             for i in (first..behind).rev() {
                 if self.asked.is_some() {
                     self.ask_memory(i + 1);
                 }
-                let reach = self.inst(plan, i, &mut events, &mut accesses);
+                let reach = match i < executed {
+                    true => self.inst(plan, i, &mut events, &mut accesses),
+                    false => self.trap(plan, i),
+                };
                 if reach.is_some() {
                     live = live.max(reach);
                     self.come_to(execution, Some(i));
@@ -729,13 +733,10 @@ impl<'a> Backward<'a> {
         let inst = plan.insts[i];
         let mut wanted = self.registers[plan.result(i)];
         let data = self.follows.data;
-        // Operands that tell where, and all.
-        let (mut where_to, mut all) = (0, usize::from(inst.count));
         match inst.kind {
             Kind::Pure | Kind::Branch | Kind::Drop => {}
             Kind::Load => {
                 let access = accesses.next();
-                where_to = 1;
                 if wanted.is_some()
                     && data
                     && let Some(range) = access.and_then(|&access| unpacked(inst.memory, access))
@@ -750,13 +751,11 @@ impl<'a> Backward<'a> {
                     Some(Event::Write { range, .. }) => Some(range),
                     _ => None,
                 });
-                where_to = 1;
                 if let Some(range) = range {
                     wanted = wanted.max(self.bytes.take(range));
                 }
             }
             Kind::Copy => {
-                where_to = 3;
                 if let Some(Event::Copy { from, to, .. }) = pop(events, i) {
                     wanted = wanted.max(self.copied(from, to, wanted));
                 }
@@ -783,19 +782,44 @@ impl<'a> Backward<'a> {
                 }
             }
         }
-        if wanted.is_none() {
-            return Reach::NONE;
+        self.want_operands(plan, i, wanted);
+        wanted
+    }
+
+    /// The operands of an instruction are wanted as far as it is.
+    fn want_operands(&mut self, plan: &Plan, i: usize, wanted: Reach) {
+        if wanted.is_none() || !self.follows.data {
+            return;
         }
-        if !data {
-            all = 0;
-        }
-        let skipped = if self.follows.addresses { 0 } else { where_to };
-        for (k, &operand) in (0..).zip(inst.operands()).take(all).skip(skipped) {
+        let inst = plan.insts[i];
+        let skipped = match self.follows.addresses {
+            true => 0,
+            false => inst.kind.where_to(),
+        };
+        let operands = (0..).zip(inst.operands()).take(usize::from(inst.count));
+        for (k, &operand) in operands.skip(skipped) {
             self.want_register(operand, plan, wanted.next());
             if inst.moved {
                 self.want_moved(Taker::Operand(i as u32, k), plan, wanted.next());
             }
         }
+    }
+
+    /// Goes back over the instruction that trapped: it took what it takes, and did nothing.
+    fn trap(&mut self, plan: &Plan, i: usize) -> Reach {
+        let inst = plan.insts[i];
+        let wanted = self.registers[plan.result(i)];
+        if self.follows.data {
+            match inst.kind {
+                Kind::TableGet => want(&mut self.tables, inst.number, wanted.next()),
+                Kind::TableSet | Kind::TableGrow => {
+                    want(&mut self.tables, inst.number, wanted.next());
+                    want(&mut self.tables, inst.other, wanted.next());
+                }
+                _ => {}
+            }
+        }
+        self.want_operands(plan, i, wanted);
         wanted
     }
 

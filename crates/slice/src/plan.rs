@@ -36,6 +36,18 @@ pub(crate) enum Kind {
     Drop,
 }
 
+impl Kind {
+    /// How many of the operands, the first ones, tell where memory is accessed.
+    #[inline(always)]
+    pub fn where_to(self) -> usize {
+        match self {
+            Self::Load | Self::Store | Self::Many => 1,
+            Self::Copy => 3,
+            _ => 0,
+        }
+    }
+}
+
 /// An instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inst {

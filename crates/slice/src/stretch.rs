@@ -13,6 +13,8 @@ pub(crate) struct Execution {
     pub executed: u32,
     /// It came to its end: not so in the last node of the run, maybe.
     pub ended: bool,
+    /// The instruction behind those that are done trapped.
+    pub trapped: bool,
     /// Where its addresses end.
     pub addresses: usize,
     /// Where its events end.
@@ -126,6 +128,7 @@ impl Observer for Stretch {
             start: self.start,
             executed: code.insts.len() as u32,
             ended: true,
+            trapped: false,
             addresses: self.addresses.len(),
             events: self.events.len(),
         });
@@ -164,6 +167,12 @@ impl Observer for Stretch {
             last.addresses = addresses;
             last.executed = executed as u32;
             last.ended = false;
+        }
+    }
+
+    fn trapped(&mut self, _: usize) {
+        if let Some(last) = self.executions.last_mut() {
+            last.trapped = true;
         }
     }
 

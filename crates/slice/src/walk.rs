@@ -178,12 +178,16 @@ impl<'a, D: Domain> Walk<'a, D> {
                 of_block = source;
             }
             self.blocks.push(of_block);
-            let behind = (plan.firsts[position + 1] as usize).min(executed);
+            let begun = executed + usize::from(execution.trapped);
+            let behind = (plan.firsts[position + 1] as usize).min(begun);
             let mut went = of_block;
             for i in first..behind {
                 self.ask_memory(&mut asked, i, source);
                 let ahead = (&mut events, &mut accesses);
-                let (mut label, written) = self.inst(&plan, i, execution, of_block, ahead);
+                let (mut label, written) = match i < executed {
+                    true => self.inst(&plan, i, execution, of_block, ahead),
+                    false => (self.trap(&plan, i, execution, of_block), None),
+                };
                 if asked.inst(i).is_some() {
                     self.source(execution, &plan, (i, written), source);
                     label = source;
@@ -393,35 +397,9 @@ impl<'a, D: Domain> Walk<'a, D> {
             }
             _ => None,
         };
-        let where_to = match inst.kind {
-            Kind::Load | Kind::Store | Kind::Many => 1,
-            Kind::Copy => 3,
-            _ => 0,
-        };
-        for (position, &operand) in inst.operands().iter().enumerate() {
-            let why = match position < where_to {
-                true => Why::Address,
-                false => Why::Data,
-            };
-            let label = self.registers.get(operand as usize).copied();
-            self.take(why, label.unwrap_or_default());
-            if inst.moved {
-                self.take_moved(plan, why, Taker::Operand(i as u32, position as u8));
-            }
-        }
-        match inst.kind {
-            Kind::Load => range.into_iter().for_each(|range| self.take_bytes(range)),
-            Kind::GlobalGet => self.take(Why::Data, get(&self.globals, inst.number)),
-            Kind::MemorySize | Kind::MemoryGrow => {
-                self.take(Why::Data, get(&self.sizes, inst.memory.into()));
-            }
-            Kind::TableGet | Kind::TableSet | Kind::TableGrow => {
-                self.take(Why::Data, get(&self.tables, inst.number));
-                if inst.other != inst.number {
-                    self.take(Why::Data, get(&self.tables, inst.other));
-                }
-            }
-            _ => {}
+        self.take_operands(plan, i);
+        if let Some(range) = range.filter(|_| inst.kind == Kind::Load) {
+            self.take_bytes(range);
         }
         let on = std::mem::take(&mut self.on);
         let label = self.domain.inst(execution, plan, i, &on);
@@ -436,6 +414,53 @@ impl<'a, D: Domain> Walk<'a, D> {
         }
         self.write(&inst, range, label);
         (label, range)
+    }
+
+    /// The instruction at which the run trapped: it took what it takes, and did nothing.
+    fn trap(
+        &mut self,
+        plan: &Plan,
+        i: usize,
+        execution: Execution,
+        of_block: D::Label,
+    ) -> D::Label {
+        self.on.clear();
+        self.take(Why::Control, of_block);
+        self.take_operands(plan, i);
+        let on = std::mem::take(&mut self.on);
+        let label = self.domain.inst(execution, plan, i, &on);
+        self.on = on;
+        label
+    }
+
+    /// What an instruction takes besides bytes of memory.
+    fn take_operands(&mut self, plan: &Plan, i: usize) {
+        let inst = plan.insts[i];
+        let where_to = inst.kind.where_to();
+        for (position, &operand) in inst.operands().iter().enumerate() {
+            let why = match position < where_to {
+                true => Why::Address,
+                false => Why::Data,
+            };
+            let label = self.registers.get(operand as usize).copied();
+            self.take(why, label.unwrap_or_default());
+            if inst.moved {
+                self.take_moved(plan, why, Taker::Operand(i as u32, position as u8));
+            }
+        }
+        match inst.kind {
+            Kind::GlobalGet => self.take(Why::Data, get(&self.globals, inst.number)),
+            Kind::MemorySize | Kind::MemoryGrow => {
+                self.take(Why::Data, get(&self.sizes, inst.memory.into()));
+            }
+            Kind::TableGet | Kind::TableSet | Kind::TableGrow => {
+                self.take(Why::Data, get(&self.tables, inst.number));
+                if inst.other != inst.number {
+                    self.take(Why::Data, get(&self.tables, inst.other));
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Bytes were copied.

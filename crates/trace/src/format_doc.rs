@@ -194,6 +194,7 @@ fn kinds_and_tags() {
         Kind::SIMULATION,
         Kind::SLICE,
         Kind::PATH_GRAMMARS,
+        Kind::PRINTED,
     ];
     for kind in kinds {
         assert_row(kind.0, &kind.to_string());

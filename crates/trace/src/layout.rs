@@ -10,7 +10,7 @@ pub(crate) const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// Version of the format: a reader refuses a greater one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Additions that an older reader may ignore: new kinds of section.
-pub const VERSION_MINOR: u16 = 6;
+pub const VERSION_MINOR: u16 = 7;
 /// Length of the file header, in every version.
 pub(crate) const HEADER_LEN: usize = 16;
 /// Length of a chunk's header.
@@ -72,6 +72,8 @@ impl Kind {
     pub const SLICE: Kind = Kind(13);
     /// The grammars of the segments of the last [`Kind::PATHS`] as they are when they are open, one in each chunk.
     pub const PATH_GRAMMARS: Kind = Kind(14);
+    /// What the host read to put it out, a number of calls in each chunk; of several, the last one holds.
+    pub const PRINTED: Kind = Kind(15);
 
     /// What to do about a section of this kind that is damaged, as it stands at the end of a sentence; empty if nothing is known.
     pub(crate) fn remedy(self) -> &'static str {
@@ -80,7 +82,11 @@ impl Kind {
             Kind::PATHS | Kind::PATH_INDEX => {
                 "; build the path again with `afterimage build --lens paths --again`"
             }
-            Kind::VALUES | Kind::VALUES_INDEX | Kind::CHECKPOINTS | Kind::PATH_GRAMMARS => {
+            Kind::VALUES
+            | Kind::VALUES_INDEX
+            | Kind::CHECKPOINTS
+            | Kind::PATH_GRAMMARS
+            | Kind::PRINTED => {
                 "; build the values again with `afterimage build --lens full --again`"
             }
             Kind::SIMULATION => "; do it again with `afterimage simulate --again`",
@@ -113,6 +119,7 @@ impl fmt::Display for Kind {
             Kind::SIMULATION => f.pad("SIMULATION"),
             Kind::SLICE => f.pad("SLICE"),
             Kind::PATH_GRAMMARS => f.pad("PATH-GRAMMARS"),
+            Kind::PRINTED => f.pad("PRINTED"),
             Kind(other) => f.pad(&format!("KIND-{other}")),
         }
     }

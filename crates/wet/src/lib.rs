@@ -7,6 +7,7 @@ mod epoch;
 mod file;
 mod index;
 mod model;
+mod printed;
 mod trace;
 
 pub use build::run::{BuildError, Run};
@@ -15,6 +16,7 @@ pub use epoch::{Content, Epoch, EpochError, Part, Role, Sizes, Told};
 pub use file::{EpochFileError, EpochWriter, FileEpochs};
 pub use index::{Index, LeftOut, fingerprint};
 pub use model::{NodeModel, Read, ReadFrom, Write, WriteTo, read_from, write_to};
+pub use printed::{FilePrinted, MOST_PRINTED, Printed, PrintedError, PrintedWriter, is_printing};
 pub use trace::{
     Bits, Compiled, Definition, Epochs, Held, Holders, HoldersMark, HostCall, HostCalls, Instance,
     Known, Lent, Place, ReadBy, Readers, Reading, Source, Span, Taken, TakenBy, Takers, TraceError,

@@ -1,12 +1,13 @@
 //! Building a whole execution trace into the recording, and how long that takes.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use afterimage_query::paths::{FileSegments, RecordedPath};
 use afterimage_record::measure::{Setting, compile};
 use afterimage_trace::{Kind, TraceError, TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, INTERVAL};
-use afterimage_wet::{EpochWriter, Index, LeftOut, Run};
+use afterimage_wet::{EpochWriter, Index, LeftOut, PrintedWriter, Run};
 use anyhow::Result;
 use serde::Serialize;
 
@@ -27,6 +28,8 @@ pub(crate) struct Built {
     pub checkpoints: u64,
     /// Those of the opened grammars of the whole path among them.
     pub grammars: u64,
+    /// Those of what was printed among them.
+    pub printed: u64,
     /// Epoch by epoch.
     pub epochs: Vec<Grown>,
 }
@@ -82,10 +85,11 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
     let out = TraceWriter::append(&at)?;
     let mut writer = EpochWriter::new(&out)?;
     let mut checkpoints = CheckpointWriter::new(&out)?;
+    let mut printed = PrintedWriter::new(&out)?;
     let mut epochs: Vec<Grown> = Vec::new();
     let processor = processor_seconds();
     let start = Instant::now();
-    let index = run.build_with_checkpoints(
+    let index = run.build_until(
         before.log()?,
         |before, epoch| {
             writer.put(before, &epoch)?;
@@ -97,10 +101,18 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
             });
             Ok::<_, TraceError>(())
         },
-        (INTERVAL, |vertex| checkpoints.put(vertex)),
+        (
+            INTERVAL,
+            (
+                |vertex: &_| checkpoints.put(vertex),
+                |call: &_| printed.put(call),
+            ),
+        ),
         |_| {},
+        &AtomicBool::new(false),
     )?;
     checkpoints.finish(index.nodes, INTERVAL)?;
+    printed.finish(index.length)?;
     writer.finish(&out, &index)?;
     let mut seconds = start.elapsed().as_secs_f64();
     let mut processor_seconds = processor_seconds() - processor;
@@ -122,6 +134,9 @@ pub(crate) fn measure(subject: &Subject, last: u64) -> Result<(Built, Index)> {
         grammars: after
             .last(Kind::PATH_GRAMMARS)
             .map_or(0, |grammars| grammars.stored()),
+        printed: after
+            .last(Kind::PRINTED)
+            .map_or(0, |printed| printed.stored()),
         epochs,
     };
     Ok((built, index))

@@ -29,6 +29,8 @@ pub(crate) struct Sizes {
     frame: u64,
     /// What tells of memory at a time, and of who wrote it last.
     checkpoints: u64,
+    /// What was printed.
+    printed: u64,
     /// The path's segments and directory, the share of the blocks that are traced.
     path: f64,
     /// The path's opened grammars, the same share.
@@ -40,7 +42,8 @@ pub(crate) struct Sizes {
 impl Sizes {
     pub(crate) fn total(&self) -> f64 {
         let path = self.path + self.grammars;
-        path + self.of_values() + self.of_labels() + self.checkpoints as f64
+        let beside = self.checkpoints + self.printed;
+        path + self.of_values() + self.of_labels() + beside as f64
     }
 
     /// What values take: those that are kept, and what the host gave.
@@ -80,8 +83,9 @@ pub(crate) fn measure(
         directory,
         frame: built
             .growth
-            .saturating_sub(told + built.checkpoints + built.grammars),
+            .saturating_sub(told + built.checkpoints + built.grammars + built.printed),
         checkpoints: built.checkpoints,
+        printed: built.printed,
         path: subject.growth as f64 * share,
         grammars: built.grammars as f64 * share,
         log: log.stored() as f64 * read_share(subject, observed.host_calls)?,
@@ -187,6 +191,7 @@ pub(crate) fn report(rows: &[Row]) -> String {
             per("checkpoints", |s| s.checkpoints as f64),
             per("path", |s| s.path),
             per("opened", |s| s.grammars),
+            per("printed", |s| s.printed as f64),
             per("log", |s| s.log),
         ],
     );

@@ -129,6 +129,7 @@ impl Streams {
         let path_sections = Vec::from_iter(path_sections.into_iter().flatten());
         let log_section = last(Kind::LOG);
         let grammars = Vec::from_iter(in_use.grammars);
+        let printed = Vec::from_iter(last(Kind::PRINTED));
         let checkpoints = in_use.checkpoints.as_deref().unwrap_or_default();
         let of_values = epochs
             .sections()
@@ -136,10 +137,13 @@ impl Streams {
         let used = of_values.chain(path_sections.iter().copied());
         let used = used.chain(log_section).chain(grammars.iter().copied());
         let used = used.chain(checkpoints.iter().copied());
+        let used = used.chain(printed.iter().copied());
         let used: u64 = used.map(stored).sum();
         let bytes_of = |sections: &[usize]| sections.iter().copied().map(payload).sum::<u64>();
         let (path_bytes, log) = (bytes_of(&path_sections), log_section.map_or(0, payload));
         let (of_checkpoints, of_grammars) = (bytes_of(checkpoints), bytes_of(&grammars));
+        let of_printed = bytes_of(&printed);
+        let beside = of_grammars + of_checkpoints + of_printed;
         // Of a part of the run there is no original form that the whole path could be compared with.
         let is_whole = epochs.covers(1, path.length())
             && epochs.windows().count() == 1
@@ -181,7 +185,7 @@ impl Streams {
             Class::new("what chunks add, less what packing saves", None).part(
                 "frame",
                 None,
-                signed(used) - signed(told + path_bytes + log + of_grammars + of_checkpoints),
+                signed(used) - signed(told + path_bytes + log + beside),
             ),
             Class::new("the path as it is opened", None).part(
                 "grammars",
@@ -189,6 +193,7 @@ impl Streams {
                 signed(of_grammars),
             ),
             Class::new("checkpoints", None).part("checkpoints", None, signed(of_checkpoints)),
+            Class::new("what was printed", None).part("printed", None, signed(of_printed)),
         ];
         let stored_bytes = classes.iter().map(Class::stored).sum::<i64>();
         let factor = |bytes: f64| bytes / stored_bytes.max(1) as f64;

@@ -5,15 +5,18 @@ use afterimage_present::grouped;
 use afterimage_program::{Names, SourceMap};
 use afterimage_query::location::Occurrence;
 use afterimage_query::paths::At;
-use afterimage_query::slices::{Criterion, Operator, criteria};
+use afterimage_query::slices::{Criterion, Operator, Reach, Want, criteria};
 use afterimage_query::state::{
     Activation, Bodies, Occasion, Path, PathError, Variables, Watch, WatchError, follow_to,
 };
-use afterimage_query::steps::Range;
-use afterimage_query::values::{RecordedValues, Types};
+use afterimage_query::steps::{Operators, Range};
+use afterimage_query::values::{Execution, RecordedValues, Types};
+use afterimage_query::why::Walk;
+use afterimage_trace::Ending;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::lens::Traced;
+use crate::output::harmless;
 use crate::places::{self, chosen, statements};
 use crate::steps::follow;
 
@@ -33,6 +36,8 @@ pub(super) enum Subject<'a> {
 /// What a slice begins with.
 pub(super) struct Asked {
     pub criteria: Vec<Criterion>,
+    /// What that takes, if it is asked about on its own: it is one dependence away.
+    pub taken: Vec<Criterion>,
     /// In words.
     pub title: String,
     /// Where that stands in the module.
@@ -134,9 +139,79 @@ fn of_statements<'a>(
     };
     Ok(Asked {
         criteria,
+        taken: Vec::new(),
         title,
         offsets,
         operators,
+    })
+}
+
+/// What killed the program. With `thin`, what it took is asked about on its own: of a load or a store that trapped, it was where it was to be.
+pub(super) fn of_trap<'a>(
+    traced: &'a Traced,
+    values: &RecordedValues<'a>,
+    (names, source): (&'a Names, &'a SourceMap<'a>),
+    thin: bool,
+) -> Result<Asked> {
+    let loaded = &traced.loaded;
+    let end = traced.file.end()?;
+    let end = end.context("how the run ended is not in the recording")?;
+    match end.ending {
+        Ending::Returned => bail!("the run was not killed: it returned; ask with --at"),
+        Ending::Interrupted { .. } | Ending::StackOverflow | Ending::HostError { .. } => bail!(
+            "the run {}: no statement is to blame; see: afterimage state --at end",
+            end.ending
+        ),
+        Ending::Exited { .. } | Ending::Exception { .. } | Ending::Trapped { .. } => {}
+    }
+    let time = traced.path.length();
+    let found = traced.stood()?.zip(values.at(time)?);
+    let ((function, op), instance) =
+        found.context("where the run ended is not in the recording")?;
+    let walk = Walk {
+        values,
+        program: &loaded.program,
+        module: &loaded.bytes,
+    };
+    let execution = Execution {
+        number: 0,
+        time,
+        instance,
+        statement: walk.statement(instance, op)?,
+    };
+    let criterion = criteria::of_execution(&execution).unwrap_or(Criterion {
+        start: instance.time,
+        // What is no statement takes nothing: that it was come to is all.
+        wants: vec![Want::Block((time - instance.time) as usize)],
+        reach: Reach::ALL,
+    });
+    let compiled = values.compiled(instance.node)?;
+    let operands = execution.statement.map(|one| one.operands(&compiled.code));
+    let operands = 0..operands.map_or(0, |operands| operands.len());
+    let taken = operands.filter(|_| thin);
+    let taken = taken.filter_map(|k| criteria::of_operand(&execution, &compiled.code, k));
+    let operators = Operators::new(&loaded.program, &loaded.bytes, source);
+    let operator = operators.get(function, op)?;
+    let operator = operator.context("an operator that the program does not have")?;
+    let ending = match traced.trapped()? {
+        Some(trapped) => trapped.why,
+        None => end.ending.to_string(),
+    };
+    let place = format!(
+        "`{}` at @{} in {}",
+        operator.name,
+        operator.offset,
+        harmless(names.function(function))
+    );
+    Ok(Asked {
+        title: format!(
+            "{place}, t={}, where the run ended ({ending}),",
+            grouped(time)
+        ),
+        criteria: vec![criterion],
+        taken: taken.collect(),
+        offsets: vec![operator.offset],
+        operators: vec![(function, op)],
     })
 }
 
@@ -176,6 +251,7 @@ fn of_bytes<'a>(
     }
     Ok(Asked {
         criteria: vec![criterion],
+        taken: Vec::new(),
         title: format!("0x{:x}..0x{last:x} {when}", range.address),
         offsets: vec![activation.offset],
         operators: Vec::new(),
@@ -221,6 +297,7 @@ fn of_variable<'a>(
         .map_err(|why| anyhow!("--var {name} at t={}: {why}", grouped(occasion.time)))?;
     Ok(Asked {
         criteria: vec![criteria::of_pieces(&activation, &object.pieces)],
+        taken: Vec::new(),
         title: format!("{name} = {text} before {at}, t={},", grouped(occasion.time)),
         offsets: vec![activation.offset],
         operators: Vec::new(),

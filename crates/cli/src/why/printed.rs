@@ -3,7 +3,6 @@
 use afterimage_ids::OpId;
 use afterimage_present::{WhyPlace, grouped};
 use afterimage_query::location::number;
-use afterimage_query::steps::Range;
 use afterimage_query::values::Instance;
 use afterimage_query::why::{Printed, Put, Stream, written_before};
 use anyhow::{Result, bail};
@@ -49,7 +48,8 @@ pub(super) fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Resu
             Byte::Number(_) => continue,
             Byte::Line(_) if begins => return told(scene, stream, &put, put.before),
             Byte::Line(number) => {
-                let held = held(scene, &put, put.before, put.bytes)?;
+                let held = put.open(&scene.host)?;
+                let held = put.bytes(&held, &scene.host, put.before, put.bytes)?;
                 for (at, byte) in (put.before..).zip(held) {
                     if begins {
                         return told(scene, stream, &put, at);
@@ -102,33 +102,22 @@ fn ends_line(scene: &Scene<'_, '_>, stream: &Stream, all: u64) -> Result<bool> {
     let mut printed = Printed::new(&scene.traced.file, imports)?;
     while let Some(put) = printed.next(stream)? {
         if put.before + put.bytes == all {
-            return Ok(held(scene, &put, all - 1, 1)? == b"\n");
+            let held = put.open(&scene.host)?;
+            return Ok(put.bytes(&held, &scene.host, all - 1, 1)? == b"\n");
         }
     }
     Ok(false)
 }
 
-/// Bytes that a call put out: so many from one on, or as many as there are.
-fn held(scene: &Scene<'_, '_>, put: &Put, first: u64, most: u64) -> Result<Vec<u8>> {
-    let mut ranges: Vec<Range> = Vec::new();
-    let (mut at, mut left) = (first, most);
-    while let Some(range) = put.range(at, left) {
-        at += range.length;
-        left -= range.length;
-        ranges.push(range);
-    }
-    let caller = scene.host.caller_of(put.call)?;
-    Ok(scene.host.bytes(caller, &ranges)?.concat())
-}
-
 fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<Start> {
-    let caller = scene.host.caller_of(put.call)?;
+    let held = put.open(&scene.host)?;
+    let caller = held.caller;
     let Some(range) = put.range(byte, 1) else {
         let option = option(stream);
         bail!("{option} {byte}: the recording does not tell from where it was put out");
     };
     let first = byte.saturating_sub(SHOWN).max(put.before);
-    let around = held(scene, put, first, byte - first + SHOWN)?;
+    let around = put.bytes(&held, &scene.host, first, byte - first + SHOWN)?;
     let at = (byte - first) as usize;
     let begin = around[..at].iter().rposition(|byte| *byte == b'\n');
     let begin = begin.map_or(0, |newline| newline + 1);

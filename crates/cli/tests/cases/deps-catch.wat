@@ -22,6 +22,8 @@
 ;; |   right    10  ← constant
 ;; |   control      ← t=14  @0x4c call $mid  in _start
 ;; |   control      ← t=16  @0x36 throw $t  in mid
+;; |   moved        ← t=15  @0x32 if ;; label = @1  in mid
+;; |   moved        ← t=13  @0x6c br_if $l  in _start
 ;; $ afterimage deps run.aft --at @0x64#4 --control
 ;; | #4 t=18  @0x64 i32.add  in _start = 4
 ;; |   control    ← t=14  @0x4c call $mid  in _start

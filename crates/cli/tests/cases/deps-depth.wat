@@ -46,8 +46,17 @@
 ;; |           left     2  ← constant
 ;; |           right    1  ← constant
 ;; |           control     ← t=4  @0xb4 call $twice  in _start
+;; |           moved       ← t=3  @0xae if ;; label = @2  in _start
 ;; |         control       ← t=4  @0xb4 call $twice  in _start
 ;; |           control    ← t=3  @0xae if ;; label = @2  in _start
+;; |       moved       ← t=3  @0xae if ;; label = @2  in _start
+;; |         condition  1  ← t=3  @0xad i32.eq  in _start
+;; |           left     42  ← t=1  @0x93 i32.add  in _start
+;; |           right    42  ← constant
+;; |           control      ← t=2  @0xa7 if ;; label = @1  in _start
+;; |         control       ← t=2  @0xa7 if ;; label = @1  in _start
+;; |           condition  1  ← t=2  @0xa6 i32.eqz  in _start
+;; |           control       ← the host's call
 ;; |     right    3  ← constant
 ;; |     control     ← t=7  @0x7f if ;; label = @1  in once
 ;; |       condition  1  ← t=7  @0x7e i32.and  in once
@@ -57,18 +66,6 @@
 ;; |           control    ← t=5  @0x6a if (result i32) ;; label = @1  in twice
 ;; |       control       ← t=6  @0x71 call $once  in twice
 ;; |   control      ← t=3  @0xae if ;; label = @2  in _start
-;; |     condition  1  ← t=3  @0xad i32.eq  in _start
-;; |       left     42  ← t=1  @0x93 i32.add  in _start
-;; |         left     40  ← constant
-;; |         right    2   ← constant
-;; |         control      ← the host's call
-;; |       right    42  ← constant
-;; |       control      ← t=2  @0xa7 if ;; label = @1  in _start
-;; |         condition  1  ← t=2  @0xa6 i32.eqz  in _start
-;; |           operand  0  ← t=2  @0xa3 i32.load  in _start
-;; |           control     ← the host's call
-;; |         control       ← the host's call
-;; |     control       ← t=2  @0xa7 if ;; label = @1  in _start
 ;; $ afterimage deps run.aft --at @0xa7 --control --forward --depth 9
 ;; | #1 t=2  @0xa7 if ;; label = @1  in _start = 1
 ;; |   control  → t=3  @0xa9..@0xae, 2 statements  in _start

@@ -1,6 +1,6 @@
 //! What slices begin with, from executions of statements and from moments.
 
-use afterimage_machine::{NodeCode, NodeEnd, Operand, Range, Taker};
+use afterimage_machine::{NodeCode, Operand, Range, Taker};
 use afterimage_slice::{Criterion, Reach, Want};
 use afterimage_variables::{Piece, Place};
 
@@ -26,13 +26,7 @@ pub fn of_operand(execution: &Execution, code: &NodeCode, number: usize) -> Opti
     let statement = execution.statement?;
     let operands = statement.operands(code);
     let register = operands.get(number)?.register;
-    let position = number as u32;
-    let taker = match statement.kind {
-        Kind::Inst(inst) => Taker::Operand(inst as u32, number as u8),
-        // Of a call through a table, the index comes last.
-        Kind::Call(_) if is_index(code, number) => Taker::Index,
-        Kind::Call(_) | Kind::Return | Kind::Throw => Taker::Given(position),
-    };
+    let taker = statement.taker(code, number);
     let wants = want(code.source(register)).into_iter();
     Some(Criterion {
         start: execution.instance.time,
@@ -91,19 +85,6 @@ pub fn of_pieces(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
         start: activation.instance.time,
         wants: wants.chain(blocks.map(Want::Block)).collect(),
         reach: Reach::ALL,
-    }
-}
-
-/// Whether an operand of the call that a node ends with is the index in a table.
-fn is_index(code: &NodeCode, number: usize) -> bool {
-    match &code.end {
-        NodeEnd::Call {
-            index, arguments, ..
-        }
-        | NodeEnd::TailCall {
-            index, arguments, ..
-        } => index.is_some() && number == arguments.len(),
-        _ => false,
     }
 }
 

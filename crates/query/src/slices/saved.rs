@@ -18,7 +18,7 @@ const LARGEST: u64 = 1 << 28;
 const MOST_BYTES: u64 = 1 << 24;
 const LAST_BYTE: u64 = 1 << 34;
 /// The version of what is written.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A slice, with what it is of.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -144,6 +144,42 @@ pub fn of_statement(
     Ok(found)
 }
 
+/// The blocks through which values were moved before a statement took them in an execution of its node, in the order of its operands: that these are the values, and not
+/// others, depends on what let the blocks run. Each is told as an execution of no statement. Of operands in other roles than those for which `is_taken` says so nothing is told.
+///
+/// # Errors
+/// If the trace is damaged or holds too little.
+pub fn moves(
+    values: &RecordedValues<'_>,
+    instance: Instance,
+    statement: Statement,
+    is_taken: impl Fn(&'static str) -> bool,
+) -> Result<Vec<Execution>, ValuesError> {
+    let compiled = values.compiled(instance.node)?;
+    let mut moves: Vec<Execution> = Vec::new();
+    for (number, operand) in statement.operands(&compiled.code).iter().enumerate() {
+        if !is_taken(operand.role) {
+            continue;
+        }
+        let mut takers = vec![(instance, statement.taker(&compiled.code, number))];
+        takers.extend(values.takers_of(instance, operand.register)?);
+        for (instance, taker) in takers {
+            for moved in values.compiled(instance.node)?.code.moved(taker) {
+                let time = instance.time + u64::from(moved.block);
+                if moves.iter().all(|known| known.time != time) {
+                    moves.push(Execution {
+                        number: 0,
+                        time,
+                        instance,
+                        statement: None,
+                    });
+                }
+            }
+        }
+    }
+    Ok(moves)
+}
+
 /// Who wrote something.
 fn written(values: &RecordedValues<'_>, writer: Writer) -> Result<Origin, ValuesError> {
     Ok(match writer {

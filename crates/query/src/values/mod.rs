@@ -48,7 +48,7 @@ pub use afterimage_wet::{Bits, Definition, Instance};
 pub use control::{Controller, Controllers};
 pub use controlled::{Controlled, ControlledBlocks};
 pub(crate) use dependences::end_of;
-pub use dependences::{Dependence, Origin, dependences, of_statement};
+pub use dependences::{Dependence, Origin, dependences, moves, of_statement};
 use dependences::{role_of_place, role_of_read};
 pub use executions::{Execution, Executions, block_executions};
 pub(crate) use host::written_by;

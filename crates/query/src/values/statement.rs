@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use afterimage_ids::{BlockId, OpId};
-use afterimage_machine::{Code, NodeCode, NodeEnd, Register};
+use afterimage_machine::{Code, NodeCode, NodeEnd, Register, Taker};
 use afterimage_program::{BlockEnd, Callee, Program};
 
 /// What an operator is in a node.
@@ -38,6 +38,16 @@ pub struct Operand {
 }
 
 impl Statement {
+    /// As what it takes the operand of a number, from 0.
+    pub fn taker(&self, code: &NodeCode, operand: usize) -> Taker {
+        match self.kind {
+            Kind::Inst(inst) => Taker::Operand(inst as u32, operand as u8),
+            // Of a call through a table, the index comes last.
+            Kind::Call(_) if is_index(code, operand) => Taker::Index,
+            Kind::Call(_) | Kind::Return | Kind::Throw => Taker::Given(operand as u32),
+        }
+    }
+
     /// What an operator is in a node that contains its block, as the block at `position`. `None` if it only moves values, or is a constant.
     pub fn find(
         program: &Program,
@@ -185,4 +195,17 @@ fn of_inst(code: &NodeCode, position: usize) -> Vec<Operand> {
         .zip(registers)
         .map(|(&role, register)| Operand { role, register })
         .collect()
+}
+
+/// Whether an operand of the call that a node ends with is the index in a table.
+fn is_index(code: &NodeCode, number: usize) -> bool {
+    match &code.end {
+        NodeEnd::Call {
+            index, arguments, ..
+        }
+        | NodeEnd::TailCall {
+            index, arguments, ..
+        } => index.is_some() && number == arguments.len(),
+        _ => false,
+    }
 }

@@ -8,7 +8,7 @@ use afterimage_trace::TraceFile;
 use afterimage_wet::checkpoint::{FileCheckpoints, INTERVAL, Vertex};
 use afterimage_wet::{EpochFileError, FileEpochs, Index, Run};
 
-use super::recorded_epochs;
+use super::{HostReads, recorded_epochs, recorded_values};
 use crate::paths::{FileSegments, RecordedPath, recorded_path};
 
 /// What checking the values in a file came to.
@@ -67,7 +67,40 @@ pub fn verify_values(
             report.findings.push(finding);
         }
     }
+    if report.findings.is_empty() {
+        report
+            .findings
+            .extend(printed(file, program, module, &path, &epochs));
+    }
     Some(report)
+}
+
+/// What is wrong with what the file tells of what was put out.
+fn printed(
+    file: &TraceFile,
+    program: &Program,
+    module: &[u8],
+    path: &RecordedPath,
+    epochs: &FileEpochs,
+) -> Option<String> {
+    let check = || {
+        let values = recorded_values(program, module, path, epochs)?;
+        let end = file.end()?;
+        let run = crate::steps::Run {
+            program,
+            module,
+            path,
+            continuations: &path.segments().directory().continuations,
+            stopped: end.and_then(|end| stopped_before(program, module, &end)),
+            checkpoints: None,
+            progress: &|_| {},
+        };
+        HostReads::new(&values, run, file).check_printed()
+    };
+    match check() {
+        Ok(wrong) => wrong.map(|wrong| format!("Printed: {wrong}")),
+        Err(error) => Some(format!("Printed: {error}")),
+    }
 }
 
 /// A window in a file.

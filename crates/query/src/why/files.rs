@@ -69,7 +69,7 @@ impl<'p> Calls<'p> {
                     results,
                     writes,
                     reads,
-                    ..
+                    read_digest,
                 } => {
                     self.number += 1;
                     let missing = WhyError::Damaged("an import that the program does not have");
@@ -84,6 +84,7 @@ impl<'p> Calls<'p> {
                         args,
                         writes,
                         reads,
+                        digest: read_digest,
                         succeeded: matches!(results[..], [RawValue::I32(0)]),
                     }));
                 }
@@ -108,6 +109,8 @@ pub(super) struct Call<'p> {
     pub writes: Vec<HostWrite>,
     /// What it read of memory.
     pub reads: Vec<HostRead>,
+    /// The CRC-32 of that.
+    pub digest: u32,
     /// It returned 0.
     pub succeeded: bool,
 }

@@ -57,6 +57,6 @@ pub use error::WhyError;
 pub use fold::{Entry, Folder};
 pub use given::{Given, Stream};
 pub use link::{At, Bytes, Computed, End, Found, Move};
-pub use printed::{Printed, Put, written_before, written_until};
+pub use printed::{Printed, Put, PutBytes, written_before, written_until};
 pub use walk::{Walk, constant};
 pub use wasmparser::ValType;

@@ -7,7 +7,7 @@ use afterimage_trace::TraceFile;
 use super::files::Calls;
 use super::given::Stream;
 use super::{At, End, Walk, WhyError};
-use crate::values::{HostPart, HostReads, Instance, Origin, written_by};
+use crate::values::{HostPart, HostReads, HostReadsError, Instance, Origin, written_by};
 
 /// A call that put something out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +20,67 @@ pub struct Put {
     pub bytes: u64,
     /// From where, in order: so many bytes in all, or more.
     pub from: Vec<Range>,
+    /// How many bytes the host read before these: the list of them.
+    list: u64,
+    /// The CRC-32 of all that it read.
+    digest: u32,
+}
+
+/// What a call put out, as it was in memory.
+pub struct PutBytes {
+    /// The execution that ends with the call.
+    pub caller: Instance,
+    /// What the host read, if the file tells it.
+    read: Option<Vec<u8>>,
 }
 
 impl Put {
+    /// The execution that ends with the call, and what it put out, as far as the file tells that.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn open(&self, host: &HostReads<'_, '_>) -> Result<PutBytes, HostReadsError> {
+        Ok(match host.printed(self.call, self.digest)? {
+            Some((caller, read)) => PutBytes {
+                caller,
+                read: Some(read),
+            },
+            None => PutBytes {
+                caller: host.caller_of(self.call)?,
+                read: None,
+            },
+        })
+    }
+
+    /// The bytes from one on: so many, or as many as there are. Where the file does not tell them, the run is followed from the last checkpoint on.
+    ///
+    /// # Errors
+    /// If the recording is damaged, or the run cannot be followed.
+    pub fn bytes(
+        &self,
+        opened: &PutBytes,
+        host: &HostReads<'_, '_>,
+        first: u64,
+        most: u64,
+    ) -> Result<Vec<u8>, HostReadsError> {
+        if let Some(read) = &opened.read {
+            let skip = first.saturating_sub(self.before).min(self.bytes);
+            let length = most.min(self.bytes - skip);
+            let place = |at: u64| usize::try_from(self.list.saturating_add(at)).ok();
+            let found = place(skip).zip(place(skip.saturating_add(length)));
+            let found = found.and_then(|(from, to)| read.get(from..to.min(read.len())));
+            return Ok(found.unwrap_or_default().to_vec());
+        }
+        let mut ranges: Vec<Range> = Vec::new();
+        let (mut at, mut left) = (first, most);
+        while let Some(range) = self.range(at, left) {
+            at += range.length;
+            left -= range.length;
+            ranges.push(range);
+        }
+        Ok(host.bytes(opened.caller, &ranges)?.concat())
+    }
+
     /// Where the bytes from one on were in memory: at most `most` of them, and no more than one of the ranges.
     pub fn range(&self, byte: u64, most: u64) -> Option<Range> {
         let mut skip = byte.checked_sub(self.before)?;
@@ -83,6 +141,8 @@ impl<'p> Printed<'p> {
                 before,
                 bytes,
                 from: from.collect(),
+                list: call.reads.first().map_or(0, |list| list.length),
+                digest: call.digest,
             }));
         }
         Ok(None)

@@ -108,6 +108,10 @@ pub struct Naive<'a> {
     reads: HashMap<usize, Vec<Range>>,
     writes: HashMap<usize, Range>,
     copies: HashMap<usize, (Range, Range)>,
+    /// The code of the node that was stopped.
+    stopped: Option<NodeCode>,
+    /// The instruction that trapped.
+    pub trapped: Option<Vertex>,
     /// The call of the host that goes on.
     host: Option<Vertex>,
     ends_with_call: bool,
@@ -157,6 +161,8 @@ impl<'a> Naive<'a> {
             reads: HashMap::new(),
             writes: HashMap::new(),
             copies: HashMap::new(),
+            stopped: None,
+            trapped: None,
             host: None,
             ends_with_call: false,
             stretches: Vec::new(),
@@ -520,19 +526,9 @@ impl<'a> Naive<'a> {
             _ => inst.c,
         };
         let operands = [inst.a, inst.b, third];
-        let tells_where = match inst.code {
-            Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_) => 1,
-            Code::MemoryFill | Code::MemoryInit => 1,
-            Code::MemoryCopy => 3,
-            _ => 0,
-        };
         let mut on = vec![(Why::Control, executed)];
         for (j, &register) in operands[..inst.code.operands()].iter().enumerate() {
-            let why = if j < tells_where {
-                Why::Address
-            } else {
-                Why::Data
-            };
+            let why = tells_where(inst.code, j);
             let taker = Taker::Operand(i as u32, j as u8);
             on.push((why, self.value(code, register, taker)));
         }
@@ -595,6 +591,20 @@ impl<'a> Naive<'a> {
             }
         }
         vertex
+    }
+}
+
+/// Why an instruction depends on one of its operands.
+fn tells_where(code: Code, operand: usize) -> Why {
+    let tell_where = match code {
+        Code::Load(_) | Code::LoadVector(_) | Code::Store(_) | Code::StoreVector(_) => 1,
+        Code::MemoryFill | Code::MemoryInit => 1,
+        Code::MemoryCopy => 3,
+        _ => 0,
+    };
+    match operand < tell_where {
+        true => Why::Address,
+        false => Why::Data,
     }
 }
 
@@ -721,6 +731,43 @@ impl Observer for Naive<'_> {
 
     fn stopped(&mut self, code: &NodeCode, executed: usize, _: &[u64], _: &[u64]) {
         self.instructions(code, executed);
+        self.stopped = Some(code.clone());
+    }
+
+    fn trapped(&mut self, i: usize) {
+        let code = self.stopped.take().expect("a node that was stopped");
+        let inst = &code.insts[i];
+        let program = self.program;
+        let function = program.function(code.function).expect("a function");
+        let block = function.block_of(inst.op).expect("a block");
+        let executed = self.executed.last().expect("a node");
+        let blocks = self.blocks[executed.node.index()].iter();
+        let position = blocks.clone().position(|b| *b == block);
+        let executed = executed.blocks[position.expect("its block")];
+        // It took its operands, and nothing else happened.
+        let third = match inst.code {
+            Code::Vector(_) => code.vector(i).map_or(0, |extra| extra.c),
+            _ => inst.c,
+        };
+        let mut on = vec![(Why::Control, executed)];
+        let operands = [inst.a, inst.b, third];
+        for (j, &register) in operands[..inst.code.operands()].iter().enumerate() {
+            let taker = Taker::Operand(i as u32, j as u8);
+            let why = tells_where(inst.code, j);
+            on.push((why, self.value(&code, register, taker)));
+        }
+        let number = inst.immediate as u32;
+        let tables = match inst.code {
+            Code::TableGet | Code::TableSet | Code::TableFill | Code::TableInit => vec![number],
+            Code::TableCopy => vec![number, (inst.immediate >> 32) as u32],
+            _ => Vec::new(),
+        };
+        for table in tables {
+            on.push((Why::Data, self.tables.get(&table).copied().unwrap_or(0)));
+        }
+        let vertex = self.vertex(Some((code.function, inst.op)), on);
+        self.executed.last_mut().expect("a node").insts.push(vertex);
+        self.trapped = Some(vertex);
     }
 
     fn enter(&mut self, function: FuncId, by: Caller) {

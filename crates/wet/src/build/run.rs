@@ -16,6 +16,7 @@ use super::{Buffers, Builder};
 use crate::checkpoint::{Intervals, Recorder, Vertex, Vertices};
 use crate::epoch::Writer;
 use crate::index::{Index, LeftOut, fingerprint};
+use crate::printed::{Printed, Printing};
 
 /// Why a whole execution trace cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -76,13 +77,13 @@ fn execute(
     machine: &mut Machine<'_>,
     (node, length, stopped): (NodeId, u64, Option<StoppedBefore>),
     tape: &mut Tape,
-    recorder: &mut Option<Recorder>,
+    recorder: &mut Option<(Recorder, Printing<'_>)>,
 ) -> Result<(), MachineError> {
     match recorder {
         None => step(machine, (node, length, stopped), tape),
-        Some(recorder) => {
-            let both = &mut (tape, &mut *recorder);
-            step(machine, (node, length, stopped), both)?;
+        Some((recorder, printing)) => {
+            let others = &mut (&mut *recorder, printing);
+            step(machine, (node, length, stopped), &mut (tape, others))?;
             recorder.executed(machine);
             Ok(())
         }
@@ -225,7 +226,11 @@ where
         write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
         progress: impl FnMut(u64),
     ) -> Result<Index, BuildError<S::Error, W>> {
-        let nobody = None::<(u64, fn(&Vertex) -> Result<(), W>)>;
+        type Nobody<W> = (
+            fn(&Vertex) -> Result<(), W>,
+            fn(&Printed<'_>) -> Result<(), W>,
+        );
+        let nobody = None::<(u64, Nobody<W>)>;
         self.follow(log, write, nobody, progress, &AtomicBool::new(false))
     }
 
@@ -242,11 +247,13 @@ where
         progress: impl FnMut(u64),
     ) -> Result<Index, BuildError<S::Error, W>> {
         let never = AtomicBool::new(false);
-        self.build_until(log, write, (interval, record), progress, &never)
+        let kept = (record, |_: &Printed<'_>| Ok(()));
+        self.build_until(log, write, (interval, kept), progress, &never)
     }
 
     /// As [`build_with_checkpoints`](Self::build_with_checkpoints), until `stop` says so: then the window ends with the node at hand, or did not begin, see
-    /// [`Index::length`], and a window that begins with the block behind it has what is missing, with the same bytes.
+    /// [`Index::length`], and a window that begins with the block behind it has what is missing, with the same bytes. What the program puts out is given to
+    /// `printed`, from the beginning of the run on, whatever the window is.
     ///
     /// # Errors
     /// As [`build_with_checkpoints`](Self::build_with_checkpoints).
@@ -254,11 +261,23 @@ where
         &self,
         log: LogReader,
         write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
-        (interval, record): (u64, impl FnMut(&Vertex) -> Result<(), W> + Send),
+        (interval, (record, printed)): (
+            u64,
+            (
+                impl FnMut(&Vertex) -> Result<(), W> + Send,
+                impl FnMut(&Printed<'_>) -> Result<(), W>,
+            ),
+        ),
         progress: impl FnMut(u64),
         stop: &AtomicBool,
     ) -> Result<Index, BuildError<S::Error, W>> {
-        self.follow(log, write, Some((interval, record)), progress, stop)
+        self.follow(
+            log,
+            write,
+            Some((interval, (record, printed))),
+            progress,
+            stop,
+        )
     }
 
     /// Follows the run as [`build`](Self::build) does, or with the length of an interval as [`build_with_checkpoints`](Self::build_with_checkpoints), and throws away what it tells: how many
@@ -272,7 +291,7 @@ where
         interval: Option<u64>,
     ) -> Result<u64, BuildError<S::Error, Infallible>> {
         let mut machine = self.machine(log)?;
-        let mut recorder = interval.map(Recorder::new);
+        let mut recorder = interval.map(|interval| self.recorders(interval));
         let mut tape = Tape::default();
         let mut empty = Vec::new();
         let mut cursor = self.path.cursor();
@@ -285,7 +304,7 @@ where
             execute(&mut machine, node, &mut tape, &mut recorder)?;
             if tape.len() >= TAPE {
                 empty = tape.take(empty);
-                drop(recorder.as_mut().map(Recorder::take));
+                drop(recorder.as_mut().map(|(recorder, _)| recorder.take()));
             }
         }
         Ok(machine.time())
@@ -305,11 +324,22 @@ where
         Ok(machine)
     }
 
+    /// What watches the run besides what goes to the tape.
+    fn recorders(&self, interval: u64) -> (Recorder, Printing<'_>) {
+        (Recorder::new(interval), Printing::new(self.program))
+    }
+
     fn follow<W: Send>(
         &self,
         log: LogReader,
         mut write: impl FnMut(u64, Vec<u8>) -> Result<(), W> + Send,
-        record: Option<(u64, impl FnMut(&Vertex) -> Result<(), W> + Send)>,
+        record: Option<(
+            u64,
+            (
+                impl FnMut(&Vertex) -> Result<(), W> + Send,
+                impl FnMut(&Printed<'_>) -> Result<(), W>,
+            ),
+        )>,
         mut progress: impl FnMut(u64),
         stop: &AtomicBool,
     ) -> Result<Index, BuildError<S::Error, W>> {
@@ -326,8 +356,9 @@ where
             builder.leave_out(codes, |function| self.left_out.has(function));
         }
         let mut writer = Writer::new(builder.numbers());
-        let (interval, mut record) = record.unzip();
-        let mut recorder = interval.map(Recorder::new);
+        let (interval, kept) = record.unzip();
+        let (mut record, mut print) = kept.unzip();
+        let mut recorder = interval.map(|interval| self.recorders(interval));
         let first = *self.window.start();
         std::thread::scope(|scope| {
             let (tell, told) = sync_channel::<Told>(TAPES);
@@ -385,7 +416,7 @@ where
                 let visit = match cursor.next() {
                     Ok(Some(visit)) => visit,
                     Ok(None) => {
-                        if let Some(recorder) = &mut recorder {
+                        if let Some((recorder, _)) = &mut recorder {
                             recorder.end(&machine);
                         }
                         ended = true;
@@ -411,7 +442,7 @@ where
                     Ok(()) => {}
                     // Nothing of the node was executed; what was before is exact.
                     Err(MachineError::LogEnds { time }) if begun && time >= first => {
-                        if let Some(recorder) = &mut recorder {
+                        if let Some((recorder, _)) = &mut recorder {
                             recorder.end(&machine);
                         }
                         ended = true;
@@ -422,7 +453,14 @@ where
                         break Err(error.into());
                     }
                 }
-                if let Some(recorder) = &mut recorder
+                if let Some((_, printing)) = &mut recorder
+                    && let Some(printed) = printing.executed(machine.time())
+                    && let Some(print) = &mut print
+                    && let Err(error) = print(&printed)
+                {
+                    break Err(BuildError::Write(error));
+                }
+                if let Some((recorder, _)) = &mut recorder
                     && recorder.is_waiting()
                 {
                     let groups = recorder.take();
@@ -438,7 +476,7 @@ where
                 }
             };
             hand_on(&mut tape);
-            if let Some(recorder) = &mut recorder {
+            if let Some((recorder, _)) = &mut recorder {
                 let _ = tell.send(Told::Last(recorder.take(), ended));
             }
             drop(tell);

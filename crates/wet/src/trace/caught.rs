@@ -1,11 +1,11 @@
 //! Exceptions that were caught, and what their handlers got.
 
 use afterimage_ids::NodeId;
-use afterimage_machine::{NodeCode, NodeEnd, Register};
+use afterimage_machine::{NodeCode, NodeEnd, Taker};
 use afterimage_program::EdgeKind;
 use afterimage_wpp::Segments;
 
-use super::source::Source;
+use super::source::{Source, Taken};
 use super::{Epochs, Failure, Instance, TraceError, WholeTrace};
 use crate::model::Event;
 
@@ -163,17 +163,14 @@ where
 
     /// Where a part of an exception comes from, one step back. Whoever catches what a `throw` threw gets the very values that it took; the reference is made by it. A
     /// reference stands for all that the exception carries: what `throw_ref` throws comes from there.
-    pub(super) fn carried(
-        &self,
-        part: Carried,
-    ) -> Result<Result<(Instance, Register), Source>, Failure<S, E>> {
+    pub(super) fn carried(&self, part: Carried) -> Result<Result<Taken, Source>, Failure<S, E>> {
         let Carried { thrower, position } = part;
         let compiled = self.compiled(thrower.node)?;
         Ok(match (&compiled.code.end, position) {
             (NodeEnd::Throw { values, .. }, Some(position)) => {
                 let value = values.get(position as usize);
                 let value = value.ok_or(TraceError::Damaged("a throw without values"))?;
-                Ok((thrower, *value))
+                Ok((thrower, *value, Some(Taker::Given(position))))
             }
             (NodeEnd::Throw { .. }, None) | (NodeEnd::Rethrow { .. }, _) => {
                 Err(Source::Thrown { instance: thrower })

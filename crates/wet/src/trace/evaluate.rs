@@ -118,7 +118,7 @@ where
                     return Ok(Some(kept));
                 }
                 match self.step(instance, variable)? {
-                    Step::Register(earlier, register) => Ok(known.get(earlier, register)),
+                    Step::Register(earlier, register, _) => Ok(known.get(earlier, register)),
                     Step::Thrown { thrower, back, .. } => self.thrown(thrower, back).map(Some),
                     Step::Source(Source::Constant(bits)) => Ok(Some((bits, 0))),
                     Step::Source(Source::Zero) => Ok(Some((0, 0))),
@@ -167,7 +167,7 @@ where
     /// If the trace is damaged or holds too little.
     pub fn result(&self, call: Instance, index: u32) -> Result<Option<Bits>, Failure<S, E>> {
         match self.returned(call, index)? {
-            Step::Register(instance, register) => self.value(instance, register).map(Some),
+            Step::Register(instance, register, _) => self.value(instance, register).map(Some),
             Step::Thrown { thrower, back, .. } => self.thrown(thrower, back).map(Some),
             Step::Source(Source::Returned { instance, index }) => self.host_result(instance, index),
             Step::Source(_) | Step::Caught(_) => Ok(None),

@@ -1,7 +1,7 @@
 //! Who made what: dependences of one execution on others.
 
 use afterimage_ids::FuncId;
-use afterimage_machine::{NodeCode, NodeEnd, Operand, Register};
+use afterimage_machine::{NodeCode, NodeEnd, Operand, Register, Taker};
 use afterimage_program::Callee;
 use afterimage_wpp::Segments;
 
@@ -83,8 +83,8 @@ pub enum Writer {
 
 /// One step towards where a variable comes from.
 pub(super) enum Step {
-    /// It is this register of another execution.
-    Register(Instance, Register),
+    /// It is this register of another execution, which this took there, if it is not as it was.
+    Register(Instance, Register, Option<Taker>),
     /// It is no register.
     Source(Source),
     /// It was caught with an exception. The value is kept.
@@ -99,6 +99,9 @@ pub(super) enum Step {
         back: u64,
     },
 }
+
+/// A register of an execution, and who took it there.
+pub(super) type Taken = (Instance, Register, Option<Taker>);
 
 impl<S: Segments, E: Epochs> WholeTrace<'_, S, E>
 where
@@ -118,8 +121,35 @@ where
     /// If the trace is damaged or holds too little.
     pub fn source_at(
         &self,
+        instance: Instance,
+        register: Register,
+    ) -> Result<(Source, Instance, Register), Failure<S, E>> {
+        self.follow(instance, register, |_, _| {})
+    }
+
+    /// Who took the value of a register on its way there: executions, with who took it in them, the last one first. What it is, blocks may have decided through which it was moved before
+    /// ([`NodeCode::moved`]).
+    ///
+    /// # Errors
+    /// If the trace is damaged or holds too little.
+    pub fn takers_of(
+        &self,
+        instance: Instance,
+        register: Register,
+    ) -> Result<Vec<(Instance, Taker)>, Failure<S, E>> {
+        let mut takers = Vec::new();
+        self.follow(instance, register, |earlier, taker| {
+            takers.push((earlier, taker));
+        })?;
+        Ok(takers)
+    }
+
+    /// As [`source_at`](Self::source_at), and tells who took the value on its way.
+    fn follow(
+        &self,
         mut instance: Instance,
         mut register: Register,
+        mut taken: impl FnMut(Instance, Taker),
     ) -> Result<(Source, Instance, Register), Failure<S, E>> {
         loop {
             let compiled = self.compiled(instance.node)?;
@@ -134,10 +164,13 @@ where
             };
             match self.through(self.step(instance, variable)?)? {
                 Err(source) => return Ok((source, instance, register)),
-                Ok((earlier, of_it)) => {
+                Ok((earlier, of_it, taker)) => {
                     // Copies lead back in time, or the trace is damaged.
                     if earlier.time >= instance.time {
                         return Err(TraceError::Damaged("a definition after its use"));
+                    }
+                    if let Some(taker) = taker {
+                        taken(earlier, taker);
                     }
                     (instance, register) = (earlier, of_it);
                 }
@@ -155,13 +188,14 @@ where
         call: Instance,
         index: u32,
     ) -> Result<Result<(Instance, Register), Source>, Failure<S, E>> {
-        self.through(self.returned(call, index)?)
+        let found = self.through(self.returned(call, index)?)?;
+        Ok(found.map(|(instance, register, _)| (instance, register)))
     }
 
     /// The register that a step leads to, through exceptions; `Err` of what it is instead.
-    fn through(&self, step: Step) -> Result<Result<(Instance, Register), Source>, Failure<S, E>> {
+    fn through(&self, step: Step) -> Result<Result<Taken, Source>, Failure<S, E>> {
         match step {
-            Step::Register(instance, register) => Ok(Ok((instance, register))),
+            Step::Register(instance, register, taker) => Ok(Ok((instance, register, taker))),
             Step::Source(source) => Ok(Err(source)),
             Step::Caught(part) | Step::Thrown { part, .. } => self.carried(part),
         }
@@ -325,13 +359,15 @@ where
             }
             None => {}
         }
-        Ok(Step::Register(
-            instance,
+        Ok(
             match code.outputs.binary_search_by_key(&variable, |o| o.0) {
-                Ok(found) => code.outputs[found].1,
-                Err(_) => variable,
+                Ok(found) => {
+                    let taker = Some(Taker::Output(variable));
+                    Step::Register(instance, code.outputs[found].1, taker)
+                }
+                Err(_) => Step::Register(instance, variable, None),
             },
-        ))
+        )
     }
 
     /// What is told of a variable that was written long before.
@@ -389,7 +425,11 @@ where
             NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. } => {
                 let argument = arguments.get(variable as usize);
                 let argument = argument.ok_or(TraceError::Damaged("a call without arguments"))?;
-                Ok(Step::Register(caller, *argument))
+                Ok(Step::Register(
+                    caller,
+                    *argument,
+                    Some(Taker::Given(variable)),
+                ))
             }
             _ => Err(TraceError::Damaged("a call that calls nothing")),
         }
@@ -460,7 +500,7 @@ where
             if let NodeEnd::Return(values) = &code.end {
                 let value = values.get(index as usize);
                 let value = value.ok_or(TraceError::Damaged("a return without values"))?;
-                return Ok(Step::Register(last, *value));
+                return Ok(Step::Register(last, *value, Some(Taker::Given(index))));
             }
             let (end, end_depth) = end;
             let thrown = self.compiled(end.node)?;

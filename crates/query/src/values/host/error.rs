@@ -1,6 +1,7 @@
 //! Why it cannot be told what the host read.
 
 use afterimage_trace::TraceError;
+use afterimage_wet::PrintedError;
 use afterimage_wet::checkpoint::CheckpointError;
 use afterimage_wpp::{PathError, TargetError};
 
@@ -20,6 +21,9 @@ pub enum HostReadsError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] TraceError),
+    /// What was printed cannot be read.
+    #[error(transparent)]
+    Printed(#[from] PrintedError),
     /// The recording contradicts itself.
     #[error("the recording is damaged: it names {0}")]
     Damaged(&'static str),

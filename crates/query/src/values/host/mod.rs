@@ -5,6 +5,7 @@
 
 mod canvas;
 mod error;
+mod printed;
 mod readers;
 mod times;
 mod writers;
@@ -14,7 +15,7 @@ use std::rc::Rc;
 
 use afterimage_machine::Range;
 use afterimage_trace::TraceFile;
-use afterimage_wet::{HostCall, HostCalls};
+use afterimage_wet::{FilePrinted, HostCall, HostCalls};
 use afterimage_wpp::Visit;
 
 pub use error::HostReadsError;
@@ -40,6 +41,7 @@ pub struct HostReads<'v, 'a> {
     run: Run<'a, FileSegments>,
     file: &'a TraceFile,
     times: OnceCell<CallTimes<'a>>,
+    printed: OnceCell<Option<FilePrinted>>,
     writers: RefCell<Writers<'a>>,
 }
 
@@ -64,6 +66,7 @@ impl<'v, 'a> HostReads<'v, 'a> {
             run,
             file,
             times: OnceCell::new(),
+            printed: OnceCell::new(),
             writers: RefCell::new(Writers::new(run, file)),
         }
     }
@@ -161,6 +164,34 @@ impl<'v, 'a> HostReads<'v, 'a> {
         let visit = self.visit(instance.time)?;
         let instructions = self.values.compiled(instance.node)?.code.insts.len();
         self.writers.borrow_mut().held(visit, instructions, ranges)
+    }
+
+    /// What a call of the guest's, which is counted from 1, read to put it out, and the execution that ends with it; `None` if the file does not tell. What `digest`
+    /// says of it, as the log has it, holds then. Nothing is followed.
+    ///
+    /// # Errors
+    /// If the recording is damaged.
+    pub fn printed(
+        &self,
+        call: u64,
+        digest: u32,
+    ) -> Result<Option<(Instance, Vec<u8>)>, HostReadsError> {
+        let known = self.known_printed()?;
+        let found = known.map(|known| known.get(call, digest)).transpose()?;
+        let Some((time, bytes)) = found.flatten() else {
+            return Ok(None);
+        };
+        let damaged = HostReadsError::Damaged("a call of the host that nobody made");
+        let caller = self.values.at(time)?.ok_or(damaged)?;
+        Ok(Some((caller, bytes)))
+    }
+
+    fn known_printed(&self) -> Result<Option<&FilePrinted>, HostReadsError> {
+        if let Some(known) = self.printed.get() {
+            return Ok(known.as_ref());
+        }
+        let found = FilePrinted::open(self.file)?;
+        Ok(self.printed.get_or_init(|| found).as_ref())
     }
 
     fn host(&self) -> Result<&'a HostCalls, HostReadsError> {

@@ -1,0 +1,112 @@
+//! Checking what a file tells of what was put out.
+
+use afterimage_trace::{Event, HostRead, LogReader, RawValue};
+use afterimage_wet::{MOST_PRINTED, Printed, is_printing};
+
+use super::{HostReads, HostReadsError};
+
+/// A call of the host that put something out.
+struct Call {
+    number: u64,
+    /// How many bytes it read.
+    length: u64,
+    digest: u32,
+}
+
+/// The calls of the log that put something out.
+struct Calls<'h, 'v, 'a> {
+    host: &'h HostReads<'v, 'a>,
+    log: LogReader,
+    number: u64,
+}
+
+impl Calls<'_, '_, '_> {
+    /// The next one of which a file may tell.
+    fn next(&mut self) -> Result<Option<Call>, HostReadsError> {
+        let imports = &self.host.run.program.imports;
+        while let Some(event) = self.log.next().transpose()? {
+            let (Event::HostCall {
+                import,
+                args,
+                reads,
+                read_digest,
+                ..
+            }
+            | Event::HostStop {
+                import,
+                args,
+                reads,
+                read_digest,
+                ..
+            }) = event
+            else {
+                continue;
+            };
+            self.number += 1;
+            let import = imports.get(import.as_u32() as usize);
+            let is_it = import.zip(args.first()).is_some_and(|(import, first)| {
+                let RawValue::I32(descriptor) = *first else {
+                    return false;
+                };
+                is_printing(&import.module, &import.name, u64::from(descriptor as u32))
+            });
+            let length = reads.iter().map(|read: &HostRead| read.length).sum();
+            let is_guests = self.host.host()?.of_guest(self.number).is_some();
+            if is_it && is_guests && length <= MOST_PRINTED as u64 {
+                return Ok(Some(Call {
+                    number: self.number,
+                    length,
+                    digest: read_digest,
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl HostReads<'_, '_> {
+    /// Whether the file tells what was put out as the log and the path have it: all of it, and nothing else. What is wrong, if anything.
+    ///
+    /// # Errors
+    /// If the recording is damaged otherwise.
+    pub(in crate::values) fn check_printed(&self) -> Result<Option<String>, HostReadsError> {
+        let Some(known) = self.known_printed()? else {
+            return Ok(None);
+        };
+        let mut calls = Calls {
+            host: self,
+            log: self.file.log()?,
+            number: 0,
+        };
+        let mut wrong = None;
+        known.each(|printed| {
+            if wrong.is_none() {
+                let logged = calls.next()?;
+                wrong = self.compare(&printed, logged.as_ref())?;
+            }
+            Ok::<(), HostReadsError>(())
+        })?;
+        if wrong.is_none()
+            && let Some(next) = calls.next()?
+            && self.caller(next.number)?.last() <= known.length()
+        {
+            wrong = Some(format!("call {} is missing", next.number));
+        }
+        Ok(wrong)
+    }
+
+    fn compare(
+        &self,
+        printed: &Printed<'_>,
+        logged: Option<&Call>,
+    ) -> Result<Option<String>, HostReadsError> {
+        let Some(logged) = logged.filter(|logged| logged.number == printed.call) else {
+            return Ok(Some(format!("call {} is not the next one", printed.call)));
+        };
+        let time = self.caller(logged.number)?.last();
+        let same = printed.digest() == logged.digest
+            && printed.bytes.len() as u64 == logged.length
+            && printed.time == time;
+        Ok((!same).then(|| format!("call {} is not as it was made", printed.call)))
+    }
+}
