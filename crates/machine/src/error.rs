@@ -1,9 +1,11 @@
 //! Why a run cannot be followed.
 
+use std::fmt;
+
 use afterimage_ids::{BlockId, FuncId};
 use afterimage_numeric::Trap as NumericTrap;
 use afterimage_program::ParseError;
-use afterimage_trace::TraceError;
+use afterimage_trace::{TraceError, TrapCode};
 
 /// Why a run cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -65,28 +67,50 @@ pub enum MachineError {
     },
 }
 
-/// Why an operator traps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why an operator traps. It is told in the words of recordings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trap {
     /// In an arithmetic operator.
-    #[error(transparent)]
-    Numeric(#[from] NumericTrap),
+    Numeric(NumericTrap),
     /// A memory is not that large.
-    #[error("out of bounds memory access")]
     Memory,
     /// A table is not that large.
-    #[error("out of bounds table access")]
     Table,
     /// `unreachable` was reached.
-    #[error("unreachable code")]
     Unreachable,
     /// The element that is to be called is null.
-    #[error("indirect call to null")]
     CallOfNull,
     /// The function that is to be called has another type.
-    #[error("indirect call type mismatch")]
     Signature,
     /// An exception that is to be thrown again is null.
-    #[error("null reference")]
     NullReference,
+}
+
+impl Trap {
+    /// What a recording calls it.
+    pub fn code(self) -> TrapCode {
+        match self {
+            Trap::Numeric(NumericTrap::DivisionByZero) => TrapCode::DivisionByZero,
+            Trap::Numeric(NumericTrap::IntegerOverflow) => TrapCode::IntegerOverflow,
+            Trap::Numeric(NumericTrap::InvalidConversion) => TrapCode::BadConversionToInteger,
+            Trap::Memory => TrapCode::MemoryOutOfBounds,
+            Trap::Table => TrapCode::TableOutOfBounds,
+            Trap::Unreachable => TrapCode::Unreachable,
+            Trap::CallOfNull => TrapCode::IndirectCallToNull,
+            Trap::Signature => TrapCode::BadSignature,
+            Trap::NullReference => TrapCode::NullReference,
+        }
+    }
+}
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.code().fmt(f)
+    }
+}
+
+impl From<NumericTrap> for Trap {
+    fn from(trap: NumericTrap) -> Self {
+        Trap::Numeric(trap)
+    }
 }

@@ -95,7 +95,7 @@
 ;; |     13  _start                    @0x10a     host return       fd_write = 0
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
-;; |     14  _start                    @0x11c     i32.div_u         traps: integer divide by zero
+;; |     14  _start                    @0x11c     i32.div_u         traps: integer division by zero
 ;; | the run trapped: integer division by zero
 ;; ! afterimage: path of 14 executed blocks in 14 bytes
 ;; $ afterimage trace run.aft --level memory --limit all
@@ -160,7 +160,7 @@
 ;; |      2  _start                    @0xa1      i32.store         0x40, 4 bytes <- 0
 ;; $ afterimage trace run.aft --level statement --reverse --last 3
 ;; |      t  function                  place      operator          effect
-;; |     14  _start                    @0x11c     i32.div_u         traps: integer divide by zero
+;; |     14  _start                    @0x11c     i32.div_u         traps: integer division by zero
 ;; |     14  _start                    @0x119     i32.load          0x200, 4 bytes = 0
 ;; |     14  _start                    @0x110     i32.load          0x104, 4 bytes = 3
 ;; $ afterimage trace run.aft --level statement --reverse --to 13 --limit 3
@@ -185,7 +185,7 @@
 ;; $ afterimage trace run.aft --level statement --last 2 --format json
 ;; | {"first":1,"function":null,"last":14,"length":N,"level":"statement","reverse":false,"schema":"afterimage/trace/1"}
 ;; | {"access":{"address":512,"bytes":N,"memory":0},"function":2,"kind":"load","name":"_start","offset":281,"operator":"i32.load","source":null,"t":14,"value":{"bits":"0x0","text":"0","type":"i32"}}
-;; | {"function":2,"kind":"trap","name":"_start","offset":284,"operator":"i32.div_u","source":null,"t":14,"trap":"integer divide by zero"}
+;; | {"function":2,"kind":"trap","name":"_start","offset":284,"operator":"i32.div_u","source":null,"t":14,"trap":"integer division by zero"}
 ;; $ afterimage trace run.aft --level memory --last 4 --format json
 ;; | {"first":1,"function":null,"last":14,"length":N,"level":"memory","reverse":false,"schema":"afterimage/trace/1"}
 ;; | {"access":{"address":16,"bytes":N,"memory":0},"callee":0,"callee_name":"fd_write","contents":"68690a","function":2,"kind":"host read","name":"_start","offset":266,"operator":"call","source":null,"t":13}

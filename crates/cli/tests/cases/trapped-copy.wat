@@ -46,7 +46,7 @@
 ;; | @0x90 memory.copy  in _start: executed once
 ;; |           #1  t=8              trapped (memory access out of bounds): from 0x10, 8 bytes to 0xfffa, 8 bytes
 ;; |
-;; | @0x94 call $nothing  in _start: executed 0 times
+;; | @0x94 call $nothing  in _start: never executed
 ;; ! afterimage: path of 8 executed blocks in 14 bytes
 ;; ! afterimage: values of 4 executed statements in 44 bytes (11.0000 a statement)
 ;; $ afterimage values run.aft --at 2
@@ -62,8 +62,8 @@
 ;; |      8  _start                    @0x75      memory.fill       0x10, 4 bytes <- 0xff
 ;; |      8  _start                    @0x82      i32.load8_s       0x10, 1 byte = -1
 ;; |      8  _start                    @0x85      i32.store16       0x20, 2 bytes <- 65535 (0xffff)
-;; |      8  _start                    @0x90      memory.copy       traps: out of bounds memory access: 0xfffa, 8 bytes <- 0x10, 8 bytes
+;; |      8  _start                    @0x90      memory.copy       traps: memory access out of bounds: 0xfffa, 8 bytes <- 0x10, 8 bytes
 ;; | the run trapped: memory access out of bounds
 ;; $ afterimage trace run.aft --level memory --last 1 --format json
 ;; | {"first":1,"function":null,"last":8,"length":N,"level":"memory","reverse":false,"schema":"afterimage/trace/1"}
-;; | {"function":3,"kind":"trap","name":"_start","offset":144,"operator":"memory.copy","source":null,"t":8,"trap":"out of bounds memory access","tried":{"access":{"address":65530,"bytes":N,"memory":0},"from":{"address":16,"bytes":N,"memory":0},"kind":"copy"}}
+;; | {"function":3,"kind":"trap","name":"_start","offset":144,"operator":"memory.copy","source":null,"t":8,"trap":"memory access out of bounds","tried":{"access":{"address":65530,"bytes":N,"memory":0},"from":{"address":16,"bytes":N,"memory":0},"kind":"copy"}}

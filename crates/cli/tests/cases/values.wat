@@ -32,6 +32,7 @@
 ;; ! afterimage: path of 14 executed blocks in 16 bytes
 ;; ! afterimage: values of 41 executed statements in 79 bytes (1.9268 a statement)
 ;; $ afterimage build --lens full run.aft
+;; ! afterimage: run.aft has these values already; --again builds them anew
 ;; $ afterimage values run.aft --at sum
 ;; | @0x90 i32.add  in sum: executed 7 times
 ;; |           #1  t=3              7
@@ -164,7 +165,7 @@
 ;; | @0xf8 i32.div_s  in start: executed once
 ;; |           #1  t=14             trapped (integer division by zero): left 312, right 0
 ;; |
-;; | @0xfe i32.add  in start: executed 0 times
+;; | @0xfe i32.add  in start: never executed
 ;; $ afterimage deps run.aft --at sum+0x9#3
 ;; | #3 t=5  @0x90 i32.add  in sum = 18
 ;; |   left     13  ← t=4  @0x90 i32.add  in sum
@@ -211,8 +212,8 @@
 ;; |
 ;; | #1 t=11  @0xc9 i32.load  in start = 284
 ;; |   address           40  ← constant
-;; |   memory (1 bytes)      ← t=11  @0xba memory.copy  in start
-;; |   memory (1 bytes)      ← t=11  @0xc2 i32.store8  in start
+;; |   memory (1 byte)       ← t=11  @0xba memory.copy  in start
+;; |   memory (1 byte)       ← t=11  @0xc2 i32.store8  in start
 ;; |   memory (2 bytes)      ← t=11  @0xba memory.copy  in start
 ;; |
 ;; | #1 t=11  @0xcc i32.add  in start = 312
@@ -515,6 +516,7 @@
 ;; | #1 t=14  @0xf8 i32.div_s  in start  trapped (integer division by zero)
 ;; |   nothing depends on it: it trapped, and gave nothing
 ;; $ afterimage build --lens full --window 4..6 run.aft
+;; ! afterimage: run.aft has these values already; --again builds them anew
 ;; $ afterimage build --lens full --window 2..9 run.aft
 ;; ! afterimage: values of 28 executed statements from t=2 to t=10 in 12 bytes (0.4286 a statement)
 ;; $ afterimage values run.aft --at sum+0x9
