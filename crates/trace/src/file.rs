@@ -218,6 +218,12 @@ impl TraceFile {
         self.inner.state.ignored
     }
 
+    /// Whether these are, by their headers, chunks that somebody wrote who was interrupted before they were made part of the file. Nothing is lost then
+    /// but what was being added; otherwise it may be damage. `false` if there are none.
+    pub fn is_interrupted(&self) -> bool {
+        self.inner.state.interrupted
+    }
+
     /// Length of the last complete state in bytes.
     pub fn length(&self) -> u64 {
         self.inner.state.end

@@ -34,7 +34,7 @@ pub(crate) const CODEC_RAW: u8 = 0;
 /// Codec: one Zstandard frame.
 pub(crate) const CODEC_ZSTD: u8 = 1;
 
-const CHUNK_LABEL: [u8; 4] = *b"AFTC";
+pub(crate) const CHUNK_LABEL: [u8; 4] = *b"AFTC";
 const FOOTER_LABEL: [u8; 8] = *b"AFTEND\r\n";
 
 /// What a section holds. Unknown kinds are kept, listed and skipped.

@@ -11,7 +11,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::layout::{
-    CHUNK_HEADER_LEN, ChunkHeader, FOOTER_LEN, Footer, HEADER_LEN, Kind, RECORD_LEN,
+    CHUNK_HEADER_LEN, CHUNK_LABEL, ChunkHeader, FOOTER_LEN, Footer, HEADER_LEN, Kind, RECORD_LEN,
     check_file_header, u64_at,
 };
 use crate::state::{ChunkEntry, State};
@@ -157,7 +157,8 @@ impl<R: Read + Seek> Source<'_, R> {
             }
         }
         for &at in footers.iter().rev() {
-            if let Some(state) = self.state_at(at)? {
+            if let Some(mut state) = self.state_at(at)? {
+                state.interrupted = self.is_left_over(&state, &chunks, offset)?;
                 return Ok(state);
             }
         }
@@ -172,5 +173,26 @@ impl<R: Read + Seek> Source<'_, R> {
         }
         state.ignored = self.length - state.end;
         Ok(state)
+    }
+
+    /// Whether what follows a state is what somebody wrote who was interrupted before the next one: chunks of new sections end to end, the last of them
+    /// perhaps in part. `walked` is where the walk over these chunks ended.
+    fn is_left_over(&mut self, state: &State, chunks: &[ChunkEntry], walked: u64) -> Result<bool> {
+        let (mut added, mut end) = (state.clone(), state.end);
+        for chunk in chunks.iter().filter(|chunk| chunk.offset >= state.end) {
+            if chunk.offset != end || added.push(*chunk, self.length).is_err() {
+                return Ok(false);
+            }
+            end = chunk.end();
+        }
+        if end != walked {
+            return Ok(false);
+        }
+        let rest = (self.length - end).min(CHUNK_HEADER_LEN as u64) as usize;
+        let begun = self.read(end, rest)?;
+        Ok(match ChunkHeader::decode(begun) {
+            Some(header) => header.kind != Kind::INDEX,
+            None => rest < CHUNK_HEADER_LEN && begun.iter().zip(CHUNK_LABEL).all(|(a, b)| *a == b),
+        })
     }
 }

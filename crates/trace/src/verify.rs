@@ -17,7 +17,7 @@ const MAX_FINDINGS: usize = 10;
 /// An invariant of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// Nothing follows the last complete state.
+    /// Nothing follows the last complete state but what an addition left that was interrupted.
     Tail,
     /// From the header to the last footer, chunks, indexes and footers lie end to end, every
     /// chunk is in the index, and the footers number the states from 1.

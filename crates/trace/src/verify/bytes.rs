@@ -11,7 +11,7 @@ pub(super) fn verify(file: &TraceFile, report: &mut Report) {
     let state = &file.inner.state;
     report.bytes = state.end;
     report.sections = state.sections.len() as u64;
-    if state.ignored > 0 {
+    if state.ignored > 0 && !state.interrupted {
         let text = format!(
             "{} bytes follow the last complete state: what was being added when that was interrupted, or damage; they are ignored, and go when something is added",
             state.ignored

@@ -107,6 +107,46 @@ fn a_cut_recording_is_sound_but_for_its_cut() {
 }
 
 #[test]
+fn what_an_interrupted_addition_left_is_no_damage() {
+    let (bytes, first) = sample::two_states();
+    let footer = bytes.len() - 32;
+    let index = u64::from_le_bytes(bytes[footer + 8..footer + 16].try_into().unwrap()) as usize;
+    let report = |bytes: &[u8]| {
+        let file = TraceFile::from_bytes(bytes.to_vec()).unwrap();
+        let rules = file.verify().findings.into_iter().map(|found| found.rule);
+        (
+            file.ignored_bytes(),
+            file.is_interrupted(),
+            Vec::from_iter(rules),
+        )
+    };
+    assert_eq!(report(&bytes[..first]), (0, false, vec![]));
+    for length in first + 1..=index {
+        let ignored = (length - first) as u64;
+        assert_eq!(
+            report(&bytes[..length]),
+            (ignored, true, vec![]),
+            "{length}"
+        );
+    }
+    // An index was complete once: what it listed is lost.
+    for length in index + 40..bytes.len() {
+        let ignored = (length - first) as u64;
+        let expected = (ignored, false, vec![Rule::Tail]);
+        assert_eq!(report(&bytes[..length]), expected, "{length}");
+    }
+    // Whatever bytes follow that are no headers, as where a disk kept nothing of what was written.
+    for length in first + 1..=index {
+        let cut = [&bytes[..length], &[0; 64]].concat();
+        let (_, interrupted, rules) = report(&cut);
+        // Within a chunk they are taken for its content, which nobody reads.
+        assert_eq!(interrupted, rules.is_empty());
+    }
+    let zeros = [&bytes[..first], &[0; 64]].concat();
+    assert_eq!(report(&zeros), (64, false, vec![Rule::Tail]));
+}
+
+#[test]
 fn tail() {
     assert_eq!(changed(|bytes, _| bytes.push(0)), [Rule::Tail]);
 }
