@@ -2,11 +2,12 @@
 
 mod variable;
 
+use afterimage_ids::OrigOffset;
 use afterimage_present::{
     MemoryPlace, PresentError, StepScene, Stretch, grouped, memory_json, memory_text, steps_json,
     steps_text,
 };
-use afterimage_query::paths::Window;
+use afterimage_query::paths::{At as Moment, Window};
 use afterimage_query::steps::{
     At, LARGEST_RANGE, Level, Operators, Range, Steps, Wanted, memory_at,
 };
@@ -19,7 +20,7 @@ use crate::lens::{Traced, traced_whole};
 use crate::output::write;
 use crate::steps::follow;
 
-/// Show what memory held at a time, who wrote it last, and who reads and writes it next
+/// Show what memory held at a moment, who wrote it last, and who reads and writes it next
 ///
 /// What the host read and wrote is there, too. If values were added to the recording (afterimage build --lens full), only those parts of the run are
 /// followed in which the bytes are written and read; otherwise all of it up to there, which takes the longer the later the time is.
@@ -47,7 +48,7 @@ pub(crate) struct Arguments {
     /// Which memory, by index
     #[arg(long, value_name = "N", default_value_t = 0)]
     memory: u32,
-    /// When: what the bytes held when this block began, as positions of `afterimage trace`; end is when the run was over [default: end]
+    /// When: right before this place is executed, or this block, as in `afterimage state`; end is when the run was over [default: end]
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     at: Option<String>,
     /// Every read and write of the bytes in order instead; of a variable with --at, those of the call that it lives in
@@ -128,8 +129,8 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         None => At::End,
         Some(text) if text.trim() == "end" => At::End,
         Some(text) => {
-            let time = traced.positions(&names, &source).time(text);
-            At::Before(time.with_context(|| format!("--at {text}"))?)
+            let moment = traced.positions(&names, &source).moment(text);
+            At::Before(moment.with_context(|| format!("--at {text}"))?)
         }
     };
     let (range, variable) = match (&arguments.var, arguments.address) {
@@ -166,6 +167,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         memory: range.memory,
         address: range.address,
         at,
+        before: before(traced, &operators, at)?,
         variable: variable.as_ref().map(|found| found.variable.clone()),
     };
     if arguments.all {
@@ -187,6 +189,17 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// The operator that is about to be executed at a moment within a block.
+fn before(traced: &Traced, operators: &Operators<'_>, at: At) -> Result<Option<OrigOffset>> {
+    let At::Before(Moment { time, op: Some(op) }) = at else {
+        return Ok(None);
+    };
+    let visit = traced.path.cursor().seek(time)?;
+    let function = visit.map(|visit| traced.path.nodes()[visit.node].function);
+    let found = function.map(|function| operators.get(function, op));
+    Ok(found.transpose()?.flatten().map(|found| found.offset))
 }
 
 /// Every read and write of the bytes.

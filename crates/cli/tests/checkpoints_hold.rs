@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
-use afterimage_query::paths::{FileSegments, Window};
+use afterimage_query::paths::{At as Moment, FileSegments, Window};
 use afterimage_query::slices::{Criterion, Follows, Reach, Slice, Want, backward, chop, forward};
 use afterimage_query::state::{Halt, follow_to};
 use afterimage_query::steps::{
@@ -263,7 +263,12 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
     for _ in 0..12 {
         let at = match time() {
             at if at % 7 == 0 => At::End,
-            at => At::Before(at),
+            at if at % 3 == 0 && !references.is_empty() => {
+                let step = &references[at as usize % references.len()];
+                let (time, op) = (step.time, step.op);
+                At::Before(Moment { time, op })
+            }
+            time => At::Before(Moment { time, op: None }),
         };
         let touched = references.get(time() as usize % references.len().max(1));
         let touched = touched.and_then(|step| step.what.written().or(step.what.read()));
@@ -289,10 +294,15 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
                 let found = answer(from, Some(&values)).unwrap();
                 assert_eq!(found, expected, "{range:?} at {at:?}, with values");
                 let time = match at {
-                    At::Before(time) => time,
-                    At::End => length + 1,
+                    At::Before(Moment { time, op: None }) => Some(time),
+                    At::Before(_) => None,
+                    At::End => Some(length + 1),
                 };
-                for part in &expected.parts {
+                let asked = time.map(|time| (time, &expected.parts));
+                for (time, part) in asked
+                    .into_iter()
+                    .flat_map(|(time, parts)| parts.iter().map(move |part| (time, part)))
+                {
                     let written = part.written.as_ref().map(|step| LastWrite {
                         time: step.time,
                         function: step.function,

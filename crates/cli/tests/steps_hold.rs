@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::SourceMap;
-use afterimage_query::paths::Window;
+use afterimage_query::paths::{At as Moment, Window};
 use afterimage_query::steps::{
     AccessSite, Addresses, At, Distinct, Level, Operators, Range, ReverseSteps, Step, Steps, Trap,
     Tried, Wanted, What, address_stats, last_steps, load_values, memory_at,
@@ -261,7 +261,14 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
         return;
     };
     let length = recorded.path.length();
-    for at in (1..=length + 1).step_by(1 + length as usize / 12) {
+    let blocks = (1..=length + 1).step_by(1 + length as usize / 12);
+    let blocks = blocks.map(|time| Moment { time, op: None });
+    let within = references.iter().step_by(1 + references.len() / 12);
+    let within = within.map(|step| Moment {
+        time: step.time,
+        op: step.op,
+    });
+    for at in blocks.chain(within) {
         let mut naive = naive.clone();
         let (mut written, mut read_next, mut written_next) = (None, None, None);
         let first = Range { length: 1, ..range };
@@ -273,7 +280,8 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
                 })
             };
             let (reads, writes) = (shares(step.what.read()), shares(step.what.written()));
-            if step.time < at {
+            let within = step.op.zip(at.op).is_some_and(|(op, at)| op < at);
+            if step.time < at.time || step.time == at.time && within {
                 naive.apply(step, name);
                 written = if writes { Some(step) } else { written };
             } else {
@@ -281,7 +289,10 @@ fn assert_memory(recorded: &Recorded, naive: &Naive, references: &[Step], names:
                 written_next = written_next.or(writes.then_some(step));
             }
         }
-        let when = if at > length { At::End } else { At::Before(at) };
+        let when = match at.time > length {
+            true => At::End,
+            false => At::Before(at),
+        };
         let log = recorded.file.log().unwrap();
         // The memory may not have been that large yet.
         let Ok(answer) = memory_at(recorded.run(None), log, None, range, when) else {

@@ -606,3 +606,45 @@ fn a_reader_that_leaves_ends_it_quietly() {
         ran.stderr
     );
 }
+
+/// Bytes that JSON tells of copies and of the host are in records behind the entry's.
+#[test]
+fn bytes_of_copies_are_in_binary_steps() {
+    let sandbox = Sandbox::new();
+    sandbox.write("steps.wat", include_str!("cases/steps.wat"));
+    let ran = sandbox.run("record -o run.aft steps.wat");
+    assert_eq!(ran.code, Some(134), "{ran:?}");
+    for level in ["statement", "memory"] {
+        let words = format!("trace run.aft --level {level}");
+        let json = sandbox.ok(&format!("{words} --format json")).stdout;
+        let mut expected = Vec::new();
+        for line in json.lines().skip(1) {
+            let entry: Value = serde_json::from_str(line).unwrap();
+            if let Some(contents) = entry["contents"].as_str() {
+                expected.push((entry["t"].as_u64().unwrap(), contents.to_owned()));
+            }
+        }
+        assert!(expected.len() >= 4, "{expected:?}");
+        sandbox.ok(&format!("{words} --format bin -o steps.bin"));
+        let bytes = sandbox.read("steps.bin");
+        let mut found: Vec<(u64, String)> = Vec::new();
+        let mut last = 0;
+        for record in bytes[32..].chunks(56) {
+            let number = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().unwrap());
+            let part = u32::from_le_bytes(record[20..24].try_into().unwrap());
+            let kind = record[16];
+            if kind == 20 {
+                let held = &record[40..40 + number(32) as usize];
+                let text: String = held.iter().map(|byte| format!("{byte:02x}")).collect();
+                match part {
+                    0 => found.push((number(0), text)),
+                    _ => found.last_mut().unwrap().1.push_str(&text),
+                }
+                assert!([4, 6, 15, 16].contains(&last), "{last}");
+            } else if kind != 19 {
+                last = kind;
+            }
+        }
+        assert_eq!(found, expected);
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use afterimage_ids::OrigOffset;
 use afterimage_query::paths::Window;
 use afterimage_query::steps::{At, MemoryAnswer, Step};
 use serde_json::{Value as Json, json};
@@ -23,6 +24,8 @@ pub struct MemoryPlace {
     pub address: u64,
     /// When.
     pub at: At,
+    /// The operator that was about to be executed, if it is a moment within a block.
+    pub before: Option<OrigOffset>,
     /// The variable of the source that is there.
     pub variable: Option<MemoryVariable>,
 }
@@ -105,7 +108,13 @@ pub fn memory_text(
     answer: &MemoryAnswer,
 ) -> Result<(), PresentError> {
     let when = match place.at {
-        At::Before(time) => format!("when t={} begins", grouped(time)),
+        At::Before(moment) => match place.before {
+            Some(offset) => format!(
+                "before @{offset}, in the block at t={}",
+                grouped(moment.time)
+            ),
+            None => format!("when t={} begins", grouped(moment.time)),
+        },
         At::End => "at the end of the run".to_owned(),
     };
     if let Some(variable) = &place.variable {
@@ -199,12 +208,15 @@ pub fn memory_json(
         "address": place.address,
         "size": answer.size,
         "at": match place.at {
-            At::Before(time) => Some(time),
+            At::Before(moment) => Some(moment.time),
             At::End => None,
         },
         "contents": hex.collect::<String>(),
         "parts": parts,
     });
+    if let Some(offset) = place.before {
+        report["before"] = json!(offset.0);
+    }
     if let Some(variable) = &place.variable {
         report["variable"] = variable.json();
     }

@@ -16,6 +16,10 @@ const MAGIC: &[u8; 8] = b"AFTRACE1";
 const NONE: u32 = u32::MAX;
 /// The kind of a record that holds one of the values of the entry before it.
 const VALUE: u8 = 19;
+/// The kind of a record that holds some of the bytes of the entry before it.
+const BYTES: u8 = 20;
+/// How many bytes one of these holds.
+const HELD: usize = 16;
 /// What is added to the kind of a record that tells what the operator of the trap before it would have done.
 const TRIED: u8 = 32;
 
@@ -60,6 +64,16 @@ pub fn steps_binary(
             (of_value.address, of_value.length) = (0, 0);
             of_value.value(value);
             out.write_all(&of_value.bytes())?;
+        }
+        let bytes = step.bytes.as_deref().unwrap_or_default();
+        for (number, held) in (0..).zip(bytes.chunks(HELD)) {
+            let mut of_bytes = Record {
+                kind: BYTES,
+                number,
+                ..record.placed()
+            };
+            of_bytes.hold(held);
+            out.write_all(&of_bytes.bytes())?;
         }
         if let What::Trap(_, Some(tried)) = &step.what {
             let (time, function, offset) = (record.time, record.function, record.offset);
@@ -220,6 +234,25 @@ impl Record {
         // A module has far fewer memories.
         self.memory = range.memory as u16;
         (self.address, self.length) = (range.address, range.length);
+    }
+
+    /// One of the same place, and nothing else.
+    fn placed(&self) -> Self {
+        Self {
+            time: self.time,
+            function: self.function,
+            offset: self.offset,
+            ..Self::default()
+        }
+    }
+
+    /// Some bytes, at most 16 of them.
+    fn hold(&mut self, bytes: &[u8]) {
+        let mut held = [0; HELD];
+        held[..bytes.len()].copy_from_slice(bytes);
+        let all = u128::from_le_bytes(held);
+        (self.low, self.high) = (all as u64, (all >> 64) as u64);
+        self.length = bytes.len() as u64;
     }
 
     fn value(&mut self, value: &Value) {

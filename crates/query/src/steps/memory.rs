@@ -13,7 +13,7 @@ use super::step::overlap;
 use super::{
     FileCheckpoints, LastWrite, LastWriteError, LastWrites, Level, Step, Steps, StepsError, Wanted,
 };
-use crate::paths::Window;
+use crate::paths::{At as Moment, Window};
 
 /// Of how many bytes the last writes are looked for one by one.
 const FEW: usize = 64;
@@ -23,8 +23,8 @@ pub const LARGEST_RANGE: u64 = 1 << 16;
 /// When.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// When the block with this time begins.
-    Before(u64),
+    /// Right before something is executed.
+    Before(Moment),
     /// When the run has ended.
     End,
 }
@@ -88,19 +88,22 @@ where
         function: None,
         range: Some(range),
     };
-    let time = match at {
-        At::Before(time) => time,
-        At::End => length.saturating_add(1),
+    let moment = match at {
+        At::Before(moment) => moment,
+        At::End => Moment {
+            time: length.saturating_add(1),
+            op: None,
+        },
     };
     let mut search = Search {
         steps: Steps::before(run, log, wanted)?,
         run,
         range,
-        time,
+        moment,
         bytes: vec![Byte::default(); range.length as usize],
         held: None,
     };
-    search.steps.follower.skip_to(time)?;
+    search.steps.follower.skip_to(moment.time)?;
     let first = search.steps.follower.machine.time();
     search.follow()?;
     let (held, size) = match search.held.take() {
@@ -130,7 +133,7 @@ struct Search<'a, S: Segments> {
     run: Run<'a, S>,
     range: Range,
     /// When.
-    time: u64,
+    moment: Moment,
     bytes: Vec<Byte>,
     /// What the bytes held, and how many the memory had.
     held: Option<(Vec<u8>, u64)>,
@@ -162,7 +165,7 @@ where
             let Some(visit) = self.steps.follower.next()? else {
                 return Ok(());
             };
-            if self.held.is_none() && self.time <= visit.last() {
+            if self.held.is_none() && self.moment.time <= visit.last() {
                 self.execute_at(visit)?;
             } else {
                 match self.steps.execute(visit) {
@@ -227,12 +230,13 @@ where
     fn execute_at(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
         let range = self.range;
         self.need()?;
-        if self.time <= visit.start {
+        let Moment { time, op } = self.moment;
+        if time <= visit.start && op.is_none() {
             self.held = Some(contents(&self.steps.follower.machine.state, range)?);
             return self.steps.execute(visit);
         }
         let mut held = None;
-        self.steps.execute_until(visit, self.time, |inside| {
+        self.steps.execute_until(visit, self.moment, |inside| {
             held = Some(contents(inside.state, range));
         })?;
         self.held = match held {
@@ -303,7 +307,7 @@ where
             {
                 self.steps.execute(visit)?;
                 for step in self.steps.taken() {
-                    note(&mut found, self.range, step, u64::MAX);
+                    note(&mut found, self.range, step, true);
                 }
             }
             for at in bytes {
@@ -315,7 +319,8 @@ where
 
     fn note(&mut self) {
         for step in self.steps.taken() {
-            note(&mut self.bytes, self.range, step, self.time);
+            let before = is_before(&step, self.moment);
+            note(&mut self.bytes, self.range, step, before);
         }
     }
 
@@ -340,10 +345,16 @@ impl Byte {
     }
 }
 
-/// Notes what a step did to the bytes of a range.
-fn note(bytes: &mut [Byte], range: Range, step: Step, time: u64) {
+/// Whether a step comes before a moment.
+fn is_before(step: &Step, moment: Moment) -> bool {
+    let within = || step.op.zip(moment.op).is_some_and(|(op, at)| op < at);
+    step.time < moment.time || step.time == moment.time && within()
+}
+
+/// Notes what a step did to the bytes of a range, before the moment that is asked about or after it.
+fn note(bytes: &mut [Byte], range: Range, step: Step, before: bool) {
     let (read, written) = (step.what.read(), step.what.written());
-    let (before, step) = (step.time < time, Rc::new(step));
+    let step = Rc::new(step);
     if let Some(written) = written {
         for byte in touched(bytes, range, written) {
             if before {

@@ -133,9 +133,13 @@ impl Plan {
         }
     }
 
-    /// How many instructions are executed before one of its blocks.
-    pub fn instructions_before(&self, block: u64) -> usize {
-        let before = |&item: &u32| u64::from(self.items[item as usize].block) < block;
+    /// How many instructions are executed before one of its blocks, or before an operator of that.
+    pub fn instructions_before(&self, block: u64, op: Option<OpId>) -> usize {
+        let before = |&item: &u32| {
+            let item = &self.items[item as usize];
+            let here = u64::from(item.block);
+            here < block || here == block && op.is_some_and(|op| item.op < op)
+        };
         self.of_inst.partition_point(before)
     }
 

@@ -12,7 +12,7 @@ use super::collect::Collector;
 use super::follow::{Follower, Run};
 use super::plan::Plan;
 use super::{Step, StepsError};
-use crate::paths::{Visits, Window};
+use crate::paths::{At, Visits, Window};
 use crate::values::Types;
 
 /// What is a step.
@@ -162,16 +162,17 @@ where
         Ok(())
     }
 
-    /// Executes a node and collects its steps; shows what there is when the node's block with this time begins, if the run comes there.
+    /// Executes a node and collects its steps; shows what there is at a moment in it, if the run comes there.
     pub(super) fn execute_until(
         &mut self,
         visit: Visit,
-        time: u64,
+        moment: At,
         mut show: impl FnMut(&Inside<'_>),
     ) -> Result<(), StepsError<S::Error>> {
         let function = self.run.path.nodes()[visit.node].function;
         let plan = self.plans.of(visit.node, &self.follower)?;
-        let pause = plan.instructions_before(time.saturating_sub(visit.start));
+        let block = moment.time.saturating_sub(visit.start);
+        let pause = plan.instructions_before(block, moment.op);
         let stopped = self.follower.stopped(visit);
         self.collector.begin(plan, function, visit.start, stopped);
         let observer = &mut self.collector;
