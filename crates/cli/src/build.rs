@@ -109,12 +109,22 @@ fn full(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<Exit
         false => epochs_of(at, &file, &path)?,
     };
     let Some(there) = there else {
-        add_values(at, &file, loaded, &path, &kept, true)?;
+        // As far as their index tells.
+        let replaces = matches!(recorded_epochs(&file, &path), Ok(Some(_)));
+        let adds = match replaces {
+            true => Adds::Instead,
+            false => Adds::First,
+        };
+        add_values(at, &file, loaded, &path, &kept, adds)?;
         return Ok(Exit::Success);
     };
     let left_out = Vec::from_iter(there.windows().map(|index| &index.left_out));
     let is_enough = left_out.iter().all(|there| there.is_within(&kept.left_out));
     if is_enough && there.covers(kept.first, kept.last) {
+        say(format_args!(
+            "{} has these values already; --again builds them anew",
+            at.display()
+        ));
         return Ok(Exit::Success);
     }
     if left_out.iter().any(|there| **there != kept.left_out) {
@@ -134,7 +144,7 @@ fn full(arguments: &Arguments, file: &TraceFile, loaded: &Loaded) -> Result<Exit
         first: there.missing_from(kept.first),
         ..kept
     };
-    add_values(at, &file, loaded, &path, &kept, false)?;
+    add_values(at, &file, loaded, &path, &kept, Adds::More)?;
     Ok(Exit::Success)
 }
 
@@ -175,7 +185,7 @@ pub(crate) fn values(
         loaded,
         path,
         &KeptValues::all(path.length()),
-        true,
+        Adds::First,
     )?;
     let found = epochs_of(at, &input::recording(at)?, path)?;
     found.with_context(|| format!("{}: the values that were built are not there", at.display()))
@@ -187,7 +197,7 @@ pub(crate) fn follow(at: &Path, loaded: &Loaded, filters: &FilterArguments) -> R
     let path = whole_path(at, &file, loaded)?;
     let file = input::recording(at)?;
     match kept_values(at, &file, loaded, &path, filters, Beyond::Cut) {
-        Ok(kept) => add_values(at, &file, loaded, &path, &kept, true),
+        Ok(kept) => add_values(at, &file, loaded, &path, &kept, Adds::First),
         Err(why) => {
             say(format_args!(
                 "{why:#}; no values were added. The path is there: add values with afterimage build --lens full {}",
@@ -223,14 +233,25 @@ fn epochs_of(at: &Path, file: &TraceFile, path: &RecordedPath) -> Result<Option<
     recorded_epochs(file, path).with_context(|| at.display().to_string())
 }
 
-/// Adds values; `anew` if what was added before is not to be used any more.
+/// What values are added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Adds {
+    /// There are none that can be used.
+    First,
+    /// They go with those that are there.
+    More,
+    /// They take the place of those that are there, once they are complete.
+    Instead,
+}
+
+/// Adds values.
 fn add_values(
     at: &Path,
     file: &TraceFile,
     loaded: &Loaded,
     path: &RecordedPath,
     kept: &KeptValues,
-    anew: bool,
+    adds: Adds,
 ) -> Result<()> {
     let name = || at.display().to_string();
     let length = path.length();
@@ -283,13 +304,19 @@ fn add_values(
             stop.flag(),
         )
         .with_context(name)?;
+    let anew = adds != Adds::More;
     let interrupted = stop.flag().load(Ordering::SeqCst) && index.length < last.min(length);
+    // Without a commit the file stays as it was.
     if interrupted && index.length < first {
-        // Without a commit the file stays as it was.
-        return Err(is_interrupted(
-            at,
-            "before there were any: nothing was added",
-        ));
+        let how = "before there were any: nothing was added";
+        return Err(is_interrupted(at, stop.exit(), how));
+    }
+    if interrupted && adds == Adds::Instead {
+        let how = format!(
+            "at t={}: the recording keeps the values that it had",
+            index.length
+        );
+        return Err(is_interrupted(at, stop.exit(), &how));
     }
     checkpoints
         .finish(index.nodes, INTERVAL)
@@ -343,7 +370,7 @@ fn add_values(
             index.length,
             at.display()
         );
-        return Err(is_interrupted(at, &kept));
+        return Err(is_interrupted(at, stop.exit(), &kept));
     }
     if index.length < last.min(length) {
         say(format_args!(
@@ -355,9 +382,9 @@ fn add_values(
     Ok(())
 }
 
-fn is_interrupted(at: &Path, how: &str) -> anyhow::Error {
+fn is_interrupted(at: &Path, exit: Exit, how: &str) -> anyhow::Error {
     let failed = Failed {
-        exit: Exit::Interrupted,
+        exit,
         error: anyhow!(
             "{}: building the values was interrupted {how}",
             at.display()

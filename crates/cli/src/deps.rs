@@ -26,6 +26,7 @@ use crate::input;
 use crate::lens::{Traced, Trapped, traced};
 use crate::output::{harmless, write};
 use crate::places::{Site, chosen, line_of, statements};
+use crate::record::counted;
 use forward::Users;
 
 /// Show what one execution of a statement depends on: who made its operands, who wrote what it reads, what let it run
@@ -674,7 +675,7 @@ impl<'a> Scene<'a> {
         let role = match (dependence.bytes, dependence.elements) {
             (0, many @ 2..) => format!("{} ({many} elements)", dependence.role),
             (0, _) => dependence.role.to_owned(),
-            (bytes, _) => format!("{} ({bytes} bytes)", dependence.role),
+            (bytes, _) => format!("{} ({})", dependence.role, counted(bytes, "byte")),
         };
         let (from, mut json, point) = self.origin(host, dependence.origin)?;
         json["role"] = json!(dependence.role);

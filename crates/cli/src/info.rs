@@ -43,6 +43,9 @@ enum Format {
     Json,
 }
 
+/// What is said of bytes that an interrupted addition left.
+pub(crate) const LEFT_OVER: &str = "were being added when that was interrupted: nothing else is lost, they are ignored, and go when something is added";
+
 /// Places shown of a deep stack.
 const FRAMES: usize = 20;
 
@@ -82,6 +85,9 @@ struct Document {
     slices: Vec<SliceRow>,
     length: u64,
     ignored_bytes: u64,
+    /// These are what an addition left that was interrupted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    interrupted: bool,
     sections: Vec<SectionRow>,
     /// Which bytes tell what of the values; only if it is asked for.
     streams: Option<Streams>,
@@ -289,6 +295,7 @@ fn document(file: &TraceFile, loaded: &Loaded, sized: bool) -> Result<Document> 
         slices,
         length: file.length(),
         ignored_bytes: file.ignored_bytes(),
+        interrupted: file.is_interrupted(),
         sections,
         streams,
         problems,
@@ -586,17 +593,21 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
     }
     writeln!(out, "size      {}", bytes(d.length))?;
     if d.ignored_bytes > 0 {
-        writeln!(
-            out,
-            "damage    {} behind the last complete state are ignored",
-            bytes(d.ignored_bytes)
-        )?;
+        let (name, what) = match d.interrupted {
+            true => ("leftover", LEFT_OVER),
+            false => ("damage", "behind the last complete state are ignored"),
+        };
+        writeln!(out, "{name:<8}  {} {what}", bytes(d.ignored_bytes))?;
     }
     if sized {
         if let Some(streams) = &d.streams {
             streams.text(out)?;
         }
-        sizes::sections(out, &d.sections, d.length, d.ignored_bytes)?;
+        let ignored = match d.interrupted {
+            true => "left by an interrupted addition",
+            false => "damaged",
+        };
+        sizes::sections(out, &d.sections, d.length, (ignored, d.ignored_bytes))?;
     }
     writeln!(out)?;
     writeln!(

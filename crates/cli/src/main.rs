@@ -9,6 +9,7 @@ mod currency;
 mod dataflow;
 mod deps;
 mod diff;
+mod ended;
 mod exit;
 mod explain;
 mod export;

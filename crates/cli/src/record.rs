@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failed};
 use crate::filters::FilterArguments;
 use crate::input::{self, Loaded};
 use crate::output::{say, write};
-use crate::signals::Watch;
+use crate::signals::{Watch, leave_last_words};
 
 /// Run a program and record what crosses its boundary, so that everything it did can be asked later
 ///
@@ -175,6 +175,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     if matches!(lens, Live::Paths) {
         drop(out);
+        let lens = match arguments.lens {
+            Some(Lens::Full) => "full",
+            _ => "paths",
+        };
+        leave_last_words(format!(
+            "{0}: making the path was interrupted: the recording is complete, and what it lacks is made with: afterimage build --lens {lens} {0}",
+            path.display()
+        ));
         match arguments.lens {
             // Values need all of the path, whatever is kept of them.
             Some(Lens::Full) => {

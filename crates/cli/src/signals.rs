@@ -1,8 +1,8 @@
 //! Signals: what stops the guest, and what must not stop us.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use afterimage_record::Interrupt;
 use afterimage_trace::Interrupter;
@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
+use crate::exit::Exit;
 use crate::output::say;
 
 /// Makes a write beyond the limit on file sizes an error like that of a full disk. By default the
@@ -20,27 +21,55 @@ pub(crate) fn survive_file_size_limit() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// A flag that Ctrl-C sets. While this lives the second Ctrl-C ends the process, afterwards any does.
-pub(crate) struct StopFlag(Arc<AtomicBool>);
+/// Whether there is a [`StopFlag`]: then a [`Watch`] that is over leaves the signals to it.
+static IN_ORDER: AtomicBool = AtomicBool::new(false);
+
+/// What is said when a signal ends the process after its [`Watch`] is over.
+static LAST_WORDS: Mutex<Option<String>> = Mutex::new(None);
+
+/// Leaves something to say to whoever ends the process from now on.
+pub(crate) fn leave_last_words(words: String) {
+    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = Some(words);
+}
+
+/// A flag that Ctrl-C and SIGTERM set. While this lives the second of them ends the process, afterwards any does.
+pub(crate) struct StopFlag {
+    stop: Arc<AtomicBool>,
+    /// The signal that set it.
+    signal: Arc<AtomicUsize>,
+}
 
 impl StopFlag {
     pub(crate) fn watch() -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        // In this order: that the flag was set before is what lets a signal end the process.
-        flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&stop))
-            .and_then(|_| flag::register(SIGINT, Arc::clone(&stop)))
-            .context("cannot watch for Ctrl-C")?;
-        Ok(Self(stop))
+        let (stop, signal) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        for asking in [SIGINT, SIGTERM] {
+            // In this order: that the flag was set before is what lets a signal end the process.
+            flag::register_conditional_shutdown(asking, 128 + asking, Arc::clone(&stop))
+                .and_then(|_| flag::register_usize(asking, Arc::clone(&signal), asking as usize))
+                .and_then(|_| flag::register(asking, Arc::clone(&stop)))
+                .context("cannot watch for Ctrl-C")?;
+        }
+        IN_ORDER.store(true, Ordering::SeqCst);
+        Ok(Self { stop, signal })
     }
 
     pub(crate) fn flag(&self) -> &AtomicBool {
-        &self.0
+        &self.stop
+    }
+
+    /// How a process ends that was stopped by it.
+    pub(crate) fn exit(&self) -> Exit {
+        match self.signal.load(Ordering::SeqCst) as i32 {
+            SIGTERM => Exit::Terminated,
+            _ => Exit::Interrupted,
+        }
     }
 }
 
 impl Drop for StopFlag {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.stop.store(true, Ordering::SeqCst);
+        IN_ORDER.store(false, Ordering::SeqCst);
     }
 }
 
@@ -66,7 +95,15 @@ impl Watch {
             Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
         std::thread::spawn(move || {
             for signal in signals.forever() {
-                if interrupt.requested().is_some() || is_over.load(Ordering::SeqCst) {
+                let is_over = is_over.load(Ordering::SeqCst);
+                if is_over && IN_ORDER.load(Ordering::SeqCst) && signal != SIGHUP {
+                    continue;
+                }
+                if interrupt.requested().is_some() || is_over {
+                    let words = LAST_WORDS.lock();
+                    if let Some(words) = words.unwrap_or_else(PoisonError::into_inner).take() {
+                        say(words);
+                    }
                     if let Some(folder) = &scratch {
                         let _ = std::fs::remove_dir_all(folder);
                     }

@@ -16,6 +16,7 @@ use afterimage_query::values::RecordedValues;
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::ReportArguments;
+use crate::ended::stood;
 use crate::exit::Exit;
 use crate::input;
 use crate::lens::{Traced, traced};
@@ -93,11 +94,10 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let loaded = &traced.loaded;
     let source = loaded.source_map();
     let names = loaded.names(&source);
-    let At { time, mut op } = traced.positions(&names, &source).moment(&arguments.at)?;
-    // Where it stood then, not before its last block.
-    if arguments.at.trim() == "end" {
-        op = traced.stood()?.map(|(_, op)| op);
-    }
+    let At { time, op } = match stood(traced, &arguments.at)? {
+        Some(stood) => stood,
+        None => traced.positions(&names, &source).moment(&arguments.at)?,
+    };
     let epochs = traced.epochs(&arguments.report.file)?;
     let values = traced.values(&epochs)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);

@@ -601,11 +601,14 @@ fn text(out: &mut dyn Write, scene: &Shown, reports: &[Report<'_>]) -> Result<()
         };
         writeln!(
             out,
-            "@{} {}{place}  in {}: executed {}",
+            "@{} {}{place}  in {}: {}",
             report.site.offset,
             harmless(&report.site.text),
             harmless(&report.function),
-            times(report.count)
+            match report.count {
+                0 => "never executed".to_owned(),
+                count => format!("executed {}", times(count)),
+            }
         )?;
         let rows = &report.rows;
         if let Some(why) = &rows.refused {
@@ -654,9 +657,10 @@ fn summary(out: &mut dyn Write, counted: &[(TypedValue, u64)], rows: &Rows) -> R
         if rows.more > 0 {
             writeln!(
                 out,
-                "{:>12}  {} more values: --limit N",
+                "{:>12}  {} more {}: --limit N",
                 "…",
-                grouped(rows.more)
+                grouped(rows.more),
+                if rows.more == 1 { "value" } else { "values" }
             )?;
         }
         return Ok(());

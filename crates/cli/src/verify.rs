@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::info::LEFT_OVER;
 use crate::input;
 use crate::output::{harmless, write};
 use crate::progress::Bar;
@@ -52,6 +53,9 @@ struct Document {
     events: u64,
     ended: bool,
     ignored_bytes: u64,
+    /// These are what an addition left that was interrupted, and no damage.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    interrupted: bool,
     /// What was checked of the path, if there is one.
     path: Option<PathRow>,
     /// How many moments the words of a path that was written live tell of.
@@ -232,6 +236,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         events: report.events,
         ended: report.ended,
         ignored_bytes: file.ignored_bytes(),
+        interrupted: file.is_interrupted(),
         path,
         moments,
         values,
@@ -356,7 +361,9 @@ fn text(out: &mut dyn Write, d: &Document) -> Result<()> {
             None => writeln!(out, "not re-executed")?,
         },
     }
-    if d.ignored_bytes > 0 {
+    if d.interrupted {
+        writeln!(out, "{} {LEFT_OVER}", counted(d.ignored_bytes, "byte"))?;
+    } else if d.ignored_bytes > 0 {
         writeln!(
             out,
             "{} behind the last complete state {} ignored",

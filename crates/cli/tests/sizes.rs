@@ -80,8 +80,30 @@ fn rows_add_up_to_the_sections_and_these_to_the_file() {
         .map(|section| section["stored_bytes"].as_i64().unwrap())
         .sum();
     assert_eq!(used, parts);
-    // Of parts of the run there is no original form.
-    assert_eq!(streams["original"], Value::Null);
+    // Of the windows' blocks, and of so much of what tells of the whole run.
+    let statements = streams["statements"].as_u64().unwrap();
+    assert_eq!(classes[0]["original_bytes"], 4 * statements);
+    let blocks = info["path"]["blocks"].as_f64().unwrap();
+    let part = streams["of_part"].as_f64().unwrap();
+    assert!((part * blocks - 8.0).abs() < 1e-6, "{streams}");
+    let is_whole = |class: &&Value| {
+        ["timestamps", "the path as it is opened", "what was printed"].contains(&class["name"].as_str().unwrap())
+    };
+    let (whole, own): (Vec<&Value>, Vec<&Value>) = classes.iter().partition(is_whole);
+    let stored = |classes: &[&Value]| -> i64 {
+        classes
+            .iter()
+            .map(|class| sum(&class["parts"], "stored_bytes"))
+            .sum()
+    };
+    let log = classes[1]["parts"][1]["stored_bytes"].as_i64().unwrap();
+    let counted = (stored(&own) - log) as f64 + part * (stored(&whole) + log) as f64;
+    let original = &streams["original"];
+    let factor = original["bytes"].as_f64().unwrap() / counted;
+    assert!(
+        (original["factor"].as_f64().unwrap() / factor - 1.0).abs() < 0.01,
+        "{streams}"
+    );
     let windows = sections
         .iter()
         .filter(|section| section["kind"] == "VALUES");

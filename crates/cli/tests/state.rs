@@ -541,6 +541,140 @@ fn the_end_is_where_the_run_stood() {
     );
 }
 
+/// What memory holds at a moment is what variables hold then, and a slice of it at the end begins behind everything.
+#[test]
+fn memory_at_a_place_is_as_it_is_right_before_it() {
+    const SOURCE: &str = "int total;
+int run(int n) {
+  int own[2] = {n, 0};
+  for (int i = 0; i < n; i++) {
+    total += i;
+    own[1] = total * 2; total ^= own[1];
+    own[0] -= total;
+  }
+  own[0] += 7;
+  total = own[0] * 3;
+  return total;
+}
+";
+    let sandbox = Sandbox::new();
+    if !clang(&sandbox, "-O0") {
+        return;
+    }
+    let source = sandbox.write("at.c", SOURCE);
+    let mut command = Command::new("clang-19");
+    command.args(["--target=wasm32-wasi", "-nostdlib", "-g", "-Wl,--no-entry"]);
+    command.args(["-Wl,--export=run", "-O0", "-o"]);
+    command.arg(sandbox.path("at.wasm")).arg(source);
+    if !command.status().is_ok_and(|status| status.success()) {
+        eprintln!("asleep: nothing here compiles C to WebAssembly");
+        return;
+    }
+    sandbox.ok("record --invoke run -o app.aft at.wasm 5");
+    let mut differ = 0;
+    for line in [5, 6, 7, 9, 10, 11] {
+        for name in ["total", "own"] {
+            let at = format!("at.c:{line}");
+            let held = values(&sandbox, &at, name);
+            for (number, held) in (1..).zip(held) {
+                let words = format!("memory app.aft --var {name} --at {at}#{number} --format json");
+                let memory = json(&sandbox, &words);
+                assert_eq!(memory["variable"]["value"], held.unwrap(), "{words}");
+                let block = format!("--at t={}", memory["at"]);
+                let words = words.replace(&format!("--at {at}#{number}"), &block);
+                let block = json(&sandbox, &words);
+                differ += u64::from(block["contents"] != memory["contents"]);
+            }
+        }
+    }
+    assert!(differ > 10, "most lines begin within a block");
+    let memory = json(&sandbox, "memory app.aft --var total --format json");
+    let address = memory["address"].as_u64().unwrap();
+    let statements = |what: &str| {
+        let words = format!("slice app.aft --at end {what} --by statement --format json");
+        let slice = json(&sandbox, &words);
+        assert!(
+            slice["title"]
+                .as_str()
+                .is_none_or(|title| !title.contains("before"))
+        );
+        slice["statements"].clone()
+    };
+    let by_name = statements("--var total");
+    assert_eq!(
+        by_name,
+        statements(&format!("--address {address}..{}", address + 3))
+    );
+    let lines = sandbox.ok("slice app.aft --at end --var total").stdout;
+    assert!(lines.contains("total = own[0] * 3;"), "{lines}");
+    let why = sandbox.ok("why app.aft --at end --var total").stdout;
+    assert!(why.contains("stored at at.c:10 in run"), "{why}");
+    sandbox.refused(
+        "slice app.aft --at end --var own",
+        125,
+        &["own", "at the end of the run"],
+    );
+}
+
+/// A parameter that is passed by reference, behind one local that optimised code uses again.
+#[test]
+fn parameters_behind_a_local_that_was_written_are_marked() {
+    const SOURCE: &str = r#"#[derive(Debug, Clone, PartialEq)]
+pub enum Shape { Dot, Circle { r: f64 }, Rect(f32, f32), Named(String) }
+pub struct Acc { n: usize, sum: f64, last: Option<Box<Shape>>, words: Vec<&'static str> }
+#[inline(never)]
+fn area(shape: &Shape) -> f64 {
+    match shape {
+        Shape::Dot => 0.0,
+        Shape::Circle { r } => 3.0 * r * r,
+        Shape::Rect(a, b) => (*a * *b) as f64,
+        Shape::Named(name) => name.len() as f64,
+    }
+}
+#[inline(never)]
+fn feed(acc: &mut Acc, shape: Shape) {
+    let a = area(&shape);
+    acc.n += 1;
+    acc.sum += a;
+    acc.last = Some(Box::new(shape));
+    acc.words.push(if a > 5.0 { "big" } else { "small" });
+} // here
+fn main() {
+    let mut acc = Acc { n: 0, sum: 0.0, last: None, words: vec![] };
+    let named = Shape::Named("hello".to_string());
+    for s in [Shape::Dot, Shape::Circle { r: 2.0 }, Shape::Rect(1.5, 2.0), named] {
+        feed(&mut acc, s);
+    }
+    println!("{} {} {:?} {:?}", acc.n, acc.sum, acc.last, acc.words);
+}
+"#;
+    let line = SOURCE.lines().position(|line| line.ends_with("// here"));
+    let at = format!("app.rs:{}", line.unwrap() + 1);
+    let fed = [
+        "Dot",
+        "Circle { r = 2.0 }",
+        "Rect(1.5, 2.0)",
+        "Named(\"hello\")",
+    ];
+    let sandbox = Sandbox::new();
+    sandbox.write("app.rs", SOURCE);
+    for level in [0, 1, 2, 3] {
+        sandbox.rustc("app", "app", level);
+        sandbox.ok("record --force -o app.aft app.wasm");
+        let words = format!("values app.aft --at {at} --var shape --format json");
+        let found = json(&sandbox, &words);
+        let rows = found["instances"].as_array().unwrap();
+        for row in rows {
+            let number = row["number"].as_u64().unwrap() as usize;
+            let right = row["value"]
+                .as_str()
+                .is_none_or(|value| value == fed[number - 1]);
+            assert!(right || row["written"].is_object(), "{level}: {row}");
+        }
+        eprintln!("{level}: {} rows", rows.len());
+    }
+}
+
 /// Of `kept` clang says at -O1 and above that `n` is in its local throughout, and keeps something else there before its end.
 const REUSED: &str = "__attribute__((noinline)) int f(int a, int b) {
   int x = a * 3 + b;

@@ -528,15 +528,12 @@ fn builds_that_are_interrupted_leave_a_sound_recording() {
             let ignored = bytes.len() > before.len() && !status.success();
             let info = sandbox.ok("info asking.aft");
             assert!(info.stdout.contains("stopped by Ctrl-C"), "{info:?}");
-            let verify = sandbox.run("verify --no-execute asking.aft");
-            match verify.code {
-                Some(0) => {}
-                Some(1) => assert!(
-                    ignored && verify.stdout.contains("interrupted"),
-                    "{verify:?}"
-                ),
-                _ => panic!("{verify:?}"),
-            }
+            let verify = sandbox.ok("verify --no-execute asking.aft");
+            let told = verify
+                .stdout
+                .contains("were being added when that was interrupted");
+            assert_eq!(told, ignored, "{verify:?}");
+            assert_eq!(info.stdout.contains("leftover"), ignored, "{info:?}");
         }
         sandbox.ok(&format!("build --lens {lens} asking.aft"));
         let info = sandbox.ok("info asking.aft").stdout;
@@ -544,6 +541,50 @@ fn builds_that_are_interrupted_leave_a_sound_recording() {
         sandbox.ok("verify --no-execute asking.aft");
     }
     sandbox.ok("verify asking.aft");
+}
+
+/// What is built again takes the place of what was there when it is complete, and not before.
+#[test]
+fn an_interrupted_build_again_keeps_what_was_there() {
+    let sandbox = Sandbox::new();
+    let mut child = recorder_that_pauses(&sandbox);
+    signal(&child, Signal::CONT);
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    sandbox.ok("build --lens full asking.aft");
+    let before = sandbox.read("asking.aft");
+    let mut interrupted = 0;
+    for wait in [50, 100, 200, 400] {
+        for (name, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+            let child = sandbox
+                .command(["build", "--lens", "full", "--again", "asking.aft"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(wait));
+            signal(&child, name);
+            let ran = ended(child);
+            match ran.code {
+                Some(found) if found == code => {
+                    let said = ran.stderr.contains("keeps the values that it had")
+                        || ran.stderr.contains("nothing was added");
+                    assert!(said, "{ran:?}");
+                    assert!(sandbox.read("asking.aft") == before, "nothing is changed");
+                    interrupted += 1;
+                }
+                // It was complete by then.
+                Some(0) => {
+                    sandbox.write("asking.aft", &before);
+                }
+                // Before it had begun to add anything.
+                None => assert!(sandbox.read("asking.aft") == before),
+                _ => panic!("{ran:?}"),
+            };
+        }
+    }
+    eprintln!("{interrupted} of 8 were interrupted");
+    sandbox.ok("verify --no-execute asking.aft");
 }
 
 #[test]

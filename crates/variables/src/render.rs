@@ -132,7 +132,8 @@ impl Renderer<'_, '_> {
     fn pointer(&self, address: u128, to: TypeRef) -> Result<String, PathError> {
         let mut text = format!("0x{address:x}");
         let pointee = self.variables.describe(self.variables.plain(to)?)?;
-        if address != 0 && self.limits.string > 0 && string::is_character(&pointee) {
+        let is_text = self.limits.pointed && self.limits.string > 0;
+        if address != 0 && is_text && string::is_character(&pointee) {
             let found = string::terminated(address as u64, self.limits.string, self.machine);
             text.extend([" ".to_string(), found]);
         } else if let TypeKind::Function { .. } = pointee.kind

@@ -277,6 +277,13 @@ impl Epochs for FileEpochs {
         ends.max().unwrap_or(0)
     }
 
+    fn kept(&self) -> Vec<(u64, u64)> {
+        let windows = self.windows().map(|index| (index.first, index.length));
+        let mut windows = Vec::from_iter(windows);
+        windows.sort_unstable();
+        windows
+    }
+
     fn find(&self, time: u64) -> Option<usize> {
         self.windows.iter().find_map(|window| {
             let epochs = &window.index.epochs;

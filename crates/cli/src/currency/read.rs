@@ -71,6 +71,7 @@ const COMPARED: Limits = Limits {
     elements: 1 << 12,
     string: 1 << 12,
     pointers: 0,
+    pointed: true,
     parts: 1 << 14,
 };
 

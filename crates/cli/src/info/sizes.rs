@@ -23,8 +23,13 @@ pub(super) struct Streams {
     classes: Vec<Class>,
     /// All of them together.
     stored_bytes: i64,
+    /// How many of these count for the part of the run that values are kept of.
+    #[serde(skip)]
+    counted: i64,
     bytes_per_statement: Option<f64>,
-    /// Of the papers' original form, for values of a whole run.
+    /// Which part of the run's blocks values are kept of, if not all: of what tells of the whole run, so much is counted.
+    of_part: Option<f64>,
+    /// Of the papers' original form; `null` if functions were left out.
     original: Option<Form>,
 }
 
@@ -57,6 +62,9 @@ struct Part {
     tier1_bytes: Option<u64>,
     /// What they take in the file. Chunks may be packed to fewer bytes than were put into them.
     stored_bytes: i64,
+    /// How many of these count for the part of the run that values are kept of.
+    #[serde(skip)]
+    counted: i64,
 }
 
 impl Class {
@@ -73,8 +81,22 @@ impl Class {
             name,
             tier1_bytes,
             stored_bytes,
+            counted: stored_bytes,
         });
         self
+    }
+
+    /// The same for what tells of the whole run, of which only a part counts.
+    fn whole(self, name: &'static str, tier1_bytes: Option<u64>, stored: u64, part: f64) -> Self {
+        let mut class = self.part(name, tier1_bytes, signed(stored));
+        if let Some(last) = class.parts.last_mut() {
+            last.counted = signed((stored as f64 * part).round() as u64);
+        }
+        class
+    }
+
+    fn counted(&self) -> i64 {
+        self.parts.iter().map(|part| part.counted).sum()
     }
 
     fn stored(&self) -> i64 {
@@ -142,28 +164,35 @@ impl Streams {
         let bytes_of = |sections: &[usize]| sections.iter().copied().map(payload).sum::<u64>();
         let (path_bytes, log) = (bytes_of(&path_sections), log_section.map_or(0, payload));
         let (of_checkpoints, of_grammars) = (bytes_of(checkpoints), bytes_of(&grammars));
-        let of_printed = bytes_of(&printed);
+let of_printed = bytes_of(&printed);
         let beside = of_grammars + of_checkpoints + of_printed;
-        // Of a part of the run there is no original form that the whole path could be compared with.
-        let is_whole = epochs.covers(1, path.length())
-            && epochs.windows().count() == 1
-            && epochs.windows().all(|index| index.left_out.is_nothing());
-        let original = match is_whole {
-            true => Some(Original::of(values)?),
+        let windows = epochs.windows().map(|index| (index.first, index.length));
+        let windows = Vec::from_iter(windows);
+        let is_whole = windows == [(1, path.length())];
+        let original = match epochs.windows().all(|index| index.left_out.is_nothing()) {
+            true if is_whole => Some(Original::of(values)?),
+            true => Some(Original::of_windows(values, &windows)?),
+            // Without some functions nobody knows what would have been stored of the rest.
             false => None,
+        };
+        // What tells of the whole run counts for a part in proportion to its blocks.
+        let part = match &original {
+            Some(original) if !is_whole => original.blocks as f64 / path.length().max(1) as f64,
+            _ => 1.0,
         };
         let labels = |count: u64| Some(count.saturating_mul(Original::LABEL));
         let words = |count: u64| Some(count.saturating_mul(Original::WORD));
         let of = |bytes: fn(&Original) -> u64| original.as_ref().map(bytes);
         let classes = vec![
-            Class::new("timestamps", of(Original::of_times)).part(
+            Class::new("timestamps", of(Original::of_times)).whole(
                 "the path",
                 original.and_then(|original| words(original.nodes)),
-                signed(path_bytes),
+                path_bytes,
+                part,
             ),
             Class::new("values", of(Original::of_values))
                 .part("kept values", words(sum.values.1), signed(sum.values.0))
-                .part("what the host gave: the log", None, signed(log)),
+                .whole("what the host gave: the log", None, log, part),
             Class::new("dependences", of(|original| original.of_dependences(false)))
                 .part(
                     "who wrote what is read",
@@ -187,21 +216,20 @@ impl Streams {
                 None,
                 signed(used) - signed(told + path_bytes + log + beside),
             ),
-            Class::new("the path as it is opened", None).part(
-                "grammars",
-                None,
-                signed(of_grammars),
-            ),
+            Class::new("the path as it is opened", None).whole("grammars", None, of_grammars, part),
             Class::new("checkpoints", None).part("checkpoints", None, signed(of_checkpoints)),
-            Class::new("what was printed", None).part("printed", None, signed(of_printed)),
+            Class::new("what was printed", None).whole("printed", None, of_printed, part),
         ];
         let stored_bytes = classes.iter().map(Class::stored).sum::<i64>();
-        let factor = |bytes: f64| bytes / stored_bytes.max(1) as f64;
+        let counted = classes.iter().map(Class::counted).sum::<i64>();
+        let factor = |bytes: f64| bytes / counted.max(1) as f64;
         Ok(Self {
             statements,
             classes,
             stored_bytes,
-            bytes_per_statement: (statements > 0).then(|| stored_bytes as f64 / statements as f64),
+            counted,
+            bytes_per_statement: (statements > 0).then(|| counted as f64 / statements as f64),
+            of_part: (part < 1.0).then_some(part),
             original: original.map(|original| Form {
                 bytes: original.bytes(false),
                 factor: factor(original.bytes(false) as f64),
@@ -225,33 +253,36 @@ impl Streams {
             0 => String::new(),
             statements => format!("{:.4}", bytes as f64 / statements as f64),
         };
-        let row = |original: Option<u64>, tier1: Option<u64>, bytes: i64| {
-            let factor = original.filter(|_| bytes > 0);
-            let factor = factor.map(|original| significant_factor(original as f64 / bytes as f64));
+        let row = |original: Option<u64>, tier1: Option<u64>, bytes: i64, counted: i64| {
+            let factor = original.filter(|_| counted > 0);
+            let factor =
+                factor.map(|original| significant_factor(original as f64 / counted as f64));
             [
                 number(original),
                 number(tier1),
                 stored(bytes),
-                each(bytes),
+                each(counted),
                 factor.unwrap_or_default(),
             ]
         };
         for class in &self.classes {
-            let found = row(class.original_bytes, class.tier1(), class.stored());
+            let (stored, counted) = (class.stored(), class.counted());
+            let found = row(class.original_bytes, class.tier1(), stored, counted);
             line(out, class.name, found.each_ref().map(String::as_str))?;
             for part in class.parts.iter().filter(|_| class.parts.len() > 1) {
-                let found = row(None, part.tier1_bytes, part.stored_bytes);
+                let found = row(None, part.tier1_bytes, part.stored_bytes, part.counted);
                 let name = format!("  {}", part.name);
                 line(out, &name, found.each_ref().map(String::as_str))?;
             }
         }
         let original = self.original.as_ref();
-        let all = row(original.map(|form| form.bytes), None, self.stored_bytes);
+        let all = original.map(|form| form.bytes);
+        let all = row(all, None, self.stored_bytes, self.counted);
         line(out, "all", all.each_ref().map(String::as_str))?;
         match original {
             None => writeln!(
                 out,
-                "values are kept of a part of the run only, which has no original form to compare the whole path with"
+                "values are kept without some functions: the original form of the others is not known"
             )?,
             Some(form) => writeln!(
                 out,
@@ -260,6 +291,13 @@ impl Streams {
                 significant_factor(form.factor_by_table),
                 significant(TABLE_I),
             )?,
+        }
+        if let Some(part) = self.of_part {
+            writeln!(
+                out,
+                "Values are kept of {:.1} % of the run's blocks: so much of the path and of the log counts per statement and for factors",
+                100.0 * part
+            )?;
         }
         Ok(())
     }
@@ -374,7 +412,7 @@ pub(super) fn sections(
     out: &mut dyn Write,
     rows: &[SectionRow],
     length: u64,
-    ignored: u64,
+    (why, ignored): (&str, u64),
 ) -> Result<()> {
     let titles = Vec::from_iter(rows.iter().map(SectionRow::title));
     let rest = "header, indexes and footers of the file";
@@ -395,7 +433,7 @@ pub(super) fn sections(
     let own = length.saturating_sub(stored).saturating_sub(ignored);
     writeln!(out, "{rest:<width$} {:>16}", grouped(own))?;
     if ignored > 0 {
-        writeln!(out, "{:<width$} {:>16}", "damaged", grouped(ignored))?;
+        writeln!(out, "{why:<width$} {:>16}", grouped(ignored))?;
     }
     writeln!(out, "{:<width$} {:>16}", "the file", grouped(length))?;
     Ok(())

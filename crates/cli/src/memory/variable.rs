@@ -1,20 +1,20 @@
 //! Where in memory a variable of the source is.
 
-use std::cell::RefCell;
 use std::path::Path as FilePath;
 
 use afterimage_ids::FuncId;
 use afterimage_present::{MemoryVariable, VariableCall, grouped};
 use afterimage_program::{Function, Names};
-use afterimage_query::paths::Window;
+use afterimage_query::paths::{At as When, Window};
 use afterimage_query::state::{
-    Activation, Bodies, Ended, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place,
-    Shape, Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, follow_to,
+    Activation, Bodies, Limits, Machine, Nothing, Object, Occasion, Path, PathError, Place, Shape,
+    Unavailable, VariableKind, Variables, Watch, WatchError, Watched, Word, follow_to,
 };
-use afterimage_query::steps::{At, LARGEST_RANGE, Range, follow_to_end};
+use afterimage_query::steps::{At, LARGEST_RANGE, Range};
 use afterimage_query::values::RecordedValues;
 use anyhow::{Result, anyhow, bail};
 
+use crate::ended::at_end;
 use crate::info::quoted;
 use crate::lens::Traced;
 use crate::steps::follow;
@@ -36,7 +36,7 @@ impl Found<'_> {
         };
         // What it points to is not among the bytes.
         let limits = Limits {
-            string: 0,
+            pointed: false,
             ..Limits::default()
         };
         let rendered = self.variables.render(&self.object, &limits, &held);
@@ -104,14 +104,15 @@ pub(super) fn find<'a>(
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
     let known = Variables::open(&traced.loaded.bytes)?;
-    let At::Before(time) = at else {
+    let At::Before(when) = at else {
         return global(traced, names, known, expression, &path);
     };
+    let time = when.time;
     // What watches is borrowed for as long as the values are open.
     let variables = Variables::open(&traced.loaded.bytes)?;
     let epochs = traced.epochs(at_file)?;
     let values = traced.values(&epochs)?;
-    let (function, seen) = seen(traced, &values, names, &variables, &path, time)?;
+    let (function, seen) = seen(traced, &values, names, &variables, &path, when)?;
     let seen = match seen {
         Ok(seen) => seen,
         Err(why @ PathError::Unavailable(Unavailable::OptimisedOut)) => bail!(
@@ -159,24 +160,27 @@ pub(super) fn find<'a>(
     })
 }
 
-/// A variable at a moment in the function that is executed then, before the block; if the function has not made its place by then, before the
-/// block's last operator.
+/// A variable at a moment in the function that is executed then. If that is the beginning of a block, and the function has not made the variable's place by
+/// then, before the block's last operator.
 fn seen<'a>(
     traced: &'a Traced,
     values: &RecordedValues<'a>,
     names: &Names,
     variables: &Variables<'a>,
     path: &Path,
-    time: u64,
+    When { time, op }: When,
 ) -> Result<(FuncId, Result<Seen, PathError>)> {
     let loaded = &traced.loaded;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let called = |function: FuncId| names.function(function).to_owned();
     let program = &loaded.program;
     let watch = Watch::new(program, &bodies, values, variables, &called, path.clone());
-    let later = Activation::at_call(values, &bodies, time)?;
+    let later = match op {
+        Some(_) => None,
+        None => Some(Activation::at_call(values, &bodies, time)?.op),
+    };
     let mut found = None;
-    for op in [None, Some(later.op)] {
+    for op in [Some(op), later.map(Some)].into_iter().flatten() {
         let number = 1;
         let occasion = Occasion { number, time, op };
         let rows = watch.each(
@@ -245,7 +249,7 @@ fn global<'a>(
         // Where it is depends on what memory holds then.
         Err(PathError::Unavailable(
             Unavailable::Unknown(_) | Unavailable::OutsideMemory { .. },
-        )) => at_end(traced, &variables, path)?,
+        )) => at_end(traced, |ended| variables.resolve(path, None, ended))?,
         known => known,
     };
     let object = match object {
@@ -283,30 +287,6 @@ fn global<'a>(
         variables,
         object,
     })
-}
-
-/// What an expression means when the run has ended.
-fn at_end(
-    traced: &Traced,
-    variables: &Variables<'_>,
-    path: &Path,
-) -> Result<Result<Object, PathError>> {
-    let failed = RefCell::default();
-    let program = &traced.loaded.program;
-    let found = follow(traced, |run, log| {
-        Ok(follow_to_end(run, log, |paused| {
-            let ended = Ended {
-                paused,
-                program,
-                failed: &failed,
-            };
-            variables.resolve(path, None, &ended)
-        })?)
-    })?;
-    match failed.into_inner() {
-        Some(error) => Err(error.into()),
-        None => Ok(found),
-    }
 }
 
 /// A place for `values --at` where a moment is: as it was named, or the function.

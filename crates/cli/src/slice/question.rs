@@ -15,6 +15,7 @@ use afterimage_query::why::Walk;
 use afterimage_trace::Ending;
 use anyhow::{Context, Result, anyhow, bail};
 
+use crate::ended::{self, is_over, stood};
 use crate::lens::Traced;
 use crate::output::harmless;
 use crate::places::{self, chosen, statements};
@@ -223,8 +224,13 @@ fn moment<'a>(
     at: &str,
 ) -> Result<(Activation<'a>, Occasion)> {
     let loaded = &traced.loaded;
-    let found = traced.positions(names, source).moment(at);
-    let At { time, op } = found.with_context(|| format!("--at {at}"))?;
+    let At { time, op } = match stood(traced, at)? {
+        Some(stood) => stood,
+        None => {
+            let found = traced.positions(names, source).moment(at);
+            found.with_context(|| format!("--at {at}"))?
+        }
+    };
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let activation = Activation::at(values, &bodies, time, op)?;
     let number = 1;
@@ -271,6 +277,16 @@ fn of_variable<'a>(
     })?;
     let (activation, occasion) = moment(traced, values, (names, source), at)?;
     let variables = Variables::open(&loaded.bytes)?;
+    if is_over(traced, at)? {
+        let (object, text) = ended::variable(traced, &variables, &path, name)?;
+        return Ok(Asked {
+            criteria: vec![criteria::of_pieces_behind(&activation, &object.pieces)],
+            taken: Vec::new(),
+            title: format!("{name} = {text} at the end of the run,"),
+            offsets: vec![activation.offset],
+            operators: Vec::new(),
+        });
+    }
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let called = |function: FuncId| names.function(function).to_owned();
     let watch = Watch::new(&loaded.program, &bodies, values, &variables, &called, path);
@@ -298,7 +314,10 @@ fn of_variable<'a>(
     Ok(Asked {
         criteria: vec![criteria::of_pieces(&activation, &object.pieces)],
         taken: Vec::new(),
-        title: format!("{name} = {text} before {at}, t={},", grouped(occasion.time)),
+        title: match at.trim() {
+            "end" => format!("{name} = {text} at the end of the run,"),
+            at => format!("{name} = {text} before {at}, t={},", grouped(occasion.time)),
+        },
         offsets: vec![activation.offset],
         operators: Vec::new(),
     })

@@ -2,7 +2,7 @@
 
 use afterimage_query::paths::At as When;
 use afterimage_query::state::{
-    Activation, Bodies, Limits, Occasion, Path, PathError, Place, Shape, Variables, Watch,
+    Activation, Bodies, Limits, Object, Occasion, Path, PathError, Place, Shape, Variables, Watch,
     WatchError, follow_to,
 };
 use afterimage_query::steps::Range;
@@ -10,6 +10,7 @@ use afterimage_query::why::{At, End, constant, written_until};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::start::Start;
+use crate::ended::{self, is_over, stood};
 use crate::explain::Scene;
 use crate::output::harmless;
 use crate::steps::follow;
@@ -20,16 +21,115 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         anyhow!("--var {expression}: {error}; write a name, p->next, s.member, a[3] or *p")
     })?;
     let loaded = &scene.traced.loaded;
-    let positions = scene.traced.positions(scene.names, scene.source);
-    let When { time, op } = positions.moment(at)?;
+    let When { time, op } = match stood(scene.traced, at)? {
+        Some(stood) => stood,
+        None => {
+            let positions = scene.traced.positions(scene.names, scene.source);
+            positions.moment(at)?
+        }
+    };
     let variables = Variables::open(&loaded.bytes)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
+    let over = is_over(scene.traced, at)?;
+    let (object, value) = match over {
+        true => ended::variable(scene.traced, &variables, &path, expression)?,
+        false => held(
+            scene,
+            (&variables, &bodies),
+            path,
+            (at, expression),
+            When { time, op },
+        )?,
+    };
+    let activation = Activation::at(scene.values, &bodies, time, op)?;
+    let piece = object.pieces.first();
+    let piece = piece.with_context(|| format!("{expression} has no bytes"))?;
+    let spot = scene.walk().spot_of(activation.instance, activation.op);
+    let of_local = |variable: u32| -> Result<At> {
+        Ok(match activation.register(scene.values, variable)? {
+            Ok(register) => At::Register(activation.instance, register),
+            Err(bits) => At::End(End::Constant {
+                bits,
+                instance: activation.instance,
+                op: constant(&scene.walk(), activation.instance, bits),
+            }),
+        })
+    };
+    let from = match piece.place {
+        Place::Local(index) => of_local(index)?,
+        Place::OperandStack(slot) => {
+            let found = activation.slot(slot);
+            of_local(
+                found
+                    .context("a slot of the operand stack that is not in use")?
+                    .0,
+            )?
+        }
+        Place::Memory(address) => {
+            let range = Range {
+                memory: 0,
+                address,
+                length: piece.bytes.max(1),
+            };
+            let executed = match over {
+                true => usize::MAX,
+                false => activation.instructions(),
+            };
+            written_until(
+                &scene.walk(),
+                &scene.host,
+                activation.instance,
+                executed,
+                range,
+            )?
+        }
+        Place::Global(index) => bail!(
+            "{expression} is in global {index} then; ask about the statement that last wrote it"
+        ),
+        Place::Value(_) => {
+            bail!("{expression} is a constant there, {value}: the compiler computed it")
+        }
+        Place::OptimisedOut => bail!("{expression} is optimised out there"),
+    };
+    let place = scene.place(spot)?;
+    let where_ = match place.line.is_empty() {
+        true => format!("{} in {}", place.at, place.function),
+        false => format!("{} in {}", place.source(), place.function),
+    };
+    let when = match over {
+        true => "at the end of the run".to_owned(),
+        false => format!("before {where_} at t={}", afterimage_present::grouped(time)),
+    };
+    Ok(Start {
+        from: Some(from),
+        ty: None,
+        what: format!(
+            "{} is {} {when}, which",
+            harmless(expression),
+            harmless(&value)
+        ),
+        value,
+        place: Some(place),
+        spot: None,
+        prelude: Vec::new(),
+    })
+}
+
+/// Where it is at a moment, and what it holds.
+fn held<'a>(
+    scene: &Scene<'_, 'a>,
+    (variables, bodies): (&Variables<'a>, &Bodies<'a>),
+    path: Path,
+    (at, expression): (&str, &str),
+    When { time, op }: When,
+) -> Result<(Object, String)> {
+    let loaded = &scene.traced.loaded;
     let called = |function| scene.names.function(function).to_owned();
     let watch = Watch::new(
         &loaded.program,
-        &bodies,
+        bodies,
         scene.values,
-        &variables,
+        variables,
         &called,
         path,
     );
@@ -62,73 +162,6 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     })?;
     let row = rows.into_iter().next();
     let row = row.with_context(|| format!("the run ended before {at}"))?;
-    let (object, value) = row
-        .value
-        .map_err(|why| anyhow!("--var {expression} at {at}: {why}"))?;
-    let activation = Activation::at(scene.values, &bodies, time, op)?;
-    let piece = object.pieces.first();
-    let piece = piece.with_context(|| format!("{expression} has no bytes"))?;
-    let spot = scene.walk().spot_of(activation.instance, activation.op);
-    let of_local = |variable: u32| -> Result<At> {
-        Ok(match activation.register(scene.values, variable)? {
-            Ok(register) => At::Register(activation.instance, register),
-            Err(bits) => At::End(End::Constant {
-                bits,
-                instance: activation.instance,
-                op: constant(&scene.walk(), activation.instance, bits),
-            }),
-        })
-    };
-    let from = match piece.place {
-        Place::Local(index) => of_local(index)?,
-        Place::OperandStack(slot) => {
-            let found = activation.slot(slot);
-            of_local(
-                found
-                    .context("a slot of the operand stack that is not in use")?
-                    .0,
-            )?
-        }
-        Place::Memory(address) => {
-            let range = Range {
-                memory: 0,
-                address,
-                length: piece.bytes.max(1),
-            };
-            let executed = activation.instructions();
-            written_until(
-                &scene.walk(),
-                &scene.host,
-                activation.instance,
-                executed,
-                range,
-            )?
-        }
-        Place::Global(index) => bail!(
-            "{expression} is in global {index} then; ask about the statement that last wrote it"
-        ),
-        Place::Value(_) => {
-            bail!("{expression} is a constant there, {value}: the compiler computed it")
-        }
-        Place::OptimisedOut => bail!("{expression} is optimised out there"),
-    };
-    let place = scene.place(spot)?;
-    let where_ = match place.line.is_empty() {
-        true => format!("{} in {}", place.at, place.function),
-        false => format!("{} in {}", place.source(), place.function),
-    };
-    Ok(Start {
-        from: Some(from),
-        ty: None,
-        what: format!(
-            "{} is {} before {where_} at t={}, which",
-            harmless(expression),
-            harmless(&value),
-            afterimage_present::grouped(time)
-        ),
-        value,
-        place: Some(place),
-        spot: None,
-        prelude: Vec::new(),
-    })
+    let found = row.value;
+    found.map_err(|why| anyhow!("--var {expression} at {at}: {why}"))
 }

@@ -53,9 +53,19 @@ pub fn of_bytes_behind(activation: &Activation<'_>, range: Range) -> Criterion {
     }
 }
 
+/// The places of a variable when all of the node was executed that a moment is in, and its function has ended: in memory and in globals.
+pub fn of_pieces_behind(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
+    let lasting = |piece: &&Piece| matches!(piece.place, Place::Global(_) | Place::Memory(_));
+    let lasting = Vec::from_iter(pieces.iter().filter(lasting).cloned());
+    of_pieces_after(activation, &lasting, usize::MAX)
+}
+
 /// The places of a variable at a moment.
 pub fn of_pieces(activation: &Activation<'_>, pieces: &[Piece]) -> Criterion {
-    let behind = activation.instructions();
+    of_pieces_after(activation, pieces, activation.instructions())
+}
+
+fn of_pieces_after(activation: &Activation<'_>, pieces: &[Piece], behind: usize) -> Criterion {
     let held = |variable| want(activation.source(variable));
     let variable = |piece: &Piece| match piece.place {
         Place::Local(local) => Some(local),

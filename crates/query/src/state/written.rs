@@ -1,9 +1,10 @@
 //! Whether a parameter's local was written since the call began.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use afterimage_ids::{FuncId, NodeId, OpId, OrigOffset};
-use afterimage_variables::{Nothing, Place, Variable, VariableKind, Variables};
+use afterimage_variables::{Machine, Place, Variable, VariableKind, Variables, Word};
 use afterimage_wpp::Visit;
 use wasmparser::Operator;
 
@@ -22,7 +23,30 @@ pub struct Written {
     pub offset: OrigOffset,
 }
 
-/// The local in which a parameter is in all of its function, if the debug information says so by one location instead of a list.
+/// Tells of any local that it is 0, and remembers which were asked about.
+#[derive(Default)]
+struct Probe(RefCell<Vec<u32>>);
+
+impl Machine for Probe {
+    fn local(&self, index: u32) -> Option<Word> {
+        self.0.borrow_mut().push(index);
+        Some(Word::w32(0))
+    }
+
+    fn global(&self, _: u32) -> Option<Word> {
+        None
+    }
+
+    fn stack(&self, _: u32) -> Option<Word> {
+        None
+    }
+
+    fn memory(&self, _: u64, _: &mut [u8]) -> bool {
+        false
+    }
+}
+
+/// The local in which a parameter is in all of its function, or which points to where it is, if the debug information says so by one location instead of a list.
 ///
 /// Optimised code may keep something else in that local later. The location is the same if it is the source's own assignment that wrote
 /// it: what the local holds after a write is told, and that it was written.
@@ -34,11 +58,14 @@ pub(super) fn parameters_local(
     if variable.kind != VariableKind::Parameter || variable.inlined != 0 {
         return None;
     }
-    let object = known.locate(variable, None, &Nothing).ok()?;
-    match object.pieces.first()?.place {
-        Place::Local(local) if (local as usize) < parameters => Some(local),
-        _ => None,
-    }
+    let probe = Probe::default();
+    let object = known.locate(variable, None, &probe).ok()?;
+    let local = match object.pieces.first()?.place {
+        Place::Local(local) => local,
+        Place::Memory(_) => *probe.0.borrow().first()?,
+        _ => return None,
+    };
+    ((local as usize) < parameters).then_some(local)
 }
 
 impl Bodies<'_> {

@@ -35,13 +35,51 @@ impl Original {
     /// # Errors
     /// If the path cannot be read, or is of another program.
     pub fn of(values: &RecordedValues<'_>) -> Result<Self, ValuesError> {
-        let path = values.path();
         let mut counts: SecondaryMap<NodeId, u64> = SecondaryMap::new();
-        for summary in path.segments().summaries() {
+        for summary in values.path().segments().summaries() {
             for &(node, count) in &summary.node_counts {
                 counts[node] = counts[node].saturating_add(count);
             }
         }
+        Self::of_nodes(values, &counts, true)
+    }
+
+    /// Of parts of a run, each from a first to a last block: of all nodes that have a block in one of them, which is what is kept of such parts. O(nodes that are
+    /// executed in them).
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn of_windows(
+        values: &RecordedValues<'_>,
+        windows: &[(u64, u64)],
+    ) -> Result<Self, ValuesError> {
+        let mut windows = windows.to_vec();
+        windows.sort_unstable();
+        let mut counts: SecondaryMap<NodeId, u64> = SecondaryMap::new();
+        let mut cursor = values.path().cursor();
+        let mut counted = 0;
+        for (first, last) in windows {
+            let mut at = cursor
+                .seek(first.max(counted + 1))
+                .map_err(ValuesError::Path)?;
+            while let Some(visit) = at.filter(|visit| visit.start <= last) {
+                if visit.start > counted {
+                    counts[visit.node] += 1;
+                    counted = visit.last();
+                }
+                at = cursor.next().map_err(ValuesError::Path)?;
+            }
+        }
+        Self::of_nodes(values, &counts, counted == values.path().length())
+    }
+
+    /// Of nodes that were executed so often; `ends` if the run's last one is among them.
+    fn of_nodes(
+        values: &RecordedValues<'_>,
+        counts: &SecondaryMap<NodeId, u64>,
+        ends: bool,
+    ) -> Result<Self, ValuesError> {
+        let path = values.path();
         let mut all = Self::default();
         for (node, known) in path.nodes().iter() {
             let count = counts[node];
@@ -57,7 +95,8 @@ impl Original {
             all.add(once, count);
         }
         // The run may have ended inside of its last node.
-        if let Some(last) = values.at(path.length())?
+        if ends
+            && let Some(last) = values.at(path.length())?
             && let Some(executed) = values.stopped(last)?
         {
             let compiled = values.compiled(last.node)?;

@@ -13,8 +13,10 @@ pub struct Limits {
     pub elements: u64,
     /// How many bytes of a string; 0 for none.
     pub string: usize,
-    /// How many pointers in a row are followed; strings always are.
+    /// How many pointers in a row are followed.
     pub pointers: u8,
+    /// Whether the text is shown that a pointer to characters points to.
+    pub pointed: bool,
     /// How many parts in all.
     pub parts: usize,
 }
@@ -26,6 +28,7 @@ impl Default for Limits {
             elements: 32,
             string: 128,
             pointers: 0,
+            pointed: true,
             parts: 4096,
         }
     }

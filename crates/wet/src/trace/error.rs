@@ -39,26 +39,26 @@ pub enum TraceError<P: std::error::Error + 'static, E: std::error::Error + 'stat
     #[error("what was copied comes from more than 16,777,216 writes")]
     TooManyParts,
     /// Nothing is stored of this time, or of the function that is executed then.
-    #[error("{}", outside(*time, (*first, *last), without.as_deref()))]
+    #[error("{}", outside(*time, kept, without.as_deref()))]
     Outside {
         /// The block.
         time: u64,
-        /// The first block of which values are stored.
-        first: u64,
-        /// The last one.
-        last: u64,
+        /// From which to which blocks values are stored, ascending.
+        kept: Vec<(u64, u64)>,
         /// If it is the function: what was left out, in words.
         without: Option<String>,
     },
 }
 
-fn outside(time: u64, (first, last): (u64, u64), without: Option<&str>) -> String {
+fn outside(time: u64, kept: &[(u64, u64)], without: Option<&str>) -> String {
+    let text = |(first, last): &(u64, u64)| format!("from t={first} to t={last}");
+    let kept = Vec::from_iter(kept.iter().map(text)).join(", ");
     match without {
         None => format!(
-            "values were kept from t={first} to t={last} only, and this needs one of t={time}; the rest: afterimage build --lens full"
+            "values were kept {kept} only, and this needs one of t={time}; the rest: afterimage build --lens full"
         ),
         Some(without) => format!(
-            "values were kept without {without}, from t={first} to t={last}, and this needs one of a function that was left out, of t={time}; to have them, build the values anew: afterimage build --lens full --again"
+            "values were kept without {without}, {kept}, and this needs one of a function that was left out, of t={time}; to have them, build the values anew: afterimage build --lens full --again"
         ),
     }
 }

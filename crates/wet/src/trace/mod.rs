@@ -42,6 +42,15 @@ pub trait Epochs {
     /// How many blocks were executed before the end of the last one.
     fn end(&self) -> u64;
 
+    /// From which to which blocks values are kept, ascending.
+    fn kept(&self) -> Vec<(u64, u64)> {
+        let first = self.before().first();
+        first
+            .map(|before| (before + 1, self.end()))
+            .into_iter()
+            .collect()
+    }
+
     /// The position of the one that tells of a node that begins with block T; `None` if none does.
     fn find(&self, time: u64) -> Option<usize> {
         let after = self.before().partition_point(|&before| before < time);
@@ -340,11 +349,9 @@ where
     }
 
     fn outside(&self, time: u64, without: Option<String>) -> Failure<S, E> {
-        let before = self.epochs.before().iter().min();
         TraceError::Outside {
             time,
-            first: before.map_or(0, |before| before + 1),
-            last: self.epochs.end(),
+            kept: self.epochs.kept(),
             without,
         }
     }

@@ -215,7 +215,13 @@ fn histogram(out: &mut dyn Write, counts: &[(Number, u64)], kind: &str, most: u6
         )?;
     }
     if more > 0 {
-        writeln!(out, "{:>12}  {} more values: --limit N", "…", grouped(more))?;
+        let values = if more == 1 { "value" } else { "values" };
+        writeln!(
+            out,
+            "{:>12}  {} more {values}: --limit N",
+            "…",
+            grouped(more)
+        )?;
     }
     Ok(())
 }
