@@ -4,14 +4,16 @@ use std::collections::HashMap;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{
-    PresentError, StepScene, address_stats_json, address_stats_text, addresses_json, addresses_text,
+    PresentError, StepScene, accessed_binary, accessed_json, accessed_text, address_stats_json,
+    address_stats_text, addresses_json, addresses_text,
 };
 use afterimage_program::{Names, SourceMap};
 use afterimage_query::Resolver;
 use afterimage_query::location::{Occurrence, Place, number};
 use afterimage_query::paths::FileSegments;
 use afterimage_query::steps::{
-    Access, AccessSite, Addresses, Operators, access_sites, address_stats, nearest_access,
+    Access, AccessSite, AccessedStretches, Addresses, Operators, access_sites, address_stats,
+    nearest_access,
 };
 use afterimage_query::values::{Types, block_executions};
 use anyhow::{Context, Result, bail};
@@ -27,12 +29,13 @@ use crate::steps::follow;
 ///
 /// Loads and stores are those of single values; what bulk operations and the host access is in `afterimage trace --level memory`. The run is
 /// followed from its beginning; for --instances and #K only where these are executed, from the last checkpoint before, which `build --lens full` makes.
-/// Different addresses and strides are told apart up to 4,096 of them. An access that trapped is listed, and marked; sums do not count it.
+/// Different addresses and strides are told apart up to 4,096 of them. An access that trapped is listed, and marked; sums and --each do not have it.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["at", "all"]))]
 #[command(after_help = "\
 Examples:
   afterimage addresses app.aft --all
+  afterimage addresses app.aft --all --each --format bin -o addresses.bin
   afterimage addresses app.aft --at parser.c:42
   afterimage addresses app.aft --at @0x1f3 --instances 1000..1010
   afterimage addresses app.aft --at parse+0x2a --stats
@@ -50,6 +53,9 @@ pub(crate) struct Arguments {
     /// Sum up those of the whole program
     #[arg(long, conflicts_with = "at")]
     all: bool,
+    /// All addresses of the whole program instead, one instruction's after the other, up to 256 at a time
+    #[arg(long, requires = "all", conflicts_with = "stats")]
+    each: bool,
     /// At most N lines [default: 100 for text on standard output]
     #[arg(long, value_name = "N|all", value_parser = entries)]
     limit: Option<u64>,
@@ -65,6 +71,8 @@ enum Format {
     Text,
     /// One object a line
     Json,
+    /// Addresses of --all --each for other programs, see docs/TRACE.md
+    Bin,
 }
 
 impl Arguments {
@@ -109,6 +117,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
+    if arguments.format == Format::Bin && !arguments.each {
+        bail!("--format bin is for --all --each");
+    }
     let loaded = &traced.loaded;
     let source = loaded.source_map();
     let names = loaded.names(&source);
@@ -120,6 +131,9 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         memories: loaded.program.memories,
         style: arguments.report.style(),
     };
+    if arguments.each {
+        return each(arguments, traced, &scene);
+    }
     let Some(at) = &arguments.at else {
         return summed(arguments, traced, &scene, None);
     };
@@ -224,9 +238,35 @@ fn summed(
                     writeln!(out, "… and more: see them with --limit N, or -o FILE")?;
                 }
             }
-            Format::Json => address_stats_json(out, scene, &stats)?,
+            Format::Json | Format::Bin => address_stats_json(out, scene, &stats)?,
         }
         Ok(())
+    })
+}
+
+/// All addresses of the program.
+fn each(arguments: &Arguments, traced: &Traced, scene: &StepScene<'_>) -> Result<()> {
+    let out = arguments.report.output.as_deref();
+    let screen = arguments.format == Format::Text && out.is_none();
+    let limit = arguments.limit.or(screen.then_some(LINES));
+    follow(traced, |run, log| {
+        let mut stretches = AccessedStretches::new(run, log)?;
+        let mut next = || {
+            let next = stretches.next();
+            next.map_err(|error| PresentError::Path(Box::new(error)))
+        };
+        write(out, arguments.format == Format::Bin, |out| {
+            match arguments.format {
+                Format::Text => {
+                    if accessed_text(out, scene, &mut next, limit)? {
+                        writeln!(out, "… and more: see them with --limit N, or -o FILE")?;
+                    }
+                }
+                Format::Json => accessed_json(out, scene, &mut next, limit)?,
+                Format::Bin => accessed_binary(out, scene, &mut next, limit)?,
+            }
+            Ok(())
+        })
     })
 }
 
@@ -265,7 +305,9 @@ fn listed(
                         )?;
                     }
                 }
-                Format::Json => addresses_json(out, scene, sites, &mut next, limit)?,
+                Format::Json | Format::Bin => {
+                    addresses_json(out, scene, sites, &mut next, limit)?;
+                }
             }
             Ok(())
         })

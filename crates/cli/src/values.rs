@@ -3,14 +3,15 @@
 mod loads;
 mod variable;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
-use afterimage_ids::FuncId;
+use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::{grouped, range_json, range_text, type_text, value_text};
 use afterimage_query::location::{Occurrence, number};
 use afterimage_query::paths::Places;
 use afterimage_query::state::Rank;
+use afterimage_query::steps::{GivenBy, given_counts};
 use afterimage_query::values::{
     Effect, Execution, Executions, RecordedValues, TypedValue, Types, ValuesError,
 };
@@ -25,6 +26,7 @@ use crate::lens::{Traced, Trapped, traced_whole};
 use crate::output::{harmless, write};
 use crate::places::{Site, chosen, executions, line_of, statements, times};
 use crate::progress::Bar;
+use crate::steps::follow;
 
 /// Show the values that statements produced, or a variable of the source had, execution by execution
 ///
@@ -244,6 +246,17 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     let windows = Vec::from_iter(windows);
     let mut reports = Vec::new();
     let mut refused = None;
+    let mut asked = Asked {
+        arguments,
+        values: &values,
+        types: &types,
+        windows: &windows,
+        trap: trap.as_ref(),
+        followed: HashMap::new(),
+    };
+    if named.is_none() && (arguments.stats || arguments.histogram) {
+        asked.followed = asked.follow_many(traced, &epochs, &found.sites, which)?;
+    }
     for site in &found.sites {
         let mut which = which;
         if let Some(named) = &named {
@@ -264,13 +277,6 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         let kept = left_out(&epochs, site.function, function).map_or(Ok(()), Err);
         let rows = match kept.and(range) {
             Ok(range) => {
-                let asked = Asked {
-                    arguments,
-                    values: &values,
-                    types: &types,
-                    windows: &windows,
-                    trap: trap.as_ref(),
-                };
                 let rows = asked.rows(site, &all, (count, range), which);
                 match rows {
                     Err(error) if !is_left_out(&error) => return Err(error),
@@ -416,9 +422,80 @@ struct Asked<'s, 'a> {
     /// From when to when values were kept.
     windows: &'s [(u64, u64)],
     trap: Option<&'s Trapped>,
+    /// What was counted by following the run, by statement.
+    followed: HashMap<OrigOffset, Vec<(TypedValue, u64)>>,
 }
 
+/// Asking for the value of an execution takes as long as following so many blocks, about.
+const BLOCKS_PER_VALUE: u64 = 2048;
+
 impl<'a> Asked<'_, 'a> {
+    /// The values of statements that are to be summed up, counted by following the run, if that takes less than asking for them.
+    fn follow_many(
+        &self,
+        traced: &'a Traced,
+        epochs: &FileEpochs,
+        sites: &[Site],
+        which: Which,
+    ) -> Result<HashMap<OrigOffset, Vec<(TypedValue, u64)>>> {
+        let (mut asked, mut offsets, mut executed) = (Vec::new(), Vec::new(), 0u64);
+        for site in sites {
+            let (all, count) = executions(traced, self.values, site)?;
+            let by = |time| Ok(all.by(time)?);
+            // Why there are none of another one is said when it is its turn.
+            let Ok((first, last)) = range(which, count, ("", ""), by) else {
+                continue;
+            };
+            let is_left_out = left_out(epochs, site.function, "").is_some();
+            if count == 0 || is_left_out || self.kept(&all, (first, last))? != [(first, last)] {
+                continue;
+            }
+            executed = executed.saturating_add(last - first + 1);
+            offsets.push(site.offset);
+            asked.push(GivenBy {
+                function: site.function,
+                op: site.op,
+                executions: (first, last),
+            });
+        }
+        if executed.saturating_mul(BLOCKS_PER_VALUE) <= traced.path.length() {
+            return Ok(HashMap::new());
+        }
+        let counts = follow(traced, |run, log| Ok(given_counts(run, log, &asked)?))?;
+        let known = offsets.into_iter().zip(counts);
+        let known = known.filter_map(|(offset, counts)| Some((offset, counts?)));
+        Ok(known.collect())
+    }
+
+    /// A summary of what was counted of executions, of which this is the last.
+    fn summed(
+        &self,
+        site: &Site,
+        all: &Executions<'a>,
+        last: u64,
+        mut counted: Vec<(TypedValue, u64)>,
+    ) -> Result<Rows> {
+        let arguments = self.arguments;
+        let mut rows = Rows {
+            stats: arguments.stats,
+            gives: !counted.is_empty(),
+            ..Rows::default()
+        };
+        if let Some(trap) = self.trap
+            && let Some(execution) = all.get(self.values, last)?
+            && trap.is_at(site.function, site.op, execution.time)
+        {
+            rows.trapped = Some(trap.why.clone());
+        }
+        if !arguments.stats {
+            counted.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+            rows.more = (counted.len() as u64).saturating_sub(arguments.rows());
+            counted.truncate(arguments.rows() as usize);
+        }
+        rows.counted = Some(counted);
+        Ok(rows)
+    }
+
     fn rows(
         &self,
         site: &Site,
@@ -436,6 +513,11 @@ impl<'a> Asked<'_, 'a> {
             return Ok(rows);
         }
         let summed = arguments.stats || arguments.histogram;
+        if let Some(counted) = self.followed.get(&site.offset) {
+            let mut summed = self.summed(site, all, last, counted.clone())?;
+            summed.named = rows.named;
+            return Ok(summed);
+        }
         let mut ranges = self.kept(all, (first, last))?;
         let kept: u64 = ranges.iter().map(|(from, to)| to - from + 1).sum();
         if kept == 0 {

@@ -6,6 +6,7 @@ mod generated;
 #[path = "common/recorded.rs"]
 mod recorded;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -14,10 +15,12 @@ use afterimage_query::paths::{At as Moment, FileSegments, Window};
 use afterimage_query::slices::{Criterion, Follows, Reach, Slice, Want, backward, chop, forward};
 use afterimage_query::state::{Halt, follow_to};
 use afterimage_query::steps::{
-    At, FileCheckpoints, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted, last_steps,
-    memory_at, recorded_checkpoints,
+    At, FileCheckpoints, GivenBy, LastWrite, LastWrites, Level, Range, Step, Steps, Wanted,
+    given_counts, last_steps, memory_at, recorded_checkpoints,
 };
-use afterimage_query::values::{recorded_epochs, recorded_values};
+use afterimage_query::values::{
+    Executions, RecordedValues, Types, recorded_epochs, recorded_values,
+};
 use afterimage_testkit::modules::SplitMix64;
 use afterimage_trace::{TraceFile, TraceWriter};
 use afterimage_wet::checkpoint::{CheckpointWriter, Vertex};
@@ -162,6 +165,7 @@ struct Compared {
     runs: u64,
     answers: u64,
     written: u64,
+    counted: u64,
 }
 
 fn compare(sandbox: &Sandbox, interval: u64, compared: &mut Compared) {
@@ -256,6 +260,7 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
     let epochs = epochs.expect("values");
     let (program, module) = (&recorded.program, &recorded.module);
     let values = recorded_values(program, module, &recorded.path, &epochs).unwrap();
+    compared.counted += assert_counts(recorded, &values);
     let mut writes = [None, Some(&values)].map(|values| {
         let log = recorded.file.log().unwrap();
         LastWrites::new(recorded.run(from), log, checkpoints, values).unwrap()
@@ -325,6 +330,54 @@ fn answers(recorded: &Recorded, checkpoints: &FileCheckpoints, compared: &mut Co
     }
 }
 
+/// Values that are counted by following are those that are asked for one by one. How many statements were compared.
+fn assert_counts<'a>(recorded: &'a Recorded, values: &RecordedValues<'a>) -> u64 {
+    let (program, module) = (&recorded.program, &recorded.module);
+    let types = Types::new(program, module);
+    let (mut asked, mut expected) = (Vec::new(), Vec::new());
+    for function in program.functions.iter().map(|function| function.id) {
+        let Some(ssa) = types.statements(function) else {
+            continue;
+        };
+        for statement in ssa.statements.values() {
+            let op = statement.op;
+            let all = Executions::of(values, program, function, op).unwrap();
+            let count = all.count();
+            if count == 0 || count > 300 {
+                continue;
+            }
+            let first = match op.as_u32() % 3 {
+                0 => 1 + count / 3,
+                _ => 1,
+            };
+            let mut counts = BTreeMap::new();
+            for number in first..=count {
+                let execution = all.get(values, number).unwrap().unwrap();
+                for value in types.given(values, &execution, op).unwrap() {
+                    counts.entry(value.bits).or_insert((value, 0)).1 += 1;
+                }
+            }
+            expected.push(Vec::from_iter(counts.into_values()));
+            let executions = (first, count);
+            asked.push(GivenBy {
+                function,
+                op,
+                executions,
+            });
+        }
+    }
+    let log = recorded.file.log().unwrap();
+    let found = given_counts(recorded.run(None), log, &asked).unwrap();
+    let mut compared = 0;
+    for ((found, expected), asked) in found.into_iter().zip(expected).zip(asked) {
+        if let Some(found) = found {
+            assert_eq!(found, expected, "{asked:?}");
+            compared += 1;
+        }
+    }
+    compared
+}
+
 #[test]
 fn checkpoints_of_generated_programs_hold() {
     let mut compared = Compared::default();
@@ -334,6 +387,7 @@ fn checkpoints_of_generated_programs_hold() {
         }
     });
     assert!(compared.runs >= seeds(SEEDS), "few runs: {}", compared.runs);
+    assert!(compared.counted > 50, "few counts: {}", compared.counted);
 }
 
 /// Memory that the host writes, in parts and as a whole; that grows, is copied, filled and set byte by byte; tables and segments that change; a

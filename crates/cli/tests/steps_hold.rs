@@ -12,8 +12,8 @@ use afterimage_ids::{FuncId, OpId};
 use afterimage_program::SourceMap;
 use afterimage_query::paths::{At as Moment, Window};
 use afterimage_query::steps::{
-    AccessSite, Addresses, At, Distinct, Level, Operators, Range, ReverseSteps, Step, Steps, Trap,
-    Tried, Wanted, What, address_stats, last_steps, load_values, memory_at,
+    AccessSite, AccessedStretches, Addresses, At, Distinct, Level, Operators, Range, ReverseSteps,
+    Step, Steps, Trap, Tried, Wanted, What, address_stats, last_steps, load_values, memory_at,
 };
 use common::Sandbox;
 use generated::{each_recording, seeds};
@@ -326,6 +326,23 @@ fn assert_addresses(recorded: &Recorded, references: &[Step]) {
         }
     }
     let log = || recorded.file.log().unwrap();
+    let mut stretches = AccessedStretches::new(recorded.run(None), log()).unwrap();
+    let mut found: BTreeMap<AccessSite, Vec<Range>> = BTreeMap::new();
+    while let Some(stretch) = stretches.next().unwrap() {
+        let of_one = found.entry(stretch.site).or_default();
+        assert_eq!(stretch.first, of_one.len() as u64 + 1);
+        assert!(stretch.addresses.len() <= 256);
+        of_one.extend(stretch.addresses.iter().map(|&address| Range {
+            memory: stretch.memory,
+            address,
+            length: stretch.bytes,
+        }));
+    }
+    let expected = by_site.iter().map(|(site, executions)| {
+        let ranges = executions.iter().map(|(_, range)| *range);
+        (*site, Vec::from_iter(ranges))
+    });
+    assert!(found.into_iter().eq(expected));
     let stats = address_stats(recorded.run(None), log(), None)
         .unwrap()
         .sites;

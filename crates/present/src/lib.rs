@@ -1,6 +1,7 @@
 //! Finished structs → text, JSON, and other tools' formats. Everything is written to
 //! the receiver that the caller gives; nothing here prints or opens a file.
 
+mod accessed;
 mod addresses;
 mod annotate;
 mod callgrind;
@@ -41,6 +42,7 @@ mod trace;
 mod value;
 mod why;
 
+pub use accessed::{NextAccessed, accessed_binary, accessed_json, accessed_text};
 pub use addresses::{
     NextAccess, address_stats_json, address_stats_text, addresses_json, addresses_text,
 };

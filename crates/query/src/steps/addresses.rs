@@ -251,6 +251,157 @@ where
     }
 }
 
+/// So many addresses of a load or a store are handed on at once.
+const STRETCH: usize = 256;
+
+/// Addresses that one load or store accessed, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessedAddresses {
+    /// The load or store.
+    pub site: AccessSite,
+    /// Which memory.
+    pub memory: u32,
+    /// How many bytes it accesses.
+    pub bytes: u64,
+    /// Which execution of it the first one is, from 1.
+    pub first: u64,
+    /// The addresses; 256, or fewer at the end of the run.
+    pub addresses: Vec<u64>,
+}
+
+/// All addresses that the loads and stores of a run accessed, in stretches of one of them each. What trapped is not among them.
+///
+/// The stretches of a load or a store are in order. Those of different ones come as they get full, and at the end what is left, in the order of
+/// the program. Holds one stretch of each that was executed.
+pub struct AccessedStretches<'a, S: Segments> {
+    walk: Walk<'a, S>,
+    collected: Collected,
+    ended: bool,
+}
+
+#[derive(Default)]
+struct Collected {
+    sites: Rc<NodeSites>,
+    /// By the site's number: how many of its addresses were handed on, what it accessed last, and addresses.
+    open: Vec<(u64, Range, Vec<u64>)>,
+    /// What is full: of which site, the number of the first execution, what was accessed last, and addresses.
+    full: VecDeque<(usize, u64, Range, Vec<u64>)>,
+}
+
+impl Collected {
+    #[inline]
+    fn access(&mut self, inst: usize, range: Range) {
+        let Some((site, _)) = self.sites.get(inst) else {
+            return;
+        };
+        let (_, known, addresses) = &mut self.open[site];
+        *known = range;
+        addresses.push(range.address);
+        if addresses.len() == STRETCH {
+            self.hand_on(site);
+        }
+    }
+
+    fn hand_on(&mut self, site: usize) {
+        let (before, range, addresses) = &mut self.open[site];
+        let addresses = std::mem::take(addresses);
+        let first = *before + 1;
+        *before += addresses.len() as u64;
+        if !addresses.is_empty() {
+            self.full.push_back((site, first, *range, addresses));
+        }
+    }
+}
+
+impl Observer for Collected {
+    const REGISTERS: bool = false;
+
+    #[inline]
+    fn read(&mut self, inst: usize, range: Range) {
+        self.access(inst, range);
+    }
+
+    #[inline]
+    fn write(&mut self, inst: usize, range: Range) {
+        self.access(inst, range);
+    }
+}
+
+impl<'a, S: Segments> AccessedStretches<'a, S>
+where
+    S::Error: std::error::Error + 'static,
+{
+    /// Those of a run, of which `log` is the log.
+    ///
+    /// # Errors
+    /// If the run cannot be followed.
+    pub fn new(run: Run<'a, S>, log: LogReader) -> Result<Self, StepsError<S::Error>> {
+        let table = SiteTable::of_all(is_access, run.path.nodes().len());
+        Ok(Self {
+            walk: Walk::new(run, log, table)?,
+            collected: Collected::default(),
+            ended: false,
+        })
+    }
+
+    /// The next one; `None` at the end.
+    ///
+    /// # Errors
+    /// If the run cannot be followed further.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it can fail, and then has ended"
+    )]
+    pub fn next(&mut self) -> Result<Option<AccessedAddresses>, StepsError<S::Error>> {
+        loop {
+            if let Some((site, first, range, addresses)) = self.collected.full.pop_front() {
+                return Ok(Some(AccessedAddresses {
+                    site: self.walk.table.sites[site],
+                    memory: range.memory,
+                    bytes: range.length,
+                    first,
+                    addresses,
+                }));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            self.go_on()?;
+        }
+    }
+
+    /// Executes the next node, or takes what is left at the end.
+    fn go_on(&mut self) -> Result<(), StepsError<S::Error>> {
+        let Some(visit) = self.walk.follower.next()? else {
+            self.ended = true;
+            let mut left = Vec::from_iter(0..self.collected.open.len());
+            left.sort_by_key(|&site| self.walk.table.sites[site]);
+            for site in left {
+                self.collected.hand_on(site);
+            }
+            return Ok(());
+        };
+        let sites = self.walk.sites(visit)?;
+        if !sites.any {
+            return self.walk.follower.execute(visit, &mut ());
+        }
+        let none = (
+            0,
+            Range {
+                memory: 0,
+                address: 0,
+                length: 0,
+            },
+            Vec::new(),
+        );
+        self.collected
+            .open
+            .resize(self.walk.table.sites.len(), none);
+        self.collected.sites = sites;
+        self.walk.follower.execute(visit, &mut self.collected)
+    }
+}
+
 /// The addresses of loads and stores, summed up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressStats {

@@ -8,6 +8,7 @@ mod addresses;
 mod collect;
 mod error;
 mod follow;
+mod given;
 mod last_write;
 mod loads;
 mod memory;
@@ -21,12 +22,16 @@ mod values;
 
 pub(crate) use accesses::is_access;
 pub use accesses::{AccessSite, access_sites, nearest_access};
-pub use addresses::{Access, AccessStats, AddressStats, Addresses, address_stats};
+pub use addresses::{
+    Access, AccessStats, AccessedAddresses, AccessedStretches, AddressStats, Addresses,
+    address_stats,
+};
 pub use afterimage_machine::{MachineError, Range, Trap, stopped_before};
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
 pub(crate) use follow::Follower;
 pub use follow::{Paused, Run, follow_to_end, recorded_checkpoints};
+pub use given::{GivenBy, given_counts};
 pub use last_write::{LastWrite, LastWriteError, LastWrites};
 pub use loads::{LoadValues, load_values};
 pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};
