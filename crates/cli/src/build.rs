@@ -281,6 +281,7 @@ fn add_values(
     };
     let mut writer = EpochWriter::new(&out).with_context(name)?;
     let mut checkpoints = CheckpointWriter::new(&out).with_context(name)?;
+    let anew = adds != Adds::More;
     // What is damaged is written again.
     let known = FilePrinted::open(file).ok().flatten();
     let known = known.map_or(0, |printed| printed.length());
@@ -304,7 +305,6 @@ fn add_values(
             stop.flag(),
         )
         .with_context(name)?;
-    let anew = adds != Adds::More;
     let interrupted = stop.flag().load(Ordering::SeqCst) && index.length < last.min(length);
     // Without a commit the file stays as it was.
     if interrupted && index.length < first {

@@ -11,7 +11,7 @@ use afterimage_present::{grouped, range_json, range_text, type_text, value_text}
 use afterimage_query::location::{Occurrence, number};
 use afterimage_query::paths::Places;
 use afterimage_query::state::Rank;
-use afterimage_query::steps::{GivenBy, given_counts};
+use afterimage_query::steps::{GivenBy, GivenCounts, given_counts};
 use afterimage_query::values::{
     Effect, Execution, Executions, RecordedValues, TypedValue, Types, ValuesError,
 };
@@ -402,7 +402,7 @@ struct Rows {
     /// Why one of those that were summed up gave nothing.
     trapped: Option<String>,
     /// How often each value occurred.
-    counted: Option<Vec<(TypedValue, u64)>>,
+    counted: Option<GivenCounts>,
     /// Only a summary of these is wanted.
     stats: bool,
 }
@@ -423,7 +423,7 @@ struct Asked<'s, 'a> {
     windows: &'s [(u64, u64)],
     trap: Option<&'s Trapped>,
     /// What was counted by following the run, by statement.
-    followed: HashMap<OrigOffset, Vec<(TypedValue, u64)>>,
+    followed: HashMap<OrigOffset, GivenCounts>,
 }
 
 /// Asking for the value of an execution takes as long as following so many blocks, about.
@@ -437,7 +437,7 @@ impl<'a> Asked<'_, 'a> {
         epochs: &FileEpochs,
         sites: &[Site],
         which: Which,
-    ) -> Result<HashMap<OrigOffset, Vec<(TypedValue, u64)>>> {
+    ) -> Result<HashMap<OrigOffset, GivenCounts>> {
         let (mut asked, mut offsets, mut executed) = (Vec::new(), Vec::new(), 0u64);
         for site in sites {
             let (all, count) = executions(traced, self.values, site)?;
@@ -473,7 +473,7 @@ impl<'a> Asked<'_, 'a> {
         site: &Site,
         all: &Executions<'a>,
         last: u64,
-        mut counted: Vec<(TypedValue, u64)>,
+        mut counted: GivenCounts,
     ) -> Result<Rows> {
         let arguments = self.arguments;
         let mut rows = Rows {

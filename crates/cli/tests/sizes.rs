@@ -87,7 +87,8 @@ fn rows_add_up_to_the_sections_and_these_to_the_file() {
     let part = streams["of_part"].as_f64().unwrap();
     assert!((part * blocks - 8.0).abs() < 1e-6, "{streams}");
     let is_whole = |class: &&Value| {
-        ["timestamps", "the path as it is opened", "what was printed"].contains(&class["name"].as_str().unwrap())
+        ["timestamps", "the path as it is opened", "what was printed"]
+            .contains(&class["name"].as_str().unwrap())
     };
     let (whole, own): (Vec<&Value>, Vec<&Value>) = classes.iter().partition(is_whole);
     let stored = |classes: &[&Value]| -> i64 {

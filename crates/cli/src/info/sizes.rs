@@ -164,7 +164,7 @@ impl Streams {
         let bytes_of = |sections: &[usize]| sections.iter().copied().map(payload).sum::<u64>();
         let (path_bytes, log) = (bytes_of(&path_sections), log_section.map_or(0, payload));
         let (of_checkpoints, of_grammars) = (bytes_of(checkpoints), bytes_of(&grammars));
-let of_printed = bytes_of(&printed);
+        let of_printed = bytes_of(&printed);
         let beside = of_grammars + of_checkpoints + of_printed;
         let windows = epochs.windows().map(|index| (index.first, index.length));
         let windows = Vec::from_iter(windows);

@@ -37,6 +37,9 @@ struct Pick {
     ty: ValType,
 }
 
+/// The different values of a statement, in the order of their bits, with how often each occurred.
+pub type GivenCounts = Vec<(TypedValue, u64)>;
+
 /// Values by their bits, with how often they occurred.
 type Counts = HashMap<GlobalBits, (TypedValue, u64)>;
 
@@ -100,7 +103,7 @@ pub fn given_counts<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
     asked: &[GivenBy],
-) -> Result<Vec<Option<Vec<(TypedValue, u64)>>>, StepsError<S::Error>>
+) -> Result<Vec<Option<GivenCounts>>, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {

@@ -31,7 +31,7 @@ pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
 pub(crate) use follow::Follower;
 pub use follow::{Paused, Run, follow_to_end, recorded_checkpoints};
-pub use given::{GivenBy, given_counts};
+pub use given::{GivenBy, GivenCounts, given_counts};
 pub use last_write::{LastWrite, LastWriteError, LastWrites};
 pub use loads::{LoadValues, load_values};
 pub use memory::{At, LARGEST_RANGE, MemoryAnswer, MemoryPart, memory_at};
