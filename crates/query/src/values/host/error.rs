@@ -1,5 +1,6 @@
 //! Why it cannot be told what the host read.
 
+use afterimage_machine::MachineError;
 use afterimage_trace::TraceError;
 use afterimage_wet::PrintedError;
 use afterimage_wet::checkpoint::CheckpointError;
@@ -48,6 +49,15 @@ impl From<CheckpointError> for HostReadsError {
 }
 
 impl HostReadsError {
+    /// Whether it is that the recording was cut off, its log before its path.
+    pub(super) fn is_cut(&self) -> bool {
+        matches!(
+            self,
+            Self::Steps(StepsError::Machine(MachineError::LogEnds { .. }))
+                | Self::Values(ValuesError::Machine(MachineError::LogEnds { .. }))
+        )
+    }
+
     /// Whether it is about a part of the run of which no values are kept.
     pub fn is_outside(&self) -> bool {
         matches!(self, Self::Values(ValuesError::Outside { .. }))
