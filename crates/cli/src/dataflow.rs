@@ -262,6 +262,9 @@ pub(crate) fn run_calls(traced: &Traced) -> Result<Option<RunCalls>> {
     Ok(Some(RunCalls::of(&traced.path, last)?))
 }
 
+/// So many operators are asked about at once: what is known of their executions is in memory together.
+const AT_ONCE: usize = 8;
+
 /// The answers: of a line, those for the operators that the fact can be about, and that were executed.
 fn rows(
     arguments: &Arguments,
@@ -281,27 +284,35 @@ fn rows(
     let paths = arguments.paths.unwrap_or(0) as usize;
     let mut rows = Vec::new();
     let mut refused: Option<FactError> = None;
-    for (function, op) in asked {
-        match facts.answer_each(function, op, fact, paths) {
-            Ok((answer, each)) => {
-                let one = match one {
-                    Some(which) => Some(execution(&each, which, written.at)?),
-                    None => None,
-                };
-                let decided = answer.decided.iter();
-                rows.push(FactRow {
-                    function,
-                    op,
-                    instances: match one {
-                        Some(_) => Vec::new(),
-                        None => decided.map(|&(by, _)| each.decided_by(by, most)).collect(),
-                    },
-                    one,
-                    answer,
-                });
-            }
-            Err(error) if is_line => refused = refused.or(Some(error)),
-            Err(error) => bail!("{}: {error}", written.at),
+    let of_function = asked.chunk_by(|a, b| a.0 == b.0);
+    for some in of_function.flat_map(|all| all.chunks(AT_ONCE)) {
+        let function = some[0].0;
+        let ops = Vec::from_iter(some.iter().map(|&(_, op)| op));
+        let answers = facts.answers(function, &ops, fact, paths);
+        for (&op, answer) in ops.iter().zip(answers) {
+            let (answer, each) = match answer {
+                Ok(answer) => answer,
+                Err(error) if is_line => {
+                    refused = refused.or(Some(error));
+                    continue;
+                }
+                Err(error) => bail!("{}: {error}", written.at),
+            };
+            let one = match one {
+                Some(which) => Some(execution(&each, which, written.at)?),
+                None => None,
+            };
+            let decided = answer.decided.iter();
+            rows.push(FactRow {
+                function,
+                op,
+                instances: match one {
+                    Some(_) => Vec::new(),
+                    None => decided.map(|&(by, _)| each.decided_by(by, most)).collect(),
+                },
+                one,
+                answer,
+            });
         }
     }
     // Of a line some copies may never have been executed.

@@ -512,7 +512,7 @@ impl<'a> Scene<'a> {
         all: &mut Vec<(Told, Option<Point>)>,
     ) -> Result<()> {
         let values = asked.host.values();
-        let is_taken = |role| point.takes || !is_passed_on(role);
+        let is_taken = |_, role: &str| point.takes || !is_passed_on(role);
         for moved in moves(values, point.instance, statement, is_taken)? {
             let function = values.path().nodes()[moved.instance.node].function;
             for controller in asked.controllers.of_execution(values, &moved)? {

@@ -15,11 +15,13 @@ use afterimage_program::{Names, SourceMap};
 use afterimage_query::Line;
 use afterimage_query::operator_texts;
 use afterimage_query::slices::{
-    self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Reach, SavedSlice,
+    self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Reach, SavedSlice, Slice,
     SliceReport, exercised_of,
 };
-use afterimage_query::steps::{Operators, Range};
-use afterimage_query::values::RecordedValues;
+use afterimage_query::steps::{
+    FileCheckpoints, Operators, Range, Run, recorded_checkpoints, stopped_before,
+};
+use afterimage_query::values::{HostReads, RecordedValues};
 use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
@@ -194,6 +196,11 @@ impl Arguments {
         }
     }
 
+    /// Whether only what is a few dependences away is asked for, backward.
+    fn is_near(&self) -> bool {
+        self.depth.is_some() && !self.forward && self.algorithm == Algorithm::Full
+    }
+
     fn subject(&self) -> Subject<'_> {
         match (&self.var, self.address, &self.operand) {
             (Some(name), ..) => Subject::Variable(name),
@@ -222,12 +229,19 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         None => Some(traced.epochs(&arguments.report.file)?),
         Some(_) => None,
     };
+    let checkpoints = match arguments.is_near() {
+        true => recorded_checkpoints(&traced.file, &traced.path)?,
+        false => None,
+    };
     let values = epochs.as_ref().map(|epochs| traced.values(epochs));
     let values = values.transpose()?;
     let source = loaded.source_map();
     let names = loaded.names(&source);
     let saved = match (&arguments.saved, &values) {
-        (None, Some(values)) => asked(arguments, traced, values, (&names, &source))?,
+        (None, Some(values)) => {
+            let checkpoints = checkpoints.as_ref();
+            asked(arguments, traced, (values, checkpoints), (&names, &source))?
+        }
         (name, _) => kept::named(traced, name.as_deref().unwrap_or_default())?,
     };
     let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
@@ -292,7 +306,7 @@ fn chain(arguments: &Arguments, traced: &Traced, out: &mut dyn Write) -> Result<
 fn asked<'a>(
     arguments: &Arguments,
     traced: &'a Traced,
-    values: &RecordedValues<'a>,
+    (values, checkpoints): (&RecordedValues<'a>, Option<&'a FileCheckpoints>),
     scene: (&'a Names, &'a SourceMap<'a>),
 ) -> Result<SavedSlice> {
     let file = &arguments.report.file;
@@ -327,10 +341,13 @@ fn asked<'a>(
     let saved = match kept::known(traced, &question)? {
         Some(saved) => saved,
         None => {
-            let slice = follow_for(traced, "slicing", |run, log| {
-                let logs = [log, traced.file.log()?];
-                Ok(slices::answer(run, logs, &question)?)
-            })?;
+            let slice = match near(arguments, traced, (values, checkpoints), &question)? {
+                Some(slice) => slice,
+                None => follow_for(traced, "slicing", |run, log| {
+                    let logs = [log, traced.file.log()?];
+                    Ok(slices::answer(run, logs, &question)?)
+                })?,
+            };
             SavedSlice {
                 question,
                 about,
@@ -344,6 +361,36 @@ fn asked<'a>(
         kept::keep(file, traced, name, &saved)?;
     }
     Ok(saved)
+}
+
+/// So many executions at most are asked about one by one.
+const NEAR: usize = 10_000;
+
+/// A slice of a depth, without following the run, if that can be.
+fn near<'a>(
+    arguments: &Arguments,
+    traced: &'a Traced,
+    (values, checkpoints): (&RecordedValues<'a>, Option<&'a FileCheckpoints>),
+    question: &slices::Question,
+) -> Result<Option<Slice>> {
+    if !arguments.is_near() {
+        return Ok(None);
+    }
+    let loaded = &traced.loaded;
+    let end = traced.file.end()?;
+    let run = Run {
+        program: &loaded.program,
+        module: &loaded.bytes,
+        path: &traced.path,
+        continuations: &traced.path.segments().directory().continuations,
+        stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
+        checkpoints,
+        progress: &|_| {},
+    };
+    let host = HostReads::new(values, run, &traced.file);
+    let (follows, criteria) = (question.follows, &question.criteria);
+    let found = slices::near(&host, &loaded.bytes, follows, criteria, NEAR);
+    Ok(found?)
 }
 
 impl Arguments {

@@ -7,9 +7,9 @@ use std::io::Write;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyEntry, WhyText, grouped, why_json};
-use afterimage_query::Resolver;
 use afterimage_query::location;
 use afterimage_query::why::{Absence, Place};
+use afterimage_query::{Line, Resolver};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
@@ -77,9 +77,9 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
         }
     };
     let at = harmless(&arguments.at);
-    let places = places(scene, &arguments.at)?;
+    let (places, line) = places(scene, &arguments.at)?;
     let absence = Absence::new(scene.walk(), after);
-    refuse_executed(scene, &absence, &places, after, &at)?;
+    refuse_executed(scene, &absence, (&places, line), after, &at)?;
     let never = match after {
         0 => format!("{at} was never executed"),
         _ => format!(
@@ -168,7 +168,7 @@ fn others_text(out: &mut dyn Write, rest: &[Told]) -> Result<()> {
 }
 
 /// The blocks at a place; none, if no way leads there.
-fn places(scene: &Scene<'_, '_>, at: &str) -> Result<Vec<Place>> {
+fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Vec<Place>, Option<Line>)> {
     let loaded = &scene.traced.loaded;
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, scene.names, scene.source);
     let resolved = resolver.location(at)?;
@@ -181,9 +181,13 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<Vec<Place>> {
         let block = loaded.program.function(function)?.block_of(op)?;
         Some((function, block))
     };
+    let mut line = None;
     let found: BTreeSet<Place> = match resolved.place {
         location::Place::Operator(function, op) => of((function, op)).into_iter().collect(),
-        location::Place::Line(_, operators) => operators.into_iter().filter_map(of).collect(),
+        location::Place::Line(own, operators) => {
+            line = Some(own);
+            operators.into_iter().filter_map(of).collect()
+        }
         location::Place::Function(function) => {
             let Some(code) = loaded.program.function(function) else {
                 let name = scene.names.function(function);
@@ -192,14 +196,43 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<Vec<Place>> {
             BTreeSet::from([(function, code.cfg.graph.root())])
         }
     };
-    Ok(found.into_iter().collect())
+    Ok((found.into_iter().collect(), line))
+}
+
+/// How often somebody arrived at a line after a time, as a profile counts it, and when first and last; `None` if nobody did, or the path does not tell.
+fn arrivals(
+    scene: &Scene<'_, '_>,
+    places: &[Place],
+    line: Line,
+    after: u64,
+) -> Result<Option<(u64, u64, u64)>> {
+    let functions: BTreeSet<FuncId> = places.iter().map(|place| place.0).collect();
+    let positions = scene.traced.positions(scene.names, scene.source);
+    let Ok(all) = positions.arrivals(line, functions.into_iter()) else {
+        return Ok(None);
+    };
+    let time = |number| Ok::<u64, anyhow::Error>(all.time(number)?.unwrap_or(0));
+    // The first one that is later.
+    let (mut low, mut high) = (1, all.count() + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match time(middle)? > after {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    let count = all.count() + 1 - low;
+    Ok(match count {
+        0 => None,
+        _ => Some((count, time(low)?, time(all.count())?)),
+    })
 }
 
 /// Refuses what was executed.
 fn refuse_executed(
     scene: &Scene<'_, '_>,
     absence: &Absence<'_, '_>,
-    places: &[Place],
+    (places, line): (&[Place], Option<Line>),
     after: u64,
     at: &str,
 ) -> Result<()> {
@@ -213,9 +246,19 @@ fn refuse_executed(
     let Some((count, place)) = most else {
         return Ok(());
     };
-    let runs = absence.runs(place)?;
-    let first = runs.next_after(after)?.map_or(0, |first| first.time);
-    let last = runs.select(runs.count())?.map_or(0, |last| last.time);
+    let arrived = match line {
+        Some(line) => arrivals(scene, places, line, after)?,
+        None => None,
+    };
+    let (count, first, last) = match arrived {
+        Some(arrived) => arrived,
+        None => {
+            let runs = absence.runs(place)?;
+            let first = runs.next_after(after)?.map_or(0, |first| first.time);
+            let last = runs.select(runs.count())?.map_or(0, |last| last.time);
+            (count, first, last)
+        }
+    };
     let when = match count {
         1 => format!("at t={}", grouped(first)),
         _ => format!("first at t={}, last at t={}", grouped(first), grouped(last)),
@@ -228,7 +271,11 @@ fn refuse_executed(
         true => format!("; for why not again: --after {last}"),
         false => String::new(),
     };
-    bail!("{at} was executed {}{after}, {when}{hint}", times(count))
+    let how = match arrived {
+        Some(_) => "reached",
+        None => "executed",
+    };
+    bail!("{at} was {how} {}{after}, {when}{hint}", times(count))
 }
 
 /// How often something was executed, in words.

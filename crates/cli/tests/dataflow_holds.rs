@@ -398,6 +398,26 @@ struct Compared {
     decided: u64,
 }
 
+/// Several questions at once have the answers that each has.
+fn together(facts: &Facts<'_>, executed: &[(FuncId, OpId)]) {
+    for of in executed.chunk_by(|a, b| a.0 == b.0) {
+        let ops = Vec::from_iter(of.iter().map(|&(_, op)| op));
+        let all = facts.answers(of[0].0, &ops, &Fact::Available, 1);
+        for (op, answer) in ops.into_iter().zip(all) {
+            let alone = facts.answer_each(of[0].0, op, &Fact::Available, 1);
+            match (answer, alone) {
+                (Ok((answer, each)), Ok((alone, each_alone))) => {
+                    let sums = |a: &FactAnswer| (a.executions, a.holds, a.calls, a.decided.clone());
+                    assert_eq!(sums(&answer), sums(&alone), "{op}");
+                    assert_eq!(each.get(1), each_alone.get(1));
+                    assert_eq!(each.get(each.count()), each_alone.get(each.count()));
+                }
+                (answer, alone) => assert_eq!(answer.err(), alone.err()),
+            }
+        }
+    }
+}
+
 fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
     let file = TraceFile::open(&sandbox.path("run.aft")).unwrap();
     let module = file.module().unwrap();
@@ -412,7 +432,8 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
         .and_then(|end| LastStep::of(&program, &module, end).unwrap());
     let expanded = expand(&program, &path, last);
     let calls = RunCalls::of(&path, last).unwrap();
-    let facts = Facts::new(&calls, &program, &module);
+    // The same, where every path trace is gone through block by block.
+    let gone_through = RunCalls::of(&path, last).unwrap().regular_up_to(0);
     let mut executed: Vec<(FuncId, OpId)> = Vec::new();
     for executed_now in &expanded.all {
         if let EventPlace::Operator(function, op) = executed_now.place
@@ -422,8 +443,13 @@ fn compare(sandbox: &Sandbox, by_terms: bool, compared: &mut Compared) {
         }
     }
     executed.sort_unstable();
-    places(&program, &expanded, &facts, &executed, compared);
-    locals(&program, &module, &expanded, &facts, &executed, compared);
+    for calls in [&calls, &gone_through] {
+        let facts = Facts::new(calls, &program, &module);
+        places(&program, &expanded, &facts, &executed, compared);
+        locals(&program, &module, &expanded, &facts, &executed, compared);
+        together(&facts, &executed);
+    }
+    let facts = Facts::new(&gone_through, &program, &module);
     if by_terms {
         let does = terms(&program, &module, &expanded);
         for &(function, op) in &executed {

@@ -92,7 +92,7 @@ fn a_printed_byte_comes_from_a_byte_of_the_input() {
     sandbox.refused(
         &format!("why-not app.aft --at {SEEN}"),
         125,
-        &["was executed once"],
+        &["was reached once"],
     );
 }
 

@@ -177,6 +177,11 @@ impl CallEffects {
         }
     }
 
+    /// When calls decide what, in order; no two have a step in common.
+    pub fn entries(&self) -> &[(Entry, Site)] {
+        &self.effects
+    }
+
     /// Whether no call decides.
     pub fn is_none(&self) -> bool {
         self.effects.is_empty()

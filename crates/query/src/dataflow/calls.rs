@@ -1,5 +1,6 @@
 //! The path traces and calls of a run, for questions about functions.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use afterimage_dataflow::{CallEffects, Direction, Events, Summaries, TimestampedGraph};
@@ -8,7 +9,8 @@ use afterimage_machine::stopped_before;
 use afterimage_program::{BlockEnd, OperatorIndex, Program};
 use afterimage_trace::End;
 use afterimage_wpp::twpp::{
-    CallGraph, CallId, CollectError, Dictionary, DynamicCfg, Entry, TimestampedTrace, Wpp, collect,
+    CallGraph, CallId, CollectError, Dictionary, DynamicCfg, Entry, PathTrace, TimestampedTrace,
+    Wpp, collect,
 };
 use afterimage_wpp::{Segments, WholePath};
 use rustc_hash::FxHashMap;
@@ -56,6 +58,34 @@ pub struct RunCalls {
     last: Option<LastStep>,
     /// The innermost call that never returned.
     innermost: Option<CallId>,
+    /// A path trace that takes more bytes is irregular.
+    regular: usize,
+}
+
+/// Of a path trace that takes more bytes no graph is made: that would take some forty times as many.
+const REGULAR: usize = 16 << 20;
+
+/// A path trace of a function.
+pub(super) struct PathOf<'a> {
+    pub trace: &'a PathTrace,
+    /// It is to be gone through, block by block: a graph of it would have almost as many series as it has blocks.
+    pub is_irregular: bool,
+    graph: OnceCell<Option<PathGraph>>,
+}
+
+impl PathOf<'_> {
+    /// The path as a graph, made when it is first asked for.
+    pub fn graph(&self) -> Option<&PathGraph> {
+        let made = self.graph.get_or_init(|| {
+            let trace = TimestampedTrace::of(self.trace.blocks());
+            let graph = DynamicCfg::of(&trace, &Dictionary::default()).ok()?;
+            Some(PathGraph {
+                graph: TimestampedGraph::from(&graph),
+                blocks: graph.nodes().iter().map(|node| node.blocks[0]).collect(),
+            })
+        });
+        made.as_ref()
+    }
 }
 
 /// A path trace of a function, as a graph of blocks.
@@ -95,7 +125,16 @@ impl RunCalls {
             wpp,
             last,
             innermost,
+            regular: REGULAR,
         })
+    }
+
+    /// The same, where path traces that take more bytes are gone through block by block, instead of making graphs of them.
+    pub fn regular_up_to(self, bytes: usize) -> Self {
+        Self {
+            regular: bytes,
+            ..self
+        }
     }
 
     /// What all calls do to a fact.
@@ -131,7 +170,7 @@ impl RunCalls {
         function: FuncId,
         summaries: &[&Summaries<'_>],
         needs_called: bool,
-        mut visit: impl FnMut(&PathGraph, &Alike),
+        mut visit: impl FnMut(&PathOf<'_>, &Alike),
     ) {
         let mut by_path: BTreeMap<u32, Vec<CallId>> = BTreeMap::new();
         for id in self.wpp.calls.ids() {
@@ -141,8 +180,13 @@ impl RunCalls {
             }
         }
         for ids in by_path.values() {
-            let Some(graph) = self.path_graph(ids[0]) else {
+            let Some(found) = self.wpp.path(self.wpp.calls.call(ids[0])) else {
                 continue;
+            };
+            let path = PathOf {
+                trace: &found.trace,
+                is_irregular: found.trace.heap_bytes() > self.regular,
+                graph: OnceCell::new(),
             };
             let mut alike: FxHashMap<(Vec<CallEffects>, Vec<Entry>), Alike> = FxHashMap::default();
             for &id in ids {
@@ -156,7 +200,7 @@ impl RunCalls {
                 if self.innermost == Some(id) {
                     calls -= 1;
                     visit(
-                        &graph,
+                        &path,
                         &Alike {
                             effects: effects.clone(),
                             called: called.clone(),
@@ -178,7 +222,7 @@ impl RunCalls {
                 known.ids.push(id);
             }
             for alike in alike.values().filter(|alike| alike.calls > 0) {
-                visit(&graph, alike);
+                visit(&path, alike);
             }
         }
     }
@@ -204,15 +248,5 @@ impl RunCalls {
             });
         }
         called
-    }
-
-    fn path_graph(&self, id: CallId) -> Option<PathGraph> {
-        let trace = &self.wpp.path(self.wpp.calls.call(id))?.trace;
-        let trace = TimestampedTrace::of(trace.blocks());
-        let graph = DynamicCfg::of(&trace, &Dictionary::default()).ok()?;
-        Some(PathGraph {
-            graph: TimestampedGraph::from(&graph),
-            blocks: graph.nodes().iter().map(|node| node.blocks[0]).collect(),
-        })
     }
 }

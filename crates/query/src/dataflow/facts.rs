@@ -12,7 +12,7 @@ use wasmparser::Operator;
 use super::calls::RunCalls;
 use super::instances::{Collecting, Instances};
 use super::loads::{own_events, read_by, redefined};
-use super::memory::{Code, Codes, Decider, InCallees, Sites};
+use super::memory::{Bytes, Code, Codes, Decider, InCallees, Sites};
 use super::question::{Asked, Counts, OwnEvents, ask};
 
 /// A fact about an operator's executions.
@@ -95,6 +95,32 @@ pub struct PathAnswer {
     pub holds: Series,
 }
 
+/// What decides a fact about an operator.
+struct Wanted {
+    block: BlockId,
+    /// What its function does.
+    events: OwnEvents,
+    /// What matters of what others do, if anything.
+    callees: Option<Callees>,
+}
+
+/// What of functions that are called decides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Callees {
+    /// Writes to memory that is read.
+    Reading(Bytes),
+    /// The places of the fact.
+    Places,
+}
+
+/// An answer that is not complete.
+#[derive(Default)]
+struct Answering {
+    answer: FactAnswer,
+    counts: Counts,
+    each: Collecting,
+}
+
 /// Answers questions about the functions of a run.
 pub struct Facts<'a> {
     calls: &'a RunCalls,
@@ -141,49 +167,70 @@ impl<'a> Facts<'a> {
         fact: &Fact,
         paths: usize,
     ) -> Result<(FactAnswer, Instances<'a>), FactError> {
-        let known = self.program.function(function);
-        let known = known.ok_or(FactError::Unreachable)?;
-        let block = known.block_of(op).ok_or(FactError::Unreachable)?;
+        let mut answers = self.answers(function, &[op], fact, paths);
+        answers.pop().unwrap_or(Err(FactError::Unreachable))
+    }
+
+    /// The same of several operators of a function, in their order: its path traces are gone through once for all. Memory for what is known of all their executions at once.
+    pub fn answers(
+        &self,
+        function: FuncId,
+        ops: &[OpId],
+        fact: &Fact,
+        paths: usize,
+    ) -> Vec<Result<(FactAnswer, Instances<'a>), FactError>> {
         let sites = Sites::default();
         let forward = matches!(fact, Fact::LastUse | Fact::Places { ahead: true, .. });
         let direction = match forward {
             true => Direction::Forward,
             false => Direction::Backward,
         };
-        let (events, summaries) = match fact {
-            Fact::Available => self.available(function, op, &sites)?,
-            Fact::Reaching => (self.of_local(known, op, &sites, false)?, None),
-            Fact::LastUse => (self.of_local(known, op, &sites, true)?, None),
-            Fact::Places { r#gen, kill, .. } => {
-                let places = Placed::new(self.program, r#gen, kill, &sites, direction);
-                let own = places.own(function);
-                (own, Some(self.calls.summaries(direction, &places)))
+        let wanted = ops
+            .iter()
+            .map(|&op| self.wanted(function, op, fact, &sites));
+        let wanted = Vec::from_iter(wanted);
+        // What calls decide is the same for all that read alike.
+        let mut known: Vec<(Callees, Summaries<'_>)> = Vec::new();
+        for callees in wanted.iter().flatten().filter_map(|wanted| wanted.callees) {
+            if known.iter().all(|(of, _)| *of != callees) {
+                known.push((callees, self.summaries(callees, fact, direction, &sites)));
             }
-        };
-        let asked = Asked {
-            direction,
-            block,
-            op,
-            events: &events,
-            summaries: summaries.as_ref(),
-        };
+        }
+        let mut numbers = Vec::new();
+        let mut questions = Vec::new();
+        for (number, wanted) in wanted.iter().enumerate() {
+            let Ok(wanted) = wanted else { continue };
+            let callees = wanted.callees;
+            let summaries = known.iter().find(|(of, _)| Some(*of) == callees);
+            numbers.push(number);
+            questions.push(Asked {
+                direction,
+                block: wanted.block,
+                op: ops[number],
+                events: &wanted.events,
+                summaries: summaries.map(|(_, summaries)| summaries),
+            });
+        }
         let open_holds = matches!(fact, Fact::LastUse);
         let holds = |outcome: Outcome| match outcome {
             Outcome::Open => open_holds,
             Outcome::Decided(site) => sites.get(site).holds(),
         };
-        let mut answer = FactAnswer::default();
-        let mut counts = Counts::default();
+        let mut answers = Vec::from_iter(ops.iter().map(|_| Answering::default()));
         let decider = |outcome: Outcome| match outcome {
             Outcome::Open => None,
             Outcome::Decided(site) => Some(sites.get(site)),
         };
-        let mut each = Collecting::default();
         ask(
             self.calls,
             function,
-            &[asked],
-            |_, path, alike, times, solution| {
+            &questions,
+            |k, blocks, alike, times, solution| {
+                let Answering {
+                    answer,
+                    counts,
+                    each,
+                } = &mut answers[numbers[k]];
                 counts.add(alike, &solution);
                 each.add(alike, times, &solution, decider);
                 answer.calls += alike.calls;
@@ -193,7 +240,7 @@ impl<'a> Facts<'a> {
                 if answer.paths.len() < paths || alike.calls > least && paths > 0 {
                     answer.paths.push(PathAnswer {
                         calls: alike.calls,
-                        blocks: path.graph.length(),
+                        blocks,
                         executions: times.clone(),
                         holds: solution.times_where(holds),
                     });
@@ -202,16 +249,86 @@ impl<'a> Facts<'a> {
                 }
             },
         );
-        answer.executions = counts.executions;
-        answer.queries = counts.queries;
-        answer.scanned = counts.scanned;
-        let decided = counts.by_outcome.into_iter();
-        let decided = decided.map(|(outcome, times)| (decider(outcome), times));
-        answer.decided = decided.collect();
-        answer
-            .decided
-            .sort_unstable_by_key(|&(decider, times)| (Reverse(times), decider));
-        Ok((answer, each.finish(self.calls)))
+        let answered = wanted.into_iter().zip(answers);
+        let answered = answered.map(|(wanted, answering)| {
+            wanted?;
+            let Answering {
+                mut answer,
+                counts,
+                each,
+            } = answering;
+            answer.executions = counts.executions;
+            answer.queries = counts.queries;
+            answer.scanned = counts.scanned;
+            let decided = counts.by_outcome.into_iter();
+            let decided = decided.map(|(outcome, times)| (decider(outcome), times));
+            answer.decided = decided.collect();
+            answer
+                .decided
+                .sort_unstable_by_key(|&(decider, times)| (Reverse(times), decider));
+            Ok((answer, each.finish(self.calls)))
+        });
+        answered.collect()
+    }
+
+    /// What decides a fact about an operator.
+    fn wanted(
+        &self,
+        function: FuncId,
+        op: OpId,
+        fact: &Fact,
+        sites: &Sites,
+    ) -> Result<Wanted, FactError> {
+        let known = self.program.function(function);
+        let known = known.ok_or(FactError::Unreachable)?;
+        let block = known.block_of(op).ok_or(FactError::Unreachable)?;
+        let (events, callees) = match fact {
+            Fact::Available => self.available(function, op, sites)?,
+            Fact::Reaching => (self.of_local(known, op, sites, false)?, None),
+            Fact::LastUse => (self.of_local(known, op, sites, true)?, None),
+            Fact::Places { r#gen, kill, ahead } => {
+                let direction = match ahead {
+                    true => Direction::Forward,
+                    false => Direction::Backward,
+                };
+                let places = Placed::new(self.program, r#gen, kill, sites, direction);
+                (places.own(function), Some(Callees::Places))
+            }
+        };
+        Ok(Wanted {
+            block,
+            events,
+            callees,
+        })
+    }
+
+    /// What calls decide.
+    fn summaries(
+        &self,
+        callees: Callees,
+        fact: &Fact,
+        direction: Direction,
+        sites: &Sites,
+    ) -> Summaries<'_> {
+        match (callees, fact) {
+            (Callees::Reading(bytes), _) => {
+                let codes = &self.codes;
+                let events = InCallees {
+                    codes,
+                    sites,
+                    bytes,
+                };
+                self.calls.summaries(direction, &events)
+            }
+            (Callees::Places, fact) => {
+                let (r#gen, kill) = match fact {
+                    Fact::Places { r#gen, kill, .. } => (&r#gen[..], &kill[..]),
+                    _ => (&[][..], &[][..]),
+                };
+                let places = Placed::new(self.program, r#gen, kill, sites, direction);
+                self.calls.summaries(direction, &places)
+            }
+        }
     }
 
     fn available(
@@ -219,17 +336,12 @@ impl<'a> Facts<'a> {
         function: FuncId,
         op: OpId,
         sites: &Sites,
-    ) -> Result<(OwnEvents, Option<Summaries<'_>>), FactError> {
+    ) -> Result<(OwnEvents, Option<Callees>), FactError> {
         let code = self.codes.of(function).ok_or(FactError::Unreachable)?;
         let mut accesses = code.expressions.accesses.iter();
         if let Some(load) = accesses.find(|access| access.op == op && !access.is_store) {
-            let events = InCallees {
-                codes: &self.codes,
-                sites,
-                bytes: read_by(load),
-            };
-            let summaries = self.calls.summaries(Direction::Backward, &events);
-            return Ok((own_events(&code, load, sites), Some(summaries)));
+            let callees = Callees::Reading(read_by(load));
+            return Ok((own_events(&code, load, sites), Some(callees)));
         }
         Ok((computed(&code, op, sites)?, None))
     }

@@ -38,6 +38,7 @@ mod listing;
 mod loads;
 mod memory;
 mod question;
+mod scan;
 
 pub use calls::{LastStep, RunCalls};
 pub use computations::path_expressions;

@@ -8,6 +8,7 @@ use afterimage_wpp::twpp::Series;
 use rustc_hash::FxHashMap;
 
 use super::calls::{Alike, PathGraph, RunCalls};
+use super::scan::scan;
 
 /// What decides a fact in the blocks of a function.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +23,7 @@ pub(super) struct OwnEvents {
 const BEGIN: u32 = 0;
 
 /// The position of an operator in its block.
-fn position(op: OpId) -> u32 {
+pub(super) fn position(op: OpId) -> u32 {
     op.as_u32() + 1
 }
 
@@ -46,6 +47,11 @@ impl OwnEvents {
         let events = self.blocks.entry(block).or_default();
         let after = events.partition_point(|&(other, _)| other <= position);
         events.insert(after, (position, site));
+    }
+
+    /// What decides where the host is called through a table at the end of a block.
+    pub fn host(&self, block: BlockId) -> Option<Site> {
+        self.hosts.get(&block).copied()
     }
 
     fn of(&self, block: BlockId) -> &[(u32, Site)] {
@@ -78,12 +84,13 @@ pub(super) struct Asked<'a> {
     pub summaries: Option<&'a Summaries<'a>>,
 }
 
-/// Answers questions about one function, call by call, where those that are alike are one. `tell` is told of a question's number and the answer.
+/// Answers questions about one function, call by call, where those that are alike are one. `tell` is told of a question's number, how many blocks each call executed itself, when the
+/// operator was executed, and the answer.
 pub(super) fn ask(
     calls: &RunCalls,
     function: FuncId,
     questions: &[Asked<'_>],
-    mut tell: impl FnMut(usize, &PathGraph, &Alike, &Series, Solution),
+    mut tell: impl FnMut(usize, u64, &Alike, &Series, Solution),
 ) {
     let mut summaries: Vec<&Summaries<'_>> = Vec::new();
     let mut numbers = Vec::new();
@@ -99,6 +106,20 @@ pub(super) fn ask(
     }
     let needs_called = questions.iter().any(|asked| !asked.events.hosts.is_empty());
     calls.visit(function, &summaries, needs_called, |path, alike| {
+        let length = path.trace.len();
+        if path.is_irregular {
+            let asked = questions.iter().zip(numbers.iter().copied());
+            let found = scan(path.trace.blocks(), length, alike, &Vec::from_iter(asked));
+            for (k, (times, solution)) in found.into_iter().enumerate() {
+                if times.count() > 0 {
+                    tell(k, length, alike, &times, solution);
+                }
+            }
+            return;
+        }
+        let Some(path) = path.graph() else {
+            return;
+        };
         let called = Series::from_ascending(alike.called.clone());
         for (k, asked) in questions.iter().enumerate() {
             let Ok(node) = path.blocks.binary_search(&asked.block) else {
@@ -123,7 +144,7 @@ pub(super) fn ask(
                 own: of.own(node),
             };
             let solution = solve(&path.graph, &question, |node| of.effect(node));
-            tell(k, path, alike, &times, solution);
+            tell(k, length, alike, &times, solution);
         }
     });
 }
@@ -177,7 +198,7 @@ impl Of<'_> {
                     .asked
                     .events
                     .first(block, Direction::Backward, |_| true);
-                let hosts = self.asked.events.hosts.get(&block).copied();
+                let hosts = self.asked.events.host(block);
                 self.with_call(self.path.graph.timestamps(node), own, hosts)
             }
             Direction::Forward => self.behind(node, BEGIN),
@@ -190,7 +211,7 @@ impl Of<'_> {
         let events = self.asked.events;
         let behind = |at: u32| at > from || from == BEGIN;
         let own = events.first(block, Direction::Forward, behind);
-        let hosts = events.hosts.get(&block).copied();
+        let hosts = events.host(block);
         let timestamps = self.path.graph.timestamps(node);
         let whole = self.with_call(timestamps, own, hosts);
         let end = self.path.graph.length();

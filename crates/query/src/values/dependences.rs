@@ -1,7 +1,7 @@
 //! Direct dependences of a statement's execution: who made each operand, who wrote what it reads.
 
 use afterimage_ids::OpId;
-use afterimage_machine::Code;
+use afterimage_machine::{Code, Register, Taker};
 use afterimage_wet::{Known, Place, ReadFrom, Source, WriteTo, Writer, read_from, write_to};
 
 use super::{Bits, Execution, Instance, Kind, RecordedValues, Statement, ValuesError};
@@ -86,23 +86,7 @@ pub fn of_statement(
     let mut known = Known::default();
     for operand in statement.operands(&compiled.code) {
         let value = values.value_knowing(instance, operand.register, &mut known)?;
-        let origin = match values.source(instance, operand.register)? {
-            Source::Constant(_) => Origin::Constant,
-            Source::Result { instance, inst } => Origin::Operator {
-                instance,
-                op: values.compiled(instance.node)?.code.insts[inst].op,
-            },
-            Source::Zero => Origin::Zero,
-            Source::Argument { instance, index } => Origin::Argument { instance, index },
-            Source::Returned { instance, index } => Origin::Returned { instance, index },
-            Source::Thrown { instance } => Origin::Operator {
-                instance,
-                op: end_of(values, instance)?,
-            },
-            Source::Open { .. } => {
-                return Err(ValuesError::Damaged("what a call gave that did not return"));
-            }
-        };
+        let origin = origin_of(values, instance, operand.register)?;
         found.push(Dependence {
             role: operand.role,
             value: Some(value),
@@ -144,8 +128,33 @@ pub fn of_statement(
     Ok(found)
 }
 
+/// Where the value of a register of an execution comes from.
+pub(crate) fn origin_of(
+    values: &RecordedValues<'_>,
+    instance: Instance,
+    register: Register,
+) -> Result<Origin, ValuesError> {
+    Ok(match values.source(instance, register)? {
+        Source::Constant(_) => Origin::Constant,
+        Source::Result { instance, inst } => Origin::Operator {
+            instance,
+            op: values.compiled(instance.node)?.code.insts[inst].op,
+        },
+        Source::Zero => Origin::Zero,
+        Source::Argument { instance, index } => Origin::Argument { instance, index },
+        Source::Returned { instance, index } => Origin::Returned { instance, index },
+        Source::Thrown { instance } => Origin::Operator {
+            instance,
+            op: end_of(values, instance)?,
+        },
+        Source::Open { .. } => {
+            return Err(ValuesError::Damaged("what a call gave that did not return"));
+        }
+    })
+}
+
 /// The blocks through which values were moved before a statement took them in an execution of its node, in the order of its operands: that these are the values, and not
-/// others, depends on what let the blocks run. Each is told as an execution of no statement. Of operands in other roles than those for which `is_taken` says so nothing is told.
+/// others, depends on what let the blocks run. Each is told as an execution of no statement. Nothing is told of operands for which `is_taken` does not say so, by number and role.
 ///
 /// # Errors
 /// If the trace is damaged or holds too little.
@@ -153,28 +162,41 @@ pub fn moves(
     values: &RecordedValues<'_>,
     instance: Instance,
     statement: Statement,
-    is_taken: impl Fn(&'static str) -> bool,
+    is_taken: impl Fn(usize, &'static str) -> bool,
 ) -> Result<Vec<Execution>, ValuesError> {
     let compiled = values.compiled(instance.node)?;
     let mut moves: Vec<Execution> = Vec::new();
     for (number, operand) in statement.operands(&compiled.code).iter().enumerate() {
-        if !is_taken(operand.role) {
-            continue;
-        }
-        let mut takers = vec![(instance, statement.taker(&compiled.code, number))];
-        takers.extend(values.takers_of(instance, operand.register)?);
-        for (instance, taker) in takers {
-            for moved in values.compiled(instance.node)?.code.moved(taker) {
-                let time = instance.time + u64::from(moved.block);
-                if moves.iter().all(|known| known.time != time) {
-                    moves.push(Execution {
-                        number: 0,
-                        time,
-                        instance,
-                        statement: None,
-                    });
+        if is_taken(number, operand.role) {
+            let taker = Some(statement.taker(&compiled.code, number));
+            for moved in moves_of(values, instance, operand.register, taker)? {
+                if moves.iter().all(|known| known.time != moved.time) {
+                    moves.push(moved);
                 }
             }
+        }
+    }
+    Ok(moves)
+}
+
+/// The same of a register of an execution, and of who takes it there, if somebody does.
+pub(crate) fn moves_of(
+    values: &RecordedValues<'_>,
+    instance: Instance,
+    register: Register,
+    taker: Option<Taker>,
+) -> Result<Vec<Execution>, ValuesError> {
+    let mut moves = Vec::new();
+    let own = taker.map(|taker| (instance, taker));
+    let takers = values.takers_of(instance, register)?;
+    for (instance, taker) in own.into_iter().chain(takers) {
+        for moved in values.compiled(instance.node)?.code.moved(taker) {
+            moves.push(Execution {
+                number: 0,
+                time: instance.time + u64::from(moved.block),
+                instance,
+                statement: None,
+            });
         }
     }
     Ok(moves)

@@ -1,0 +1,286 @@
+//! Going through a path trace that is too irregular to be made a graph of: once for all questions, and only what was asked about is kept.
+
+use std::collections::BTreeMap;
+
+use afterimage_dataflow::{Direction, Outcome, Part, Site, Solution, Times};
+use afterimage_ids::{BlockId, EntityRef, OpId};
+use afterimage_wpp::twpp::{Entry, Series};
+use rustc_hash::FxHashMap;
+
+use super::calls::Alike;
+use super::question::{Asked, position};
+
+/// So many executions are brought together at a time.
+const GATHERED: usize = 1 << 12;
+
+/// What decides each execution that some questions are about, in calls that are alike: when these are, and the answers, in the order of the questions, each with which of the calls' effects matter to it.
+///
+/// The same as queries over a graph find. O(blocks × questions); memory for the executions that are asked about.
+pub(super) fn scan(
+    blocks: impl Iterator<Item = BlockId>,
+    length: u64,
+    alike: &Alike,
+    questions: &[(&Asked<'_>, Option<usize>)],
+) -> Vec<(Series, Solution)> {
+    let mut all = Vec::from_iter(questions.iter().map(|&(asked, effects)| {
+        let calls = effects.map_or(&[][..], |number| alike.effects[number].entries());
+        Scan::new(asked, calls, &alike.called)
+    }));
+    let last = alike.last.map(|last| last.next);
+    for (t, block) in (1..).zip(blocks) {
+        let last = last.filter(|_| t == length);
+        for scan in &mut all {
+            if !scan.passes(t, block) {
+                scan.step(t, block, last);
+            }
+        }
+    }
+    all.into_iter().map(|scan| scan.finish(length)).collect()
+}
+
+/// A question on its way.
+struct Scan<'a> {
+    asked: &'a Asked<'a>,
+    /// What calls decide, ascending, as far as they come later.
+    calls: Pointer<'a, (Entry, Site)>,
+    /// When functions of the program are called.
+    called: Pointer<'a, Entry>,
+    /// What blocks decide themselves, as a query meets it that goes through all of them.
+    own: FxHashMap<BlockId, Option<Site>>,
+    /// By block, whether nothing in it decides or is asked about; `None` where that was not looked up.
+    is_plain: Vec<Option<bool>>,
+    times: Gathered,
+    found: BTreeMap<Outcome, Gathered>,
+    /// Backward: what decided last.
+    last: Outcome,
+    /// Forward: the executions that nothing decided yet.
+    waiting: Gathered,
+}
+
+impl<'a> Scan<'a> {
+    fn new(asked: &'a Asked<'a>, calls: &'a [(Entry, Site)], called: &'a [Entry]) -> Self {
+        Self {
+            asked,
+            calls: Pointer::new(calls, |(entry, _)| *entry),
+            called: Pointer::new(called, |entry| *entry),
+            own: FxHashMap::default(),
+            is_plain: Vec::new(),
+            times: Gathered::default(),
+            found: BTreeMap::new(),
+            last: Outcome::Open,
+            waiting: Gathered::default(),
+        }
+    }
+
+    /// Whether nothing is to be done at the next block: most are so.
+    #[inline]
+    fn passes(&mut self, t: u64, block: BlockId) -> bool {
+        if self.calls.at <= t {
+            self.calls.get(t);
+            if self.calls.at == t {
+                return false;
+            }
+        }
+        match self.is_plain.get(block.index()) {
+            Some(Some(plain)) => *plain,
+            _ => self.look_up(block),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, block: BlockId) -> bool {
+        let Asked {
+            direction, events, ..
+        } = *self.asked;
+        let plain = block != self.asked.block
+            && events.host(block).is_none()
+            && events.first(block, direction, |_| true).is_none();
+        if self.is_plain.len() <= block.index() {
+            self.is_plain.resize(block.index() + 1, None);
+        }
+        self.is_plain[block.index()] = Some(plain);
+        plain
+    }
+
+    /// The next block. `last` is the first operator of it that was not executed, if the run ended in it.
+    fn step(&mut self, t: u64, block: BlockId, last: Option<OpId>) {
+        let is_asked = block == self.asked.block;
+        let executed = is_asked && last.is_none_or(|last| self.asked.op < last);
+        match self.asked.direction {
+            Direction::Backward => {
+                if executed {
+                    let here = position(self.asked.op);
+                    let own = self
+                        .asked
+                        .events
+                        .first(block, Direction::Backward, |at| at < here);
+                    let outcome = own.map_or(self.last, Outcome::Decided);
+                    self.times.push(t);
+                    self.found.entry(outcome).or_default().push(t);
+                }
+                if let Some(site) = self.decided(t, block, last) {
+                    self.last = Outcome::Decided(site);
+                }
+            }
+            Direction::Forward => {
+                if let Some(site) = self.decided(t, block, last)
+                    && !self.waiting.is_empty()
+                {
+                    let found = self.found.entry(Outcome::Decided(site)).or_default();
+                    self.waiting.pour(found);
+                }
+                if executed {
+                    self.times.push(t);
+                    let here = position(self.asked.op);
+                    match self.behind(t, block, here, last) {
+                        Some(site) => {
+                            let found = self.found.entry(Outcome::Decided(site)).or_default();
+                            found.push(t);
+                        }
+                        None => self.waiting.push(t),
+                    }
+                }
+            }
+        }
+    }
+
+    /// What decides a query that goes through all of a block.
+    fn decided(&mut self, t: u64, block: BlockId, last: Option<OpId>) -> Option<Site> {
+        let direction = self.asked.direction;
+        if direction == Direction::Forward
+            && let Some(last) = last
+        {
+            let begun = |at: u32| at < position(last);
+            return self.asked.events.first(block, direction, begun);
+        }
+        let events = self.asked.events;
+        let own = self.own.entry(block);
+        let own = *own.or_insert_with(|| events.first(block, direction, |_| true));
+        // What a block does comes before the call with which it ends.
+        match direction {
+            Direction::Backward => self.by_call(t, block).or(own),
+            Direction::Forward => own.or_else(|| self.by_call(t, block)),
+        }
+    }
+
+    /// What decides behind a position of a block, going forward.
+    fn behind(&mut self, t: u64, block: BlockId, here: u32, last: Option<OpId>) -> Option<Site> {
+        let begun = |at: u32| at > here && last.is_none_or(|last| at < position(last));
+        let own = self.asked.events.first(block, Direction::Forward, begun);
+        match last {
+            Some(_) => own,
+            None => own.or_else(|| self.by_call(t, block)),
+        }
+    }
+
+    /// What the call decides that a block ends with.
+    fn by_call(&mut self, t: u64, block: BlockId) -> Option<Site> {
+        match self.asked.events.host(block) {
+            Some(site) if self.called.get(t).is_none() => Some(site),
+            _ => self.calls.get(t).map(|(_, site)| *site),
+        }
+    }
+
+    fn finish(mut self, length: u64) -> (Series, Solution) {
+        if !self.waiting.is_empty() {
+            let found = self.found.entry(Outcome::Open).or_default();
+            self.waiting.pour(found);
+        }
+        let parts = self.found.into_iter();
+        let parts = parts.map(|(outcome, gathered)| Part {
+            outcome,
+            times: gathered.finish(),
+        });
+        let solution = Solution {
+            parts: parts.collect(),
+            queries: 1,
+            scanned: length,
+        };
+        (self.times.finish().to_series(), solution)
+    }
+}
+
+/// Series one behind the other, asked in ascending order.
+struct Pointer<'a, T> {
+    left: &'a [T],
+    entry: fn(&T) -> Entry,
+    /// The next timestamp that one of them has; the largest number if there is none.
+    at: u64,
+}
+
+impl<'a, T> Pointer<'a, T> {
+    fn new(left: &'a [T], entry: fn(&T) -> Entry) -> Self {
+        let mut pointer = Self {
+            left,
+            entry,
+            at: u64::MAX,
+        };
+        pointer.go_to(0);
+        pointer
+    }
+
+    /// Finds the first timestamp that is not before `t`.
+    fn go_to(&mut self, t: u64) {
+        self.at = u64::MAX;
+        while let Some((first, rest)) = self.left.split_first() {
+            let entry = (self.entry)(first);
+            if entry.last >= t {
+                let skipped = t.saturating_sub(entry.first).div_ceil(entry.step);
+                self.at = entry.first + skipped * entry.step;
+                return;
+            }
+            self.left = rest;
+        }
+    }
+
+    /// The one that has a timestamp.
+    #[inline]
+    fn get(&mut self, t: u64) -> Option<&'a T> {
+        if self.at < t {
+            self.go_to(t);
+        }
+        self.left.first().filter(|_| self.at == t)
+    }
+}
+
+/// Timestamps, ascending, that become series.
+#[derive(Default)]
+struct Gathered {
+    times: Times,
+    next: Vec<u64>,
+}
+
+impl Gathered {
+    fn push(&mut self, t: u64) {
+        self.next.push(t);
+        if self.next.len() == GATHERED {
+            self.compact();
+        }
+    }
+
+    fn compact(&mut self) {
+        let series = Series::compact(self.next.drain(..));
+        series.entries().iter().for_each(|&e| self.times.add(e));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.next.is_empty() && self.times.is_empty()
+    }
+
+    /// Gives all, which are later than what is there.
+    fn pour(&mut self, into: &mut Self) {
+        if !self.times.is_empty() {
+            into.compact();
+            let times = std::mem::take(&mut self.times);
+            times.entries().iter().for_each(|&e| into.times.add(e));
+        }
+        for t in self.next.drain(..) {
+            into.push(t);
+        }
+    }
+
+    fn finish(mut self) -> Times {
+        self.compact();
+        self.times
+    }
+}
