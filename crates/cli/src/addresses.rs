@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
-use crate::lens::{Traced, traced};
+use crate::lens::{Traced, traced_whole};
 use crate::output::write;
 use crate::places::{counts_whole, reached, times};
 use crate::steps::follow;
@@ -111,7 +111,7 @@ fn which(text: &str) -> Result<Which> {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
-    let traced = traced(&arguments.report.file)?;
+    let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }

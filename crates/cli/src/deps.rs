@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::arguments::ReportArguments;
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, Trapped, traced};
+use crate::lens::{Traced, Trapped, traced_whole};
 use crate::output::{harmless, write};
 use crate::places::{Site, chosen, line_of, statements};
 use crate::record::counted;
@@ -92,7 +92,7 @@ enum Format {
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     input::ended(&arguments.report.file)?;
-    let traced = traced(&arguments.report.file)?;
+    let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }

@@ -19,7 +19,7 @@ use crate::arguments::ReportArguments;
 use crate::ended::stood;
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, traced};
+use crate::lens::{Traced, traced_whole};
 use crate::output::write;
 use crate::steps::follow;
 
@@ -85,7 +85,7 @@ const GLOBALS: usize = 200;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     input::ended(&arguments.report.file)?;
-    let traced = traced(&arguments.report.file)?;
+    let traced = traced_whole(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)
 }

@@ -122,6 +122,14 @@ impl Which {
         }
     }
 
+    /// Of how many executions those that are shown are the first, if the first of these has a number.
+    fn of(self, count: u64, first: u64) -> u64 {
+        match self {
+            Self::From(_) => count + 1 - first,
+            Self::First | Self::Range(..) | Self::One(_) => count,
+        }
+    }
+
     /// They are named, so that there are no others to tell of.
     fn is_named(self) -> bool {
         matches!(self, Self::Range(..) | Self::One(_))
@@ -562,7 +570,8 @@ impl<'a> Asked<'_, 'a> {
             }
             rows.counted = Some(counted);
         } else {
-            rows.more = count - rows.outside - rows.shown.len() as u64;
+            let of = which.of(count, first);
+            rows.more = of - rows.outside - rows.shown.len() as u64;
         }
         Ok(rows)
     }

@@ -137,7 +137,7 @@ pub(super) fn answer<'a>(
         bail!("--var {name}: {why}");
     }
     let report = Report {
-        more: count - rows.len() as u64,
+        more: which.of(count, first) - rows.len() as u64,
         named: which.is_named(),
         asked,
         rows,
