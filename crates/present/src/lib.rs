@@ -16,6 +16,7 @@ mod dot;
 mod dynamic_cfg;
 mod error;
 mod firefox;
+mod inlined;
 mod json;
 mod lcov;
 mod listing;

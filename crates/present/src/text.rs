@@ -1,11 +1,13 @@
 //! Reports for a terminal.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use afterimage_ids::FuncId;
 use afterimage_program::Location;
-use afterimage_query::{Profile, Report, Rows, Totals};
+use afterimage_query::{Line, Profile, Report, Rows, Totals};
 
+use crate::inlined::callers;
 use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Table, plain};
 use crate::{PresentError, Sources, Style};
@@ -30,7 +32,7 @@ pub fn text(
     };
     let (table, shares) = match &report.rows {
         Rows::Functions(rows) => shown.functions(rows),
-        Rows::Lines(rows) => shown.lines(rows, sources),
+        Rows::Lines(rows) => shown.lines(rows, sources)?,
         Rows::Blocks(rows) => shown.blocks(rows),
         Rows::Edges(rows) => shown.edges(rows),
         Rows::Instructions(rows) => shown.instructions(rows),
@@ -132,7 +134,7 @@ impl Shown<'_> {
         &self,
         rows: &[afterimage_query::LineRow],
         sources: &dyn Sources,
-    ) -> (Table, Vec<u64>) {
+    ) -> Result<(Table, Vec<u64>), PresentError> {
         let mut table = Table::new(&[
             ("share", Right),
             ("instructions", Right),
@@ -141,11 +143,28 @@ impl Shown<'_> {
             ("text", Left),
         ]);
         let mut cache = crate::sources::Cache::new(sources);
+        let text = |line: Line, cache: &mut crate::sources::Cache<'_>| {
+            let text = cache.line(self.profile.file(line.file), line.number);
+            text.map(|text| plain(text.trim()))
+        };
+        let without = rows.iter().map(|row| row.line);
+        let without = without.filter(|&line| text(line, &mut cache).is_none());
+        let without = HashSet::from_iter(without);
+        let callers = callers(self.profile, &without, &mut cache)?;
         for row in rows {
             let path = self.profile.file(row.line.file);
-            let text = cache
-                .line(path, row.line.number)
-                .map(|text| plain(text.trim()));
+            let inlined = callers.get(&row.line).map(|&(caller, others)| {
+                let at = short(self.profile.file(caller.file));
+                let others = match others {
+                    0 => String::new(),
+                    others => format!(
+                        " and {}",
+                        counted(others as u64, "line").replacen(' ', " more ", 1)
+                    ),
+                };
+                plain(&format!("inlined at {at}:{}{others}", caller.number))
+            });
+            let text = text(row.line, &mut cache).or(inlined);
             let name = short(path);
             table.row([
                 self.share(row.instructions),
@@ -155,7 +174,8 @@ impl Shown<'_> {
                 text.unwrap_or_default(),
             ]);
         }
-        (table, rows.iter().map(|row| row.instructions).collect())
+        let instructions = rows.iter().map(|row| row.instructions);
+        Ok((table, instructions.collect()))
     }
 
     fn blocks(&self, rows: &[afterimage_query::BlockRow]) -> (Table, Vec<u64>) {

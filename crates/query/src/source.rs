@@ -32,6 +32,12 @@ pub trait Source {
 
     /// Where the function whose body holds this offset is declared.
     fn declared(&self, offset: OrigOffset) -> Option<Location>;
+
+    /// The calls for which the operator at this offset was inlined, the innermost first.
+    fn around(&self, offset: OrigOffset) -> Vec<Location> {
+        let _ = offset;
+        Vec::new()
+    }
 }
 
 impl Source for SourceMap<'_> {
@@ -45,5 +51,10 @@ impl Source for SourceMap<'_> {
 
     fn declared(&self, offset: OrigOffset) -> Option<Location> {
         SourceMap::declared(self, offset)
+    }
+
+    fn around(&self, offset: OrigOffset) -> Vec<Location> {
+        let frames = self.inlined_frames(offset).into_iter().skip(1);
+        frames.filter_map(|frame| frame.location).collect()
     }
 }

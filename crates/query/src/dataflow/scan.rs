@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use afterimage_dataflow::{Direction, Outcome, Part, Site, Solution, Times};
 use afterimage_ids::{BlockId, EntityRef, OpId};
 use afterimage_wpp::twpp::{Entry, Series};
-use rustc_hash::FxHashMap;
 
 use super::calls::Alike;
 use super::question::{Asked, position};
@@ -38,6 +37,17 @@ pub(super) fn scan(
     all.into_iter().map(|scan| scan.finish(length)).collect()
 }
 
+/// What is known of a block.
+#[derive(Clone, Copy)]
+enum Known {
+    /// It was not looked at.
+    Unknown,
+    /// Nothing in it decides or is asked about.
+    Plain,
+    /// What decides a query that goes through all of it, the call left aside with which it may end.
+    Own(Option<Site>),
+}
+
 /// A question on its way.
 struct Scan<'a> {
     asked: &'a Asked<'a>,
@@ -45,10 +55,8 @@ struct Scan<'a> {
     calls: Pointer<'a, (Entry, Site)>,
     /// When functions of the program are called.
     called: Pointer<'a, Entry>,
-    /// What blocks decide themselves, as a query meets it that goes through all of them.
-    own: FxHashMap<BlockId, Option<Site>>,
-    /// By block, whether nothing in it decides or is asked about; `None` where that was not looked up.
-    is_plain: Vec<Option<bool>>,
+    /// By block.
+    known: Vec<Known>,
     times: Gathered,
     found: BTreeMap<Outcome, Gathered>,
     /// Backward: what decided last.
@@ -63,8 +71,7 @@ impl<'a> Scan<'a> {
             asked,
             calls: Pointer::new(calls, |(entry, _)| *entry),
             called: Pointer::new(called, |entry| *entry),
-            own: FxHashMap::default(),
-            is_plain: Vec::new(),
+            known: Vec::new(),
             times: Gathered::default(),
             found: BTreeMap::new(),
             last: Outcome::Open,
@@ -81,25 +88,33 @@ impl<'a> Scan<'a> {
                 return false;
             }
         }
-        match self.is_plain.get(block.index()) {
-            Some(Some(plain)) => *plain,
-            _ => self.look_up(block),
+        matches!(self.known(block), Known::Plain)
+    }
+
+    #[inline]
+    fn known(&mut self, block: BlockId) -> Known {
+        match self.known.get(block.index()) {
+            None | Some(Known::Unknown) => self.look_up(block),
+            Some(known) => *known,
         }
     }
 
     #[cold]
-    fn look_up(&mut self, block: BlockId) -> bool {
+    fn look_up(&mut self, block: BlockId) -> Known {
         let Asked {
             direction, events, ..
         } = *self.asked;
-        let plain = block != self.asked.block
-            && events.host(block).is_none()
-            && events.first(block, direction, |_| true).is_none();
-        if self.is_plain.len() <= block.index() {
-            self.is_plain.resize(block.index() + 1, None);
+        let own = events.first(block, direction, |_| true);
+        let is_asked = block == self.asked.block;
+        let known = match own {
+            None if !is_asked && events.host(block).is_none() => Known::Plain,
+            own => Known::Own(own),
+        };
+        if self.known.len() <= block.index() {
+            self.known.resize(block.index() + 1, Known::Unknown);
         }
-        self.is_plain[block.index()] = Some(plain);
-        plain
+        self.known[block.index()] = known;
+        known
     }
 
     /// The next block. `last` is the first operator of it that was not executed, if the run ended in it.
@@ -153,9 +168,10 @@ impl<'a> Scan<'a> {
             let begun = |at: u32| at < position(last);
             return self.asked.events.first(block, direction, begun);
         }
-        let events = self.asked.events;
-        let own = self.own.entry(block);
-        let own = *own.or_insert_with(|| events.first(block, direction, |_| true));
+        let own = match self.known(block) {
+            Known::Own(own) => own,
+            Known::Plain | Known::Unknown => None,
+        };
         // What a block does comes before the call with which it ends.
         match direction {
             Direction::Backward => self.by_call(t, block).or(own),
