@@ -64,11 +64,11 @@ pub(crate) fn variable(
     match found {
         Ok(found) => Ok(found),
         Err(
-            why @ (PathError::NoVariable { .. }
+            PathError::NoVariable { .. }
             | PathError::NotInScope { .. }
-            | PathError::Unavailable(Unavailable::NoFrame)),
+            | PathError::Unavailable(Unavailable::NoFrame),
         ) => bail!(
-            "--var {name} at the end of the run: {why}; no function is executed any more then: for what is in one name a place in it"
+            "--var {name} at the end of the run: there is no such global variable, and no function is executed any more then: for what is in one name a place in it"
         ),
         Err(why) => Err(anyhow!("--var {name} at the end of the run: {why}")),
     }
