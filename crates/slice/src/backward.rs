@@ -355,8 +355,10 @@ impl<'a> Backward<'a> {
             self.registers.resize(count, Reach::NONE);
         }
         self.registers[..count].fill(Reach::NONE);
-        self.moved.clear();
-        self.moved.resize(plan.blocks.len(), Reach::NONE);
+        if plan.has_moved() {
+            self.moved.clear();
+            self.moved.resize(plan.blocks.len(), Reach::NONE);
+        }
         self.ended = false;
     }
 
@@ -411,11 +413,13 @@ impl<'a> Backward<'a> {
         let mut live = self.ask(&plan, execution);
         if execution.ended {
             live = live.max(self.end(&plan, execution));
-            for &(variable, register) in &plan.outputs {
-                let reach = self.top().take(variable);
+            for &output in &plan.outputs {
+                let reach = self.top().take(output.variable);
                 if reach.is_some() {
-                    self.want_register(register, &plan, reach);
-                    self.want_moved(Taker::Output(variable), &plan, reach);
+                    self.want_register(output.register, &plan, reach);
+                    for block in plan.moved_output(output) {
+                        self.moved[block] = reach.max(self.moved[block]);
+                    }
                 }
             }
         }
@@ -503,7 +507,12 @@ impl<'a> Backward<'a> {
         {
             return true;
         }
-        if frame.wants_any() && plan.outputs.iter().any(|&(v, _)| frame.wants(v)) {
+        if frame.wants_any()
+            && plan
+                .outputs
+                .iter()
+                .any(|output| frame.wants(output.variable))
+        {
             return true;
         }
         if frame.waits() && (plan.forks || frame.waits_for(&plan.decided).is_some()) {
@@ -626,6 +635,7 @@ impl<'a> Backward<'a> {
     ) {
         let executed = execution.executed as usize;
         let begun = executed + usize::from(execution.trapped);
+        let has_moved = plan.has_moved();
         let mut accesses = accesses.iter().rev();
         let mut counts = self.marks.of(execution.node, plan.insts.len());
         for position in (0..=last).rev() {
@@ -654,7 +664,10 @@ impl<'a> Backward<'a> {
                     }
                 }
             }
-            let reach = std::mem::take(&mut live).next().max(self.moved[position]);
+            let mut reach = std::mem::take(&mut live).next();
+            if has_moved {
+                reach = reach.max(self.moved[position]);
+            }
             if reach.is_some() && self.follows.control {
                 let frame = self.top();
                 match plan.conditional[position] {
@@ -787,6 +800,7 @@ impl<'a> Backward<'a> {
     }
 
     /// The operands of an instruction are wanted as far as it is.
+    #[inline]
     fn want_operands(&mut self, plan: &Plan, i: usize, wanted: Reach) {
         if wanted.is_none() || !self.follows.data {
             return;
@@ -796,11 +810,14 @@ impl<'a> Backward<'a> {
             true => 0,
             false => inst.kind.where_to(),
         };
-        let operands = (0..).zip(inst.operands()).take(usize::from(inst.count));
-        for (k, &operand) in operands.skip(skipped) {
+        for &operand in inst.operands().iter().skip(skipped) {
             self.want_register(operand, plan, wanted.next());
-            if inst.moved {
-                self.want_moved(Taker::Operand(i as u32, k), plan, wanted.next());
+        }
+        if !inst.moved.is_none() {
+            for (operand, block) in plan.moved_operands(i) {
+                if usize::from(operand) >= skipped {
+                    self.moved[block] = wanted.next().max(self.moved[block]);
+                }
             }
         }
     }

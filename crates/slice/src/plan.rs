@@ -56,8 +56,8 @@ pub(crate) struct Inst {
     /// How many of the operands there are.
     pub count: u8,
     pub operands: [Register; 3],
-    /// Some operand was moved in another block.
-    pub moved: bool,
+    /// Where the blocks begin through which its operands were moved.
+    pub moved: MovedAt,
     /// The global, or the table: that which is written.
     pub number: u32,
     /// The table that is read.
@@ -68,6 +68,28 @@ impl Inst {
     pub fn operands(&self) -> &[Register] {
         &self.operands[..usize::from(self.count)]
     }
+}
+
+/// Where in a plan's list of moves those of somebody begin. It is kept with whoever takes something, since looking for it each time takes a fifth of a slice's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MovedAt(u32);
+
+impl MovedAt {
+    const NONE: Self = Self(u32::MAX);
+
+    /// Nothing was moved.
+    #[inline]
+    pub fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+}
+
+/// A variable that a node leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    pub variable: u32,
+    pub register: Register,
+    pub moved: MovedAt,
 }
 
 /// How a node ends.
@@ -96,7 +118,7 @@ pub(crate) struct Plan {
     pub ops: Box<[OpId]>,
     /// The operator that it ends with, unless it goes on, or that operator is an instruction: a function may end behind one.
     pub end_op: Option<OpId>,
-    pub outputs: Box<[(u32, Register)]>,
+    pub outputs: Box<[Output]>,
     pub end: End,
     /// How many variables there are: the first register that is none.
     pub variables: u32,
@@ -178,6 +200,13 @@ impl Plan {
         let last = node.blocks.last().and_then(|&last| cfg.blocks.get(last));
         let globals = insts.iter().filter(|inst| inst.kind == Kind::GlobalSet);
         let conditional = node.blocks.iter();
+        let outputs = code.outputs.iter().map(|&(variable, register)| Output {
+            variable,
+            register,
+            moved: moved_at(code, Taker::Output(variable), |taker| {
+                taker == Taker::Output(variable)
+            }),
+        });
         Self {
             function: code.function,
             firsts: firsts.into(),
@@ -186,7 +215,7 @@ impl Plan {
                 let ends = !matches!(code.end, NodeEnd::Next | NodeEnd::Trap);
                 Some(op).filter(|op| ends && !ops.contains(op))
             }),
-            outputs: code.outputs.clone(),
+            outputs: outputs.collect(),
             end: end(code),
             variables: code.variables,
             registers: code.registers(),
@@ -229,9 +258,40 @@ impl Plan {
     /// The positions of the blocks through which a value was moved before somebody took it. O(log of all).
     pub fn moved(&self, taker: Taker) -> impl Iterator<Item = usize> + use<'_> {
         let first = self.moved.partition_point(|moved| moved.taker < taker);
-        let all = self.moved[first..].iter();
-        let all = all.take_while(move |moved| moved.taker == taker);
-        all.map(|moved| moved.block as usize)
+        self.moved_from(MovedAt(first as u32))
+            .take_while(move |(of, _)| *of == taker)
+            .map(|(_, block)| block)
+    }
+
+    /// Who took values, and the positions of the blocks through which these were moved before, from a place on.
+    #[inline]
+    fn moved_from(&self, at: MovedAt) -> impl Iterator<Item = (Taker, usize)> + use<'_> {
+        let all = self.moved.get(at.0 as usize..).unwrap_or_default().iter();
+        all.map(|moved| (moved.taker, moved.block as usize))
+    }
+
+    /// The positions of the blocks through which a variable was moved that the node leaves behind.
+    #[inline]
+    pub fn moved_output(&self, output: Output) -> impl Iterator<Item = usize> + use<'_> {
+        let own = move |&(taker, _): &(Taker, usize)| taker == Taker::Output(output.variable);
+        let all = self.moved_from(output.moved).take_while(own);
+        all.map(|(_, block)| block)
+    }
+
+    /// Which operands of an instruction were moved through which blocks.
+    #[inline]
+    pub fn moved_operands(&self, inst: usize) -> impl Iterator<Item = (u8, usize)> + use<'_> {
+        let all = self.moved_from(self.insts[inst].moved);
+        all.map_while(move |(taker, block)| match taker {
+            Taker::Operand(of, k) if of as usize == inst => Some((k, block)),
+            _ => None,
+        })
+    }
+
+    /// Whether anything was moved.
+    #[inline]
+    pub fn has_moved(&self) -> bool {
+        !self.moved.is_empty()
     }
 
     /// The register of an instruction's result.
@@ -239,6 +299,13 @@ impl Plan {
     pub fn result(&self, inst: usize) -> usize {
         self.registers - self.insts.len() + inst
     }
+}
+
+/// Where the moves of somebody begin, of which `first` is at most the first.
+fn moved_at(code: &NodeCode, first: Taker, own: impl Fn(Taker) -> bool) -> MovedAt {
+    let at = code.moved.partition_point(|moved| moved.taker < first);
+    let found = code.moved.get(at).filter(|moved| own(moved.taker));
+    found.map_or(MovedAt::NONE, |_| MovedAt(at as u32))
 }
 
 fn end(code: &NodeCode) -> End {
@@ -290,10 +357,12 @@ fn inst(code: &NodeCode, position: usize) -> Inst {
         }
     };
     let third = code.vector(position).map_or(inst.c, |extra| extra.c);
-    let operand = |k: usize| Taker::Operand(position as u32, k as u8);
-    let moved = (0..inst.code.operands()).any(|k| !code.moved(operand(k)).is_empty());
     Inst {
-        moved,
+        moved: moved_at(
+            code,
+            Taker::Operand(position as u32, 0),
+            |taker| matches!(taker, Taker::Operand(of, _) if of as usize == position),
+        ),
         kind,
         memory: inst.memory,
         count: inst.code.operands() as u8,

@@ -209,7 +209,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     fn is_plain(&self, plan: &Plan, ahead: &Ahead<'_>) -> bool {
         let none = D::Label::default();
         if let Some(frame) = self.frames.last() {
-            let outputs = plan.outputs.iter().map(|&(variable, _)| variable);
+            let outputs = plan.outputs.iter().map(|output| output.variable);
             let plain = frame.runs_plainly()
                 && frame.are_plain(plan.inputs.iter().copied())
                 && frame.are_plain(outputs);
@@ -324,11 +324,11 @@ impl<'a, D: Domain> Walk<'a, D> {
     }
 
     /// The label of a value with that of the blocks where it was moved.
-    fn moved(&mut self, plan: &Plan, taker: Taker, register: Register) -> D::Label {
+    fn moved(&mut self, through: impl Iterator<Item = usize>, register: Register) -> D::Label {
         let label = self.registers.get(register as usize).copied();
         let mut label = label.unwrap_or_default();
         if self.is_followed(Why::Moved) {
-            for block in plan.moved(taker) {
+            for block in through {
                 let of_block = self.blocks.get(block).copied().unwrap_or_default();
                 label = self.domain.moved(label, of_block);
             }
@@ -444,7 +444,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             };
             let label = self.registers.get(operand as usize).copied();
             self.take(why, label.unwrap_or_default());
-            if inst.moved {
+            if !inst.moved.is_none() {
                 self.take_moved(plan, why, Taker::Operand(i as u32, position as u8));
             }
         }
@@ -499,7 +499,7 @@ impl<'a, D: Domain> Walk<'a, D> {
     fn labels(&mut self, plan: &Plan, registers: &[Register]) -> Vec<D::Label> {
         let registers = (0..).zip(registers);
         registers
-            .map(|(i, &register)| self.moved(plan, Taker::Given(i), register))
+            .map(|(i, &register)| self.moved(plan.moved(Taker::Given(i)), register))
             .collect()
     }
 
@@ -532,7 +532,7 @@ impl<'a, D: Domain> Walk<'a, D> {
             }
             End::Return(values) | End::Throw(values) => (self.labels(plan, values), true),
             End::Rethrow(exception) => {
-                let label = self.moved(plan, Taker::Given(0), *exception);
+                let label = self.moved(plan.moved(Taker::Given(0)), *exception);
                 self.take(Why::Data, label);
                 // The reference stands for all that the exception carries.
                 (vec![label], true)
@@ -557,9 +557,10 @@ impl<'a, D: Domain> Walk<'a, D> {
             label = source;
         }
         let mut outputs = Vec::with_capacity(plan.outputs.len());
-        for &(variable, register) in &plan.outputs {
-            let label = self.moved(plan, Taker::Output(variable), register);
-            outputs.push((variable, label));
+        for &output in &plan.outputs {
+            let moved = plan.moved_output(output);
+            let label = self.moved(moved, output.register);
+            outputs.push((output.variable, label));
         }
         let frame = self.top(plan.function);
         for (variable, label) in outputs {
