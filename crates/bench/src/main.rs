@@ -5,6 +5,7 @@
 
 mod calibrate;
 mod corpus;
+mod fitting;
 mod histories;
 mod machine;
 mod matching;
@@ -46,6 +47,8 @@ enum Command {
     Slices(slices::Options),
     /// Matching of versions: accuracy and time
     Matching(matching::Options),
+    /// Fits the weights by which versions are matched
+    Fitting(fitting::Options),
     /// Redundant loads and expressions of recordings, and what queries cost
     Redundancy(redundancy::Options),
     /// Histories of branch predictors and caches of recordings: time and size
@@ -87,6 +90,7 @@ fn main() -> Result<()> {
         Command::Live(arguments) => paths::live::run(&arguments),
         Command::Slices(arguments) => slices::run(&arguments),
         Command::Matching(options) => matching::run(&options),
+        Command::Fitting(options) => fitting::run(&options),
         Command::Redundancy(options) => redundancy::run(&options),
         Command::Histories(options) => histories::run(&options),
         Command::Calibrate(arguments) => calibrate::run(&arguments),

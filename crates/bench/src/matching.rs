@@ -1,14 +1,15 @@
 //! How many statements of an optimised version are matched rightly with those of the unoptimised one, and how long it takes: the analogue of
 //! Table IX of Zhang and Gupta 2005.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use afterimage_program::{Names, Program, SourceMap};
 use afterimage_query::matching::{
-    Accuracy, Matching, Sketched, TruthSide, accuracy, match_runs, version,
+    Accuracy, Matching, Sketched, Told, TruthSide, Weights, accuracy, judge, match_runs_by,
+    positions, version,
 };
 use afterimage_query::paths::{FileSegments, recorded_path};
 use afterimage_query::steps::{Run, recorded_checkpoints};
@@ -67,7 +68,8 @@ struct Results {
     rows: Vec<Row>,
 }
 
-struct Loaded {
+/// A recording, with what matching and its truth need.
+pub(crate) struct Loaded {
     name: String,
     file: TraceFile,
     bytes: Vec<u8>,
@@ -76,7 +78,7 @@ struct Loaded {
     _folder: Option<tempfile::TempDir>,
 }
 
-fn load(at: &Path) -> Result<Loaded> {
+pub(crate) fn load(at: &Path) -> Result<Loaded> {
     let name = at
         .file_stem()
         .map_or("?".into(), |stem| stem.to_string_lossy().into_owned());
@@ -172,15 +174,94 @@ fn sketched(loaded: &Loaded) -> Result<Sketched> {
     with_run(loaded, |run| Ok(version(run, loaded.file.log()?)?))
 }
 
-/// Matches two versions, without their names.
-fn matched(a: &Loaded, b: &Loaded, versions: [&Sketched; 2]) -> Result<Matching> {
-    with_run(a, |run_a| {
-        with_run(b, |run_b| {
-            let logs = (|| a.file.log(), || b.file.log());
-            let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
-            Ok(match_runs(versions, None, runs)?)
+/// Two versions, as they were executed.
+pub(crate) struct Pair<'l> {
+    a: &'l Loaded,
+    b: &'l Loaded,
+    /// How long following both took.
+    following: Duration,
+    sources: [SourceMap<'l>; 2],
+    names: [Names; 2],
+    sketched: [Sketched; 2],
+}
+
+impl<'l> Pair<'l> {
+    pub fn new(a: &'l Loaded, b: &'l Loaded) -> Result<Self> {
+        let start = Instant::now();
+        let sketched = [sketched(a)?, sketched(b)?];
+        let following = start.elapsed();
+        let sources = [SourceMap::build(&a.bytes), SourceMap::build(&b.bytes)];
+        let names = [
+            Names::build(&a.program, &a.bytes, &sources[0]),
+            Names::build(&b.program, &b.bytes, &sources[1]),
+        ];
+        Ok(Self {
+            a,
+            b,
+            following,
+            sources,
+            names,
+            sketched,
         })
-    })
+    }
+
+    pub fn name(&self) -> String {
+        format!("{}, {}", self.a.name, self.b.name)
+    }
+
+    /// Matches them, without their names.
+    pub fn matched_by(
+        &self,
+        weights: Weights,
+        told: Option<&mut dyn FnMut(Told)>,
+    ) -> Result<Matching> {
+        let (a, b) = (self.a, self.b);
+        with_run(a, |run_a| {
+            with_run(b, |run_b| {
+                let logs = (|| a.file.log(), || b.file.log());
+                let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
+                let versions = self.sketched.each_ref();
+                Ok(match_runs_by(versions, None, runs, weights, told)?)
+            })
+        })
+    }
+
+    /// One of the versions, with its line tables.
+    fn side(&self, which: usize) -> TruthSide<'_> {
+        let of = [self.a, self.b][which];
+        TruthSide {
+            program: &of.program,
+            module: &of.bytes,
+            names: &self.names[which],
+            source: &self.sources[which],
+            sketched: &self.sketched[which],
+        }
+    }
+
+    /// By statement of the second version that has a true counterpart, those of the first that come from the same line and column.
+    pub fn right(&self) -> Vec<Option<Vec<u32>>> {
+        let of_a = positions(self.side(0));
+        let mut there: HashMap<_, Vec<u32>> = HashMap::new();
+        for (at, position) in (0..).zip(&of_a) {
+            if let Some(position) = *position {
+                there.entry(position).or_default().push(at);
+            }
+        }
+        let nothing = Matching {
+            of_b: vec![None; self.sketched[1].places.len()],
+            ..Matching::default()
+        };
+        let judged = judge(self.side(0), self.side(1), &nothing).into_iter();
+        let right = judged.map(|judged| {
+            let judged = judged.filter(|judged| !judged.counterparts.is_empty())?;
+            there.get(&judged.position?).cloned()
+        });
+        right.collect()
+    }
+
+    pub fn accuracy(&self, matching: &Matching) -> Accuracy {
+        accuracy(self.side(0), self.side(1), matching)
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -204,17 +285,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
+    let pair = Pair::new(a, b)?;
     let start = Instant::now();
-    let (of_a, of_b) = (sketched(a)?, sketched(b)?);
-    let sketching = start.elapsed();
-    let start = Instant::now();
-    let found = matched(a, b, [&of_a, &of_b])?;
+    let found = pair.matched_by(Weights::default(), None)?;
     let matching = start.elapsed();
-    let sources = (SourceMap::build(&a.bytes), SourceMap::build(&b.bytes));
-    let names = (
-        Names::build(&a.program, &a.bytes, &sources.0),
-        Names::build(&b.program, &b.bytes, &sources.1),
-    );
     let Accuracy {
         executed: own,
         true_counterpart,
@@ -225,23 +299,8 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         unchanged,
         correct_of_unchanged,
         ..
-    } = accuracy(
-        TruthSide {
-            program: &a.program,
-            module: &a.bytes,
-            names: &names.0,
-            source: &sources.0,
-            sketched: &of_a,
-        },
-        TruthSide {
-            program: &b.program,
-            module: &b.bytes,
-            names: &names.1,
-            source: &sources.1,
-            sketched: &of_b,
-        },
-        &found,
-    );
+    } = pair.accuracy(&found);
+    let [of_a, of_b] = &pair.sketched;
     Ok(Row {
         a: a.name.clone(),
         b: b.name.clone(),
@@ -254,7 +313,7 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         equivalent,
         same_line,
         unchanged: [unchanged, correct_of_unchanged],
-        sketching_seconds: sketching.as_secs_f64(),
+        sketching_seconds: pair.following.as_secs_f64(),
         matching_seconds: matching.as_secs_f64(),
     })
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::candidates::{Index, Structure};
 use crate::classes::Classes;
 use crate::evidence::{tell_addresses, tell_operators, tell_values};
-use crate::features::{Feature, Stage, Weights, weights};
+use crate::features::{Column, Feature, Stage, Weights};
 use crate::order::Order;
 use crate::same_code::same_code;
 use crate::{Names, Statement, Version};
@@ -21,6 +21,7 @@ pub(crate) struct Both<'v> {
     pub a: &'v Version,
     pub b: &'v Version,
     pub names: Option<&'v Names>,
+    pub weights: Weights,
     pub classes: Classes,
     pub order: Order,
     pub index: Index,
@@ -37,7 +38,7 @@ pub(crate) struct Both<'v> {
 
 impl<'v> Both<'v> {
     /// O(statements × log statements).
-    pub fn new(a: &'v Version, b: &'v Version, names: Option<&'v Names>) -> Self {
+    pub fn new(a: &'v Version, b: &'v Version, names: Option<&'v Names>, weights: Weights) -> Self {
         let classes = Classes::new(a, b);
         let order = Order::new(a, b);
         let of_a = Structure::new(a);
@@ -59,6 +60,7 @@ impl<'v> Both<'v> {
             a,
             b,
             names,
+            weights,
             certain,
             taken,
             index: Index::new(a, &order),
@@ -109,7 +111,7 @@ pub(crate) struct Candidates<'m, 'v> {
     end: usize,
     /// The parts of the first run that correspond to those in which it was executed.
     parts: Vec<(usize, usize)>,
-    pub weights: &'static Weights,
+    weights: &'m Column,
 }
 
 impl<'m, 'v> Candidates<'m, 'v> {
@@ -122,7 +124,7 @@ impl<'m, 'v> Candidates<'m, 'v> {
             place: both.order.predicted(statement.first),
             end: both.order.ended(both.order.expected(statement.last)),
             parts: both.order.parts(&statement.active),
-            weights: weights(stage, statement.class),
+            weights: both.weights.of(stage, statement.class),
         }
     }
 
@@ -143,7 +145,8 @@ impl<'m, 'v> Candidates<'m, 'v> {
         sum
     }
 
-    fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) {
+    /// What a candidate and this did as a whole.
+    pub fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) {
         let (both, of_b) = (self.both, self.statement);
         let of_a = &both.a.statements[a as usize];
         if both.classes.a[a as usize] == self.class {

@@ -7,7 +7,7 @@ use crate::Class;
 
 /// What the weights depend on: whether stretches that correspond are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// Only what statements did as a whole is known.
     Wholes,
     /// What they did in stretches of both runs that correspond is known, too.
@@ -18,43 +18,74 @@ macro_rules! features {
     ($($(#[$doc:meta])* $name:ident = $weights:expr,)*) => {
         /// What speaks for or against a pair. Most are 0 to 1.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Feature { $($(#[$doc])* $name,)* }
+        pub enum Feature { $($(#[$doc])* $name,)* }
+
+        impl Feature {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+        }
 
         /// For how much each counts, by stage and kind.
         #[expect(clippy::approx_constant, reason = "a weight that was fitted may be 3.14")]
-        const WEIGHTS: [[f32; KINDS * 2]; [$(Feature::$name),*].len()] = [$($weights),*];
+        const FITTED: [[f32; COLUMNS]; [$(Feature::$name),*].len()] = [$($weights),*];
     };
 }
 
 /// How many kinds of statements there are: those of different kinds are told by different things.
-const KINDS: usize = 6;
+pub const KINDS: usize = 6;
 
-/// For how much each counts, of statements of a kind.
-pub(crate) struct Weights([f32; WEIGHTS.len()]);
+/// Stages times kinds.
+const COLUMNS: usize = 2 * KINDS;
 
-impl Weights {
+/// For how much each feature counts, of statements of a kind, at a stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column([f32; FITTED.len()]);
+
+impl Column {
+    /// For how much a feature counts.
     #[inline(always)]
     pub fn of(&self, feature: Feature) -> f32 {
         self.0[feature as usize]
     }
 }
 
-/// By stage and kind.
-static BY_KIND: [[Weights; KINDS]; 2] = {
-    let mut all = [const { [const { Weights([0.0; WEIGHTS.len()]) }; KINDS] }; 2];
-    let mut feature = 0;
-    while feature < WEIGHTS.len() {
-        let mut column = 0;
-        while column < 2 * KINDS {
-            all[column / KINDS][column % KINDS].0[feature] = WEIGHTS[feature][column];
-            column += 1;
-        }
-        feature += 1;
-    }
-    all
-};
+/// For how much each feature counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights([Column; COLUMNS]);
 
-pub(crate) fn weights(stage: Stage, class: Class) -> &'static Weights {
+impl Weights {
+    /// Weights by column (kinds before stretches are known, then kinds with them) and feature.
+    pub fn new(of: impl Fn(usize, Feature) -> f32) -> Self {
+        let column = |column| {
+            let mut weights = [0.0; FITTED.len()];
+            for &feature in Feature::ALL {
+                weights[feature as usize] = of(column, feature);
+            }
+            Column(weights)
+        };
+        Self(std::array::from_fn(column))
+    }
+
+    /// Those of a column.
+    pub fn column(&self, column: usize) -> &Column {
+        &self.0[column]
+    }
+
+    /// Those of statements of a class.
+    pub fn of(&self, stage: Stage, class: Class) -> &Column {
+        &self.0[column(stage, class)]
+    }
+}
+
+impl Default for Weights {
+    /// The fitted ones.
+    fn default() -> Self {
+        Self::new(|column, feature| FITTED[feature as usize][column])
+    }
+}
+
+/// Which column holds the weights of statements of a class.
+pub fn column(stage: Stage, class: Class) -> usize {
     let kind = match class {
         Class::Compute => 0,
         Class::Load => 1,
@@ -63,7 +94,7 @@ pub(crate) fn weights(stage: Stage, class: Class) -> &'static Weights {
         Class::Branch => 4,
         Class::Table | Class::Call | Class::Return | Class::Other => 5,
     };
-    &BY_KIND[stage as usize][kind]
+    stage as usize * KINDS + kind
 }
 
 // Columns: of what computes, loads, stores, tests, branches and the rest, before stretches are known; and with them.

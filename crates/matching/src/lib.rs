@@ -20,13 +20,16 @@ mod rounds;
 mod same_code;
 mod sample;
 mod sketch;
+mod told;
 mod version;
 mod votes;
 
 pub use active::Active;
 pub use evidence::{Evidence, Names, Values};
+pub use features::{Column, Feature, KINDS, Stage, Weights};
 pub use matching::{Match, Matcher, Matching, match_versions};
 pub use region::{Instance, Region, anchors};
 pub use sample::Sample;
 pub use sketch::{Sketch, mix};
+pub use told::{Candidate, Told};
 pub use version::{Class, Producer, Statement, Version};

@@ -3,9 +3,10 @@
 use std::cell::OnceCell;
 
 use crate::both::{Both, Weighed};
-use crate::features::Stage;
+use crate::features::{Stage, Weights};
 use crate::region::Region;
 use crate::rounds::{Rounds, matched};
+use crate::told::Told;
 use crate::votes::Votes;
 use crate::{Evidence, Names, Version};
 
@@ -51,28 +52,63 @@ pub struct Matcher<'v> {
 impl<'v> Matcher<'v> {
     /// O(statements × log statements).
     pub fn new(a: &'v Version, b: &'v Version, names: Option<&'v Names>) -> Self {
+        Self::with_weights(a, b, names, Weights::default())
+    }
+
+    /// Weighs what speaks for a pair by other weights than those that were fitted. O(statements × log statements).
+    pub fn with_weights(
+        a: &'v Version,
+        b: &'v Version,
+        names: Option<&'v Names>,
+        weights: Weights,
+    ) -> Self {
         Self {
-            both: Both::new(a, b, names),
+            both: Both::new(a, b, names, weights),
             likely: Default::default(),
         }
     }
 
     /// By what the statements did as a whole. O(statements) a round, times the candidates of each, of which there is a bounded number.
     pub fn by_wholes(&self) -> Matching {
+        self.by_wholes_telling(None)
+    }
+
+    /// The same, and tells what spoke for each candidate in the end.
+    pub fn by_wholes_telling(&self, to: Option<&mut dyn FnMut(Told)>) -> Matching {
         let none = vec![None; self.both.b.statements.len()];
-        matched(&Rounds::new(self, None), none)
+        let rounds = Rounds::new(self, None);
+        let found = matched(&rounds, none);
+        if let Some(to) = to {
+            rounds.tell(&found.of_b, to);
+        }
+        found
     }
 
     /// With what stretches of both runs say that correspond; `before` is what they were found with. O(statements) a round as before; and what the stretches hold of one
     /// version times what they hold of the other.
     pub fn by_regions(&self, regions: &[Region], before: &Matching) -> Matching {
+        self.by_regions_telling(regions, before, None)
+    }
+
+    /// The same, and tells what spoke for each candidate in the end.
+    pub fn by_regions_telling(
+        &self,
+        regions: &[Region],
+        before: &Matching,
+        to: Option<&mut dyn FnMut(Told)>,
+    ) -> Matching {
         let aligned = |found: &Matching| {
             let votes = Votes::new(self.both.a, self.both.b, regions, found);
-            matched(&Rounds::new(self, Some(votes)), found.of_b.clone())
+            let rounds = Rounds::new(self, Some(votes));
+            let found = matched(&rounds, found.of_b.clone());
+            (rounds, found)
         };
-        let mut found = aligned(before);
+        let (mut rounds, mut found) = aligned(before);
         for _ in 1..ALIGNED {
-            found = aligned(&found);
+            (rounds, found) = aligned(&found);
+        }
+        if let Some(to) = to {
+            rounds.tell(&found.of_b, to);
         }
         found
     }

@@ -5,7 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::both::{Both, Candidates, strongest};
 use crate::chain::Chain;
 use crate::evidence::compare;
-use crate::features::{Feature, Stage, weights};
+use crate::features::{Feature, Stage, column};
+use crate::told::{Candidate, Told};
 use crate::votes::Votes;
 use crate::{Evidence, Match, Matcher, Matching, Values, Version};
 
@@ -129,7 +130,8 @@ impl<'m> Rounds<'m> {
     }
 
     fn by_votes(&self, a: u32, b: u32) -> f32 {
-        let weights = weights(self.stage, self.b.statements[b as usize].class);
+        let class = self.b.statements[b as usize].class;
+        let weights = self.both.weights.of(self.stage, class);
         let mut sum = 0.0;
         self.tell_votes(a, b, &mut |feature, x| sum += weights.of(feature) * x);
         sum
@@ -328,6 +330,24 @@ impl<'m> Rounds<'m> {
         known: &[Option<Match>],
         affinity: &Affinity,
     ) -> Match {
+        let class = self.b.statements[b as usize].class;
+        let weights = self.both.weights.of(self.stage, class);
+        let mut score = apart;
+        let evidence = self.tell_structure(a, b, known, affinity, &mut |feature, x| {
+            score += weights.of(feature) * x;
+        });
+        Match { a, evidence, score }
+    }
+
+    /// What the matches around a pair say of it.
+    fn tell_structure(
+        &self,
+        a: u32,
+        b: u32,
+        known: &[Option<Match>],
+        affinity: &Affinity,
+        told: &mut impl FnMut(Feature, f32),
+    ) -> Evidence {
         let of_a = &self.a.statements[a as usize];
         let of_b = &self.b.statements[b as usize];
         let (operands, by_operands) = self.operands(a, b, known);
@@ -338,11 +358,6 @@ impl<'m> Rounds<'m> {
             .both
             .names
             .is_some_and(|names| names.same.get(&functions.0) == Some(&functions.1));
-        let mut score = apart;
-        let weights = weights(self.stage, of_b.class);
-        let told = &mut |feature: Feature, x: f32| {
-            score += weights.of(feature) * x;
-        };
         told(Feature::Operands, by_operands);
         told(Feature::Users, by_users);
         if operands.0 == operands.1 && operands.1 > 0 {
@@ -361,18 +376,39 @@ impl<'m> Rounds<'m> {
             told(Feature::Name, 1.0);
         }
         self.tell_order(a, b, known, told);
-        Match {
-            a,
-            evidence: Evidence {
-                values: compare(of_a.telling(), of_b.telling()),
-                operator: of_a.operator == of_b.operator,
-                operands,
-                users,
-                neighbours,
-                name,
-                same_code: false,
-            },
-            score,
+        Evidence {
+            values: compare(of_a.telling(), of_b.telling()),
+            operator: of_a.operator == of_b.operator,
+            operands,
+            users,
+            neighbours,
+            name,
+            same_code: false,
+        }
+    }
+
+    /// All that speaks for or against each candidate of each statement of the second version that has several.
+    pub fn tell(&self, known: &[Option<Match>], to: &mut dyn FnMut(Told)) {
+        let affinity = self.affinity(known);
+        for (at, statement) in (0..).zip(&self.b.statements) {
+            let candidates = self.candidates(at, known);
+            if self.both.certain[at as usize].is_some() || candidates.len() < 2 {
+                continue;
+            }
+            let side = Candidates::new(self.both, at, self.stage);
+            let candidates = candidates.into_iter().map(|(a, _)| {
+                let mut features = Vec::new();
+                let mut told = |feature, x: f32| features.push((feature, x));
+                side.tell(a, &mut told);
+                self.tell_votes(a, at, &mut told);
+                self.tell_structure(a, at, known, &affinity, &mut told);
+                Candidate { a, features }
+            });
+            to(Told {
+                b: at,
+                column: column(self.stage, statement.class),
+                candidates: candidates.collect(),
+            });
         }
     }
 

@@ -48,11 +48,14 @@ mod runs;
 mod truth;
 
 pub use afterimage_matching::{
-    Class, Evidence, Match, Matching, Names, Sketch, Statement, Values, Version, match_versions,
+    Candidate, Class, Evidence, Feature, KINDS, Match, Matching, Names, Sketch, Statement, Told,
+    Values, Version, Weights, match_versions,
 };
 pub(crate) use collect::{Collected, Given, Take, Walk};
 pub use collect::{Place, Sketched, version};
 pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
-pub use runs::match_runs;
-pub use truth::{Accuracy, Judged, Position, Side as TruthSide, accuracy, judge, recompiled};
+pub use runs::{match_runs, match_runs_by};
+pub use truth::{
+    Accuracy, Judged, Position, Side as TruthSide, accuracy, judge, positions, recompiled,
+};

@@ -1,6 +1,6 @@
 //! Matching of two runs from beginning to end.
 
-use afterimage_matching::{Matcher, Matching, Names, anchors};
+use afterimage_matching::{Matcher, Matching, Names, Told, Weights, anchors};
 use afterimage_wpp::Segments;
 
 use super::collect::Sketched;
@@ -26,9 +26,29 @@ pub fn match_runs<S: Segments>(
 where
     S::Error: std::error::Error + 'static,
 {
+    match_runs_by(versions, names, runs, Weights::default(), None)
+}
+
+/// The same by other weights than the fitted ones, and tells to `to` what spoke for each candidate, so that weights can be fitted: at the end of each stage, and of the second once more for each time that stretches were looked for.
+///
+/// # Errors
+/// If a run cannot be followed.
+pub fn match_runs_by<S: Segments>(
+    versions: [&Sketched; 2],
+    names: Option<&Names>,
+    runs: [(Run<'_, S>, OpenLog<'_>); 2],
+    weights: Weights,
+    mut to: Option<&mut dyn FnMut(Told)>,
+) -> Result<Matching, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    fn told<'t>(to: &'t mut Option<&mut dyn FnMut(Told)>) -> Option<&'t mut dyn FnMut(Told)> {
+        to.as_mut().map(|to| &mut **to as _)
+    }
     let [a, b] = versions.map(|sketched| &sketched.version);
-    let matcher = Matcher::new(a, b, names);
-    let mut found = matcher.by_wholes();
+    let matcher = Matcher::with_weights(a, b, names, weights);
+    let mut found = matcher.by_wholes_telling(told(&mut to));
     for pass in 0..PASSES {
         let certain = anchors(a, b, &found);
         if certain.is_empty() && pass == 0 {
@@ -38,7 +58,7 @@ where
         let wanted =
             of_b.map(|found| !found.as_ref().is_some_and(|found| found.evidence.same_code));
         let regions = regions(versions, &certain, wanted.collect(), runs)?;
-        found = matcher.by_regions(&regions, &found);
+        found = matcher.by_regions_telling(&regions, &found, told(&mut to));
     }
     Ok(found)
 }

@@ -86,8 +86,8 @@ pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
 /// File, line and column.
 pub type Position<'a> = (&'a str, u32, u32);
 
-/// Where the statements of a version come from.
-pub(super) fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
+/// Where the statements of a version come from; `None` where that is not known. O(statements).
+pub fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     let index = OperatorIndex::new(side.program, side.module);
     let files = side.source.files();
     let places = side.sketched.places.iter();
