@@ -1,7 +1,8 @@
 //! What speaks for a pair of statements, as numbers, and for how much each counts.
 //!
 //! The weights were not chosen but fitted: such that of the candidates of a statement, with probabilities that are proportional to the exponentials of their weighted sums, the right ones are as likely as possible
-//! (conditional logit, McFadden 1974), by the line tables of bzip2, Lua and zstd, which the matching itself never sees. `docs/lessons.md` tells how well they do on other programs.
+//! (conditional logit, McFadden 1974), by the line tables of bzip2, Lua and zstd, which the matching itself never sees. `docs/lessons.md` tells how well they do on other programs; `bench fitting`
+//! fits them again.
 
 use crate::Class;
 
