@@ -8,7 +8,7 @@ use crate::evidence::{tell_addresses, tell_operators, tell_values};
 use crate::features::{Column, Feature, Stage, Weights};
 use crate::order::Order;
 use crate::same_code::same_code;
-use crate::{Names, Statement, Version};
+use crate::{Names, Statement, Version, parallel};
 
 /// How many candidates are kept for what they did.
 const LIKELY: usize = 40;
@@ -75,21 +75,18 @@ impl<'v> Both<'v> {
 
     /// By statement of the second version the candidates for which most speaks that they did, as a whole, and for how much that counts.
     pub fn likely(&self, stage: Stage) -> Weighed {
-        let mut all = Vec::new();
-        let statements = 0..self.b.statements.len() as u32;
-        let found = statements.map(|at| {
-            if self.certain[at as usize].is_some() {
+        parallel::map(self.b.statements.len(), |at| {
+            if self.certain[at].is_some() {
                 return Vec::new();
             }
-            let candidates = Candidates::new(self, at, stage);
-            all.clear();
+            let candidates = Candidates::new(self, at as u32, stage);
+            let mut all = Vec::new();
             candidates.by_index(&mut all);
             let weighed = all.iter().map(|&a| (a, candidates.weigh(a)));
             let mut weighed: Vec<_> = weighed.collect();
             strongest(&mut weighed);
             weighed
-        });
-        found.collect()
+        })
     }
 
     /// Whether a statement of the first version may be the counterpart of this one.

@@ -3,7 +3,7 @@
 //! Each statement by itself takes the candidate for which most speaks, given what the others took in the round before. Where values say little, as of a row of stores of 0,
 //! whole stretches can stay one place off: none of them gains by moving alone. The best sequence of candidates is found by dynamic programming (Viterbi 1967).
 
-use crate::Match;
+use crate::rounds::Judged;
 
 /// So many candidates of a statement, those for which most speaks, take part.
 const CANDIDATES: usize = 8;
@@ -17,7 +17,7 @@ const FOLLOWS: [f32; 3] = [1.0, 0.5, 0.2];
 /// The candidates of a statement, and by how much each is followed best so far.
 #[derive(Default)]
 struct Link {
-    candidates: Vec<Match>,
+    candidates: Vec<Judged>,
     /// By candidate: the sum up to here, and which candidate of the link before it comes from.
     sums: Vec<(f32, usize)>,
 }
@@ -30,12 +30,12 @@ pub(crate) struct Chain {
 
 impl Chain {
     /// Adds the next statement with its candidates, of which there is at least one. `function` is in which function of the first version a statement is.
-    pub fn push(&mut self, mut candidates: Vec<Match>, function: impl Fn(u32) -> u32) {
-        let by_score = |x: &Match, y: &Match| y.score.total_cmp(&x.score).then(x.a.cmp(&y.a));
+    pub fn push(&mut self, mut candidates: Vec<Judged>, function: impl Fn(u32) -> u32) {
+        let by_score = |x: &Judged, y: &Judged| y.score.total_cmp(&x.score).then(x.a.cmp(&y.a));
         candidates.sort_by(by_score);
         candidates.truncate(CANDIDATES);
         let before = self.links.last();
-        let sum = |found: &Match| match before {
+        let sum = |found: &Judged| match before {
             None => (found.score, 0),
             Some(before) => {
                 let ways = before.candidates.iter().zip(&before.sums);
@@ -52,7 +52,7 @@ impl Chain {
     }
 
     /// The sequence of candidates for which most speaks, one for each statement. O(statements × candidates²), with [`push`](Self::push).
-    pub fn best(mut self) -> Vec<Match> {
+    pub fn best(mut self) -> Vec<Judged> {
         let mut best = Vec::with_capacity(self.links.len());
         let last = self.links.last().map_or(0, |last| {
             first_of_most(last.sums.iter().map(|&(sum, _)| sum)).0
@@ -88,19 +88,11 @@ fn first_of_most(all: impl Iterator<Item = f32>) -> (usize, f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Evidence, Values};
+    use crate::rounds::Around;
 
-    fn candidate(a: u32, score: f32) -> Match {
-        let evidence = Evidence {
-            values: Values::Same,
-            operator: true,
-            operands: (0, 0),
-            users: (0, 0),
-            neighbours: (0, 0),
-            name: false,
-            same_code: false,
-        };
-        Match { a, evidence, score }
+    fn candidate(a: u32, score: f32) -> Judged {
+        let around = Around::default();
+        Judged { a, score, around }
     }
 
     /// The best sum over all sequences, by trying each.

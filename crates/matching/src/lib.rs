@@ -15,6 +15,7 @@ mod evidence;
 mod features;
 mod matching;
 mod order;
+mod parallel;
 mod region;
 mod rounds;
 mod same_code;

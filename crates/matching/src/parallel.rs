@@ -1,0 +1,58 @@
+//! The same for many, by as many threads as there are processors.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// So many at once: a thread that comes last has little left to wait for.
+const AT_ONCE: usize = 16;
+
+/// What `of` gives for each number below `count`, in order: the same for any number of threads.
+pub(crate) fn map<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::new());
+    let work = || {
+        let mut own = Vec::new();
+        loop {
+            let first = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+            if first >= count {
+                break;
+            }
+            let last = (first + AT_ONCE).min(count);
+            own.push((first, Vec::from_iter((first..last).map(&of))));
+        }
+        // What is behind the lock is whole after each statement that holds it.
+        let mut found = found
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        found.append(&mut own);
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads.min(count.div_ceil(AT_ONCE)) {
+            // Where no thread can be had, this one does it all.
+            let _ = thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let mut found = found
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    found.sort_unstable_by_key(|(first, _): &(usize, _)| *first);
+    found.into_iter().flat_map(|(_, part)| part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_there_once_and_in_order() {
+        for count in [0, 1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 10 * AT_ONCE + 3] {
+            assert_eq!(
+                map(count, |at| at * 2),
+                Vec::from_iter((0..count).map(|at| at * 2))
+            );
+        }
+    }
+}
