@@ -10,8 +10,8 @@ use crate::told::{Candidate, Told};
 use crate::votes::Votes;
 use crate::{Evidence, Match, Matcher, Matching, Values, Version, parallel};
 
-/// Most rounds. Few matches change after the third.
-const ROUNDS: u32 = 3;
+/// Most rounds, by stage: few matches change after the third; with stretches what is known comes from rounds before.
+const ROUNDS: [u32; 2] = [3, 1];
 /// How often the matches of a function are chosen together when rounds change little, each followed by a round.
 const TOGETHER: u32 = 2;
 /// Most users or makers of matched statements that become candidates.
@@ -41,7 +41,7 @@ pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matchin
         rounds: 0,
         likely: Vec::new(),
     };
-    for round in 1..=ROUNDS {
+    for round in 1..=ROUNDS[rounds.stage as usize] {
         let next = rounds.next(&found.of_b, &affinity);
         let which = |found: &[Option<Match>]| -> Vec<Option<u32>> {
             found.iter().map(|m| m.as_ref().map(|m| m.a)).collect()
