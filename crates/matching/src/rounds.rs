@@ -12,8 +12,8 @@ use crate::{Evidence, Match, Matcher, Matching, Values, Version, parallel};
 
 /// Most rounds, by stage: few matches change after the third; with stretches what is known comes from rounds before.
 const ROUNDS: [u32; 2] = [3, 1];
-/// How often the matches of a function are chosen together when rounds change little, each followed by a round.
-const TOGETHER: u32 = 2;
+/// How often the matches of a function are chosen together when rounds change little, by stage, each time followed by a round.
+const TOGETHER: [u32; 2] = [2, 1];
 /// Most users or makers of matched statements that become candidates.
 const RELATED: usize = 24;
 /// How far statements around one are looked at.
@@ -57,7 +57,7 @@ pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matchin
         }
         affinity = rounds.affinity(&found.of_b);
     }
-    for _ in 0..TOGETHER {
+    for _ in 0..TOGETHER[rounds.stage as usize] {
         found.of_b = rounds.together(&found.of_b, &affinity);
         affinity = rounds.affinity(&found.of_b);
         found.of_b = rounds.next(&found.of_b, &affinity);
