@@ -6,14 +6,25 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Which code is optimised how far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Optimised {
+    /// There is no C code; Rust as the workspace says.
+    Release,
+    /// There is no C code; Rust at this level, but the standard library as it was shipped.
+    Rust(u8),
+    /// C code at this level, Rust as the workspace says.
+    C(u8),
+}
+
 /// Builds the guest of program `name` in release mode and returns the path of its module. `cache` is Cargo's target
-/// folder; C code is compiled at the level that `c` tells, if there is some.
+/// folder.
 ///
 /// # Errors
 /// If Cargo cannot be run or fails; it has then said why on standard error.
-pub fn guest(corpus: &Path, cache: &Path, name: &str, c: Option<u8>) -> Result<PathBuf> {
+pub fn guest(corpus: &Path, cache: &Path, name: &str, optimised: Optimised) -> Result<PathBuf> {
     let binary = format!("guest-{name}");
-    let mut cargo = command(corpus, cache, name, &binary, c)?;
+    let mut cargo = command(corpus, cache, name, &binary, optimised)?;
     if !cargo.status().context("cannot run cargo")?.success() {
         bail!("cargo could not build {binary}");
     }
@@ -25,7 +36,11 @@ pub fn guest(corpus: &Path, cache: &Path, name: &str, c: Option<u8>) -> Result<P
 /// # Errors
 /// If Cargo cannot be run or fails; the text is what it said.
 pub fn quietly(corpus: &Path, cache: &Path, name: &str, binary: &str, c: bool) -> Result<PathBuf> {
-    let output = command(corpus, cache, name, binary, c.then_some(2))?
+    let optimised = match c {
+        true => Optimised::C(2),
+        false => Optimised::Release,
+    };
+    let output = command(corpus, cache, name, binary, optimised)?
         .output()
         .context("cannot run cargo")?;
     if !output.status.success() {
@@ -43,13 +58,16 @@ fn module(cache: &Path, binary: &str) -> PathBuf {
     folder.join(binary).with_extension("wasm")
 }
 
+/// The variable that tells Cargo how far to optimise Rust.
+const RUST_LEVEL: &str = "CARGO_PROFILE_RELEASE_OPT_LEVEL";
+
 /// The command that builds one binary of the guest of program `name`.
 fn command(
     corpus: &Path,
     cache: &Path,
     name: &str,
     binary: &str,
-    c: Option<u8>,
+    optimised: Optimised,
 ) -> Result<Command> {
     let package = format!("guest-{name}");
     let mut cargo = cargo(corpus);
@@ -74,8 +92,13 @@ fn command(
     ] {
         cargo.env_remove(flags);
     }
-    if let Some(level) = c {
-        toolchain::set_c_compiler(&mut cargo, level);
+    cargo.env_remove(RUST_LEVEL);
+    match optimised {
+        Optimised::Release => {}
+        Optimised::Rust(level) => {
+            cargo.env(RUST_LEVEL, level.to_string());
+        }
+        Optimised::C(level) => toolchain::set_c_compiler(&mut cargo, level),
     }
     if name == "lua" {
         cargo.env(

@@ -1,6 +1,7 @@
 //! `cargo xtask corpus`: builds the programs, writes their inputs, checks the modules and describes all in a manifest.
 
 use crate::CorpusArguments;
+use crate::build::Optimised;
 use crate::inputs::{GUEST_FOLDER, Input};
 use crate::manifest::{self, Entry};
 use crate::programs::{PROGRAMS, Program, Source};
@@ -73,7 +74,7 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
 pub enum Version {
     /// As it is measured: C code at -O2, with the input that takes a third of a second.
     Measured,
-    /// One of several, with the small input: C code at this level.
+    /// One of several, with the small input: its own code at this level.
     Level(u8),
 }
 
@@ -86,10 +87,13 @@ impl Version {
         }
     }
 
-    fn level(self) -> u8 {
-        match self {
-            Self::Measured => 2,
-            Self::Level(level) => level,
+    /// How far its own code is optimised, if that is C or not.
+    fn optimised(self, c: bool) -> Optimised {
+        match (self, c) {
+            (Self::Measured, false) => Optimised::Release,
+            (Self::Measured, true) => Optimised::C(2),
+            (Self::Level(level), false) => Optimised::Rust(level),
+            (Self::Level(level), true) => Optimised::C(level),
         }
     }
 }
@@ -102,6 +106,9 @@ fn versions(program: &Program, all: bool) -> Vec<Version> {
         (true, None) => Vec::new(),
     }
 }
+
+/// The folder in that of the corpus whose manifest gives each program an input so small that everything about its run can be checked.
+pub const TINY: &str = "tiny";
 
 /// The folder that the corpus is built into unless told otherwise.
 pub fn default_folder() -> PathBuf {
@@ -172,15 +179,17 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
     let mut dirs = Vec::new();
     let (module, packages) = match &program.source {
         Source::Guest { packages, c } => {
-            if *c {
-                notes.push_str(&format!(
-                    "; C compiled by {} at -O{}",
+            let optimised = version.optimised(*c);
+            match optimised {
+                Optimised::Release => {}
+                Optimised::Rust(level) => notes.push_str(&format!("; Rust at level {level}")),
+                Optimised::C(level) => notes.push_str(&format!(
+                    "; C compiled by {} at -O{level}",
                     toolchain::c_compiler_version()?,
-                    version.level()
-                ));
+                )),
             }
             (
-                build::guest(&corpus, &cache, program.name, c.then(|| version.level()))?,
+                build::guest(&corpus, &cache, program.name, optimised)?,
                 build::locked_versions(&corpus, program.name, packages)?,
             )
         }
@@ -212,16 +221,11 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
         (Version::Level(_), Some(small)) => small,
         _ => program.input,
     };
-    let Input { args, files, stdin } = input();
-    write_files(&out.join(&folder), &files)?;
-    if stdin.is_none() {
-        dirs.push([folder.clone(), GUEST_FOLDER.to_owned()]);
-    }
     let entry = Entry {
         name,
         wasm,
-        args,
-        stdin: stdin.map(|file| format!("{folder}/{file}")),
+        args: Vec::new(),
+        stdin: None,
         dirs,
         language: program.language.to_owned(),
         like: program.like.to_owned(),
@@ -230,6 +234,32 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
         bytes: bytes.len() as u64,
         functions: facts.functions,
     };
+    if version == Version::Measured {
+        // The same module, from a folder further in.
+        let further = |path: &str| format!("../{path}");
+        let dirs = entry.dirs.iter();
+        let tiny = Entry {
+            wasm: further(&entry.wasm),
+            dirs: dirs
+                .map(|[host, guest]| [further(host), guest.clone()])
+                .collect(),
+            ..entry.clone()
+        };
+        given(&out.join(TINY), &folder, tiny, (program.tiny_input)())?;
+    }
+    given(out, &folder, entry, input())
+}
+
+/// Writes an input, and the line of the manifest of a program that is given it.
+fn given(out: &Path, folder: &str, mut entry: Entry, input: Input) -> Result<Entry> {
+    let Input { args, files, stdin } = input;
+    write_files(&out.join(folder), &files)?;
+    if stdin.is_none() {
+        let granted = [folder.to_owned(), GUEST_FOLDER.to_owned()];
+        entry.dirs.push(granted);
+    }
+    entry.stdin = stdin.map(|file| format!("{folder}/{file}"));
+    entry.args = args;
     // After every program, so that an interrupted run still describes what it finished.
     manifest::merge(out, vec![entry.clone()])?;
     Ok(entry)

@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: from a fresh clone to an exact profile of a real program, in one command.
 
-use crate::{corpus, programs::PROGRAMS, toolchain};
+use crate::{corpus, programs::PROGRAMS, tool, toolchain};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -21,7 +21,7 @@ const CALL: &str = "pulldown_cmark::parse::Parser::new_ext#7";
 /// If something cannot be built or the tool fails.
 pub fn run() -> Result<ExitCode> {
     toolchain::ensure_wasm_target()?;
-    let tool = build_tool()?;
+    let tool = tool::build()?;
     let program = PROGRAMS.iter().find(|program| program.name == PROGRAM);
     let program = program.context("the demonstration's program is not in the corpus")?;
     eprintln!(
@@ -31,22 +31,11 @@ pub fn run() -> Result<ExitCode> {
     let entry = corpus::make(program, corpus::Version::Measured, &folder)?;
     let folder = short(&folder);
     let recording = text(&folder.join(PROGRAM).with_extension("aft"));
-    let wasm = text(&folder.join(&entry.wasm));
 
     let mut record: Vec<String> = ["record", "--force", "-o", &recording]
         .map(Into::into)
         .into();
-    if let Some(file) = &entry.stdin {
-        record.extend(["--stdin".to_owned(), text(&folder.join(file))]);
-    }
-    for [host, guest] in &entry.dirs {
-        record.extend([
-            "--dir".to_owned(),
-            format!("{}::{guest}", text(&folder.join(host))),
-        ]);
-    }
-    record.extend([wasm, "--".to_owned()]);
-    record.extend(entry.args);
+    record.extend(tool::command(&entry, &folder));
 
     eprintln!(
         "\nOne run of it, recorded: what crosses the boundary between the program and its host."
@@ -78,24 +67,6 @@ pub fn run() -> Result<ExitCode> {
          {tool} --help"
     );
     Ok(ExitCode::SUCCESS)
-}
-
-/// Builds the command line beside this program, in the same profile, with Cargo's own words about it: the first time takes
-/// minutes. Returns where it is.
-fn build_tool() -> Result<PathBuf> {
-    eprintln!(
-        "Building afterimage: the first time this takes about five minutes, for the WebAssembly engine"
-    );
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--locked", "-p", "afterimage"])
-        .current_dir(corpus::workspace())
-        .status()
-        .context("cannot run cargo")?;
-    if !status.success() {
-        bail!("cargo could not build afterimage");
-    }
-    let own = std::env::current_exe().context("cannot find this program's own file")?;
-    Ok(own.with_file_name(format!("afterimage{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// A path as one would type it in the workspace's root.

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask demo` builds a real program and profiles it; `cargo xtask test` runs the tests with what they need;
 //! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
-//! project is measured on, and `cargo xtask planted` some of them with bugs.
+//! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them.
 
 mod architecture;
 mod build;
@@ -16,7 +16,9 @@ mod planted;
 mod programs;
 mod shipped;
 mod test;
+mod tool;
 mod toolchain;
+mod verify;
 
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
@@ -49,6 +51,8 @@ enum Task {
         )]
         arguments: Vec<OsString>,
     },
+    /// Check everything about the programs of the corpus: hours
+    Verify(VerifyArguments),
     /// Check the rules between the crates and the files that the documents name
     Architecture,
 }
@@ -65,12 +69,29 @@ struct CorpusArguments {
     /// The folder to fill [default: target/corpus in the workspace, with --versions target/corpus-versions]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Instead build the C programs at -O0, -O1, -O2 and -O3, with smaller inputs, for the matching of versions
+    /// Instead build programs at levels 0, 1, 2 and 3, with smaller inputs, for the matching of versions
     #[arg(long)]
     versions: bool,
     /// Succeed even if a program had to be left out because a tool is missing
     #[arg(long)]
     skip_missing: bool,
+}
+
+/// What to check.
+#[derive(clap::Args)]
+struct VerifyArguments {
+    /// The folder with the corpus [default: target/corpus in the workspace]
+    #[arg(long, value_name = "DIR")]
+    corpus: Option<PathBuf>,
+    /// Only these programs, names separated by commas
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Only compare runs on tiny inputs with what is slow and obvious
+    #[arg(long)]
+    tiny_only: bool,
+    /// Only record runs on full inputs with everything, and verify them
+    #[arg(long, conflicts_with = "tiny_only")]
+    full_only: bool,
 }
 
 fn main() -> ExitCode {
@@ -79,6 +100,7 @@ fn main() -> ExitCode {
         Task::Demo => demo::run(),
         Task::Planted => planted::run(),
         Task::Test { arguments } => test::run(&arguments),
+        Task::Verify(arguments) => verify::run(&arguments),
         Task::Architecture => architecture::run(),
     };
     match outcome {

@@ -39,6 +39,8 @@ pub struct Program {
     pub input: fn() -> Input,
     /// Makes a smaller one, on which the program executes at most about 60 million statements even if it is not optimised: of those that are built in several versions.
     pub small_input: Option<fn() -> Input>,
+    /// Makes one so small that everything about the run can be checked against its definition.
+    pub tiny_input: fn() -> Input,
     /// What is worth knowing.
     pub notes: &'static str,
 }
@@ -51,7 +53,8 @@ pub const PROGRAMS: &[Program] = &[
         like: "300.twolf, 181.mcf",
         source: guest(&["batsat"]),
         input: inputs::batsat,
-        small_input: None,
+        small_input: Some(inputs::small_batsat),
+        tiny_input: inputs::tiny_batsat,
         notes: "refutes a random 3-SAT formula of 200 variables; irregular, bound by memory",
     },
     Program {
@@ -61,6 +64,7 @@ pub const PROGRAMS: &[Program] = &[
         source: guest(&["boa_engine"]),
         input: inputs::boa,
         small_input: None,
+        tiny_input: inputs::tiny_boa,
         notes: "runs a mix of JavaScript benchmarks; a large module",
     },
     Program {
@@ -70,6 +74,7 @@ pub const PROGRAMS: &[Program] = &[
         source: c_guest(&["bzip2-sys"]),
         input: inputs::bzip2,
         small_input: Some(inputs::small_bzip2),
+        tiny_input: inputs::tiny_bzip2,
         notes: "compresses 4 MB of C at level 9 and restores it",
     },
     Program {
@@ -84,6 +89,7 @@ pub const PROGRAMS: &[Program] = &[
         },
         input: inputs::clang,
         small_input: None,
+        tiny_input: inputs::tiny_clang,
         notes: "compiles a C program at -O2; a very large module, compiled and stripped of names by others",
     },
     Program {
@@ -92,7 +98,8 @@ pub const PROGRAMS: &[Program] = &[
         like: "132.ijpeg",
         source: guest(&["jpeg-encoder", "zune-jpeg"]),
         input: inputs::jpeg,
-        small_input: None,
+        small_input: Some(inputs::small_jpeg),
+        tiny_input: inputs::tiny_jpeg,
         notes: "encodes and decodes a synthetic image at ten qualities, four of them progressive",
     },
     Program {
@@ -102,6 +109,7 @@ pub const PROGRAMS: &[Program] = &[
         source: c_guest(&["lua-src"]),
         input: inputs::lua,
         small_input: Some(inputs::small_lua),
+        tiny_input: inputs::tiny_lua,
         notes: "runs a mix of Lua benchmarks in Lua 5.4; hash seed pinned, no longjmp",
     },
     Program {
@@ -110,7 +118,8 @@ pub const PROGRAMS: &[Program] = &[
         like: "197.parser",
         source: guest(&["pulldown-cmark"]),
         input: inputs::pulldown_cmark,
-        small_input: None,
+        small_input: Some(inputs::small_pulldown_cmark),
+        tiny_input: inputs::tiny_pulldown_cmark,
         notes: "renders 400 KB of Markdown to HTML, a hundred times",
     },
     Program {
@@ -120,6 +129,7 @@ pub const PROGRAMS: &[Program] = &[
         source: c_guest(&["rquickjs-sys"]),
         input: inputs::quickjs,
         small_input: Some(inputs::small_quickjs),
+        tiny_input: inputs::tiny_quickjs,
         notes: "runs a mix of JavaScript benchmarks in QuickJS-ng; clock pinned, which seeds its hash tables",
     },
     Program {
@@ -128,7 +138,8 @@ pub const PROGRAMS: &[Program] = &[
         like: "134.perl",
         source: guest(&["regex"]),
         input: inputs::regex,
-        small_input: None,
+        small_input: Some(inputs::small_regex),
+        tiny_input: inputs::tiny_regex,
         notes: "searches 6 MB of C for eighteen patterns",
     },
     Program {
@@ -138,6 +149,7 @@ pub const PROGRAMS: &[Program] = &[
         source: c_guest(&["libsqlite3-sys"]),
         input: inputs::sqlite,
         small_input: Some(inputs::small_sqlite),
+        tiny_input: inputs::tiny_sqlite,
         notes: "runs a script over 150,000 rows in memory: indexes, joins, full-text search",
     },
     Program {
@@ -146,7 +158,8 @@ pub const PROGRAMS: &[Program] = &[
         like: "126.gcc, 197.parser",
         source: guest(&["syn"]),
         input: inputs::syn,
-        small_input: None,
+        small_input: Some(inputs::small_syn),
+        tiny_input: inputs::tiny_syn,
         notes: "parses 3 MB of Rust and counts what is in it",
     },
     Program {
@@ -161,6 +174,7 @@ pub const PROGRAMS: &[Program] = &[
         },
         input: inputs::yosys,
         small_input: None,
+        tiny_input: inputs::tiny_yosys,
         notes: "synthesises a Verilog design; a very large module, compiled by others",
     },
     Program {
@@ -170,6 +184,7 @@ pub const PROGRAMS: &[Program] = &[
         source: c_guest(&["zstd-sys"]),
         input: inputs::zstd,
         small_input: Some(inputs::small_zstd),
+        tiny_input: inputs::tiny_zstd,
         notes: "compresses 6 MB of C at level 9 and restores it",
     },
 ];

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all tests of the workspace, with what they need and with a word about what sleeps.
 
-use crate::{corpus, planted, toolchain};
+use crate::{planted, tool, toolchain};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::process::{Command, ExitCode, Stdio};
@@ -27,10 +27,9 @@ pub fn run(arguments: &[OsString]) -> Result<ExitCode> {
             );
         }
     }
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let status = tool::cargo()
         .args(["test", "--workspace", "--locked", "--no-fail-fast"])
         .args(arguments)
-        .current_dir(corpus::workspace())
         .stdin(Stdio::null())
         .status()
         .context("cannot run cargo")?;

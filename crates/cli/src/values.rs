@@ -31,7 +31,7 @@ use crate::steps::follow;
 /// Show the values that statements produced, or a variable of the source had, execution by execution
 ///
 /// A statement is an instruction that yields a value or has an effect. Shown are its result; of a store and of a write to a global what was
-/// written; of a branch what decided it; of a call what it returned, or its arguments if it returns nothing; of what accesses memory where, and how
+/// written; of a branch what decided it; of a call its arguments and what it returned; of what accesses memory where, and how
 /// many bytes. The one with which a run that trapped ended is marked. The recording's values are built first, if it has none.
 ///
 /// With --var it is the value of a variable, or of an expression such as p->next->key or *p, each time that the line is arrived at, just before;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
+use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
 use afterimage_machine::{Caller, NodeCode, Range, Register, Taker};
 use afterimage_program::Program;
 use afterimage_wpp::Node;
@@ -12,6 +12,7 @@ use crate::criterion::{Asked, Criteria, Criterion, Follows, Stored, Want};
 use crate::frame::{Frame, Wanted};
 use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
+use crate::memo::{Access, Did, Found, Key, Mattered, Memo, Outcome};
 use crate::plan::{End, Kind, Plan};
 use crate::plans::Plans;
 use crate::reach::Reach;
@@ -74,6 +75,23 @@ pub struct Backward<'a> {
     base: Option<u64>,
     /// The time down to which the run was gone over.
     gone: u64,
+    /// What nodes came to; `None` if not everything is followed as far as there is anything.
+    memo: Option<Memo>,
+    /// The node at hand is to be kept there.
+    keeping: Option<Box<Keeping>>,
+}
+
+/// What happens while a node is gone over that is to be kept.
+#[derive(Debug)]
+struct Keeping {
+    key: Key,
+    /// What its first stores did, which were gone over already.
+    did: Did,
+    stores: u32,
+    accesses: Vec<Mattered>,
+    insts: Vec<u32>,
+    of_call: bool,
+    table: bool,
 }
 
 impl<'a> Backward<'a> {
@@ -84,7 +102,10 @@ impl<'a> Backward<'a> {
         follows: Follows,
         criteria: Vec<Criterion>,
     ) -> Self {
+        let is_full = criteria.iter().all(|c| c.reach == Reach::ALL);
         Self {
+            memo: is_full.then(|| Memo::new(nodes.len())),
+            keeping: None,
             follows,
             plans: Plans::new(program, nodes),
             bytes: ByteSet::default(),
@@ -112,6 +133,8 @@ impl<'a> Backward<'a> {
     /// found in, or be made of several of those. Nothing is in it unless the slice has one of the instructions or ends that are wanted of `from`: then there is no way from these.
     pub fn within(mut self, instances: Instances, from: &[Criterion]) -> Self {
         self.within = Some(instances);
+        // Not all executions that come to the same are within.
+        self.memo = None;
         for criterion in from {
             let wants = criterion.wants.iter();
             self.sources.extend(wants.filter_map(|want| match *want {
@@ -208,7 +231,10 @@ impl<'a> Backward<'a> {
     }
 
     /// What the slice is. What is still wanted was there before the run, or before what was gone over.
-    pub fn finish(self) -> Slice {
+    pub fn finish(mut self) -> Slice {
+        for (node, outcome, times) in self.memo.iter().flat_map(Memo::outcomes) {
+            self.marks.add(node, &outcome.insts, outcome.ended, times);
+        }
         if self.within.is_some() && !self.connected {
             return Slice::default();
         }
@@ -286,10 +312,7 @@ impl<'a> Backward<'a> {
     /// An activation ended.
     fn leave(&mut self, results: Option<(u32, u32)>) {
         let returned = results.map(|(first, count)| (count, self.given(first, count)));
-        self.frames.push(Frame {
-            returned,
-            ..Frame::default()
-        });
+        self.frames.push(Frame::that_returned(returned));
     }
 
     /// An exception was caught by the innermost activation.
@@ -409,6 +432,11 @@ impl<'a> Backward<'a> {
             self.top().next = plan.blocks.first().copied();
             return;
         }
+        if self.asked.is_none() && plan.keeps && execution.ended && events.is_empty() {
+            if self.as_before(&plan, execution, accesses) {
+                return;
+            }
+        }
         self.clear(&plan);
         let mut live = self.ask(&plan, execution);
         if execution.ended {
@@ -425,6 +453,186 @@ impl<'a> Backward<'a> {
         }
         self.of_end = OfEnd::default();
         self.go_over(&plan, execution, events, accesses, (last, live));
+        if let Some(keeping) = self.keeping.take() {
+            self.keep(&plan, execution, *keeping);
+        }
+    }
+
+    /// Does what was done when the same was wanted behind the node, if that was. If not, what is done now is to be kept, unless there is no room for it.
+    fn as_before(&mut self, plan: &Plan, execution: Execution, accesses: &[u64]) -> bool {
+        let Some(key) = self.key(plan) else {
+            return false;
+        };
+        let Some(memo) = &mut self.memo else {
+            return false;
+        };
+        match memo.find(execution.node.index(), &key, accesses, &mut self.bytes) {
+            Found::Outcome(outcome) => {
+                self.come_to_the_same(plan, &key, &outcome);
+                true
+            }
+            // Whose first accesses were gone over must know that, even if it cannot be kept.
+            Found::Nothing(did) if did.is_over(0) && !memo.has_room(execution.node.index()) => {
+                false
+            }
+            Found::Nothing(did) => {
+                self.keeping = Some(Box::new(Keeping {
+                    key,
+                    did,
+                    stores: 0,
+                    accesses: Vec::new(),
+                    insts: Vec::new(),
+                    of_call: false,
+                    table: false,
+                }));
+                false
+            }
+        }
+    }
+
+    /// What is wanted behind a node; `None` if there are too many different things.
+    fn key(&mut self, plan: &Plan) -> Option<Key> {
+        let memo = self.memo.as_mut()?;
+        let of_end = &self.of_end;
+        let throws = of_end.all_thrown.max(of_end.asked).max(of_end.threw);
+        if throws.is_some() || !of_end.thrown.is_empty() {
+            return None;
+        }
+        let frame = self.frames.last_mut()?;
+        let waits = match frame.number {
+            Some(number) => number,
+            None => {
+                let number = memo.number(plan.function, frame.pending())?;
+                frame.number = Some(number);
+                number
+            }
+        };
+        let mut key = Key {
+            waits,
+            called: of_end.called.is_some(),
+            host: of_end.host.is_some(),
+            next: frame.next.filter(|_| plan.forks),
+            ..Key::default()
+        };
+        if frame.wants_any() {
+            for (i, output) in plan.outputs.iter().enumerate() {
+                key.outputs |= u64::from(frame.wants(output.variable)) << i;
+            }
+        }
+        for (i, &global) in plan.used_globals.iter().enumerate() {
+            let reach = self.globals.get(global as usize);
+            key.globals |= u32::from(reach.is_some_and(|reach| reach.is_some())) << i;
+        }
+        for &(i, _) in &of_end.arguments {
+            key.arguments |= 1u32.checked_shl(i)?;
+        }
+        for &(i, _) in frame.returned.iter().flat_map(|(_, wanted)| wanted) {
+            key.returned |= 1u32.checked_shl(i)?;
+        }
+        Some(key)
+    }
+
+    /// What is wanted behind a node and where it wrote come to what they came to before, memory aside.
+    fn come_to_the_same(&mut self, plan: &Plan, key: &Key, outcome: &Outcome) {
+        if key.called || key.host || key.arguments != 0 {
+            self.of_end = OfEnd::default();
+        }
+        if key.globals != outcome.globals {
+            for (i, &global) in plan.used_globals.iter().enumerate() {
+                match outcome.globals >> i & 1 {
+                    0 => drop(take(&mut self.globals, global)),
+                    _ => want(&mut self.globals, global, Reach::ALL),
+                }
+            }
+        }
+        if outcome.table
+            && let End::Call {
+                table: Some(table), ..
+            } = plan.end
+        {
+            want(&mut self.tables, table, Reach::ALL);
+        }
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
+        frame.returned = None;
+        for &variable in &outcome.cleared {
+            frame.take(variable);
+        }
+        for &variable in &outcome.set {
+            frame.want(variable, Reach::ALL);
+        }
+        if outcome.of_call {
+            frame.of_call = Reach::ALL;
+        }
+        if outcome.waits != key.waits
+            && let Some(memo) = &self.memo
+            && let Some(blocks) = memo.blocks(plan.function, outcome.waits)
+        {
+            frame.wait(blocks, outcome.waits);
+        }
+        frame.next = plan.blocks.first().copied();
+    }
+
+    /// Keeps what a node came to that was just gone over.
+    fn keep(&mut self, plan: &Plan, execution: Execution, keeping: Keeping) {
+        let (Some(memo), Some(frame)) = (&mut self.memo, self.frames.last_mut()) else {
+            return;
+        };
+        let Some(waits) = memo.number(plan.function, frame.pending()) else {
+            return;
+        };
+        frame.number = Some(waits);
+        let key = keeping.key;
+        let is_set = |variable: u32| self.registers[variable as usize].is_some();
+        let outputs = plan.outputs.iter().enumerate();
+        let taken = outputs.filter(|(i, _)| key.outputs >> i & 1 == 1);
+        let taken = Vec::from_iter(taken.map(|(_, output)| output.variable));
+        let mut globals = 0;
+        for (i, &global) in plan.used_globals.iter().enumerate() {
+            let reach = self.globals.get(global as usize);
+            globals |= u32::from(reach.is_some_and(|reach| reach.is_some())) << i;
+        }
+        let outcome = Outcome {
+            insts: keeping.insts.into(),
+            ended: self.ended,
+            cleared: taken.iter().copied().filter(|&v| !is_set(v)).collect(),
+            set: (0..plan.variables)
+                .filter(|&v| is_set(v) && !taken.contains(&v))
+                .collect(),
+            globals,
+            waits,
+            of_call: keeping.of_call,
+            table: keeping.table,
+        };
+        memo.keep(execution.node.index(), key, &keeping.accesses, outcome);
+    }
+
+    /// What a load reads is wanted.
+    fn read(&mut self, access: Access, range: Range, reach: Reach) {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.accesses.push(Mattered::Load(access));
+            if !keeping.did.is_over(keeping.stores) {
+                return;
+            }
+        }
+        self.bytes.add(range, reach);
+    }
+
+    /// What a store writes is not wanted any more. How far it was.
+    fn written(&mut self, access: Access, range: Range) -> Reach {
+        let Some(keeping) = &mut self.keeping else {
+            return self.bytes.take(range);
+        };
+        let reach = match keeping.did.get(keeping.stores) {
+            Some(true) => Reach::ALL,
+            Some(false) => Reach::NONE,
+            None => self.bytes.take(range),
+        };
+        keeping.stores += 1;
+        let mattered = Mattered::Store(access, reach.is_some());
+        keeping.accesses.push(mattered);
+        reach
     }
 
     /// What the criteria want of an execution besides what is in memory. How far its last block is to be followed because of that.
@@ -620,6 +828,9 @@ impl<'a> Backward<'a> {
             }
             if let Some(table) = table {
                 want(&mut self.tables, table, reach.next());
+                if let Some(keeping) = &mut self.keeping {
+                    keeping.table = true;
+                }
             }
         }
     }
@@ -636,7 +847,10 @@ impl<'a> Backward<'a> {
         let executed = execution.executed as usize;
         let begun = executed + usize::from(execution.trapped);
         let has_moved = plan.has_moved();
-        let mut accesses = accesses.iter().rev();
+        let mut accesses = Accesses {
+            accesses,
+            behind: 0,
+        };
         let mut counts = self.marks.of(execution.node, plan.insts.len());
         for position in (0..=last).rev() {
             let block = plan.blocks[position];
@@ -662,6 +876,9 @@ impl<'a> Backward<'a> {
                     if self.is_within(i) {
                         counts[i] += 1;
                     }
+                    if let Some(keeping) = &mut self.keeping {
+                        keeping.insts.push(i as u32);
+                    }
                 }
             }
             let mut reach = std::mem::take(&mut live).next();
@@ -672,7 +889,12 @@ impl<'a> Backward<'a> {
                 let frame = self.top();
                 match plan.conditional[position] {
                     true => frame.depends(block, reach),
-                    false => frame.of_call = reach.max(frame.of_call),
+                    false => {
+                        frame.of_call = reach.max(frame.of_call);
+                        if let Some(keeping) = &mut self.keeping {
+                            keeping.of_call = true;
+                        }
+                    }
                 }
             }
         }
@@ -736,12 +958,12 @@ impl<'a> Backward<'a> {
 
     /// Goes back over an instruction. How far it is to be followed, if it is in the slice.
     #[inline]
-    fn inst<'s>(
+    fn inst(
         &mut self,
         plan: &Plan,
         i: usize,
         events: &mut &[Event],
-        accesses: &mut impl Iterator<Item = &'s u64>,
+        accesses: &mut Accesses<'_>,
     ) -> Reach {
         let inst = plan.insts[i];
         let mut wanted = self.registers[plan.result(i)];
@@ -749,23 +971,22 @@ impl<'a> Backward<'a> {
         match inst.kind {
             Kind::Pure | Kind::Branch | Kind::Drop => {}
             Kind::Load => {
-                let access = accesses.next();
+                let (access, range) = accesses.pop(inst.memory);
                 if wanted.is_some()
                     && data
-                    && let Some(range) = access.and_then(|&access| unpacked(inst.memory, access))
+                    && let Some(range) = range
                 {
-                    self.bytes.add(range, wanted.next());
+                    self.read(access, range, wanted.next());
                 }
             }
             Kind::Store | Kind::Many => {
-                let access = accesses.next();
-                let range = access.and_then(|&access| unpacked(inst.memory, access));
+                let (access, range) = accesses.pop(inst.memory);
                 let range = range.or_else(|| match pop(events, i) {
                     Some(Event::Write { range, .. }) => Some(range),
                     _ => None,
                 });
                 if let Some(range) = range {
-                    wanted = wanted.max(self.bytes.take(range));
+                    wanted = wanted.max(self.written(access, range));
                 }
             }
             Kind::Copy => {
@@ -871,6 +1092,25 @@ impl OfEnd {
         self.called.max(self.host).max(throws).is_none()
             && self.arguments.is_empty()
             && self.thrown.is_empty()
+    }
+}
+
+/// The loads and stores of an execution, the last one first.
+struct Accesses<'a> {
+    accesses: &'a [u64],
+    /// How many were gone over.
+    behind: u32,
+}
+
+impl Accesses<'_> {
+    /// The next one, and where it was unless an event tells that.
+    #[inline]
+    fn pop(&mut self, memory: u16) -> (Access, Option<Range>) {
+        let behind = self.behind;
+        self.behind += 1;
+        let packed = self.accesses.split_off_last();
+        let range = packed.and_then(|&packed| unpacked(memory, packed));
+        (Access { behind, memory }, range)
     }
 }
 

@@ -15,7 +15,9 @@ pub(crate) struct Frame {
     /// How many are wanted.
     pub count: u32,
     /// Blocks that were executed later and are in the slice, whose last decision is looked for, ascending; and how far that is to be followed.
-    pub pending: Vec<(BlockId, Reach)>,
+    pending: Vec<(BlockId, Reach)>,
+    /// The number of these blocks, if it is known.
+    pub number: Option<u32>,
     /// How far the call is to be followed, because what is in the slice depends on it.
     pub of_call: Reach,
     /// The first block of what was executed next.
@@ -75,6 +77,27 @@ impl Frame {
                 .is_none_or(|(_, wanted)| wanted.is_empty())
     }
 
+    /// The blocks that wait for a decision, ascending, and how far that is to be followed.
+    pub fn pending(&self) -> &[(BlockId, Reach)] {
+        &self.pending
+    }
+
+    /// From now on these blocks wait, ascending, which have this number: for all that they depend on.
+    pub fn wait(&mut self, blocks: &[BlockId], number: u32) {
+        self.pending.clear();
+        let blocks = blocks.iter().map(|&block| (block, Reach::ALL));
+        self.pending.extend(blocks);
+        self.number = Some(number);
+    }
+
+    /// What just ended and gave this.
+    pub fn that_returned(returned: Option<(u32, Wanted)>) -> Self {
+        Self {
+            returned,
+            ..Self::default()
+        }
+    }
+
     /// A block is in the slice, and depends on an edge before it, or on the call if there is none: how far that is to be followed.
     pub fn depends(&mut self, block: BlockId, reach: Reach) {
         if reach.is_none() {
@@ -85,7 +108,10 @@ impl Frame {
             .binary_search_by_key(&block, |(block, _)| *block)
         {
             Ok(place) => self.pending[place].1 = reach.max(self.pending[place].1),
-            Err(place) => self.pending.insert(place, (block, reach)),
+            Err(place) => {
+                self.pending.insert(place, (block, reach));
+                self.number = None;
+            }
         }
     }
 
@@ -137,6 +163,9 @@ impl Frame {
                 }
                 !is_decided
             });
+            if reach.is_some() {
+                self.number = None;
+            }
             match decision.dispatches {
                 true => self.depends(decision.from, reach),
                 false => found = found.max(reach),

@@ -14,6 +14,7 @@ mod forward;
 mod frame;
 mod instances;
 mod marks;
+mod memo;
 mod plan;
 mod plans;
 mod potential;

@@ -87,6 +87,19 @@ impl Marks {
         self.ends[execution.node.index()] += 1;
     }
 
+    /// Marks these instructions of so many executions of a node, and the end if it `ended`.
+    pub fn add(&mut self, node: usize, insts: &[u32], ended: bool, times: u64) {
+        let counts = &mut self.insts[node];
+        for &inst in insts {
+            let inst = inst as usize;
+            if counts.len() <= inst {
+                counts.resize(inst + 1, 0);
+            }
+            counts[inst] += times;
+        }
+        self.ends[node] += u64::from(ended) * times;
+    }
+
     pub fn finish<'p>(
         &self,
         plans: impl Fn(NodeId) -> Option<&'p Plan>,

@@ -6,6 +6,7 @@ use afterimage_program::{Callee, Cfg};
 use afterimage_wpp::Node;
 
 use crate::control::{Decisions, FunctionControl};
+use crate::memo::Did;
 
 /// What an instruction does, as far as dependences go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,9 +148,16 @@ pub(crate) struct Plan {
     pub reads_more: bool,
     /// No code of the activation follows.
     pub returns: bool,
+    /// Which globals are read or written, ascending.
+    pub used_globals: Box<[u32]>,
+    /// What going over it comes to depends on so little that it can be kept ([`Memo`](crate::memo::Memo)).
+    pub keeps: bool,
     /// Through which blocks values were moved.
     moved: Box<[Moved]>,
 }
+
+/// How many things at most are told by bits of 32, and twice as many by bits of 64.
+const BITS: usize = u32::BITS as usize;
 
 impl Plan {
     /// O(instructions × log of blocks).
@@ -207,16 +215,40 @@ impl Plan {
                 taker == Taker::Output(variable)
             }),
         });
+        let uses = |inst: &&Inst| matches!(inst.kind, Kind::GlobalGet | Kind::GlobalSet);
+        let mut used_globals = Vec::from_iter(insts.iter().filter(uses).map(|inst| inst.number));
+        used_globals.sort_unstable();
+        used_globals.dedup();
+        let end = end(code);
+        let is_plain = |inst: &Inst| {
+            use Kind::{Branch, Drop, GlobalGet, GlobalSet, Load, Pure, Store};
+            matches!(
+                inst.kind,
+                Pure | Load | Store | GlobalGet | GlobalSet | Branch | Drop
+            )
+        };
+        let is_end_plain = match &end {
+            End::Next => true,
+            End::Call { arguments, .. } => arguments.len() <= BITS,
+            End::Return(values) => values.len() <= BITS,
+            End::Throw(_) | End::Rethrow(_) => false,
+        };
+        let keeps = insts.iter().all(is_plain)
+            && is_end_plain
+            && used_globals.len() <= BITS
+            && code.outputs.len() <= 2 * BITS
+            && stores.len() <= Did::MOST;
         Self {
             function: code.function,
             firsts: firsts.into(),
+            used_globals: used_globals.into(),
+            keeps,
             end_op: last.and_then(|last| {
                 let op = OpId::from_u32(last.ops.end.as_u32().checked_sub(1)?);
                 let ends = !matches!(code.end, NodeEnd::Next | NodeEnd::Trap);
                 Some(op).filter(|op| ends && !ops.contains(op))
             }),
             outputs: outputs.collect(),
-            end: end(code),
             variables: code.variables,
             registers: code.registers(),
             conditional: conditional.map(|&b| control.is_conditional(b)).collect(),
@@ -247,7 +279,8 @@ impl Plan {
                         | Kind::TableSet
                         | Kind::TableGrow
                 )
-            }) || matches!(end(code), End::Call { table: Some(_), .. }),
+            }) || matches!(end, End::Call { table: Some(_), .. }),
+            end,
             returns: code.next.is_none(),
             moved: code.moved.clone(),
             insts: insts.into(),

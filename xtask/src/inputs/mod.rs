@@ -68,7 +68,11 @@ pub fn bzip2() -> Input {
 /// The compiler proper, without the driver that would start a second process. Written to a file, the object takes about
 /// a thousand small writes; the assembly took 31,000.
 pub fn clang() -> Input {
-    let program = c_program::generate(19, 32).into_bytes();
+    clang_of(32)
+}
+
+fn clang_of(functions: usize) -> Input {
+    let program = c_program::generate(19, functions).into_bytes();
     let args = [
         "-cc1",
         "-w",
@@ -108,7 +112,11 @@ pub fn quickjs() -> Input {
 }
 
 pub fn regex() -> Input {
-    let mut input = c_file(6_000_000, &["/in/patterns.txt", "/in/text.c"]);
+    regex_of(6_000_000)
+}
+
+fn regex_of(size: usize) -> Input {
+    let mut input = c_file(size, &["/in/patterns.txt", "/in/text.c"]);
     input
         .files
         .push(("patterns.txt", include_bytes!("patterns.txt").to_vec()));
@@ -120,9 +128,13 @@ pub fn sqlite() -> Input {
 }
 
 pub fn syn() -> Input {
+    syn_of(1_500_000)
+}
+
+fn syn_of(size: usize) -> Input {
     let files = vec![
-        ("first.rs", rust_text::generate(15, 1_500_000).into_bytes()),
-        ("second.rs", rust_text::generate(16, 1_500_000).into_bytes()),
+        ("first.rs", rust_text::generate(15, size).into_bytes()),
+        ("second.rs", rust_text::generate(16, size).into_bytes()),
     ];
     Input::files(files, &["/in/first.rs", "/in/second.rs"])
 }
@@ -130,12 +142,20 @@ pub fn syn() -> Input {
 /// Only the statistics are printed: the log holds times, and mapping to gates by ABC would need a writable folder.
 pub fn yosys() -> Input {
     let commands = "tee -q read_verilog /in/design.v; tee -q synth -top top -flatten -noabc; stat";
-    let design = verilog::generate(17, 3).into_bytes();
+    yosys_of(commands, 3)
+}
+
+fn yosys_of(commands: &str, cores: usize) -> Input {
+    let design = verilog::generate(17, cores).into_bytes();
     Input::files(vec![("design.v", design)], &["-Q", "-T", "-p", commands])
 }
 
 pub fn zstd() -> Input {
     c_file(6_000_000, &["9", "/in/text.c"])
+}
+
+pub fn small_batsat() -> Input {
+    Input::stdin("formula.cnf", formula::generate(11, 100, 440), &[])
 }
 
 pub fn small_bzip2() -> Input {
@@ -150,16 +170,100 @@ pub fn small_lua() -> Input {
     )
 }
 
+pub fn small_jpeg() -> Input {
+    let args = ["160", "120", "50", "75", "90", "95"];
+    Input::stdin("pixels.rgb", image::generate(12, 160, 120), &args)
+}
+
+pub fn small_pulldown_cmark() -> Input {
+    Input::stdin("text.md", markdown::generate(13, 60_000), &["2"])
+}
+
 pub fn small_quickjs() -> Input {
     script("bench.js", "const SCALE = 1;\n", include_str!("bench.js"))
+}
+
+pub fn small_regex() -> Input {
+    regex_of(60_000)
 }
 
 pub fn small_sqlite() -> Input {
     Input::stdin("script.sql", sql::generate(14, 1_000), &[])
 }
 
+pub fn small_syn() -> Input {
+    syn_of(15_000)
+}
+
 pub fn small_zstd() -> Input {
     c_file(30_000, &["9", "/in/text.c"])
+}
+
+/// A fraction of every count in the script; what is repeated as often as the scale says is left out, or done once.
+const TINY_SCALE: &str = "0.02";
+
+pub fn tiny_batsat() -> Input {
+    Input::stdin("formula.cnf", formula::generate(11, 30, 160), &[])
+}
+
+pub fn tiny_boa() -> Input {
+    tiny_javascript()
+}
+
+pub fn tiny_bzip2() -> Input {
+    c_file(1_000, &["9", "/in/text.c"])
+}
+
+pub fn tiny_clang() -> Input {
+    clang_of(1)
+}
+
+pub fn tiny_jpeg() -> Input {
+    let args = ["32", "24", "80", "85"];
+    Input::stdin("pixels.rgb", image::generate(12, 32, 24), &args)
+}
+
+pub fn tiny_lua() -> Input {
+    let scale = format!("local SCALE <const> = {TINY_SCALE}\n");
+    script("bench.lua", &scale, include_str!("bench.lua"))
+}
+
+pub fn tiny_pulldown_cmark() -> Input {
+    Input::stdin("text.md", markdown::generate(13, 4_000), &["1"])
+}
+
+pub fn tiny_quickjs() -> Input {
+    tiny_javascript()
+}
+
+/// The first two of the patterns: compiling them takes longer than looking for them.
+pub fn tiny_regex() -> Input {
+    let mut input = c_file(2_000, &["/in/patterns.txt", "/in/text.c"]);
+    let patterns = include_str!("patterns.txt").lines().take(2);
+    let patterns = Vec::from_iter(patterns).join("\n");
+    input.files.push(("patterns.txt", patterns.into_bytes()));
+    input
+}
+
+pub fn tiny_sqlite() -> Input {
+    Input::stdin("script.sql", sql::generate(14, 100), &[])
+}
+
+pub fn tiny_syn() -> Input {
+    syn_of(4_000)
+}
+
+pub fn tiny_yosys() -> Input {
+    yosys_of("read_verilog /in/design.v; stat", 1)
+}
+
+pub fn tiny_zstd() -> Input {
+    c_file(1_000, &["9", "/in/text.c"])
+}
+
+fn tiny_javascript() -> Input {
+    let scale = format!("const SCALE = {TINY_SCALE};\n");
+    script("bench.js", &scale, include_str!("bench.js"))
 }
 
 fn c_file(size: usize, args: &[&str]) -> Input {

@@ -27,8 +27,8 @@ pub struct TypedValue {
 /// What a statement's execution did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// What it gave ([`Types::given`]). If it gave nothing, or trapped, what it took, but addresses and lengths that `accesses` tells; of a store the value that
-    /// it would have written.
+    /// What it gave ([`Types::given`]), of a call behind its arguments. If it gave nothing, or trapped, what it took, but addresses and lengths that `accesses`
+    /// tells; of a store the value that it would have written.
     pub values: Vec<TypedValue>,
     /// The memory that it read and wrote, or would have if it had not trapped.
     pub accesses: Accesses,
@@ -150,7 +150,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// What an execution did: what it gave, and which memory it accessed; what it was given if there is nothing else to tell.
+    /// What an execution did: what it gave, and which memory it accessed; what it was given if it is a call, or if there is nothing else to tell.
     ///
     /// # Errors
     /// If the trace is damaged or holds too little.
@@ -185,8 +185,16 @@ impl<'a> Types<'a> {
                 effect.accesses = inst.accesses(operands);
             }
         }
-        if effect.values.is_empty() {
+        if effect.values.is_empty() || matches!(statement.kind, Kind::Call(_)) {
+            let given = std::mem::take(&mut effect.values);
             effect.values = self.taken(values, execution, statement, op, &mut known)?;
+            // What it gave is told from what it took.
+            let role = match effect.values.is_empty() {
+                true => "",
+                false => "returned",
+            };
+            let given = given.into_iter().map(|value| TypedValue { role, ..value });
+            effect.values.extend(given);
         }
         Ok(effect)
     }

@@ -188,3 +188,9 @@ fn programs_that_wander_and_end_in_every_way() {
         .collect();
     assert!(few.is_empty() && depths > 500, "{seen:?}, {depths} frames");
 }
+
+#[test]
+#[ignore = "docs/CORPUS.md tells how"]
+fn corpus() {
+    crate::given::each(Recording::check);
+}

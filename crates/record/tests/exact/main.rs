@@ -3,6 +3,8 @@
 //! One law is behind all of it: whatever counters were placed, and however the run ended, every edge of
 //! every function has the count that [`afterimage_testkit::naive_trace`] writes down step by step.
 
+#[path = "../corpus/given.rs"]
+mod given;
 mod harness;
 mod play;
 mod random;

@@ -161,6 +161,12 @@ pub fn agree(recording: &Recording) -> BTreeSet<&'static str> {
     followed.seen
 }
 
+#[test]
+#[ignore = "docs/CORPUS.md tells how"]
+fn corpus() {
+    crate::given::each(|recording| drop(agree(recording)));
+}
+
 /// Whether the trap is the one that ended the run.
 fn fits(ending: &Ending, trap: Option<Trap>) -> bool {
     use afterimage_numeric::Trap as Numeric;

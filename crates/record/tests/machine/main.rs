@@ -3,6 +3,8 @@
 //! One law is behind all of it: whatever the guest does and however its run ended, the machine follows the stored path to its end without
 //! a contradiction, and leaves the memories, globals and tables that the engine leaves.
 
+#[path = "../corpus/given.rs"]
+mod given;
 #[allow(
     dead_code,
     reason = "shared with the test `exact`, which uses all of it"

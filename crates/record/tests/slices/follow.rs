@@ -17,6 +17,8 @@ use crate::stored::Stored;
 
 /// Of longer runs no slices are made: the naive graph takes too much memory.
 const MOST: u64 = 20_000;
+/// The same for the corpus, run for run.
+const MOST_OF_CORPUS: u64 = 500_000;
 /// How many criteria are tried.
 const CRITERIA: u64 = 25;
 
@@ -52,17 +54,31 @@ const FOLLOWS: [Follows; 4] = [
 /// Slices are what can be reached.
 pub fn agree(recording: &Recording) {
     let stored = Stored::of(recording);
-    let length = stored.path.length();
-    if length > MOST {
-        return;
+    if stored.path.length() <= MOST {
+        agree_on(recording, &stored);
     }
-    let (naive, machine) = Naive::record(recording, &stored);
+}
+
+#[test]
+#[ignore = "docs/CORPUS.md tells how"]
+fn corpus() {
+    crate::given::each(|recording| {
+        let stored = Stored::of(recording);
+        let length = stored.path.length();
+        assert!(length <= MOST_OF_CORPUS, "{length} blocks are too many");
+        agree_on(recording, &stored);
+    });
+}
+
+fn agree_on(recording: &Recording, stored: &Stored) {
+    let length = stored.path.length();
+    let (naive, machine) = Naive::record(recording, stored);
     let compared = Compared {
         recording,
-        stored: &stored,
+        stored,
         machine: &machine,
         users: FOLLOWS.map(|follows| naive.users(follows)),
-        edges: edges(recording, &stored, &naive, &machine),
+        edges: edges(recording, stored, &naive, &machine),
         naive: &naive,
     };
     let mut random = SplitMix64(length);

@@ -52,6 +52,12 @@ pub fn agree(recording: &Recording) {
     assert!(values >= count / 4, "{values} values of {count} operators");
 }
 
+#[test]
+#[ignore = "docs/CORPUS.md tells how"]
+fn corpus() {
+    crate::given::each(agree);
+}
+
 /// What is known of a function.
 struct Function {
     /// Where its operators are.

@@ -12,6 +12,8 @@ mod endings;
 mod exported;
 #[path = "../machine/generated.rs"]
 mod generated;
+#[path = "../corpus/given.rs"]
+mod given;
 #[allow(
     dead_code,
     reason = "shared with the test `exact`, which uses all of it"

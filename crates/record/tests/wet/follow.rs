@@ -18,6 +18,8 @@ use crate::stored::Stored;
 const MANY: usize = 600;
 /// Of runs with no more all dependences are gone through forward, too.
 const FEW: usize = 100;
+/// Of how many executions of a real program what uses their values is compared.
+const FORWARD: usize = 500;
 /// Longer runs are built fewer times.
 const LONG: usize = 200_000;
 
@@ -44,7 +46,7 @@ pub fn agree(recording: &Recording) {
         let trace = trace.expect("a trace");
         compare(&trace, &naive, &window, &epochs.left_out);
         if nodes <= FEW && epochs.left_out.is_nothing() {
-            forward::compare(&trace, &naive, &window);
+            forward::compare(&trace, &naive, &window, |_| true);
         }
     };
     let whole = 1..=length.max(1);
@@ -75,6 +77,38 @@ pub fn agree(recording: &Recording) {
         let without = InEpochs::without(recording, &stored, from_ref(window), size, half);
         check(&without, window.clone());
     }
+}
+
+/// Everything that a real program did, and what used some of it. Of the former only the executions that `agree` chooses are looked at in
+/// parts of the run, too.
+fn agree_on_everything(recording: &Recording) {
+    let stored = Stored::of(recording);
+    let naive = Naive::record(recording, &stored, |_| true);
+    let whole = 1..=stored.path.length();
+    let epochs = InEpochs::build(recording, &stored, from_ref(&whole), Run::<InMemory>::EPOCH);
+    let trace = WholeTrace::new(
+        &recording.program,
+        &recording.bytes,
+        &stored.path,
+        &stored.directory.continuations,
+        &epochs,
+    );
+    let trace = trace.expect("a trace");
+    let nodes = naive.executed.len();
+    println!("  {} blocks, {nodes} executions of paths", whole.end());
+    compare(&trace, &naive, &whole, &epochs.left_out);
+    forward::compare(&trace, &naive, &whole, |at| {
+        SplitMix64(at as u64).next() as usize % nodes < FORWARD
+    });
+}
+
+#[test]
+#[ignore = "docs/CORPUS.md tells how"]
+fn corpus() {
+    crate::given::each(|recording| {
+        agree(recording);
+        agree_on_everything(recording);
+    });
 }
 
 /// Which executions of a run are compared: all, or those at its ends and some in between.

@@ -20,9 +20,14 @@ struct Reversed {
     read: HashMap<Definition, Vec<Use>>,
 }
 
-/// Compares the uses of everything that was executed in the window with all dependences of what was written down, reversed. All executions
-/// must have been written down.
-pub fn compare(trace: &Trace<'_>, naive: &Naive<'_>, window: &RangeInclusive<u64>) {
+/// Compares the uses of everything that was executed in the window and is `chosen`, by its position in the run, with all dependences of
+/// what was written down, reversed. All executions must have been written down.
+pub fn compare(
+    trace: &Trace<'_>,
+    naive: &Naive<'_>,
+    window: &RangeInclusive<u64>,
+    chosen: impl Fn(usize) -> bool,
+) {
     let executed = &naive.executed;
     let reversed = Reversed::of(trace, executed, window);
     let nothing = Vec::new();
@@ -34,10 +39,10 @@ pub fn compare(trace: &Trace<'_>, naive: &Naive<'_>, window: &RangeInclusive<u64
         .filter(|end| end >= window.end())
         .min()
         .unwrap_or(length);
-    for of in executed
-        .iter()
-        .filter(|of| window.contains(&of.instance.time))
-    {
+    for (at, of) in executed.iter().enumerate() {
+        if !window.contains(&of.instance.time) || !chosen(at) {
+            continue;
+        }
         let instance = of.instance;
         let compiled = trace.compiled(instance.node).expect("a node");
         let mut definitions = vec![Definition::After { instance }];

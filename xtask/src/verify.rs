@@ -1,0 +1,154 @@
+//! `cargo xtask verify`: everything about real programs, on small inputs against its definition, on large ones by `afterimage verify`.
+
+use crate::VerifyArguments;
+use crate::manifest::{self, Entry};
+use crate::{corpus, tool};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+/// The tests that have a part for the corpus. Each compares the whole trace with something slow and obvious.
+const TESTS: &[&str] = &["exact", "machine", "stepped", "wet", "slices"];
+
+/// What `afterimage verify --format json` says, as far as it matters here.
+#[derive(Deserialize)]
+struct Verdict {
+    sound: bool,
+    bytes: u64,
+    path: Option<PathRow>,
+    values: Option<Vec<ValuesRow>>,
+    repeats: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct PathRow {
+    blocks: u64,
+}
+
+#[derive(Deserialize)]
+struct ValuesRow {
+    statements: u64,
+}
+
+/// Does what the arguments say. The exit code tells of what does not hold.
+///
+/// # Errors
+/// If there is no corpus, or nothing can be built.
+pub fn run(arguments: &VerifyArguments) -> Result<ExitCode> {
+    let folder = arguments
+        .corpus
+        .clone()
+        .unwrap_or_else(corpus::default_folder);
+    let folder = std::path::absolute(&folder)
+        .with_context(|| format!("cannot resolve {}", folder.display()))?;
+    let entries = entries(&folder, &arguments.only)?;
+    let tiny = folder.join(corpus::TINY);
+    let mut holds = true;
+    if !arguments.full_only {
+        holds &= check_tiny(&tiny, &arguments.only)?;
+    }
+    if !arguments.tiny_only {
+        let tool = tool::build()?;
+        println!(
+            "| program | blocks | statements | bytes | recorded and built (s) | verified (s) | |"
+        );
+        println!("|---|--:|--:|--:|--:|--:|---|");
+        let out = corpus::workspace().join("target/verify");
+        fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+        for entry in &entries {
+            let at = out.join(&entry.name).with_extension("aft");
+            let verified = verify(&tool, entry, &folder, &at);
+            // Whole traces of all programs at once would fill many a disk.
+            let removed = fs::remove_file(&at);
+            holds &= verified.with_context(|| entry.name.clone())?;
+            removed.with_context(|| format!("cannot remove {}", at.display()))?;
+        }
+    }
+    Ok(if holds {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// The programs that are asked for, or all that there are.
+fn entries(folder: &Path, only: &[String]) -> Result<Vec<Entry>> {
+    let mut entries = manifest::read(folder)?;
+    if entries.is_empty() {
+        bail!(
+            "there is no corpus in {}: build it with `cargo xtask corpus`",
+            folder.display()
+        );
+    }
+    if let Some(name) = only
+        .iter()
+        .find(|&name| entries.iter().all(|e| e.name != *name))
+    {
+        bail!(
+            "the corpus in {} has no program called {name:?}",
+            folder.display()
+        );
+    }
+    entries.retain(|entry| only.is_empty() || only.contains(&entry.name));
+    Ok(entries)
+}
+
+/// Runs the tests that compare everything with its definition.
+fn check_tiny(tiny: &Path, only: &[String]) -> Result<bool> {
+    let mut command = tool::cargo();
+    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
+    for test in TESTS {
+        command.args(["--test", test]);
+    }
+    let status = command
+        .args(["--", "--ignored", "--nocapture", "corpus"])
+        .env("AFTERIMAGE_CORPUS", tiny)
+        .env("AFTERIMAGE_CORPUS_ONLY", only.join(","))
+        .stdin(Stdio::null())
+        .status()
+        .context("cannot run cargo")?;
+    Ok(status.success())
+}
+
+/// Records a program with everything, verifies the recording, and says so in a line of the table.
+fn verify(tool: &Path, entry: &Entry, folder: &Path, at: &PathBuf) -> Result<bool> {
+    let start = Instant::now();
+    let recorded = Command::new(tool)
+        .args(["record", "--quiet", "--force", "--lens", "full", "-o"])
+        .arg(at)
+        .args(tool::command(entry, folder))
+        .stdout(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot run {}", tool.display()))?;
+    if !recorded.success() {
+        bail!("recording ended with {recorded}");
+    }
+    let recording = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let verified = Command::new(tool)
+        .args(["verify", "--format", "json"])
+        .arg(at)
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {}", tool.display()))?;
+    let verifying = start.elapsed().as_secs_f64();
+    let verdict: Verdict = serde_json::from_slice(&verified.stdout)
+        .context("afterimage verify says something else")?;
+    let statements = verdict.values.iter().flatten().map(|row| row.statements);
+    let holds = verdict.sound && verdict.repeats == Some(true) && verdict.values.is_some();
+    println!(
+        "| {} | {} | {} | {} | {recording:.0} | {verifying:.0} | {} |",
+        entry.name,
+        verdict.path.map_or(0, |path| path.blocks),
+        statements.sum::<u64>(),
+        verdict.bytes,
+        if holds { "sound, repeats" } else { "NOT sound" }
+    );
+    if !holds {
+        print!("{}", String::from_utf8_lossy(&verified.stdout));
+    }
+    Ok(holds)
+}
