@@ -21,6 +21,9 @@ use crate::stretch::{Event, Execution, Stretch, unpacked};
 /// So many registers are looked at at once.
 const CHUNK: usize = 8;
 
+/// How many bytes what nodes came to may take.
+const ROOM: usize = 128 << 20;
+
 /// What is wanted of the node that is next.
 #[derive(Debug, Default)]
 struct OfEnd {
@@ -104,7 +107,7 @@ impl<'a> Backward<'a> {
     ) -> Self {
         let is_full = criteria.iter().all(|c| c.reach == Reach::ALL);
         Self {
-            memo: is_full.then(|| Memo::new(nodes.len())),
+            memo: is_full.then(|| Memo::new(nodes.len(), ROOM)),
             keeping: None,
             follows,
             plans: Plans::new(program, nodes),
@@ -127,6 +130,14 @@ impl<'a> Backward<'a> {
             base: None,
             gone: u64::MAX,
         }
+    }
+
+    /// Takes about so many bytes for what going over nodes came to, instead of 128 MiB: with less the slice is the same, and takes longer.
+    pub fn with_room(mut self, bytes: usize) -> Self {
+        if let Some(memo) = &mut self.memo {
+            *memo = Memo::new(self.plans.len(), bytes);
+        }
+        self
     }
 
     /// Only these executions are in the slice: those of a forward slice, and it is a chop (Jackson and Rollins 1994). Stretches must begin where those began that they were
@@ -426,7 +437,9 @@ impl<'a> Backward<'a> {
         };
         let function = plan.function;
         let frame = self.top();
-        frame.function = Some(function);
+        if frame.function.replace(function) != Some(function) {
+            frame.number = None;
+        }
         let last = plan.blocks.len().saturating_sub(1);
         if self.asked.is_none() && !self.may_matter(&plan, execution, events, accesses) {
             self.top().next = plan.blocks.first().copied();

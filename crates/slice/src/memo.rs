@@ -56,6 +56,14 @@ pub(crate) struct Outcome {
     pub table: bool,
 }
 
+impl Outcome {
+    /// How many bytes it takes, with what finds it, about.
+    fn size(&self) -> usize {
+        let lists = self.insts.len() + self.cleared.len() + self.set.len();
+        lists * size_of::<u32>() + 2 * size_of::<Self>() + size_of::<Key>()
+    }
+}
+
 /// A load or store, by how many of the node's come behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
@@ -111,13 +119,12 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Memo {
     nodes: Vec<Option<Box<Known>>>,
-    /// How many outcomes there are.
-    count: usize,
+    /// How many more bytes it may take, about.
+    room: usize,
     waits: FxHashMap<FuncId, Waits>,
 }
 
-/// More outcomes than this are not kept, nor more for a node, nor more sets of blocks for a function.
-const MOST: usize = 1 << 18;
+/// More outcomes than this are not kept for a node, nor more sets of blocks for a function.
 const MOST_OF_NODE: usize = 1 << 10;
 const MOST_WAITS: usize = 1 << 12;
 
@@ -159,12 +166,13 @@ impl Did {
 }
 
 impl Memo {
-    pub fn new(nodes: usize) -> Self {
+    /// Of so many nodes; outcomes are kept as long as they take no more bytes than `room`, about.
+    pub fn new(nodes: usize, room: usize) -> Self {
         let mut all = Vec::new();
         all.resize_with(nodes, || None);
         Self {
             nodes: all,
-            count: 0,
+            room,
             waits: FxHashMap::default(),
         }
     }
@@ -223,7 +231,9 @@ impl Memo {
             return;
         };
         let known = place.get_or_insert_default();
-        self.count += 1;
+        self.room = self
+            .room
+            .saturating_sub(outcome.size() + size_of_val(accesses));
         let end = known.outcomes.len() as u32;
         known.outcomes.push((Rc::new(outcome), 0));
         // What is there already of the way to it.
@@ -276,7 +286,7 @@ impl Memo {
         let known = self.nodes.get(node);
         known.is_some_and(|known| {
             let of_node = known.as_ref().map_or(0, |known| known.outcomes.len());
-            self.count < MOST && of_node < MOST_OF_NODE
+            self.room > 0 && of_node < MOST_OF_NODE
         })
     }
 

@@ -33,6 +33,11 @@ impl<'a> Plans<'a> {
         self.program
     }
 
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.plans.len()
+    }
+
     /// A node's code becomes known.
     pub fn prepare(&mut self, node: NodeId, code: &NodeCode) {
         let Some(of_node) = self.nodes.get(node) else {

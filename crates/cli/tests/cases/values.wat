@@ -121,7 +121,7 @@
 ;; |           #1  t=1              7 from 0x10, 4 bytes
 ;; |
 ;; | @0xb0 call $sum  in start: executed once
-;; |           #1  t=1              28
+;; |           #1  t=1              argument 7, returned 28
 ;; |
 ;; | @0xba memory.copy  in start: executed once
 ;; |           #1  t=11             from 0x20, 4 bytes to 0x28, 4 bytes
@@ -148,10 +148,10 @@
 ;; |           #1  t=11             315
 ;; |
 ;; | @0xda call_indirect (type $unary)  in start: executed once
-;; |           #1  t=11             630
+;; |           #1  t=11             argument 315, index 0, returned 630
 ;; |
 ;; | @0xe3 call $random  in start: executed once
-;; |           #1  t=13             0
+;; |           #1  t=13             argument 64, argument 4, returned 0
 ;; |
 ;; | @0xed f32.convert_i32_s  in start: executed once
 ;; |           #1  t=14             312.0

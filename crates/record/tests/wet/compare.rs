@@ -14,13 +14,14 @@ use crate::naive::{Details, Executed, Made, Naive, Wrote};
 pub type Trace<'a> = WholeTrace<'a, InMemory, InEpochs>;
 type Failure = TraceError<Infallible, Infallible>;
 
-/// Compares all that was written down of a part of the run. Where that is a part only, questions that lead out of it may be refused,
+/// Compares all that was written down of the chosen executions of a part of the run, by their positions. Where that is a part only, questions that lead out of it may be refused,
 /// values may not; but those of functions that are left out may.
 pub fn compare(
     trace: &Trace<'_>,
     naive: &Naive<'_>,
     window: &RangeInclusive<u64>,
     left_out: &LeftOut,
+    chosen: impl Fn(usize) -> bool,
 ) {
     let whole = *window.start() <= 1 && *window.end() >= trace.path().length();
     let asked = Asked {
@@ -33,6 +34,7 @@ pub fn compare(
         let inside = executed.instance.time <= *window.end() && executed.last >= *window.start();
         if let Some(details) = &executed.details
             && inside
+            && chosen(at)
         {
             asked.execution(at, executed, details);
         }
