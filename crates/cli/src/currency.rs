@@ -1,7 +1,6 @@
 //! `afterimage currency`
 
 mod cause;
-mod given;
 mod names;
 mod pair;
 mod read;
@@ -20,12 +19,12 @@ use anyhow::{Result, anyhow, bail};
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::explain::explain;
+use crate::given::say_if_given_otherwise;
 use crate::input;
 use crate::lens::traced_whole;
-use crate::output::{say, write};
+use crate::output::write;
 use crate::places::{number, times};
 use cause::Causes;
-use given::given_otherwise;
 use pair::{Both, Pair, Side};
 use read::{Nowhere, Seen, read};
 
@@ -106,11 +105,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             optimised.display()
         );
     }
-    if let Some(call) = given_otherwise([&a, &b])? {
-        say(format_args!(
-            "the host did not give both runs the same: first in {call}; what depends on that differs whatever the optimiser did",
-        ));
-    }
+    say_if_given_otherwise([&a, &b], "the optimiser did")?;
     explain(unoptimised, &a, |a| {
         explain(optimised, &b, |b| {
             let mut pair = Pair {

@@ -14,6 +14,7 @@ mod exit;
 mod explain;
 mod export;
 mod filters;
+mod given;
 mod info;
 mod input;
 mod instrument;

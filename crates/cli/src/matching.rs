@@ -10,6 +10,7 @@ use afterimage_query::steps::Operators;
 use anyhow::{Context, Result};
 
 use crate::exit::Exit;
+use crate::given::say_if_given_otherwise;
 use crate::lens::{Traced, traced_whole};
 use crate::output::{Color, write};
 use crate::steps::follow;
@@ -70,6 +71,7 @@ fn sketched(traced: &Traced) -> Result<Sketched> {
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let a = traced_whole(&arguments.a)?;
     let b = traced_whole(&arguments.b)?;
+    say_if_given_otherwise([&a, &b], "was changed in the program")?;
     let of_a = sketched(&a).with_context(|| arguments.a.display().to_string())?;
     let of_b = sketched(&b).with_context(|| arguments.b.display().to_string())?;
     let sources = (a.loaded.source_map(), b.loaded.source_map());

@@ -141,6 +141,39 @@ fn versions_that_do_the_same_have_no_divergence() {
     assert_eq!(same["outputs"], serde_json::json!([]));
 }
 
+/// Adds what it reads.
+const READS: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 64) "\60\00\00\00\04\00\00\00")
+  (func (export "_start")
+    (drop (call $read (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 80)))
+    (i32.store (i32.const 84) (i32.add (i32.load (i32.const 96)) (i32.const 1)))))"#;
+
+#[test]
+fn it_is_said_that_the_host_gave_versions_something_else() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", READS);
+    sandbox.wasm("b.wasm", &READS.replace("i32.add", "i32.sub"));
+    for (name, input) in [("a", "four"), ("b", "four"), ("c", "five")] {
+        sandbox.write(&format!("{name}.txt"), input);
+        let module = if name == "a" { "a" } else { "b" };
+        sandbox.ok(&format!(
+            "record --stdin {name}.txt -o {name}.aft {module}.wasm"
+        ));
+    }
+    for verb in ["diff", "match"] {
+        let warned = |other: &str| {
+            let ran = sandbox.run(&format!("{verb} a.aft {other}.aft"));
+            ran.stderr.contains(
+                "the host did not give both runs the same: first in call 1 of the host, fd_read",
+            )
+        };
+        assert!(warned("c"), "{verb}");
+        assert!(!warned("b"), "{verb}");
+    }
+}
+
 /// Twenty calls with two arguments, of which the second is computed otherwise in the other version.
 const CALLS: &str = r#"(module
   (memory 1)

@@ -9,6 +9,7 @@ use afterimage_query::steps::Operators;
 use anyhow::{Context, Result};
 
 use super::{Arguments, Format};
+use crate::given::say_if_given_otherwise;
 use crate::lens::Traced;
 use crate::output::write;
 use crate::steps::follow;
@@ -19,6 +20,7 @@ pub(super) fn compare(
     a: &Traced,
     b: &Traced,
 ) -> Result<()> {
+    say_if_given_otherwise([a, b], "was changed in the program")?;
     let sketched = |at: &Path, traced: &Traced| {
         let found = follow(traced, |run, log| Ok(version(run, log)?));
         found.with_context(|| at.display().to_string())

@@ -21,7 +21,7 @@ const MOST: u64 = 20_000;
 const MOST_OF_CORPUS: u64 = 1_000_000;
 /// How many criteria are tried, and of the corpus, run for run.
 const CRITERIA: u64 = 25;
-const CRITERIA_OF_CORPUS: u64 = 5;
+const CRITERIA_OF_CORPUS: u64 = 2;
 
 /// How many bytes are taken for what going over nodes came to, if not as many as usual.
 const ROOMS: [Option<usize>; 4] = [None, Some(0), Some(2_000), Some(20_000)];

@@ -5,10 +5,24 @@ use afterimage_trace::{Event, RawValue};
 use anyhow::Result;
 
 use crate::lens::Traced;
+use crate::output::say;
+
+/// Says where the host gave two runs of versions of a program something else, if it did: what differs then differs `whatever` happened.
+///
+/// # Errors
+/// If a log is damaged.
+pub(crate) fn say_if_given_otherwise(runs: [&Traced; 2], whatever: &str) -> Result<()> {
+    if let Some(call) = given_otherwise(runs)? {
+        say(format_args!(
+            "the host did not give both runs the same: first in {call}; what depends on that differs whatever {whatever}",
+        ));
+    }
+    Ok(())
+}
 
 /// The first call of the host that gave two runs different results or bytes, in words. Where arguments and the environment were put depends on the version, and is
 /// not compared.
-pub(super) fn given_otherwise(runs: [&Traced; 2]) -> Result<Option<String>> {
+fn given_otherwise(runs: [&Traced; 2]) -> Result<Option<String>> {
     type Given = (String, Vec<RawValue>, Vec<u8>);
     let calls = |run: &Traced| -> Result<_> {
         let imports = &run.loaded.program.imports;
