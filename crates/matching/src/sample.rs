@@ -9,6 +9,7 @@ const KEPT: usize = 24;
 /// to the [bound](Self::bound) are there. Two samples of multisets can thus refute that one contains the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
+    /// Ascending.
     hashes: [u64; KEPT],
     counts: [u64; KEPT],
     kept: u8,
@@ -44,31 +45,29 @@ impl Sample {
 
     fn insert(&mut self, hash: u64) {
         let kept = usize::from(self.kept);
-        if let Some(at) = self.hashes[..kept].iter().position(|&known| known == hash) {
-            self.counts[at] += 1;
-            self.recent = at as u8;
-            return;
-        }
-        let mut at = kept;
-        if kept == KEPT {
-            at = self.largest();
-        } else {
-            self.kept += 1;
-        }
-        self.hashes[at] = hash;
-        self.counts[at] = 1;
+        let at = match self.hashes[..kept].binary_search(&hash) {
+            Ok(at) => {
+                self.counts[at] += 1;
+                at
+            }
+            Err(at) => {
+                // The largest one makes room if there is none.
+                let last = kept.min(KEPT - 1);
+                self.hashes.copy_within(at..last, at + 1);
+                self.counts.copy_within(at..last, at + 1);
+                self.hashes[at] = hash;
+                self.counts[at] = 1;
+                self.kept = (last + 1) as u8;
+                if last + 1 == KEPT {
+                    self.bound = self.hashes[last];
+                }
+                at
+            }
+        };
         self.recent = at as u8;
-        if usize::from(self.kept) == KEPT {
-            self.bound = self.hashes[self.largest()];
-        }
     }
 
-    fn largest(&self) -> usize {
-        let places = 0..usize::from(self.kept);
-        places.max_by_key(|&at| self.hashes[at]).unwrap_or(0)
-    }
-
-    /// The elements that are kept, by their hashes, and how often each occurred.
+    /// The elements that are kept, by their hashes, ascending, and how often each occurred.
     pub fn elements(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let kept = usize::from(self.kept);
         let counts = self.counts[..kept].iter().copied();
@@ -80,8 +79,19 @@ impl Sample {
         if hash > self.bound {
             return None;
         }
-        let found = self.elements().find(|&(known, _)| known == hash);
-        Some(found.map_or(0, |(_, count)| count))
+        let found = self.hashes[..self.len()].binary_search(&hash);
+        Some(found.map_or(0, |at| self.counts[at]))
+    }
+
+    /// Of each element of this multiset whose number in the other is known that number, and here.
+    fn with<'s>(&'s self, other: &'s Self) -> impl Iterator<Item = (u64, u64)> + 's {
+        let mut theirs = other.elements().peekable();
+        let known = self.elements().take_while(|(hash, _)| *hash <= other.bound);
+        known.map(move |(hash, here)| {
+            while theirs.next_if(|(their, _)| *their < hash).is_some() {}
+            let there = theirs.next_if(|(their, _)| *their == hash);
+            (there.map_or(0, |(_, there)| there), here)
+        })
     }
 
     /// Up to which hash all elements are there.
@@ -101,26 +111,17 @@ impl Sample {
 
     /// Of the elements of this multiset whose number in the other is known: how many are there at least as often, and how many there are.
     pub fn contained_in(&self, other: &Self) -> (u32, u32) {
-        let (mut found, mut known) = (0, 0);
-        for (hash, count) in self.elements() {
-            if let Some(there) = other.count(hash) {
-                known += 1;
-                found += u32::from(there >= count);
-            }
-        }
-        (found, known)
+        self.with(other)
+            .fold((0, 0), |(found, known), (there, here)| {
+                (found + u32::from(there >= here), known + 1)
+            })
     }
 
     /// As [`contained_in`](Self::contained_in), for sets: it does not matter how often.
     pub fn occurring_in(&self, other: &Self) -> (u32, u32) {
-        let (mut found, mut known) = (0, 0);
-        for (hash, _) in self.elements() {
-            if let Some(there) = other.count(hash) {
-                known += 1;
-                found += u32::from(there > 0);
-            }
-        }
-        (found, known)
+        self.with(other).fold((0, 0), |(found, known), (there, _)| {
+            (found + u32::from(there > 0), known + 1)
+        })
     }
 }
 
@@ -157,6 +158,17 @@ mod tests {
                     prop_assert_eq!(known, count);
                 }
             }
+        }
+
+        #[test]
+        fn what_is_known_of_another_is_counted(a in prop::collection::vec(0u64..60, 0..300), b in prop::collection::vec(20u64..90, 0..300)) {
+            let (a, b) = (sample(&a), sample(&b));
+            let known = a.elements().filter_map(|(hash, here)| Some((b.count(hash)?, here)));
+            let known = Vec::from_iter(known);
+            let count = |of: &dyn Fn(u64, u64) -> bool| known.iter().filter(|&&(there, here)| of(there, here)).count() as u32;
+            let all = known.len() as u32;
+            prop_assert_eq!(a.contained_in(&b), (count(&|there, here| there >= here), all));
+            prop_assert_eq!(a.occurring_in(&b), (count(&|there, _| there > 0), all));
         }
 
         #[test]
