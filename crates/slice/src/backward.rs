@@ -445,10 +445,9 @@ impl<'a> Backward<'a> {
             self.top().next = plan.blocks.first().copied();
             return;
         }
-        if self.asked.is_none() && plan.keeps && execution.ended && events.is_empty() {
-            if self.as_before(&plan, execution, accesses) {
-                return;
-            }
+        let keeps = self.asked.is_none() && plan.keeps && execution.ended && events.is_empty();
+        if keeps && self.as_before(&plan, execution, accesses) {
+            return;
         }
         self.clear(&plan);
         let mut live = self.ask(&plan, execution);

@@ -562,7 +562,11 @@ impl Altered<'_> {
         let top = first as usize + given.len();
         let frame = self.frame();
         if frame.returns {
-            self.given = frame.variables[top - frame.results..top].to_vec();
+            // What was never set is as it was.
+            let variables = &frame.variables;
+            let returned = (top - frame.results..top).map(|at| variables.get(at).copied());
+            let returned = returned.map(|value| value.unwrap_or(Value::Recorded));
+            self.given = Vec::from_iter(returned);
         }
     }
 }

@@ -384,7 +384,10 @@ impl<'a> Naive<'a> {
         let top = first as usize + given.len();
         let frame = self.frame();
         if frame.returns {
-            self.given = frame.variables[top - frame.results..top].to_vec();
+            // What was never set depends on nothing.
+            let returned = (top - frame.results..top).map(|i| frame.variables.get(i).copied());
+            let returned = Vec::from_iter(returned.map(Option::unwrap_or_default));
+            self.given = returned;
         }
     }
 
