@@ -6,7 +6,7 @@ use crate::{corpus, tool};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -58,14 +58,20 @@ pub fn run(arguments: &VerifyArguments) -> Result<ExitCode> {
         println!("|---|--:|--:|--:|--:|--:|---|");
         let out = corpus::workspace().join("target/verify");
         fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+        let mut ratios = Vec::new();
         for entry in &entries {
             let at = out.join(&entry.name).with_extension("aft");
             let verified = verify(&tool, entry, &folder, &at);
             // Whole traces of all programs at once would fill many a disk.
             let removed = fs::remove_file(&at);
-            holds &= verified.with_context(|| entry.name.clone())?;
+            let verified = verified.with_context(|| entry.name.clone())?;
+            holds &= verified.holds;
+            ratios.push(verified.ratio);
             removed.with_context(|| format!("cannot remove {}", at.display()))?;
         }
+        let logarithms = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>();
+        let mean = (logarithms / ratios.len().max(1) as f64).exp();
+        println!("| geometric mean | | | | {mean:.3} | | | |");
     }
     Ok(if holds {
         ExitCode::SUCCESS
@@ -113,8 +119,15 @@ fn check_tiny(tiny: &Path, only: &[String]) -> Result<bool> {
     Ok(status.success())
 }
 
+/// What came of a recording.
+struct Verified {
+    holds: bool,
+    /// Bytes of the file for each executed statement.
+    ratio: f64,
+}
+
 /// Records a program with everything, verifies the recording, and says so in a line of the table.
-fn verify(tool: &Path, entry: &Entry, folder: &Path, at: &PathBuf) -> Result<bool> {
+fn verify(tool: &Path, entry: &Entry, folder: &Path, at: &Path) -> Result<Verified> {
     let start = Instant::now();
     let recorded = Command::new(tool)
         .args(["record", "--quiet", "--force", "--lens", "full", "-o"])
@@ -138,17 +151,18 @@ fn verify(tool: &Path, entry: &Entry, folder: &Path, at: &PathBuf) -> Result<boo
     let verdict: Verdict = serde_json::from_slice(&verified.stdout)
         .context("afterimage verify says something else")?;
     let statements = verdict.values.iter().flatten().map(|row| row.statements);
+    let statements: u64 = statements.sum();
+    let ratio = verdict.bytes as f64 / statements.max(1) as f64;
     let holds = verdict.sound && verdict.repeats == Some(true) && verdict.values.is_some();
     println!(
-        "| {} | {} | {} | {} | {recording:.0} | {verifying:.0} | {} |",
+        "| {} | {} | {statements} | {} | {ratio:.3} | {recording:.0} | {verifying:.0} | {} |",
         entry.name,
         verdict.path.map_or(0, |path| path.blocks),
-        statements.sum::<u64>(),
         verdict.bytes,
         if holds { "sound, repeats" } else { "NOT sound" }
     );
     if !holds {
         print!("{}", String::from_utf8_lossy(&verified.stdout));
     }
-    Ok(holds)
+    Ok(Verified { holds, ratio })
 }
