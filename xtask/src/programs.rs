@@ -37,7 +37,7 @@ pub struct Program {
     pub source: Source,
     /// Makes its input.
     pub input: fn() -> Input,
-    /// Makes a smaller one, on which the program executes at most about 60 million statements even if it is not optimised: of those that are built in several versions.
+    /// Makes a smaller one, on which the program executes at most some 200 million statements even if it is not optimised: of those that are built in several versions.
     pub small_input: Option<fn() -> Input>,
     /// Makes one so small that everything about the run can be checked against its definition.
     pub tiny_input: fn() -> Input,

@@ -184,7 +184,7 @@ pub fn small_quickjs() -> Input {
 }
 
 pub fn small_regex() -> Input {
-    regex_of(60_000)
+    regex_of(6_000)
 }
 
 pub fn small_sqlite() -> Input {
