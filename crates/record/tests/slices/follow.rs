@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use afterimage_ids::{FuncId, OpId};
 use afterimage_machine::Machine;
 use afterimage_slice::{
     Backward, Criterion, Edge, Exercised, Follows, Forward, Instances, Operator, Potential, Reach,
@@ -263,14 +264,18 @@ impl Compared<'_> {
         let (mut found, mut work) = (BTreeSet::new(), from.to_vec());
         while let Some(user) = work.pop() {
             if found.insert(user) {
-                let on = self.edges.iter().filter(|edge| {
-                    let followed = match edge.why {
-                        Why::Data => follows.data,
-                        Why::Address => follows.data && follows.addresses,
-                        Why::Control => follows.control,
-                        Why::Moved => follows.data && follows.control,
-                    };
-                    edge.user == user && followed
+                let first = Edge {
+                    user,
+                    on: (FuncId::from_u32(0), OpId::from_u32(0)),
+                    why: Why::Data,
+                };
+                let own = self.edges.range(first..);
+                let own = own.take_while(|edge| edge.user == user);
+                let on = own.filter(|edge| match edge.why {
+                    Why::Data => follows.data,
+                    Why::Address => follows.data && follows.addresses,
+                    Why::Control => follows.control,
+                    Why::Moved => follows.data && follows.control,
                 });
                 work.extend(on.map(|edge| edge.on));
             }
