@@ -1,8 +1,10 @@
 //! Going back over a run.
 
+mod keeping;
+
 use std::rc::Rc;
 
-use afterimage_ids::{BlockId, EntityRef, FuncId, NodeId, PrimaryMap};
+use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
 use afterimage_machine::{Caller, NodeCode, Range, Register, Taker};
 use afterimage_program::Program;
 use afterimage_wpp::Node;
@@ -12,11 +14,12 @@ use crate::criterion::{Asked, Criteria, Criterion, Follows, Stored, Want};
 use crate::frame::{Frame, Wanted};
 use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
-use crate::memo::{Access, Did, Found, Key, Mattered, Memo, Outcome};
+use crate::memo::{Access, Memo};
 use crate::plan::{End, Kind, Plan};
 use crate::plans::Plans;
 use crate::reach::Reach;
 use crate::stretch::{Event, Execution, Stretch, unpacked};
+use keeping::Keeping;
 
 /// So many registers are looked at at once.
 const CHUNK: usize = 8;
@@ -82,19 +85,6 @@ pub struct Backward<'a> {
     memo: Option<Memo>,
     /// The node at hand is to be kept there.
     keeping: Option<Box<Keeping>>,
-}
-
-/// What happens while a node is gone over that is to be kept.
-#[derive(Debug)]
-struct Keeping {
-    key: Key,
-    /// What its first stores did, which were gone over already.
-    did: Did,
-    stores: u32,
-    accesses: Vec<Mattered>,
-    insts: Vec<u32>,
-    of_call: bool,
-    table: bool,
 }
 
 impl<'a> Backward<'a> {
@@ -468,183 +458,6 @@ impl<'a> Backward<'a> {
         if let Some(keeping) = self.keeping.take() {
             self.keep(&plan, execution, *keeping);
         }
-    }
-
-    /// Does what was done when the same was wanted behind the node, if that was. If not, what is done now is to be kept, unless there is no room for it.
-    fn as_before(&mut self, plan: &Plan, execution: Execution, accesses: &[u64]) -> bool {
-        let Some(key) = self.key(plan) else {
-            return false;
-        };
-        let Some(memo) = &mut self.memo else {
-            return false;
-        };
-        match memo.find(execution.node.index(), &key, accesses, &mut self.bytes) {
-            Found::Outcome(outcome) => {
-                self.come_to_the_same(plan, &key, &outcome);
-                true
-            }
-            // Whose first accesses were gone over must know that, even if it cannot be kept.
-            Found::Nothing(did) if did.is_over(0) && !memo.has_room(execution.node.index()) => {
-                false
-            }
-            Found::Nothing(did) => {
-                self.keeping = Some(Box::new(Keeping {
-                    key,
-                    did,
-                    stores: 0,
-                    accesses: Vec::new(),
-                    insts: Vec::new(),
-                    of_call: false,
-                    table: false,
-                }));
-                false
-            }
-        }
-    }
-
-    /// What is wanted behind a node; `None` if there are too many different things.
-    fn key(&mut self, plan: &Plan) -> Option<Key> {
-        let memo = self.memo.as_mut()?;
-        let of_end = &self.of_end;
-        let throws = of_end.all_thrown.max(of_end.asked).max(of_end.threw);
-        if throws.is_some() || !of_end.thrown.is_empty() {
-            return None;
-        }
-        let frame = self.frames.last_mut()?;
-        let waits = match frame.number {
-            Some(number) => number,
-            None => {
-                let number = memo.number(plan.function, frame.pending())?;
-                frame.number = Some(number);
-                number
-            }
-        };
-        let mut key = Key {
-            waits,
-            called: of_end.called.is_some(),
-            host: of_end.host.is_some(),
-            next: frame.next.filter(|_| plan.forks),
-            ..Key::default()
-        };
-        if frame.wants_any() {
-            for (i, output) in plan.outputs.iter().enumerate() {
-                key.outputs |= u64::from(frame.wants(output.variable)) << i;
-            }
-        }
-        for (i, &global) in plan.used_globals.iter().enumerate() {
-            let reach = self.globals.get(global as usize);
-            key.globals |= u32::from(reach.is_some_and(|reach| reach.is_some())) << i;
-        }
-        for &(i, _) in &of_end.arguments {
-            key.arguments |= 1u32.checked_shl(i)?;
-        }
-        for &(i, _) in frame.returned.iter().flat_map(|(_, wanted)| wanted) {
-            key.returned |= 1u32.checked_shl(i)?;
-        }
-        Some(key)
-    }
-
-    /// What is wanted behind a node and where it wrote come to what they came to before, memory aside.
-    fn come_to_the_same(&mut self, plan: &Plan, key: &Key, outcome: &Outcome) {
-        if key.called || key.host || key.arguments != 0 {
-            self.of_end = OfEnd::default();
-        }
-        if key.globals != outcome.globals {
-            for (i, &global) in plan.used_globals.iter().enumerate() {
-                match outcome.globals >> i & 1 {
-                    0 => drop(take(&mut self.globals, global)),
-                    _ => want(&mut self.globals, global, Reach::ALL),
-                }
-            }
-        }
-        if outcome.table
-            && let End::Call {
-                table: Some(table), ..
-            } = plan.end
-        {
-            want(&mut self.tables, table, Reach::ALL);
-        }
-        let Some(frame) = self.frames.last_mut() else {
-            return;
-        };
-        frame.returned = None;
-        for &variable in &outcome.cleared {
-            frame.take(variable);
-        }
-        for &variable in &outcome.set {
-            frame.want(variable, Reach::ALL);
-        }
-        if outcome.of_call {
-            frame.of_call = Reach::ALL;
-        }
-        if outcome.waits != key.waits
-            && let Some(memo) = &self.memo
-            && let Some(blocks) = memo.blocks(plan.function, outcome.waits)
-        {
-            frame.wait(blocks, outcome.waits);
-        }
-        frame.next = plan.blocks.first().copied();
-    }
-
-    /// Keeps what a node came to that was just gone over.
-    fn keep(&mut self, plan: &Plan, execution: Execution, keeping: Keeping) {
-        let (Some(memo), Some(frame)) = (&mut self.memo, self.frames.last_mut()) else {
-            return;
-        };
-        let Some(waits) = memo.number(plan.function, frame.pending()) else {
-            return;
-        };
-        frame.number = Some(waits);
-        let key = keeping.key;
-        let is_set = |variable: u32| self.registers[variable as usize].is_some();
-        let outputs = plan.outputs.iter().enumerate();
-        let taken = outputs.filter(|(i, _)| key.outputs >> i & 1 == 1);
-        let taken = Vec::from_iter(taken.map(|(_, output)| output.variable));
-        let mut globals = 0;
-        for (i, &global) in plan.used_globals.iter().enumerate() {
-            let reach = self.globals.get(global as usize);
-            globals |= u32::from(reach.is_some_and(|reach| reach.is_some())) << i;
-        }
-        let outcome = Outcome {
-            insts: keeping.insts.into(),
-            ended: self.ended,
-            cleared: taken.iter().copied().filter(|&v| !is_set(v)).collect(),
-            set: (0..plan.variables)
-                .filter(|&v| is_set(v) && !taken.contains(&v))
-                .collect(),
-            globals,
-            waits,
-            of_call: keeping.of_call,
-            table: keeping.table,
-        };
-        memo.keep(execution.node.index(), key, &keeping.accesses, outcome);
-    }
-
-    /// What a load reads is wanted.
-    fn read(&mut self, access: Access, range: Range, reach: Reach) {
-        if let Some(keeping) = &mut self.keeping {
-            keeping.accesses.push(Mattered::Load(access));
-            if !keeping.did.is_over(keeping.stores) {
-                return;
-            }
-        }
-        self.bytes.add(range, reach);
-    }
-
-    /// What a store writes is not wanted any more. How far it was.
-    fn written(&mut self, access: Access, range: Range) -> Reach {
-        let Some(keeping) = &mut self.keeping else {
-            return self.bytes.take(range);
-        };
-        let reach = match keeping.did.get(keeping.stores) {
-            Some(true) => Reach::ALL,
-            Some(false) => Reach::NONE,
-            None => self.bytes.take(range),
-        };
-        keeping.stores += 1;
-        let mattered = Mattered::Store(access, reach.is_some());
-        keeping.accesses.push(mattered);
-        reach
     }
 
     /// What the criteria want of an execution besides what is in memory. How far its last block is to be followed because of that.

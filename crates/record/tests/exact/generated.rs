@@ -190,7 +190,7 @@ fn programs_that_wander_and_end_in_every_way() {
 }
 
 #[test]
-#[ignore = "docs/CORPUS.md tells how"]
+#[ignore = "needs programs that take minutes to build: cargo xtask verify, docs/CORPUS.md"]
 fn corpus() {
     crate::given::each(Recording::check);
 }

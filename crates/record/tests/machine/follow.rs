@@ -162,7 +162,7 @@ pub fn agree(recording: &Recording) -> BTreeSet<&'static str> {
 }
 
 #[test]
-#[ignore = "docs/CORPUS.md tells how"]
+#[ignore = "needs programs that take minutes to build: cargo xtask verify, docs/CORPUS.md"]
 fn corpus() {
     crate::given::each(|recording| drop(agree(recording)));
 }

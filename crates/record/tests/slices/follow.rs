@@ -65,7 +65,7 @@ pub fn agree(recording: &Recording) {
 }
 
 #[test]
-#[ignore = "docs/CORPUS.md tells how"]
+#[ignore = "needs programs that take minutes to build: cargo xtask verify, docs/CORPUS.md"]
 fn corpus() {
     crate::given::each(|recording| {
         let stored = Stored::of(recording);

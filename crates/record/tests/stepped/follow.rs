@@ -53,7 +53,7 @@ pub fn agree(recording: &Recording) {
 }
 
 #[test]
-#[ignore = "docs/CORPUS.md tells how"]
+#[ignore = "needs programs that take minutes to build: cargo xtask verify, docs/CORPUS.md"]
 fn corpus() {
     crate::given::each(agree);
 }

@@ -111,7 +111,7 @@ fn agree_on_many(recording: &Recording) {
 }
 
 #[test]
-#[ignore = "docs/CORPUS.md tells how"]
+#[ignore = "needs programs that take minutes to build: cargo xtask verify, docs/CORPUS.md"]
 fn corpus() {
     crate::given::each(|recording| {
         agree(recording);
