@@ -7,6 +7,7 @@ mod versions;
 
 use std::path::PathBuf;
 
+use afterimage_query::diff::alike;
 use anyhow::{Result, bail};
 
 use crate::exit::Exit;
@@ -18,7 +19,10 @@ use crate::output::Color;
 /// Two recordings of the same program are followed side by side, so that the first difference is exact: everything before it is the same in
 /// both. Then: where control parts, the first byte of output that differs, the lines that were executed differently often, and what to ask next.
 ///
-/// Recordings of different programs are taken for two versions that ran on the same input: what they put out is compared, and the statements that correspond,
+/// Programs that are alike but for at most 64 operators or for bytes of data are followed side by side, too: each such operator is named, and in which executions it
+/// gave something else than the one that it replaced would have given of the same operands.
+///
+/// Recordings of other programs are taken for two versions that ran on the same input: what they put out is compared, and the statements that correspond,
 /// as `afterimage match` finds them.
 ///
 /// With --pass and --fail it is lines and values that tell failing executions of a program from passing ones, by Ochiai's coefficient: 1 for a line that ran in all that failed and in none
@@ -89,9 +93,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let a = traced(first)?;
     let b = traced(second)?;
-    match a.loaded.bytes == b.loaded.bytes {
-        true => same::compare(&arguments, [first, second], &a, &b)?,
-        false => versions::compare(&arguments, [first, second], &a, &b)?,
+    let places = [first.as_path(), second.as_path()];
+    if a.loaded.bytes == b.loaded.bytes {
+        same::compare(&arguments, places, &a, &b, None)?;
+        return Ok(Exit::Success);
+    }
+    let of_a = (&a.loaded.program, &*a.loaded.bytes);
+    let of_b = (&b.loaded.program, &*b.loaded.bytes);
+    match alike(of_a, of_b) {
+        Some(alike) => same::compare(&arguments, places, &a, &b, Some(alike))?,
+        None => versions::compare(&arguments, places, &a, &b)?,
     }
     Ok(Exit::Success)
 }

@@ -1,13 +1,16 @@
 //! Two executions of one program compared.
 
 mod json;
+mod replaced;
 mod text;
 mod versions;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::{Block, Names, Program};
 use afterimage_query::Line;
-use afterimage_query::diff::{CallPlace, Difference, OutputDifference, Parting};
+use afterimage_query::diff::{
+    CallPlace, Difference, Effect, OtherData, OutputDifference, Parting, Replaced,
+};
 use afterimage_query::steps::Step;
 
 pub use self::json::diff_json;
@@ -38,6 +41,28 @@ pub struct DiffReport<'r> {
     pub lines: Option<Vec<LineDifference>>,
     /// How many lines there are.
     pub known_lines: usize,
+    /// If they are of two programs that are alike, what these do not have in common.
+    pub alike: Option<AlikeReport>,
+}
+
+/// What two programs that are alike do not have in common.
+#[derive(Clone, Debug)]
+pub struct AlikeReport {
+    /// The operators that are others.
+    pub replaced: Vec<ReplacedReport>,
+    /// The data segments that hold other bytes.
+    pub data: Vec<OtherData>,
+}
+
+/// An operator that is another one in the second program.
+#[derive(Clone, Debug)]
+pub struct ReplacedReport {
+    /// Where.
+    pub at: Replaced,
+    /// What it is, in each.
+    pub texts: [String; 2],
+    /// What it did, in each.
+    pub effects: [Effect; 2],
 }
 
 /// The first thing that two executions do differently.
@@ -157,7 +182,8 @@ fn command(verb: &str, name: &str, place: &str, number: u64) -> String {
 
 impl DiffReport<'_> {
     /// Where to go on asking: at the operator that decided where control went, at the calls that put out something else, or at what differs first.
-    fn questions(&self, scene: &StepScene<'_>) -> Result<Vec<String>, PresentError> {
+    fn questions(&self, scenes: &[StepScene<'_>; 2]) -> Result<Vec<String>, PresentError> {
+        let mut questions = self.guilty(&scenes[1])?;
         let decided = self.parting.as_ref().and_then(|parting| {
             let (step, _) = parting.decided.last()?;
             Some([(step.function, step.op?, parting.number); 2])
@@ -172,10 +198,10 @@ impl DiffReport<'_> {
             let same = (a.function, a.op) == (b.function, b.op);
             same.then_some([(a.function, a.op?, first.number); 2])
         });
-        let mut questions = Vec::new();
         if let Some(places) = decided.or(put_out).or(first) {
             for verb in ["why", "slice"] {
-                for (name, (function, op, number)) in self.names.into_iter().zip(places) {
+                let sides = self.names.into_iter().zip(scenes).zip(places);
+                for ((name, scene), (function, op, number)) in sides {
                     let spot = Spot::of(scene, function, Some(op))?;
                     questions.push(command(verb, name, &spot.place, number));
                 }

@@ -10,7 +10,7 @@ use afterimage_query::steps::{Level, Operators, Step};
 use afterimage_query::{ProfileError, Source};
 
 pub use self::binary::steps_binary;
-pub(crate) use self::json::entry;
+pub(crate) use self::json::{entry, value_json};
 pub use self::json::{range_json, steps_json};
 pub(crate) use self::text::step_text;
 pub use self::text::{range_text, steps_text};

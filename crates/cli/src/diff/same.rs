@@ -1,23 +1,26 @@
-//! Two recordings of the same program.
+//! Two recordings of the same program, or of two that are alike.
 
 use std::path::Path;
 
 use afterimage_ids::OpId;
 use afterimage_present::{
-    DiffReport, FirstDifference, OutputPlaces, PartingDifference, StepScene, diff_json, diff_text,
+    AlikeReport, DiffReport, FirstDifference, OutputPlaces, PartingDifference, ReplacedReport,
+    StepScene, diff_json, diff_text,
 };
 use afterimage_query::diff::{
-    OutputDifference, Parting, Side, Written, calls_around, executed_by, first_difference,
-    output_differences, parting,
+    Alike, OutputDifference, Parting, Side, Written, calls_around, effects, executed_by,
+    first_difference, output_differences, parting,
 };
 use afterimage_query::paths::{FileSegments, Window};
 use afterimage_query::steps::{
     Level, Operators, Run, Step, Steps, Wanted, recorded_checkpoints, stopped_before,
 };
+use afterimage_query::{operator_texts, readable};
 use afterimage_trace::{LogReader, TraceError};
 use anyhow::{Context, Result, bail};
 
 use super::{Arguments, Format, counts};
+use crate::given::say_if_given_otherwise;
 use crate::lens::{Traced, gaps};
 use crate::output::{SourceFiles, write};
 use crate::progress::Bar;
@@ -42,7 +45,11 @@ pub(super) fn compare(
     places: [&Path; 2],
     a: &Traced,
     b: &Traced,
+    alike: Option<Alike>,
 ) -> Result<()> {
+    if alike.is_some() {
+        say_if_given_otherwise([a, b], "was changed in the program")?;
+    }
     let checkpoints = (checkpoints(places[0], a)?, checkpoints(places[1], b)?);
     let bar = Bar::start(
         "following both runs",
@@ -96,14 +103,25 @@ pub(super) fn compare(
             )
         }
     };
+    let alike = match alike {
+        Some(alike) => Some(replaced(alike, [(a, a_side), (b, b_side)])?),
+        None => None,
+    };
     drop(bar);
-    let source = a.loaded.source_map();
-    let names = a.loaded.names(&source);
-    let operators = Operators::new(&a.loaded.program, &a.loaded.bytes, &source);
+    let sources = [a, b].map(|traced| traced.loaded.source_map());
+    let names = [a.loaded.names(&sources[0]), b.loaded.names(&sources[1])];
+    let operators = [
+        Operators::new(&a.loaded.program, &a.loaded.bytes, &sources[0]),
+        Operators::new(&b.loaded.program, &b.loaded.bytes, &sources[1]),
+    ];
     let mut lines = (None, 0);
-    if first.is_some() && !arguments.no_lines && !source.files().is_empty() {
-        let of_a = counts::line_counts(places[0], (&a.file, &a.loaded), &names, &source)?;
-        let of_b = counts::line_counts(places[1], (&b.file, &b.loaded), &names, &source)?;
+    // Lines are told apart by the number of their file.
+    let known = !sources[0].files().is_empty() && sources[0].files() == sources[1].files();
+    if first.is_some() && !arguments.no_lines && known {
+        let of_a = (&a.file, &a.loaded);
+        let of_a = counts::line_counts(places[0], of_a, &names[0], &sources[0])?;
+        let of_b = (&b.file, &b.loaded);
+        let of_b = counts::line_counts(places[1], of_b, &names[1], &sources[1])?;
         if let (Some(of_a), Some(of_b)) = (of_a, of_b) {
             let (rows, known) = counts::differences(&of_a, &of_b);
             lines = (Some(rows), known);
@@ -119,21 +137,64 @@ pub(super) fn compare(
         outputs,
         lines: lines.0,
         known_lines: lines.1,
+        alike,
     };
     let out = arguments.output.as_deref();
-    let scene = StepScene {
-        names: &names,
-        operators: &operators,
-        source: &source,
+    let scenes = [0, 1].map(|side| StepScene {
+        names: &names[side],
+        operators: &operators[side],
+        source: &sources[side],
         memories: a.loaded.program.memories,
         style: arguments.color.style(out),
-    };
+    });
     write(out, false, |out| {
         match arguments.format {
-            Format::Text => diff_text(out, &scene, &report, &SourceFiles)?,
-            Format::Json | Format::Csv => diff_json(out, &scene, &report)?,
+            Format::Text => diff_text(out, &scenes, &report, &SourceFiles)?,
+            Format::Json | Format::Csv => diff_json(out, &scenes, &report)?,
         }
         Ok(())
+    })
+}
+
+/// What replaced operators did.
+fn replaced<'a>(
+    alike: Alike,
+    [a, b]: [(&'a Traced, Side<'a, FileSegments>); 2],
+) -> Result<AlikeReport> {
+    let module = |traced: &'a Traced| (&traced.loaded.program, &*traced.loaded.bytes);
+    let mut texts = Vec::new();
+    for (traced, _) in [a, b] {
+        let (program, bytes) = module(traced);
+        let mut offsets = Vec::new();
+        for at in &alike.replaced {
+            let function = program.function(at.function);
+            let mut operators = function.map(|function| program.operators(bytes, function));
+            let found = operators
+                .as_mut()
+                .and_then(|all| all.nth(at.op.as_u32() as usize));
+            offsets.extend(found.map(|(_, offset, _)| offset));
+        }
+        let found = operator_texts(bytes, &offsets)?;
+        texts.push(found.into_iter().map(|text| readable(text.trim())));
+    }
+    let of_a = effects(a.1, module(b.0), &alike.replaced)?;
+    let of_b = effects(b.1, module(a.0), &alike.replaced)?;
+    let mut texts = texts.into_iter();
+    let texts = texts
+        .next()
+        .into_iter()
+        .flatten()
+        .zip(texts.next().into_iter().flatten());
+    let effects = of_a.into_iter().zip(of_b);
+    let all = alike.replaced.iter().zip(texts).zip(effects);
+    let replaced = all.map(|((&at, texts), effects)| ReplacedReport {
+        at,
+        texts: texts.into(),
+        effects: effects.into(),
+    });
+    Ok(AlikeReport {
+        replaced: replaced.collect(),
+        data: alike.data,
     })
 }
 

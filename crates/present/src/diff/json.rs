@@ -7,6 +7,7 @@ use afterimage_query::diff::{CallPlace, Written};
 use afterimage_query::steps::Step;
 use serde_json::{Value as Json, json};
 
+use super::replaced::alike_json;
 use super::{DiffReport, OutputPlaces, Spot};
 use crate::PresentError;
 use crate::steps::{StepScene, entry};
@@ -17,10 +18,11 @@ use crate::steps::{StepScene, entry};
 /// If `out` fails or the module cannot be read.
 pub fn diff_json(
     out: &mut dyn Write,
-    scene: &StepScene<'_>,
+    scenes: &[StepScene<'_>; 2],
     report: &DiffReport<'_>,
 ) -> Result<(), PresentError> {
-    let step = |step: &Option<Step>| match step {
+    let scene = &scenes[0];
+    let step = |scene: &StepScene<'_>, step: &Option<Step>| match step {
         Some(step) => entry(scene, step),
         None => Ok(Json::Null),
     };
@@ -28,8 +30,8 @@ pub fn diff_json(
         None => Json::Null,
         Some(first) => json!({
             "number": first.number,
-            "a": step(&first.difference.a)?,
-            "b": step(&first.difference.b)?,
+            "a": step(scene, &first.difference.a)?,
+            "b": step(&scenes[1], &first.difference.b)?,
             "bytes": first.difference.bytes.as_ref().map(|bytes| json!({
                 "offset": bytes.offset, "a": bytes.a, "b": bytes.b,
             })),
@@ -50,7 +52,7 @@ pub fn diff_json(
         Some(parting) => {
             let mut decided = Vec::new();
             for (a, b) in &parting.decided {
-                decided.push(json!({ "a": entry(scene, a)?, "b": entry(scene, b)? }));
+                decided.push(json!({ "a": entry(scene, a)?, "b": entry(&scenes[1], b)? }));
             }
             json!({
                 "t": parting.parting.time,
@@ -73,7 +75,7 @@ pub fn diff_json(
             "line": output.line,
             "before": output.before,
             "a": written(scene, output.a.as_ref())?,
-            "b": written(scene, output.b.as_ref())?,
+            "b": written(&scenes[1], output.b.as_ref())?,
         }));
     }
     let files = scene.source.files();
@@ -92,12 +94,13 @@ pub fn diff_json(
         "schema": "afterimage/diff/1",
         "a": { "file": report.names[0], "length": report.lengths[0] },
         "b": { "file": report.names[1], "length": report.lengths[1] },
+        "alike": report.alike.as_ref().map(|alike| alike_json(scenes, alike)).transpose()?,
         "same": report.first.is_none(),
         "first": first,
         "control": control,
         "outputs": outputs,
         "lines": lines,
-        "questions": report.questions(scene)?,
+        "questions": report.questions(scenes)?,
     });
     writeln!(out, "{whole}")?;
     Ok(())

@@ -6,6 +6,7 @@ use afterimage_ids::{BlockId, FuncId};
 use afterimage_query::diff::{CallPlace, OutputDifference, Written};
 use afterimage_query::steps::{Step, What};
 
+use super::replaced::alike_text;
 use super::{DiffReport, FirstDifference, PartingDifference, Spot, import_name};
 use crate::PresentError;
 use crate::Sources;
@@ -24,15 +25,23 @@ const LINES: usize = 20;
 /// If `out` fails or the module cannot be read.
 pub fn diff_text(
     out: &mut dyn Write,
-    scene: &StepScene<'_>,
+    scenes: &[StepScene<'_>; 2],
     report: &DiffReport<'_>,
     sources: &dyn Sources,
 ) -> Result<(), PresentError> {
     let [a, b] = report.names.map(plain);
+    let scene = &scenes[0];
+    if let Some(alike) = &report.alike {
+        alike_text(out, scenes, report, alike)?;
+    }
     let Some(first) = &report.first else {
         writeln!(
             out,
-            "{a} and {b} are the same execution: {}, every value, address and call of the host",
+            "{a} and {b} {}: {}, every value, address and call of the host",
+            match report.alike {
+                None => "are the same execution",
+                Some(_) => "did the same",
+            },
             counted(report.lengths[0], "block")
         )?;
         return Ok(());
@@ -41,7 +50,8 @@ pub fn diff_text(
     let width = a.chars().count().max(b.chars().count());
     let sides = [format!("{a:width$}"), format!("{b:width$}")];
     writeln!(out, "{}", title(&sentence(scene, report, first)?))?;
-    for (side, step) in sides.iter().zip([&first.difference.a, &first.difference.b]) {
+    let steps = [&first.difference.a, &first.difference.b];
+    for ((side, scene), step) in sides.iter().zip(scenes).zip(steps) {
         writeln!(out, "  {side}  {}", told(scene, step.as_ref())?)?;
     }
     if let Some(bytes) = &first.difference.bytes {
@@ -58,7 +68,7 @@ pub fn diff_text(
             "control goes the same way in both, through {}",
             counted(report.lengths[0], "block")
         )?,
-        Some(parting) => parted(out, scene, report, parting, &sides)?,
+        Some(parting) => parted(out, scenes, report, parting, &sides)?,
     }
     for output in &report.outputs {
         writeln!(out)?;
@@ -68,7 +78,7 @@ pub fn diff_text(
         writeln!(out)?;
         line_counts(out, scene, report, lines, sources)?;
     }
-    let questions = report.questions(scene)?;
+    let questions = report.questions(scenes)?;
     if !questions.is_empty() {
         writeln!(out, "\n{}", title("what led there"))?;
         for question in questions {
@@ -159,11 +169,12 @@ fn called_from(
 
 fn parted(
     out: &mut dyn Write,
-    scene: &StepScene<'_>,
+    scenes: &[StepScene<'_>; 2],
     report: &DiffReport<'_>,
     parting: &PartingDifference,
     sides: &[String; 2],
 ) -> Result<(), PresentError> {
+    let scene = &scenes[0];
     let at = &parting.parting;
     let behind = match parting.decided.last() {
         Some((step, _)) => {
@@ -174,7 +185,7 @@ fn parted(
     };
     let head = format!("control parts at t={}{behind}", grouped(at.time));
     writeln!(out, "{}", scene.style.paint(Paint::Bold, &head))?;
-    for (side, block) in sides.iter().zip([at.a, at.b]) {
+    for ((side, scene), block) in sides.iter().zip(scenes).zip([at.a, at.b]) {
         writeln!(out, "  {side}  {}", goes_on(scene, report, block)?)?;
     }
     called_from(out, scene, &parting.calls)?;
@@ -182,7 +193,7 @@ fn parted(
         writeln!(out, "  what differs in the block before:")?;
     }
     for (a, b) in &parting.decided {
-        for (side, step) in sides.iter().zip([a, b]) {
+        for ((side, scene), step) in sides.iter().zip(scenes).zip([a, b]) {
             writeln!(out, "  {side}  {}", step_text(scene, step, 0)?)?;
         }
     }

@@ -71,10 +71,10 @@ pub(crate) fn entry(scene: &StepScene<'_>, step: &Step) -> Result<Json, PresentE
     }
     let mut set = |key: &str, value: Json| entry[key] = value;
     match &step.what {
-        What::Computed(given) | What::Branch(given) => set("value", value(given)),
+        What::Computed(given) | What::Branch(given) => set("value", value_json(given)),
         What::Load(range, given) | What::Store(range, given) => {
             set("access", range_json(*range));
-            set("value", value(given));
+            set("value", value_json(given));
         }
         What::Copy { from, to } => {
             set("access", range_json(*to));
@@ -92,11 +92,11 @@ pub(crate) fn entry(scene: &StepScene<'_>, step: &Step) -> Result<Json, PresentE
         What::Grow { memory, by, result } => {
             set("memory", json!(memory));
             set("pages", json!(by));
-            set("value", value(result));
+            set("value", value_json(result));
         }
         What::SetGlobal(global, given) => {
             set("global", json!(global));
-            set("value", value(given));
+            set("value", value_json(given));
         }
         What::Changed(values) | What::Return(values) | What::Throw(values) => {
             set("values", all(values));
@@ -156,7 +156,7 @@ fn tried_json(tried: &Tried) -> Json {
     match tried {
         Tried::Load(range) => json!({ "kind": "load", "access": range_json(*range) }),
         Tried::Store(range, stored) => {
-            json!({ "kind": "store", "access": range_json(*range), "value": value(stored) })
+            json!({ "kind": "store", "access": range_json(*range), "value": value_json(stored) })
         }
         Tried::Copy { from, to } => {
             json!({ "kind": "copy", "access": range_json(*to), "from": range_json(*from) })
@@ -179,10 +179,10 @@ pub fn range_json(range: Range) -> Json {
 }
 
 fn all(values: &[Value]) -> Json {
-    values.iter().map(value).collect()
+    values.iter().map(value_json).collect()
 }
 
-fn value(value: &Value) -> Json {
+pub(crate) fn value_json(value: &Value) -> Json {
     let (low, high) = value.bits;
     let ty = type_text(value.ty);
     let bits = match ty {

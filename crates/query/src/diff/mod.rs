@@ -42,6 +42,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alike;
 mod control;
 mod error;
 mod first;
@@ -51,10 +52,12 @@ mod place;
 mod predicates;
 mod ranges;
 mod rank;
+mod replaced;
 
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 
+pub use alike::{Alike, Module, OtherData, Replaced, alike};
 pub use control::{Parting, parting};
 pub use error::DiffError;
 pub use first::{Difference, HostBytes, first_difference};
@@ -63,6 +66,7 @@ pub use place::{CallPlace, calls_around, executed_by};
 pub use predicates::{Predicate, RankedValue, rank_values};
 pub use ranges::{Number, Range, ranges};
 pub use rank::{RankedLine, rank_lines};
+pub use replaced::{Effect, Otherwise, effects};
 
 use crate::steps::Run;
 

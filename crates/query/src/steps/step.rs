@@ -15,7 +15,7 @@ pub struct Value {
 
 impl Value {
     /// A value of this type. The upper halves of what is no vector are left as they were by the machine.
-    pub(super) fn new(ty: ValType, (low, high): GlobalBits) -> Self {
+    pub(crate) fn new(ty: ValType, (low, high): GlobalBits) -> Self {
         let high = if ty == ValType::V128 { high } else { 0 };
         let bits = (low, high);
         Self { ty, bits }

@@ -1,0 +1,202 @@
+//! What two programs that are alike do not have in common, and what that did.
+
+use std::io::Write;
+
+use afterimage_query::diff::{Effect, Otherwise};
+use afterimage_query::steps::{Trap, Value};
+use serde_json::{Value as Json, json};
+
+use super::{AlikeReport, DiffReport, ReplacedReport, Spot, command};
+use crate::PresentError;
+use crate::number::{counted, grouped};
+use crate::steps::{StepScene, value_json};
+use crate::table::{Paint, plain};
+use crate::value::value_text;
+
+/// Operators that are shown.
+const SHOWN: usize = 10;
+
+/// What two programs that are alike do not have in common, for a person.
+pub(super) fn alike_text(
+    out: &mut dyn Write,
+    scenes: &[StepScene<'_>; 2],
+    report: &DiffReport<'_>,
+    alike: &AlikeReport,
+) -> Result<(), PresentError> {
+    let [a, b] = report.names.map(plain);
+    let mut what = Vec::new();
+    if !alike.replaced.is_empty() {
+        what.push(counted(alike.replaced.len() as u64, "operator"));
+    }
+    if !alike.data.is_empty() {
+        what.push(counted(alike.data.len() as u64, "data segment"));
+    }
+    let what = match what.is_empty() {
+        true => "that have the same code and data".to_owned(),
+        false => format!("that are alike but for {}", what.join(" and ")),
+    };
+    let head = format!("{a} and {b} are recordings of programs {what}");
+    writeln!(out, "{}", scenes[0].style.paint(Paint::Bold, &head))?;
+    for replaced in alike.ranked().into_iter().take(SHOWN) {
+        let at = replaced.at;
+        let spot = Spot::of(&scenes[1], at.function, Some(at.op))?;
+        let place = match spot.source {
+            Some(_) => format!("{}, {}", spot.text(), spot.place),
+            None => spot.text(),
+        };
+        let [x, y] = replaced.texts.each_ref().map(|text| plain(text));
+        writeln!(out, "  {place}: {y} instead of {x}")?;
+        writeln!(out, "    {}", done(replaced, [&a, &b]))?;
+        if let Some(first) = &replaced.effects[1].first {
+            writeln!(out, "    {}", otherwise(first, [&x, &y]))?;
+        }
+    }
+    if alike.replaced.len() > SHOWN {
+        let more = grouped((alike.replaced.len() - SHOWN) as u64);
+        writeln!(out, "  … and {more} more operators")?;
+    }
+    for data in &alike.data {
+        writeln!(
+            out,
+            "  data segment {}: {} {}, the first at offset {}",
+            data.segment,
+            counted(data.bytes, "byte"),
+            if data.bytes == 1 { "differs" } else { "differ" },
+            grouped(data.first)
+        )?;
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+/// How often an operator was executed, and how often that made a difference.
+fn done(replaced: &ReplacedReport, [name_a, name_b]: [&str; 2]) -> String {
+    let [a, b] = &replaced.effects;
+    if a.executed + b.executed == 0 {
+        return "executed in neither".to_owned();
+    }
+    let executed = format!(
+        "executed {} in {name_a}, {} in {name_b}",
+        counted(a.executed, "time"),
+        grouped(b.executed)
+    );
+    match b.otherwise {
+        None => executed,
+        Some(_) if b.executed == 0 => executed,
+        Some(0) => format!("{executed}, where the other would have given the same each time"),
+        Some(times) => format!(
+            "{executed}, where the other would have given something else {}",
+            counted(times, "time")
+        ),
+    }
+}
+
+fn otherwise(first: &Otherwise, [before, now]: [&str; 2]) -> String {
+    let told = |given: &Result<Value, Trap>| match given {
+        Ok(value) => format!("gives {}", value_text(value.ty, value.bits)),
+        Err(trap) => format!("traps ({trap})"),
+    };
+    let operands = first.operands.iter();
+    let operands: Vec<_> = operands
+        .map(|value| value_text(value.ty, value.bits))
+        .collect();
+    let of = match operands.is_empty() {
+        true => String::new(),
+        false => format!(" of {}", operands.join(", ")),
+    };
+    format!(
+        "first in execution {}, t={}:{of} {now} {}, {before} {}",
+        grouped(first.number),
+        grouped(first.time),
+        told(&first.gave),
+        told(&first.other)
+    )
+}
+
+impl AlikeReport {
+    /// The operators, those first that gave something else earliest, then those of which that cannot be told, then the others.
+    fn ranked(&self) -> Vec<&ReplacedReport> {
+        let mut all: Vec<_> = self.replaced.iter().collect();
+        all.sort_by_key(|replaced| {
+            let Effect {
+                executed,
+                otherwise,
+                first,
+            } = &replaced.effects[1];
+            let rank = match (first, otherwise) {
+                (Some(_), _) => 0,
+                (None, None) if *executed > 0 => 1,
+                _ => 2,
+            };
+            (rank, first.as_ref().map(|first| first.time))
+        });
+        all
+    }
+}
+
+impl DiffReport<'_> {
+    /// Where to go on asking if a replaced operator gave something else: what that led to.
+    pub(super) fn guilty(&self, scene: &StepScene<'_>) -> Result<Vec<String>, PresentError> {
+        let ranked = self.alike.as_ref().map(AlikeReport::ranked);
+        let first = ranked.and_then(|ranked| {
+            let first = ranked.first().copied()?;
+            Some((first.at, first.effects[1].first.as_ref()?.number))
+        });
+        let Some((at, number)) = first else {
+            return Ok(Vec::new());
+        };
+        let spot = Spot::of(scene, at.function, Some(at.op))?;
+        let question = command("slice", self.names[1], &spot.place, number);
+        Ok(vec![format!("{question} --forward")])
+    }
+}
+
+/// What two programs that are alike do not have in common, as JSON.
+pub(super) fn alike_json(
+    scenes: &[StepScene<'_>; 2],
+    alike: &AlikeReport,
+) -> Result<Json, PresentError> {
+    let mut replaced = Vec::new();
+    for one in alike.ranked() {
+        let spots = [
+            Spot::of(&scenes[0], one.at.function, Some(one.at.op))?,
+            Spot::of(&scenes[1], one.at.function, Some(one.at.op))?,
+        ];
+        let side = |at: usize| {
+            let Spot { place, source, .. } = &spots[at];
+            json!({
+                "operator": one.texts[at],
+                "place": place,
+                "source": source.as_ref().map(|(file, line)| json!({ "file": file, "line": line })),
+                "executed": one.effects[at].executed,
+            })
+        };
+        let now = &one.effects[1];
+        replaced.push(json!({
+            "function": one.at.function.as_u32(),
+            "name": scenes[1].names.function(one.at.function),
+            "a": side(0),
+            "b": side(1),
+            "otherwise": now.otherwise,
+            "first": now.first.as_ref().map(|first| json!({
+                "number": first.number,
+                "t": first.time,
+                "operands": first.operands.iter().map(value_json).collect::<Vec<_>>(),
+                "a": given_json(&first.other),
+                "b": given_json(&first.gave),
+            })),
+        }));
+    }
+    let data = alike
+        .data
+        .iter()
+        .map(|data| json!({ "segment": data.segment, "offset": data.first, "bytes": data.bytes }));
+    Ok(json!({ "replaced": replaced, "data": data.collect::<Vec<_>>() }))
+}
+
+fn given_json(given: &Result<Value, Trap>) -> Json {
+    match given {
+        Ok(value) => value_json(value),
+        Err(trap) => json!({ "trap": trap.to_string() }),
+    }
+}
