@@ -8,7 +8,6 @@ mod recorded;
 use std::collections::HashMap;
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_numeric::Scalar;
 use afterimage_program::Program;
 use afterimage_query::diff::{Replaced, Side, alike, effects, first_difference};
 use afterimage_query::paths::Window;
@@ -18,9 +17,20 @@ use afterimage_testkit::versions::{Transformations, versions};
 use common::Sandbox;
 use recorded::Recorded;
 
-fn scalar(line: &str) -> Option<Scalar> {
-    let mut all = Scalar::ALL.iter();
-    all.find(|scalar| scalar.name() == line.trim()).copied()
+/// Operators of the same types.
+const ALIKE: [&str; 7] = [
+    "i32.add i32.sub i32.mul i32.div_s i32.div_u i32.rem_s i32.rem_u i32.and i32.or i32.xor i32.shl i32.shr_s i32.shr_u i32.rotl i32.rotr i32.eq i32.ne i32.lt_s i32.lt_u i32.gt_s i32.gt_u i32.le_s i32.le_u i32.ge_s i32.ge_u",
+    "i32.eqz i32.clz i32.ctz i32.popcnt i32.extend8_s i32.extend16_s",
+    "i64.add i64.sub i64.mul i64.div_s i64.div_u i64.rem_u i64.and i64.or i64.xor i64.shl i64.rotl",
+    "f64.add f64.sub f64.mul f64.div f64.min f64.max f64.copysign",
+    "f32.abs f32.neg f32.ceil f32.floor f32.trunc f32.nearest f32.sqrt",
+    "i32.trunc_f64_s i32.trunc_f64_u i32.trunc_sat_f64_s i32.trunc_sat_f64_u",
+    "i32x4.add i32x4.sub i8x16.add v128.and v128.xor f32x4.mul",
+];
+
+fn alike_to(line: &str) -> Option<Vec<&'static str>> {
+    let mut families = ALIKE.iter().map(|family| Vec::from_iter(family.split(' ')));
+    families.find(|family| family.contains(&line.trim()))
 }
 
 /// A module, and one in which some of its operators are replaced by others of the same types, or other constants, and how many.
@@ -28,22 +38,18 @@ fn planted(module: &[u8], random: &mut SplitMix64) -> Option<([Vec<u8>; 2], usiz
     let text = wasmprinter::print_bytes(module).ok()?;
     let module = wat::parse_str(&text).ok()?;
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let fits = |line: &String| scalar(line).is_some() || line.trim().starts_with("i32.const");
+    let fits = |line: &String| alike_to(line).is_some() || line.trim().starts_with("i32.const");
     let places: Vec<usize> = (0..lines.len()).filter(|&at| fits(&lines[at])).collect();
     let mut planted = HashMap::new();
     for _ in 0..1 + random.below(4) {
         let at = *places.get(random.below(places.len().max(1)))?;
-        let new = match scalar(&lines[at]) {
+        let new = match alike_to(&lines[at]) {
             // A longer constant moves what follows.
             None => format!(
                 "i32.const {}",
                 random.next() as u32 as i32 >> random.below(32)
             ),
-            Some(old) => {
-                let same = |other: &&Scalar| other.types() == old.types();
-                let others: Vec<_> = Scalar::ALL.iter().filter(same).collect();
-                others[random.below(others.len())].name().to_owned()
-            }
+            Some(family) => family[random.below(family.len())].to_owned(),
         };
         if lines[at].trim() != new {
             planted.insert(at, new);

@@ -102,8 +102,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// For each statement those that may use what it gives.
-    pub(crate) fn users(&self) -> Vec<Vec<u32>> {
+    /// For each statement those that may use what it gives. O(statements).
+    pub fn users(&self) -> Vec<Vec<u32>> {
         let mut users = vec![Vec::new(); self.statements.len()];
         for (user, statement) in (0..).zip(&self.statements) {
             for producer in &statement.producers {

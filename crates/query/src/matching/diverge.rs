@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use afterimage_ids::{EntityRef, FuncId};
-use afterimage_matching::{Class, Matching, Producer, Values, Version, mix};
+use afterimage_matching::{Class, Matching, Producer, Statement, Values, Version, mix};
 use afterimage_trace::{LogReader, TraceError};
 use afterimage_wpp::Segments;
 
@@ -231,6 +231,7 @@ fn tell_origins(versions: [&Version; 2], matching: &Matching, found: &mut [Diver
         .iter()
         .map(|found| (found.b, (found.times[1], found.b)))
         .collect();
+    let users = versions[1].users();
     for found in found {
         let statement = &versions[1].statements[found.b as usize];
         let mine = (found.times[1], found.b);
@@ -241,11 +242,65 @@ fn tell_origins(versions: [&Version; 2], matching: &Matching, found: &mut [Diver
         found.origin = match statement.class {
             _ if passed => Origin::Passed,
             // The same operator gives the same of the same.
-            Class::Compute | Class::Test if is_changed(versions, matching, found) => {
+            Class::Compute | Class::Test
+                if is_changed(versions, matching, found)
+                    && matters(versions, matching, &users, found.b) =>
+            {
                 Origin::Computed
             }
             _ => Origin::Read,
         };
+    }
+}
+
+/// Most statements that are looked at on the way from one to where what it makes ends.
+const FOLLOWED: usize = 64;
+
+/// Whether what a statement of the second version makes otherwise makes a difference: it reaches, through others that compute otherwise as well, something that is no computation or is
+/// matched with the same operator and does something else. An optimiser computes an address or a condition in other steps, which ends in the same.
+fn matters(
+    versions: [&Version; 2],
+    matching: &Matching,
+    users: &[Vec<u32>],
+    statement: u32,
+) -> bool {
+    let mut seen = HashSet::from([statement]);
+    let mut open = vec![statement];
+    while let Some(at) = open.pop() {
+        for &user in &users[at as usize] {
+            if seen.len() > FOLLOWED || !seen.insert(user) {
+                continue;
+            }
+            let of_b = &versions[1].statements[user as usize];
+            let found = matching.of_b[user as usize].as_ref();
+            let computes = matches!(of_b.class, Class::Compute | Class::Test);
+            match found {
+                Some(found) if computes && !found.evidence.operator => open.push(user),
+                Some(found) => {
+                    let of_a = &versions[0].statements[found.a as usize];
+                    if !did_the_same(of_a, of_b, found.evidence.values) {
+                        return true;
+                    }
+                }
+                None if computes => open.push(user),
+                None => {}
+            }
+        }
+    }
+    false
+}
+
+/// Whether a statement did what its counterpart did, as far as it was executed.
+fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool {
+    let shorter = a.values.count.min(b.values.count);
+    let same = match values {
+        Values::Same | Values::Shifted | Values::Permuted | Values::Part => true,
+        Values::Prefix => a.values.common_prefix(&b.values) >= shorter,
+        Values::Unknown | Values::Some | Values::Different => false,
+    };
+    same && match (&a.addresses, &b.addresses) {
+        (Some(x), Some(y)) if x.count == y.count => x.steps == y.steps,
+        _ => true,
     }
 }
 
