@@ -74,19 +74,39 @@ impl<'v> Both<'v> {
     }
 
     /// By statement of the second version the candidates for which most speaks that they did, as a whole, and for how much that counts.
-    pub fn likely(&self, stage: Stage) -> Weighed {
-        parallel::map(self.b.statements.len(), |at| {
+    /// By stage: what a candidate did has to be looked at once.
+    pub fn likely(&self) -> [Weighed; 2] {
+        let all = parallel::map(self.b.statements.len(), |at| {
             if self.certain[at].is_some() {
-                return Vec::new();
+                return Default::default();
             }
-            let candidates = Candidates::new(self, at as u32, stage);
+            let stages = [Stage::Wholes, Stage::Regions];
+            let candidates = Candidates::new(self, at as u32, Stage::Wholes);
+            let weights = stages.map(|stage| self.weights.of(stage, candidates.statement.class));
             let mut all = Vec::new();
             candidates.by_index(&mut all);
-            let weighed = all.iter().map(|&a| (a, candidates.weigh(a)));
-            let mut weighed: Vec<_> = weighed.collect();
-            strongest(&mut weighed);
+            let mut weighed = [const { Vec::new() }; 2];
+            for a in all {
+                let mut sums = [0.0; 2];
+                candidates.tell(a, &mut |feature, x| {
+                    for (sum, weights) in sums.iter_mut().zip(weights) {
+                        *sum += weights.of(feature) * x;
+                    }
+                });
+                for (weighed, sum) in weighed.iter_mut().zip(sums) {
+                    weighed.push((a, sum));
+                }
+            }
+            weighed.iter_mut().for_each(strongest);
             weighed
-        })
+        });
+        let mut stages = [const { Vec::new() }; 2];
+        for weighed in all {
+            for (stage, weighed) in stages.iter_mut().zip(weighed) {
+                stage.push(weighed);
+            }
+        }
+        stages
     }
 
     /// Whether a statement of the first version may be the counterpart of this one.
@@ -156,7 +176,8 @@ impl<'m, 'v> Candidates<'m, 'v> {
         tell_addresses(of_a, of_b, told);
         tell_operators(of_a, of_b, told);
         let distance = (both.order.place[a as usize] as usize).abs_diff(self.place) as f32;
-        let ends = both.order.ended(of_a.last).abs_diff(self.end) as f32;
+        let ends = both.order.ended_before[a as usize] as usize;
+        let ends = ends.abs_diff(self.end) as f32;
         let together = self
             .parts
             .iter()

@@ -1,8 +1,8 @@
 //! Matching of two versions, from beginning to end.
 
-use std::cell::OnceCell;
+use std::sync::{Mutex, OnceLock};
 
-use crate::both::{Both, Weighed};
+use crate::both::{Both, Candidates, Weighed};
 use crate::features::{Stage, Weights};
 use crate::region::Region;
 use crate::rounds::{Rounds, matched};
@@ -46,7 +46,9 @@ pub fn match_versions(a: &Version, b: &Version, names: Option<&Names>) -> Matchi
 pub struct Matcher<'v> {
     pub(crate) both: Both<'v>,
     /// By stage and statement of the second version, the most likely candidates by what they did as a whole, and for how much that counts.
-    likely: [OnceCell<Weighed>; 2],
+    likely: OnceLock<[Weighed; 2]>,
+    /// The same of other candidates that were looked at, ascending: they are looked at in each round again.
+    weighed: [Vec<Mutex<Vec<(u32, f32)>>>; 2],
 }
 
 impl<'v> Matcher<'v> {
@@ -64,7 +66,8 @@ impl<'v> Matcher<'v> {
     ) -> Self {
         Self {
             both: Both::new(a, b, names, weights),
-            likely: Default::default(),
+            likely: OnceLock::new(),
+            weighed: [0, 1].map(|_| b.statements.iter().map(|_| Mutex::default()).collect()),
         }
     }
 
@@ -113,8 +116,43 @@ impl<'v> Matcher<'v> {
         found
     }
 
+    /// Tells for candidates of a statement of the second version, which ascend, for how much counts what they and it did as a whole.
+    pub(crate) fn weigh(
+        &self,
+        stage: Stage,
+        b: u32,
+        candidates: &[u32],
+        mut told: impl FnMut(u32, f32),
+    ) {
+        let known = &self.weighed[stage as usize][b as usize];
+        // What is behind the lock is whole after each statement that holds it.
+        let mut known = known
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut more = Vec::new();
+        let mut side = None;
+        let mut next = 0;
+        for &a in candidates {
+            next += known[next..].partition_point(|(known, _)| *known < a);
+            let weight = match known.get(next).filter(|(known, _)| *known == a) {
+                Some((_, weight)) => *weight,
+                None => {
+                    let side = side.get_or_insert_with(|| Candidates::new(&self.both, b, stage));
+                    let weight = side.weigh(a);
+                    more.push((a, weight));
+                    weight
+                }
+            };
+            told(a, weight);
+        }
+        if !more.is_empty() {
+            known.append(&mut more);
+            known.sort_unstable_by_key(|(a, _)| *a);
+        }
+    }
+
     /// The candidates for which most speaks, whatever else is matched or what stretches say.
     pub(crate) fn likely(&self, stage: Stage) -> &[Vec<(u32, f32)>] {
-        self.likely[stage as usize].get_or_init(|| self.both.likely(stage))
+        &self.likely.get_or_init(|| self.both.likely())[stage as usize]
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Order {
     parts: Vec<(usize, usize)>,
     /// For each statement of the first version its place.
     pub place: Vec<u32>,
+    /// For each statement of the first version, how many end before it does.
+    pub ended_before: Vec<u32>,
 }
 
 impl Order {
@@ -48,7 +50,10 @@ impl Order {
             ends,
             parts: Vec::new(),
             place,
+            ended_before: Vec::new(),
         };
+        let last = a.statements.iter().map(|statement| statement.last);
+        order.ended_before = last.map(|last| order.ended(last) as u32).collect();
         let edge = |part: usize| part as u128 * u128::from(b.length) / WINDOWS as u128;
         let of_a = |time: u128| Active::window(order.expected(time as u64), a.length);
         let parts = 0..WINDOWS;

@@ -9,18 +9,30 @@ const AT_ONCE: usize = 16;
 
 /// What `of` gives for each number below `count`, in order: the same for any number of threads.
 pub(crate) fn map<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    map_with(count, || (), |(), at| of(at))
+}
+
+/// The same, with room to work in that each thread makes once.
+pub(crate) fn map_with<R, T: Send>(
+    count: usize,
+    room: impl Fn() -> R + Sync,
+    of: impl Fn(&mut R, usize) -> T + Sync,
+) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
     let found = Mutex::new(Vec::new());
     let work = || {
-        let mut own = Vec::new();
+        let (mut own, mut room) = (Vec::new(), room());
         loop {
             let first = next.fetch_add(AT_ONCE, Ordering::Relaxed);
             if first >= count {
                 break;
             }
             let last = (first + AT_ONCE).min(count);
-            own.push((first, Vec::from_iter((first..last).map(&of))));
+            own.push((
+                first,
+                Vec::from_iter((first..last).map(|at| of(&mut room, at))),
+            ));
         }
         // What is behind the lock is whole after each statement that holds it.
         let mut found = found

@@ -86,6 +86,7 @@ pub(crate) struct Judged {
 
 /// What does not change from round to round.
 pub(crate) struct Rounds<'m> {
+    matcher: &'m Matcher<'m>,
     both: &'m Both<'m>,
     a: &'m Version,
     b: &'m Version,
@@ -108,6 +109,7 @@ impl<'m> Rounds<'m> {
         };
         let known = matcher.likely(stage);
         let mut rounds = Self {
+            matcher,
             both,
             a: both.a,
             b: both.b,
@@ -239,18 +241,18 @@ impl<'m> Rounds<'m> {
 
     /// The likely candidates, and those that what is matched already suggests.
     fn candidates(&self, at: u32, known: &[Option<Match>]) -> Vec<(u32, f32)> {
-        let side = Candidates::new(self.both, at, self.stage);
+        let statement = &self.b.statements[at as usize];
         let mut candidates = self.likely[at as usize].clone();
+        let mut likely = Vec::from_iter(candidates.iter().map(|(a, _)| *a));
+        likely.sort_unstable();
         let mut related = Vec::new();
         self.related(at, known, &mut related);
         related.sort_unstable();
         related.dedup();
-        related.retain(|&a| {
-            self.both.may_match(a, side.statement)
-                && candidates.iter().all(|(known, _)| *known != a)
+        related.retain(|&a| self.both.may_match(a, statement) && likely.binary_search(&a).is_err());
+        self.matcher.weigh(self.stage, at, &related, |a, weight| {
+            candidates.push((a, weight + self.by_votes(a, at)));
         });
-        let more = related.iter();
-        candidates.extend(more.map(|&a| (a, side.weigh(a) + self.by_votes(a, at))));
         candidates
     }
 

@@ -1,9 +1,11 @@
 //! What the executions of corresponding stretches say for pairs of statements.
 
+use std::sync::{Mutex, PoisonError};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::region::{Instance, Region};
-use crate::{Match, Matching, Version};
+use crate::{Match, Matching, Version, parallel};
 
 /// How often two statements were executed at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -36,6 +38,10 @@ pub(crate) struct Votes {
 
 /// For how much it counts that a candidate is certain; the rest, that values are the same and the like, comes to about as much.
 const PRIOR: f32 = 3.0;
+/// So many regions are counted at once.
+const AT_ONCE: usize = 512;
+/// In so many parts sums are kept, so that several threads can add to them.
+const SHARDS: usize = 32;
 /// Most cells of an alignment's table.
 const CELLS: usize = 1 << 21;
 
@@ -52,30 +58,57 @@ impl Votes {
             executions: vec![0; b.statements.len()],
             with: vec![FxHashMap::default(); b.statements.len()],
         };
-        let mut table = Table::default();
-        for region in regions {
-            if region.a.len() * region.b.len() <= CELLS {
-                counting.together(region, &mut votes, &mut table);
+        let shards = Vec::from_iter((0..SHARDS).map(|_| Mutex::<Shard>::default()));
+        let fits = |region: &&Region| region.a.len() * region.b.len() <= CELLS;
+        let regions = Vec::from_iter(regions.iter().filter(fits));
+        for some in regions.chunks(AT_ONCE) {
+            let counted = parallel::map_with(some.len(), Table::default, |table, at| {
+                let mut counts = counting.together(some[at], table);
                 let pairs = table.align();
-                counting.aligned(region, &pairs, &mut votes);
+                counting.aligned(some[at], &pairs, &mut counts);
+                counts
+            });
+            // Each in the order of the regions: sums of floats depend on it.
+            parallel::map(SHARDS, |shard| {
+                let mut sums = shards[shard].lock().unwrap_or_else(PoisonError::into_inner);
+                let counted = counted.iter().flatten();
+                for (of_b, here) in counted.filter(|(of_b, _)| *of_b as usize % SHARDS == shard) {
+                    add(sums.entry(*of_b).or_default(), here);
+                }
+            });
+            for region in some {
+                for of_b in &region.b {
+                    votes.executions[of_b.statement as usize] += 1;
+                }
+            }
+        }
+        for shard in shards {
+            let sums = shard.into_inner().unwrap_or_else(PoisonError::into_inner);
+            for (of_b, sums) in sums {
+                votes.with[of_b as usize] = sums;
             }
         }
         votes
     }
+}
 
-    fn add(&mut self, of_b: u32, here: &FxHashMap<u32, Tally>) {
-        let all = &mut self.with[of_b as usize];
-        for (&statement, tally) in here {
-            let sum = all.entry(statement).or_default();
-            sum.together += tally.together;
-            sum.aligned += tally.aligned;
-            sum.placed += tally.placed;
-            sum.within += tally.within;
-            sum.within_same += tally.within_same;
-            sum.near += tally.near;
-        }
+/// Sums of some statements of the second version.
+type Shard = FxHashMap<u32, FxHashMap<u32, Tally>>;
+
+fn add(all: &mut FxHashMap<u32, Tally>, here: &[(u32, Tally)]) {
+    for (statement, tally) in here {
+        let sum = all.entry(*statement).or_default();
+        sum.together += tally.together;
+        sum.aligned += tally.aligned;
+        sum.placed += tally.placed;
+        sum.within += tally.within;
+        sum.within_same += tally.within_same;
+        sum.near += tally.near;
     }
 }
+
+/// What an execution of a statement of the second version says for statements of the first.
+type Counts = Vec<(u32, Vec<(u32, Tally)>)>;
 
 /// What is known while it is counted.
 struct Counting<'v> {
@@ -88,14 +121,14 @@ struct Counting<'v> {
 
 impl Counting<'_> {
     /// Counts what was executed together, and fills the table of the alignment.
-    fn together(&self, region: &Region, votes: &mut Votes, table: &mut Table) {
+    fn together(&self, region: &Region, table: &mut Table) -> Counts {
+        let mut counts = Counts::new();
         let columns = region.a.len();
         table.clear(region.b.len(), columns);
         let mut here: FxHashMap<u32, Tally> = FxHashMap::default();
         for (row, of_b) in region.b.iter().enumerate() {
             here.clear();
             let statement = &self.b.statements[of_b.statement as usize];
-            votes.executions[of_b.statement as usize] += 1;
             let likely = self.likely.get(of_b.statement as usize);
             let likely = likely.map_or(&[][..], Vec::as_slice);
             for (column, of_a) in region.a.iter().enumerate() {
@@ -122,12 +155,13 @@ impl Counting<'_> {
                 tally.together = 1;
                 tally.placed = placed.max(tally.placed);
             }
-            votes.add(of_b.statement, &here);
+            counts.push((of_b.statement, here.drain().collect()));
         }
+        counts
     }
 
     /// Counts the pairs of the alignment, and what was executed near to where the pairs before and after an execution say.
-    fn aligned(&self, region: &Region, pairs: &[(usize, usize)], votes: &mut Votes) {
+    fn aligned(&self, region: &Region, pairs: &[(usize, usize)], counts: &mut Counts) {
         let columns = region.a.len();
         let mut here: FxHashMap<u32, Tally> = FxHashMap::default();
         let mut next = 0;
@@ -162,7 +196,7 @@ impl Counting<'_> {
                     tally.within_same |= u32::from(same);
                 }
             }
-            votes.add(of_b.statement, &here);
+            counts.push((of_b.statement, here.drain().collect()));
         }
     }
 }
@@ -349,7 +383,11 @@ mod tests {
             };
             let moved = Moved::default();
             let counting = Counting { a: &a, b: &b, moved, likely: &[] };
-            counting.aligned(&region, &pairs, &mut votes);
+            let mut counts = Counts::new();
+            counting.aligned(&region, &pairs, &mut counts);
+            for (statement, here) in &counts {
+                add(&mut votes.with[*statement as usize], here);
+            }
 
             let mut expected = vec![FxHashMap::<u32, Tally>::default(); 3];
             for (row, &statement) in of_b.iter().enumerate() {
