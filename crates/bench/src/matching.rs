@@ -188,7 +188,11 @@ pub(crate) struct Pair<'l> {
 impl<'l> Pair<'l> {
     pub fn new(a: &'l Loaded, b: &'l Loaded) -> Result<Self> {
         let start = Instant::now();
-        let sketched = [sketched(a)?, sketched(b)?];
+        let sketched = std::thread::scope(|scope| -> Result<_> {
+            let of_b = scope.spawn(|| sketched(b));
+            let of_a = sketched(a)?;
+            Ok([of_a, of_b.join().expect("it does not panic")?])
+        })?;
         let following = start.elapsed();
         let sources = [SourceMap::build(&a.bytes), SourceMap::build(&b.bytes)];
         let names = [

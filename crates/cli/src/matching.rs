@@ -1,6 +1,8 @@
 //! `afterimage match`
 
-use std::path::PathBuf;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::thread;
 
 use afterimage_present::{MatchReport, MatchSide, match_csv, match_json, match_text};
 use afterimage_query::matching::{
@@ -13,7 +15,7 @@ use crate::exit::Exit;
 use crate::given::say_if_given_otherwise;
 use crate::lens::{Traced, traced_whole};
 use crate::output::{Color, write};
-use crate::steps::follow;
+use crate::steps::{follow, follow_telling};
 
 /// Show which statements of two versions of a program correspond, and where those that do stop doing the same
 ///
@@ -63,17 +65,28 @@ enum Format {
     Csv,
 }
 
-/// Follows a run and sketches its statements.
-fn sketched(traced: &Traced) -> Result<Sketched> {
-    follow(traced, |run, log| Ok(version(run, log)?))
+/// Follows two runs at the same time and sketches their statements.
+pub(crate) fn sketched(
+    [at_a, at_b]: [&Path; 2],
+    [a, b]: [&Traced; 2],
+) -> Result<(Sketched, Sketched)> {
+    let (of_a, of_b) = thread::scope(|scope| {
+        let of_b = scope.spawn(|| follow_telling(b, &|_| {}, |run, log| Ok(version(run, log)?)));
+        let of_a = follow(a, |run, log| Ok(version(run, log)?));
+        let of_b = of_b.join().unwrap_or_else(|panic| resume_unwind(panic));
+        (of_a, of_b)
+    });
+    Ok((
+        of_a.with_context(|| at_a.display().to_string())?,
+        of_b.with_context(|| at_b.display().to_string())?,
+    ))
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let a = traced_whole(&arguments.a)?;
     let b = traced_whole(&arguments.b)?;
     say_if_given_otherwise([&a, &b], "was changed in the program")?;
-    let of_a = sketched(&a).with_context(|| arguments.a.display().to_string())?;
-    let of_b = sketched(&b).with_context(|| arguments.b.display().to_string())?;
+    let (of_a, of_b) = sketched([&arguments.a, &arguments.b], [&a, &b])?;
     let sources = (a.loaded.source_map(), b.loaded.source_map());
     let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
     let same = same_names((&a.loaded.program, &names.0), (&b.loaded.program, &names.1));

@@ -22,6 +22,16 @@ pub(crate) fn follow_for<T>(
     doing: &str,
     question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
 ) -> Result<T> {
+    let bar = Bar::start(doing, Some(traced.path.length()));
+    follow_telling(traced, &*bar.progress(), question)
+}
+
+/// As [`follow`]; how far it has come is told to `progress`.
+pub(crate) fn follow_telling<T>(
+    traced: &Traced,
+    progress: &dyn Fn(u64),
+    question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
+) -> Result<T> {
     let directory = traced.path.segments().directory();
     if let Some(left_out) = gaps(&traced.path) {
         bail!(
@@ -30,8 +40,6 @@ pub(crate) fn follow_for<T>(
     }
     let loaded = &traced.loaded;
     let end = traced.file.end()?;
-    let bar = Bar::start(doing, Some(traced.path.length()));
-    let progress = bar.progress();
     let checkpoints = recorded_checkpoints(&traced.file, &traced.path)?;
     let run = Run {
         program: &loaded.program,
@@ -40,7 +48,7 @@ pub(crate) fn follow_for<T>(
         continuations: &directory.continuations,
         stopped: end.and_then(|end| stopped_before(&loaded.program, &loaded.bytes, &end)),
         checkpoints: checkpoints.as_ref(),
-        progress: &|time| progress(time),
+        progress,
     };
     question(run, traced.file.log()?)
 }

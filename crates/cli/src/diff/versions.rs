@@ -4,13 +4,14 @@ use std::path::Path;
 
 use afterimage_present::{MatchReport, MatchSide, versions_json, versions_text};
 use afterimage_query::diff::{Side, output_differences};
-use afterimage_query::matching::{divergences, match_runs, same_names, version};
+use afterimage_query::matching::{divergences, match_runs, same_names};
 use afterimage_query::steps::Operators;
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::{Arguments, Format};
 use crate::given::say_if_given_otherwise;
 use crate::lens::Traced;
+use crate::matching::sketched;
 use crate::output::write;
 use crate::steps::follow;
 
@@ -21,11 +22,7 @@ pub(super) fn compare(
     b: &Traced,
 ) -> Result<()> {
     say_if_given_otherwise([a, b], "was changed in the program")?;
-    let sketched = |at: &Path, traced: &Traced| {
-        let found = follow(traced, |run, log| Ok(version(run, log)?));
-        found.with_context(|| at.display().to_string())
-    };
-    let (of_a, of_b) = (sketched(places[0], a)?, sketched(places[1], b)?);
+    let (of_a, of_b) = sketched(places, [a, b])?;
     let sources = (a.loaded.source_map(), b.loaded.source_map());
     let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
     let same = same_names((&a.loaded.program, &names.0), (&b.loaded.program, &names.1));
