@@ -164,7 +164,7 @@ fn report(results: &Results) -> String {
         rows,
         |row| &row.name,
         &[
-            Column::fact("instructions, millions", 0, |row: &Row| {
+            Column::fact("statements, millions", 0, |row: &Row| {
                 row.instructions as f64 / 1e6
             }),
             Column::fact("loads, millions", 1, |row: &Row| {
