@@ -42,13 +42,16 @@ pub fn match_versions(a: &Version, b: &Version, names: Option<&Names>) -> Matchi
     Matcher::new(a, b, names).by_wholes()
 }
 
+/// Candidates of a statement, ascending, and for how much counts what they did.
+type Kept = Mutex<Vec<(u32, f32)>>;
+
 /// Matches two versions, first by what their statements did as a whole, and then by what they did in stretches of both runs that correspond.
 pub struct Matcher<'v> {
     pub(crate) both: Both<'v>,
     /// By stage and statement of the second version, the most likely candidates by what they did as a whole, and for how much that counts.
     likely: OnceLock<[Weighed; 2]>,
     /// The same of other candidates that were looked at, ascending: they are looked at in each round again.
-    weighed: [Vec<Mutex<Vec<(u32, f32)>>>; 2],
+    weighed: [Vec<Kept>; 2],
 }
 
 impl<'v> Matcher<'v> {
