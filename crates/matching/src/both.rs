@@ -174,6 +174,10 @@ impl<'m, 'v> Candidates<'m, 'v> {
         }
         tell_values(of_a, of_b, told);
         tell_addresses(of_a, of_b, told);
+        let lies = (both.a.lies(of_a), both.b.lies(of_b));
+        if matches!(lies, (Some(x), Some(y)) if x != y) {
+            told(Feature::AddressElsewhere, 1.0);
+        }
         tell_operators(of_a, of_b, told);
         let distance = (both.order.place[a as usize] as usize).abs_diff(self.place) as f32;
         let ends = both.order.ended_before[a as usize] as usize;

@@ -1,7 +1,7 @@
 //! What speaks for a pair of statements, as numbers, and for how much each counts.
 //!
 //! The weights were not chosen but fitted: such that of the candidates of a statement, with probabilities that are proportional to the exponentials of their weighted sums, the right ones are as likely as possible
-//! (conditional logit, McFadden 1974), by the line tables of bzip2, Lua, QuickJS, SQLite and zstd at -O2, which the matching itself never sees: `bench fitting` does it again. `docs/lessons.md` tells how well
+//! (conditional logit, McFadden 1974), by the line tables of bzip2, Lua, QuickJS, SQLite and zstd at -O2, which the matching itself never sees: `bench fitting` does it again. That of [`Feature::AddressElsewhere`] came later, and was chosen. `docs/lessons.md` tells how well
 //! weights do on programs that they were not fitted to.
 
 use crate::Class;
@@ -172,6 +172,8 @@ features! {
     AddressStepsConstant = [1.54, 1.70, 1.41, 1.54, 1.54, 1.54, 0.87, 0.90, 0.86, 0.87, 0.87, 0.87],
     /// The part of the differences between addresses that occurs in both, if they are not the same.
     AddressFound = [0.92, 1.13, 0.74, 0.92, 0.92, 0.92, 0.53, 0.72, 0.35, 0.53, 0.53, 0.53],
+    /// One accesses the stack, the other does not.
+    AddressElsewhere = [-6.00, -6.00, -6.00, -6.00, -6.00, -6.00, -6.00, -6.00, -6.00, -6.00, -6.00, -6.00],
     /// They add the same number to the address that they take.
     OffsetSame = [1.44, 1.51, 1.40, 1.44, 1.44, 1.44, 0.81, 0.93, 0.71, 0.81, 0.81, 0.81],
     /// They add different numbers.

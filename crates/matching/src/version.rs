@@ -90,6 +90,15 @@ impl Statement {
     }
 }
 
+/// Where the addresses of a statement lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lies {
+    /// All on the stack.
+    OnStack,
+    /// All elsewhere.
+    Elsewhere,
+}
+
 /// A version of a program as it was executed.
 #[derive(Clone, Debug, Default)]
 pub struct Version {
@@ -97,11 +106,22 @@ pub struct Version {
     pub statements: Vec<Statement>,
     /// How long the run was, in the unit of the statements' times.
     pub length: u64,
+    /// Addresses below this one are on the stack; 0 if it is not known where that begins.
+    pub stack: u64,
     /// For each function that has statements the operators of its code, by ordinal.
     pub bodies: FxHashMap<u32, Box<[u64]>>,
 }
 
 impl Version {
+    /// Where the addresses lie that a statement accessed, if it is known and the same of all.
+    pub(crate) fn lies(&self, statement: &Statement) -> Option<Lies> {
+        let addresses = statement.addresses.as_ref().filter(|_| self.stack > 0)?;
+        if addresses.largest < self.stack {
+            return Some(Lies::OnStack);
+        }
+        (addresses.smallest >= self.stack).then_some(Lies::Elsewhere)
+    }
+
     /// For each statement those that may use what it gives. O(statements).
     pub fn users(&self) -> Vec<Vec<u32>> {
         let mut users = vec![Vec::new(); self.statements.len()];

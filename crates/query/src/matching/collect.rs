@@ -9,6 +9,7 @@ use afterimage_matching::{Active, Class, Instance, Sketch, Statement, Version};
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Node, Segments, Visit};
 use rustc_hash::FxHashMap;
+use wasmparser::ValType;
 
 use super::code::{Known, operators};
 use super::diverge::{Keeper, Kept, Stretch};
@@ -247,11 +248,19 @@ where
 {
     let mut walk = Walk::new(run, log, Sketches::default())?;
     let length = run.path.length();
+    walk.stack = stack_of(&run, &walk.follower);
     while let Some(visit) = walk.follower.next()? {
         walk.sketcher.taker.window = Active::window(visit.start, length);
         walk.execute(visit)?;
     }
     Ok(walk.finish())
+}
+
+/// Where the stack begins: LLVM's linker keeps the stack pointer in the first global.
+fn stack_of<S: Segments>(run: &Run<'_, S>, follower: &Follower<'_, S>) -> u64 {
+    let is_pointer = run.program.globals.first() == Some(&ValType::I32);
+    let first = follower.machine.state.globals.first();
+    first.filter(|_| is_pointer).map_or(0, |bits| bits.0)
 }
 
 /// Follows a run and keeps executions of some statements.
@@ -287,6 +296,8 @@ pub(crate) struct Walk<'a, S: Segments, T> {
     known: HashMap<FuncId, Vec<Known>>,
     numbers: HashMap<(FuncId, OpId), u32>,
     pub sketcher: Sketcher<T>,
+    /// Where the stack begins, from which it grows down; 0 if that is not known.
+    stack: u64,
 }
 
 impl<'a, S: Segments, T: Take> Walk<'a, S, T>
@@ -303,6 +314,7 @@ where
             known: HashMap::new(),
             numbers: HashMap::new(),
             sketcher: Sketcher::new(taker),
+            stack: 0,
         })
     }
 
@@ -376,6 +388,7 @@ where
         Sketched {
             version: Version {
                 length: self.run.path.length(),
+                stack: self.stack,
                 statements: statements.collect(),
                 bodies: bodies(&self.known),
             },
