@@ -441,6 +441,7 @@ mod tests {
         Version {
             statements: (0..statements).map(statement).collect(),
             length: 1,
+            stack: 0,
             bodies: FxHashMap::default(),
         }
     }
