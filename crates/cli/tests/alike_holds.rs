@@ -103,7 +103,7 @@ fn compare(modules: &[Vec<u8>; 2], count: usize, words: &str, tried: &mut Tried)
             log: &logs.1,
         },
     );
-    let first = first_difference(sides.0, sides.1).unwrap();
+    let first = first_difference(sides.0, sides.1, &found.replaced).unwrap();
     let of_a = effects(sides.0, modules[1], &found.replaced).unwrap();
     let of_b = effects(sides.1, modules[0], &found.replaced).unwrap();
     for (side, effects) in [(sides.0, &of_a), (sides.1, &of_b)] {

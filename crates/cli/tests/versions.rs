@@ -170,6 +170,148 @@ fn bytes_of_data_that_are_others_are_named() {
     );
 }
 
+/// What a program does, what of it is replaced by what, and the operator that is the first to do something else, if one does.
+type Planted = (
+    &'static str,
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+);
+
+const PLANTED: [Planted; 9] = [
+    ("(nop)", "hello", "hexxo", Some("call")),
+    (
+        "(memory.init $p (i32.const 96) (i32.const 0) (i32.const 5))",
+        "memory.init $p",
+        "memory.init $q",
+        Some("memory.init"),
+    ),
+    (
+        "(i32.store8 (i32.const 8) (i32.const 5))",
+        "(i32.const 5)",
+        "(i32.const 261)",
+        None,
+    ),
+    (
+        "(i32.store (i32.const 300) (i32.const 5))",
+        "(i32.const 5)",
+        "(i32.const 6)",
+        Some("i32.store"),
+    ),
+    (
+        "(memory.fill (i32.const 8) (i32.const 5) (i32.const 4))",
+        "(i32.const 5)",
+        "(i32.const 261)",
+        None,
+    ),
+    (
+        "(global.set $g (i32.const 5))",
+        "global.set $g",
+        "global.set $h",
+        Some("global.set"),
+    ),
+    (
+        "(drop (i32.div_u (i32.const 7) (i32.const 2)))",
+        "i32.div_u",
+        "i32.rem_u",
+        Some("i32.rem_u"),
+    ),
+    (
+        "(drop (i32.div_u (i32.const 7) (i32.const 0)))",
+        "i32.div_u",
+        "i32.mul",
+        Some("i32.mul"),
+    ),
+    (
+        "(drop (i32.load (i32.const 70000)))",
+        "i32.const 70000",
+        "i32.const 70004",
+        Some("i32.load"),
+    ),
+];
+
+#[test]
+fn whatever_operators_are_replaced_it_is_found_what_they_do() {
+    for (body, from, to, expected) in PLANTED {
+        let sandbox = Sandbox::new();
+        let text = format!(
+            r#"(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (global $g (mut i32) (i32.const 0))
+  (global $h (mut i32) (i32.const 0))
+  (data (i32.const 64) "\60\00\00\00\05\00\00\00")
+  (data (i32.const 96) "hello")
+  (data $p "adieu")
+  (data $q "salut")
+  (func $start (export "_start")
+    {body}
+    (drop (call $write (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 80)))))"#
+        );
+        let other = text.replace(from, to);
+        assert_ne!(text, other);
+        let recorded = |name: &str, text: &str| {
+            sandbox.wasm(&format!("{name}.wasm"), text);
+            let ran = sandbox.run(&format!("record -o {name}.aft {name}.wasm"));
+            ran.stdout
+        };
+        let put_out = [recorded("a", &text), recorded("b", &other)];
+        for (x, y) in [("a", "b"), ("b", "a")] {
+            let found = answer(&sandbox, &format!("diff --format json {x}.aft {y}.aft"));
+            assert!(found["alike"].is_object(), "{to}: {found}");
+            assert_eq!(found["same"], expected.is_none(), "{to}: {found}");
+            if let Some(expected) = expected {
+                let side = if y == "b" { "b" } else { "a" };
+                assert_eq!(found["first"][side]["operator"], expected, "{to}: {found}");
+            }
+            let outputs = found["outputs"].as_array().unwrap();
+            assert_eq!(
+                outputs.is_empty(),
+                put_out[0] == put_out[1],
+                "{to}: {found}"
+            );
+            for question in found["questions"].as_array().unwrap() {
+                let words = question.as_str().unwrap();
+                sandbox.ok(words.strip_prefix("afterimage ").unwrap());
+            }
+            sandbox.ok(&format!("diff {x}.aft {y}.aft"));
+        }
+    }
+}
+
+#[test]
+fn programs_that_are_not_alike_are_matched() {
+    let constants = |value: u32| format!("(drop (i32.const {value}))").repeat(65);
+    let body = "(local.set $x (i32.const 7))";
+    let many = OPTIMISED.replace(body, &format!("{}{body}", constants(1)));
+    let changes = [
+        (
+            OPTIMISED,
+            r#"(memory (export "memory") 1)"#,
+            r#"(memory (export "memory") 2)"#,
+        ),
+        (OPTIMISED, "(local $i i32)", "(local $i i32) (local i64)"),
+        (OPTIMISED, "(drop (call $write", "(nop) (drop (call $write"),
+        (
+            OPTIMISED,
+            r#"(export "memory")"#,
+            r#"(export "memory") (export "again")"#,
+        ),
+        (&many, "(drop (i32.const 1))", "(drop (i32.const 2))"),
+    ];
+    for (text, from, to) in changes {
+        let sandbox = Sandbox::new();
+        let other = text.replace(from, to);
+        assert_ne!(text, other);
+        for (name, text) in [("a", text), ("b", &other)] {
+            sandbox.wasm(&format!("{name}.wasm"), text);
+            sandbox.run(&format!("record -o {name}.aft {name}.wasm"));
+        }
+        let found = answer(&sandbox, "diff --format json a.aft b.aft");
+        assert_eq!(found["schema"], "afterimage/versions/1", "{to}: {found}");
+    }
+}
+
 #[test]
 fn versions_that_do_the_same_have_no_divergence() {
     let sandbox = Sandbox::new();

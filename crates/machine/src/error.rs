@@ -68,7 +68,7 @@ pub enum MachineError {
 }
 
 /// Why an operator traps. It is told in the words of recordings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trap {
     /// In an arithmetic operator.
     Numeric(NumericTrap),

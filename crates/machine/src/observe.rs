@@ -5,7 +5,7 @@ use afterimage_ids::{FuncId, NodeId};
 use crate::{GlobalBits, NodeCode};
 
 /// Where in memory something happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
     /// Which memory.
     pub memory: u32,

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// So many at once: a thread that comes last has little left to wait for.
+/// Most at once: a thread that comes last has little left to wait for.
 const AT_ONCE: usize = 16;
 
 /// What `of` gives for each number below `count`, in order: the same for any number of threads.
@@ -19,16 +19,18 @@ pub(crate) fn map_with<R, T: Send>(
     of: impl Fn(&mut R, usize) -> T + Sync,
 ) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
+    // Of few, each thread has several turns, too.
+    let at_once = (count / (4 * threads)).clamp(1, AT_ONCE);
     let next = AtomicUsize::new(0);
     let found = Mutex::new(Vec::new());
     let work = || {
         let (mut own, mut room) = (Vec::new(), room());
         loop {
-            let first = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+            let first = next.fetch_add(at_once, Ordering::Relaxed);
             if first >= count {
                 break;
             }
-            let last = (first + AT_ONCE).min(count);
+            let last = (first + at_once).min(count);
             own.push((
                 first,
                 Vec::from_iter((first..last).map(|at| of(&mut room, at))),
@@ -41,7 +43,7 @@ pub(crate) fn map_with<R, T: Send>(
         found.append(&mut own);
     };
     thread::scope(|scope| {
-        for _ in 1..threads.min(count.div_ceil(AT_ONCE)) {
+        for _ in 1..threads.min(count.div_ceil(at_once)) {
             // Where no thread can be had, this one does it all.
             let _ = thread::Builder::new().spawn_scoped(scope, work);
         }

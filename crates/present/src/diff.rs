@@ -11,7 +11,7 @@ use afterimage_query::Line;
 use afterimage_query::diff::{
     CallPlace, Difference, Effect, OtherData, OutputDifference, Parting, Replaced,
 };
-use afterimage_query::steps::Step;
+use afterimage_query::steps::{Step, What};
 
 pub use self::json::diff_json;
 pub use self::text::diff_text;
@@ -172,12 +172,22 @@ fn import_name(names: &Names, function: FuncId) -> String {
 
 /// A command that tells what led to an operator's execution.
 fn command(verb: &str, name: &str, place: &str, number: u64) -> String {
+    format!("afterimage {verb} {} --at {place}#{number}", shell(name))
+}
+
+/// A name of a file as a shell takes it.
+fn shell(name: &str) -> String {
     let special = |c: char| c.is_whitespace() || "'\"\\$&;()<>|*?".contains(c);
     let name = match name.contains(special) {
         true => format!("'{}'", name.replace('\'', "'\\''")),
         false => name.to_owned(),
     };
-    format!("afterimage {verb} {} --at {place}#{number}", plain(&name))
+    plain(&name)
+}
+
+/// Whether the run ended with a step: of that one cannot ask as of others.
+fn trapped(step: &Step) -> bool {
+    matches!(step.what, What::Trap(..))
 }
 
 impl DiffReport<'_> {
@@ -185,24 +195,33 @@ impl DiffReport<'_> {
     fn questions(&self, scenes: &[StepScene<'_>; 2]) -> Result<Vec<String>, PresentError> {
         let mut questions = self.guilty(&scenes[1])?;
         let decided = self.parting.as_ref().and_then(|parting| {
-            let (step, _) = parting.decided.last()?;
-            Some([(step.function, step.op?, parting.number); 2])
+            let (a, b) = parting.decided.last()?;
+            let of = |step: &Step| Some((step.function, step.op?, parting.number, trapped(step)));
+            Some([of(a)?, of(b)?])
         });
         let put_out = self.outputs.first().and_then(|output| {
             let (a, b) = (output.difference.a.as_ref()?, output.difference.b.as_ref()?);
             let [of_a, of_b] = output.numbers;
-            Some([(a.function, a.op, of_a), (b.function, b.op, of_b)])
+            Some([
+                (a.function, a.op, of_a, false),
+                (b.function, b.op, of_b, false),
+            ])
         });
         let first = self.first.as_ref().and_then(|first| {
             let (a, b) = (first.difference.a.as_ref()?, first.difference.b.as_ref()?);
+            let of = |step: &Step| Some((step.function, step.op?, first.number, trapped(step)));
             let same = (a.function, a.op) == (b.function, b.op);
-            same.then_some([(a.function, a.op?, first.number); 2])
+            same.then_some([of(a)?, of(b)?])
         });
         if let Some(places) = decided.or(put_out).or(first) {
             for verb in ["why", "slice"] {
                 let sides = self.names.into_iter().zip(scenes).zip(places);
-                for ((name, scene), (function, op, number)) in sides {
+                for ((name, scene), (function, op, number, trapped)) in sides {
                     let spot = Spot::of(scene, function, Some(op))?;
+                    if trapped {
+                        questions.push(format!("afterimage {verb} {} --trap", shell(name)));
+                        continue;
+                    }
                     questions.push(command(verb, name, &spot.place, number));
                 }
             }

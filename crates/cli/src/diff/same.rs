@@ -72,7 +72,8 @@ pub(super) fn compare(
         run: sides[1].run,
         log: &logs.1,
     };
-    let first = first_difference(a_side, b_side)?;
+    let replaced_operators = alike.as_ref().map_or(&[][..], |alike| &alike.replaced);
+    let first = first_difference(a_side, b_side, replaced_operators)?;
     half.set(a.path.length().min(b.path.length()));
     let (first, parted, outputs) = match first {
         None => (None, None, Vec::new()),
@@ -172,7 +173,8 @@ fn replaced<'a>(
             let found = operators
                 .as_mut()
                 .and_then(|all| all.nth(at.op.as_u32() as usize));
-            offsets.extend(found.map(|(_, offset, _)| offset));
+            let (_, offset, _) = found.context("a replaced operator is not in its module")?;
+            offsets.push(offset);
         }
         let found = operator_texts(bytes, &offsets)?;
         texts.push(found.into_iter().map(|text| readable(text.trim())));

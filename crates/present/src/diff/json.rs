@@ -38,7 +38,7 @@ pub fn diff_json(
             "calls": calls(scene, &first.calls)?,
         }),
     };
-    let block = |block: Option<(FuncId, BlockId)>| {
+    let block = |scene: &StepScene<'_>, block: Option<(FuncId, BlockId)>| {
         block.map(|(function, block)| {
             json!({
                 "function": function.as_u32(),
@@ -58,8 +58,8 @@ pub fn diff_json(
                 "t": parting.parting.time,
                 "number": parting.number,
                 "decided": decided,
-                "a": block(parting.parting.a),
-                "b": block(parting.parting.b),
+                "a": block(scene, parting.parting.a),
+                "b": block(&scenes[1], parting.parting.b),
                 "calls": calls(scene, &parting.calls)?,
             })
         }

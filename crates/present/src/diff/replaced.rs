@@ -46,16 +46,17 @@ pub(super) fn alike_text(
         };
         let [x, y] = replaced.texts.each_ref().map(|text| plain(text));
         writeln!(out, "  {place}: {y} instead of {x}")?;
-        writeln!(out, "    {}", done(replaced, [&a, &b]))?;
-        if let Some(first) = &replaced.effects[1].first {
+        writeln!(out, "    {}", done(replaced, [&a, &b], &x))?;
+        let first = replaced.effects[1].first.as_ref();
+        if let Some(first) = first.filter(|first| !first.is_of_constants()) {
             writeln!(out, "    {}", otherwise(first, [&x, &y]))?;
         }
     }
     if alike.replaced.len() > SHOWN {
-        let more = grouped((alike.replaced.len() - SHOWN) as u64);
-        writeln!(out, "  … and {more} more operators")?;
+        let more = (alike.replaced.len() - SHOWN) as u64;
+        writeln!(out, "  … and {} more of the operators", grouped(more))?;
     }
-    for data in &alike.data {
+    for data in alike.data.iter().take(SHOWN) {
         writeln!(
             out,
             "  data segment {}: {} {}, the first at offset {}",
@@ -65,15 +66,32 @@ pub(super) fn alike_text(
             grouped(data.first)
         )?;
     }
+    if alike.data.len() > SHOWN {
+        let more = (alike.data.len() - SHOWN) as u64;
+        writeln!(out, "  … and {} more of the data segments", grouped(more))?;
+    }
     writeln!(out)?;
     Ok(())
 }
 
 /// How often an operator was executed, and how often that made a difference.
-fn done(replaced: &ReplacedReport, [name_a, name_b]: [&str; 2]) -> String {
+fn done(replaced: &ReplacedReport, [name_a, name_b]: [&str; 2], other: &str) -> String {
     let [a, b] = &replaced.effects;
-    if a.executed + b.executed == 0 {
-        return "executed in neither".to_owned();
+    match (a.executed, b.executed) {
+        (0, 0) => return "executed in neither".to_owned(),
+        (0, _) => {
+            return format!(
+                "executed {} in {name_b}, not in {name_a}",
+                counted(b.executed, "time")
+            );
+        }
+        (_, 0) => {
+            return format!(
+                "executed {} in {name_a}, not in {name_b}",
+                counted(a.executed, "time")
+            );
+        }
+        _ => {}
     }
     let executed = format!(
         "executed {} in {name_a}, {} in {name_b}",
@@ -82,10 +100,10 @@ fn done(replaced: &ReplacedReport, [name_a, name_b]: [&str; 2]) -> String {
     );
     match b.otherwise {
         None => executed,
-        Some(_) if b.executed == 0 => executed,
-        Some(0) => format!("{executed}, where the other would have given the same each time"),
+        Some(_) if b.first.as_ref().is_some_and(Otherwise::is_of_constants) => executed,
+        Some(0) => format!("{executed}, where {other} would have given the same each time"),
         Some(times) => format!(
-            "{executed}, where the other would have given something else {}",
+            "{executed}, where {other} would have given something else {}",
             counted(times, "time")
         ),
     }
@@ -114,6 +132,17 @@ fn otherwise(first: &Otherwise, [before, now]: [&str; 2]) -> String {
 }
 
 impl AlikeReport {
+    /// What is added to the sentence that the runs did the same, if an operator was executed that is another one.
+    pub(super) fn unseen(&self) -> &'static str {
+        let executed = |replaced: &ReplacedReport| replaced.effects[1].executed > 0;
+        match self.replaced.iter().any(executed) {
+            true => {
+                "; what operators are given that change a table, drop a segment or divide by zero is not compared"
+            }
+            false => "",
+        }
+    }
+
     /// The operators, those first that gave something else earliest, then those of which that cannot be told, then the others.
     fn ranked(&self) -> Vec<&ReplacedReport> {
         let mut all: Vec<_> = self.replaced.iter().collect();
@@ -138,9 +167,10 @@ impl DiffReport<'_> {
     /// Where to go on asking if a replaced operator gave something else: what that led to.
     pub(super) fn guilty(&self, scene: &StepScene<'_>) -> Result<Vec<String>, PresentError> {
         let ranked = self.alike.as_ref().map(AlikeReport::ranked);
-        let first = ranked.and_then(|ranked| {
-            let first = ranked.first().copied()?;
-            Some((first.at, first.effects[1].first.as_ref()?.number))
+        // Constants are no statements, of which one could ask.
+        let first = ranked.into_iter().flatten().find_map(|replaced| {
+            let first = replaced.effects[1].first.as_ref()?;
+            (!first.is_of_constants()).then_some((replaced.at, first.number))
         });
         let Some((at, number)) = first else {
             return Ok(Vec::new());

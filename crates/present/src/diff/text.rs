@@ -35,16 +35,19 @@ pub fn diff_text(
         alike_text(out, scenes, report, alike)?;
     }
     let Some(first) = &report.first else {
-        writeln!(
-            out,
-            "{a} and {b} {}: {}, every value, address and call of the host",
-            match report.alike {
-                None => "are the same execution",
-                Some(_) => "did the same",
-            },
-            counted(report.lengths[0], "block")
-        )?;
-        return Ok(());
+        let blocks = counted(report.lengths[0], "block");
+        match &report.alike {
+            None => writeln!(
+                out,
+                "{a} and {b} are the same execution: {blocks}, every value, address and call of the host"
+            )?,
+            Some(alike) => writeln!(
+                out,
+                "{a} and {b} did the same: {blocks}, every value, address and call of the host{}",
+                alike.unseen()
+            )?,
+        }
+        return questions(out, scenes, report);
     };
     let title = |text: &str| scene.style.paint(Paint::Bold, text);
     let width = a.chars().count().max(b.chars().count());
@@ -78,9 +81,18 @@ pub fn diff_text(
         writeln!(out)?;
         line_counts(out, scene, report, lines, sources)?;
     }
+    questions(out, scenes, report)
+}
+
+fn questions(
+    out: &mut dyn Write,
+    scenes: &[StepScene<'_>; 2],
+    report: &DiffReport<'_>,
+) -> Result<(), PresentError> {
     let questions = report.questions(scenes)?;
     if !questions.is_empty() {
-        writeln!(out, "\n{}", title("what led there"))?;
+        let head = scenes[0].style.paint(Paint::Bold, "what led there");
+        writeln!(out, "\n{head}")?;
         for question in questions {
             writeln!(out, "  {question}")?;
         }
@@ -103,6 +115,10 @@ fn sentence(
     let what = match (&difference.a, &difference.b) {
         (None, _) => format!("{a} has ended there"),
         (_, None) => format!("{b} has ended there"),
+        // Of operators that replaced each other only one may be a statement.
+        (Some(x), Some(y)) if (x.time, x.function) == (y.time, y.function) && x.op != y.op => {
+            "another operator is executed".to_owned()
+        }
         (Some(x), Some(y)) if (x.function, x.op) != (y.function, y.op) => {
             "control goes on elsewhere".to_owned()
         }
@@ -126,6 +142,9 @@ fn kind(scene: &StepScene<'_>, a: &Step, b: &Step) -> String {
             format!("{} gave other bytes", import(f))
         }
         (What::HostWrite(f, _), What::HostWrite(..)) => format!("{} wrote elsewhere", import(f)),
+        (What::HostRead(f, x), What::HostRead(_, y)) if x == y => {
+            format!("{} was given other bytes", import(f))
+        }
         (What::HostRead(f, _), What::HostRead(..)) => {
             format!("{} read elsewhere, or not as many bytes", import(f))
         }

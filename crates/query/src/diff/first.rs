@@ -1,10 +1,13 @@
 //! The first thing that two executions do differently.
 
+use std::collections::HashSet;
+
+use afterimage_ids::FuncId;
 use afterimage_machine::Range;
 use afterimage_wpp::Segments;
 
 use super::fold::Folding;
-use super::{DiffError, Side};
+use super::{DiffError, Replaced, Side};
 use crate::paths::Window;
 use crate::steps::{Level, Step, Steps, Wanted, What};
 
@@ -15,11 +18,11 @@ pub struct Difference {
     pub a: Option<Step>,
     /// What the second does.
     pub b: Option<Step>,
-    /// If both have the host write to the same place, but other bytes, or not as many: from the first one that differs.
+    /// If both have the host write to the same place, or read there, but other bytes: from the first one that differs.
     pub bytes: Option<HostBytes>,
 }
 
-/// Bytes that the host wrote in both executions.
+/// Bytes that the host wrote, or read, in both executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostBytes {
     /// Which of the bytes is the first that differs, from 0.
@@ -33,7 +36,8 @@ pub struct HostBytes {
 /// Most bytes of [`HostBytes`] that are kept.
 const KEPT: usize = 32;
 
-/// Where two executions of the same module first differ, in control, a value, an address, or what the host does; `None` if they are the same from the beginning to the end.
+/// Where two executions first differ, in control, a value, an address, or what the host does; `None` if they are the same from the beginning to the end. They are of one module, or of two that are
+/// [`alike`](super::alike); `replaced` are then the operators that are others. Of an operator that changes tables or drops a segment, which table or segment that is is not compared.
 ///
 /// Time is that of following both up to the difference, twice.
 ///
@@ -42,11 +46,13 @@ const KEPT: usize = 32;
 pub fn first_difference<S: Segments>(
     a: Side<'_, S>,
     b: Side<'_, S>,
+    replaced: &[Replaced],
 ) -> Result<Option<Difference>, DiffError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
-    let Some(window) = differing(a, b)? else {
+    let stepped: HashSet<FuncId> = replaced.iter().map(|at| at.function).collect();
+    let Some(window) = differing(a, b, &stepped)? else {
         return Ok(None);
     };
     let found = named(a, b, window)?;
@@ -54,14 +60,18 @@ where
 }
 
 /// A stretch in which the first difference is.
-fn differing<S: Segments>(
-    a: Side<'_, S>,
-    b: Side<'_, S>,
+fn differing<'a, S: Segments>(
+    a: Side<'a, S>,
+    b: Side<'a, S>,
+    stepped: &'a HashSet<FuncId>,
 ) -> Result<Option<Window>, DiffError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
-    let mut sides = (Folding::new(a, (a.log)()?)?, Folding::new(b, (b.log)()?)?);
+    let mut sides = (
+        Folding::new(a, (a.log)()?, stepped)?,
+        Folding::new(b, (b.log)()?, stepped)?,
+    );
     let mut same = 0;
     loop {
         let (ta, tb) = (sides.0.time(), sides.1.time());
@@ -109,8 +119,10 @@ where
     loop {
         let (first, second) = (steps.0.next()?, steps.1.next()?);
         if let (Some(x), Some(y)) = (&first, &second)
-            && let (What::HostWrite(f, at), What::HostWrite(g, to)) = (&x.what, &y.what)
+            && let (What::HostWrite(f, at), What::HostWrite(g, to))
+            | (What::HostRead(f, at), What::HostRead(g, to)) = (&x.what, &y.what)
             && (x.time, f, at.memory, at.address) == (y.time, g, to.memory, to.address)
+            && (at.length == to.length || matches!(x.what, What::HostWrite(..)))
         {
             let (at, to) = (*at, *to);
             let x = written(&mut steps.0, at)?;
@@ -149,7 +161,7 @@ impl HostBytes {
     }
 }
 
-/// Bytes of memory. The host writes at the end of a node, and the machine stands there.
+/// Bytes of memory. The host reads and writes at the end of a node, and the machine stands there.
 fn written<S: Segments>(
     steps: &mut Steps<'_, S>,
     range: Range,

@@ -1,8 +1,10 @@
 //! All that a run computes, folded into one number.
 //!
-//! What is folded does not depend on how the path is cut into nodes, which may differ between two recordings: blocks, values and accesses are three
+//! In functions that hold replaced operators it is their steps that are folded, because the same registers need not mean the same there. What is folded does not depend on how the path is cut into nodes, which may differ between two recordings: blocks, values and accesses are three
 //! sequences, each in the order of the run. Two runs whose numbers agree after the same block did the same up to there, unless 128 bits collide.
 
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId};
@@ -12,7 +14,8 @@ use afterimage_wpp::{Node, Segments, Visit};
 use wasmparser::ValType;
 
 use super::{DiffError, Side};
-use crate::steps::{Follower, Plan, PlanKind, Plans};
+use crate::paths::Window;
+use crate::steps::{Level, Plan, PlanKind, Plans, Step, Steps, Wanted, What};
 
 /// A sequence of numbers, folded: two independent polynomials over its mixed elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +24,8 @@ struct Sequence(u64, u64);
 impl Sequence {
     #[inline(always)]
     fn add(&mut self, element: u64) {
-        let mixed = mix(element);
+        // So that zeros count, too: 0 is mixed to 0.
+        let mixed = mix(element.wrapping_add(0x9e37_79b9_7f4a_7c15));
         self.0 = self
             .0
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -104,6 +108,8 @@ struct Folder {
     folded: Folded,
     template: Rc<Template>,
     written: Vec<Range>,
+    /// The bytes that are told next are read by the host.
+    reads: bool,
 }
 
 impl Folder {
@@ -127,6 +133,20 @@ impl Folder {
         self.folded
             .accesses
             .add(range.length << 8 | u64::from(range.memory));
+    }
+
+    fn bytes_of(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.folded.values.add(u64::from_le_bytes(word));
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        let mut hasher = DefaultHasher::new();
+        step.hash(&mut hasher);
+        self.folded.values.add(hasher.finish());
     }
 
     fn bits(&mut self, values: &[GlobalBits]) {
@@ -169,6 +189,13 @@ impl Observer for Folder {
 
     fn host_read(&mut self, range: Range) {
         self.access(range);
+        self.reads = true;
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if std::mem::take(&mut self.reads) {
+            self.bytes_of(bytes);
+        }
     }
 
     fn host_write(&mut self, range: Range) {
@@ -179,7 +206,9 @@ impl Observer for Folder {
 
 /// A run on its way.
 pub(super) struct Folding<'a, S: Segments> {
-    follower: Follower<'a, S>,
+    steps: Steps<'a, S>,
+    /// The functions whose steps are folded.
+    stepped: &'a HashSet<FuncId>,
     plans: Plans<'a, S>,
     templates: Vec<Option<Rc<Template>>>,
     nodes: &'a afterimage_ids::PrimaryMap<afterimage_ids::NodeId, Node>,
@@ -190,10 +219,24 @@ impl<'a, S: Segments> Folding<'a, S>
 where
     S::Error: std::error::Error + 'static,
 {
-    pub fn new(side: Side<'a, S>, log: LogReader) -> Result<Self, DiffError<S::Error>> {
+    pub fn new(
+        side: Side<'a, S>,
+        log: LogReader,
+        stepped: &'a HashSet<FuncId>,
+    ) -> Result<Self, DiffError<S::Error>> {
         let nodes = side.run.path.nodes();
+        let wanted = Wanted {
+            level: Level::Statement,
+            window: Window {
+                first: 1,
+                last: u64::MAX,
+            },
+            function: None,
+            range: None,
+        };
         Ok(Self {
-            follower: Follower::new(side.run, log)?,
+            steps: Steps::before(side.run, log, wanted)?,
+            stepped,
             plans: Plans::new(side.run),
             templates: vec![None; nodes.len()],
             nodes,
@@ -203,7 +246,7 @@ where
 
     /// How many blocks were executed.
     pub fn time(&self) -> u64 {
-        self.follower.machine.time()
+        self.steps.follower.machine.time()
     }
 
     pub fn folded(&self) -> Folded {
@@ -212,7 +255,7 @@ where
 
     /// Executes the next node. `false` at the end.
     pub fn advance(&mut self) -> Result<bool, DiffError<S::Error>> {
-        let Some(visit) = self.follower.next()? else {
+        let Some(visit) = self.steps.follower.next()? else {
             return Ok(false);
         };
         self.folder.template = self.template(visit)?;
@@ -220,21 +263,28 @@ where
             let block = self.folder.template.blocks[at];
             self.folder.folded.blocks.add(block);
         }
-        self.follower.execute(visit, &mut self.folder)?;
-        if let Some(trap) = self.follower.machine.trap() {
-            let text = trap.to_string();
-            let bytes = text.bytes().map(u64::from);
-            bytes.for_each(|byte| self.folder.folded.values.add(byte));
+        if self.stepped.contains(&self.nodes[visit.node].function) {
+            self.steps.execute(visit)?;
+            for step in self.steps.taken() {
+                self.folder.step(&step);
+                if let What::HostRead(_, range) | What::HostWrite(_, range) = step.what {
+                    self.folder.written.push(range);
+                }
+            }
+        } else {
+            let follower = &mut self.steps.follower;
+            follower.execute(visit, &mut self.folder)?;
+            if let Some(trap) = follower.machine.trap() {
+                let text = trap.to_string();
+                let bytes = text.bytes().map(u64::from);
+                bytes.for_each(|byte| self.folder.folded.values.add(byte));
+            }
         }
         for range in std::mem::take(&mut self.folder.written) {
-            let memory = &self.follower.machine.state.memories[range.memory as usize];
+            let memory = &self.steps.follower.machine.state.memories[range.memory as usize];
             let place = memory.range(range.address, range.length);
             let bytes = place.ok().and_then(|place| memory.bytes.get(place));
-            for chunk in bytes.unwrap_or_default().chunks(8) {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                self.folder.folded.values.add(u64::from_le_bytes(word));
-            }
+            self.folder.bytes_of(bytes.unwrap_or_default());
         }
         Ok(true)
     }
@@ -243,8 +293,8 @@ where
         if let Some(Some(known)) = self.templates.get(visit.node.index()) {
             return Ok(Rc::clone(known));
         }
-        let plan = self.plans.of(visit.node, &self.follower)?;
-        let code = &self.follower.machine.codes()[visit.node];
+        let plan = self.plans.of(visit.node, &self.steps.follower)?;
+        let code = &self.steps.follower.machine.codes()[visit.node];
         let template = Rc::new(Template::new(&self.nodes[visit.node], code, &plan));
         self.templates[visit.node.index()] = Some(Rc::clone(&template));
         Ok(template)

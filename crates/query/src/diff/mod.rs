@@ -1,4 +1,4 @@
-//! Two executions of one program compared: where they first differ.
+//! Two executions of one program, or of two that are [`alike`], compared: where they first differ.
 //!
 //! Both are followed side by side by the machine, block by block. As long as control goes the same way in both, the k-th value, address or host call of
 //! one has a counterpart in the other, so the first difference is exact; where control parts, the comparison of values ends, and what the two
@@ -36,7 +36,7 @@
 //!     },
 //!     log: logs[k],
 //! };
-//! if let Some(found) = first_difference(side(0), side(1))? {
+//! if let Some(found) = first_difference(side(0), side(1), &[])? {
 //!     println!("one: {:?}, other: {:?}", found.a, found.b);
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())

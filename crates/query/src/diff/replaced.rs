@@ -40,8 +40,15 @@ pub struct Otherwise {
     pub gave: Result<Value, Trap>,
 }
 
+impl Otherwise {
+    /// Whether the operators are constants, which differ each time.
+    pub fn is_of_constants(&self) -> bool {
+        self.operands.is_empty()
+    }
+}
+
 /// Follows a run from its beginning to its end, and finds for each operator that replaced another one what it did: `other` is the module that has the others, and its bytes. What the
-/// other operator would have given is computed from the operands of this run, so nothing that differs for other reasons between two runs matters.
+/// other operator would have given is computed from the operands of this run, so nothing that differs for other reasons between two runs matters. Time is that of following the run.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -39,10 +39,11 @@ pub struct Divergence {
 /// How it comes about that statements that correspond gave other values, the most telling first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// It computes something else: it is another operator, or has another constant, and nobody who makes its operands did something else before.
+    /// It computes something else: it is another operator, or has another constant, nobody who makes its operands did something else before, and something that takes what it gives
+    /// does something else, or is not known to correspond to anything.
     Computed,
     /// It takes something else, from memory, as an argument or from a statement that is not known to correspond, and nobody who makes its operands did something
-    /// else before. That is how it looks, too, where a match is wrong.
+    /// else before. That is how it looks, too, where a match is wrong; and so is called what computes otherwise, if all that takes what it gives does the same.
     Read,
     /// Someone who makes its operands did something else before.
     Passed,
@@ -253,11 +254,11 @@ fn tell_origins(versions: [&Version; 2], matching: &Matching, found: &mut [Diver
     }
 }
 
-/// Most statements that are looked at on the way from one to where what it makes ends.
+/// Most statements that are looked at on the way from one to where what it makes ends; beyond, it is taken to matter.
 const FOLLOWED: usize = 64;
 
 /// Whether what a statement of the second version makes otherwise makes a difference: it reaches, through others that compute otherwise as well, something that is no computation or is
-/// matched with the same operator and does something else. An optimiser computes an address or a condition in other steps, which ends in the same.
+/// matched with the same operator and does something else or corresponds to nothing. An optimiser computes an address or a condition in other steps, which ends in the same.
 fn matters(
     versions: [&Version; 2],
     matching: &Matching,
@@ -268,8 +269,11 @@ fn matters(
     let mut open = vec![statement];
     while let Some(at) = open.pop() {
         for &user in &users[at as usize] {
-            if seen.len() > FOLLOWED || !seen.insert(user) {
+            if !seen.insert(user) {
                 continue;
+            }
+            if seen.len() > FOLLOWED {
+                return true;
             }
             let of_b = &versions[1].statements[user as usize];
             let found = matching.of_b[user as usize].as_ref();
@@ -283,7 +287,7 @@ fn matters(
                     }
                 }
                 None if computes => open.push(user),
-                None => {}
+                None => return true,
             }
         }
     }

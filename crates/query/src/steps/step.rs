@@ -5,7 +5,7 @@ use afterimage_machine::{GlobalBits, Range, Trap};
 use wasmparser::ValType;
 
 /// A value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value {
     /// Its type.
     pub ty: ValType,
@@ -23,7 +23,7 @@ impl Value {
 }
 
 /// Something that happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// When: the time of the block.
     pub time: u64,
@@ -43,7 +43,7 @@ impl Step {
 }
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// A value was computed, or read from a global, a table or a size.
     Computed(Value),
@@ -108,7 +108,7 @@ pub enum What {
 }
 
 /// What an operator that trapped would have done to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tried {
     /// Read these bytes.
     Load(Range),

@@ -104,7 +104,7 @@ where
     }
 
     /// At the beginning of the run.
-    pub(super) fn before(
+    pub(crate) fn before(
         run: Run<'a, S>,
         log: LogReader,
         wanted: Wanted,
@@ -145,7 +145,7 @@ where
     }
 
     /// Executes a node and collects its steps.
-    pub(super) fn execute(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
+    pub(crate) fn execute(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
         let wanted = &self.collector.wanted;
         let function = self.run.path.nodes()[visit.node].function;
         let other = wanted.function.is_some_and(|wanted| wanted != function);
@@ -185,7 +185,7 @@ where
     }
 
     /// The steps that were collected so far and not taken.
-    pub(super) fn taken(&mut self) -> impl Iterator<Item = Step> + use<'_, 'a, S> {
+    pub(crate) fn taken(&mut self) -> impl Iterator<Item = Step> + use<'_, 'a, S> {
         self.collector.steps.drain(..)
     }
 
