@@ -2,7 +2,8 @@
 //!
 //! `cargo xtask demo` builds a real program and profiles it; `cargo xtask test` runs the tests with what they need;
 //! `cargo xtask architecture` checks what ARCHITECTURE.md promises; `cargo xtask corpus` builds the real programs that the
-//! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them.
+//! project is measured on, and `cargo xtask planted` some of them with bugs; `cargo xtask verify` checks everything about them, and
+//! `cargo xtask mutants` whether an operator that was replaced in one is named.
 
 mod architecture;
 mod build;
@@ -12,6 +13,7 @@ mod demo;
 mod inputs;
 mod inspect;
 mod manifest;
+mod mutants;
 mod planted;
 mod programs;
 mod shipped;
@@ -53,6 +55,8 @@ enum Task {
     },
     /// Check everything about the programs of the corpus: hours
     Verify(VerifyArguments),
+    /// Replace operators of programs, and see whether `afterimage diff` names them: minutes
+    Mutants(MutantsArguments),
     /// Check the rules between the crates and the files that the documents name
     Architecture,
 }
@@ -94,6 +98,28 @@ struct VerifyArguments {
     full_only: bool,
 }
 
+/// Which mutants to make.
+#[derive(clap::Args)]
+struct MutantsArguments {
+    /// The folder with programs at several levels [default: target/corpus-versions in the workspace]
+    #[arg(long, value_name = "DIR")]
+    corpus: Option<PathBuf>,
+    /// Of these programs, names separated by commas
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "bzip2,lua,zstd"
+    )]
+    only: Vec<String>,
+    /// How many of each
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    count: usize,
+    /// The same seed makes the same mutants
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Corpus(arguments) => corpus::run(&arguments),
@@ -101,6 +127,7 @@ fn main() -> ExitCode {
         Task::Planted => planted::run(),
         Task::Test { arguments } => test::run(&arguments),
         Task::Verify(arguments) => verify::run(&arguments),
+        Task::Mutants(arguments) => mutants::run(&arguments),
         Task::Architecture => architecture::run(),
     };
     match outcome {

@@ -10,8 +10,7 @@ use std::collections::HashMap;
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::Program;
 use afterimage_query::diff::{Replaced, Side, alike, effects, first_difference};
-use afterimage_query::paths::Window;
-use afterimage_query::steps::{Level, Steps, Wanted};
+use afterimage_query::steps::{Steps, Wanted};
 use afterimage_testkit::modules::{ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_testkit::versions::{Transformations, versions};
 use common::Sandbox;
@@ -157,17 +156,8 @@ fn counted<S: afterimage_wpp::Segments>(side: Side<'_, S>, replaced: &[Replaced]
 where
     S::Error: std::error::Error + 'static,
 {
-    let wanted = Wanted {
-        level: Level::Statement,
-        window: Window {
-            first: 1,
-            last: u64::MAX,
-        },
-        function: None,
-        range: None,
-    };
     let mut counts: HashMap<(FuncId, OpId), u64> = HashMap::new();
-    let mut steps = Steps::new(side.run, (side.log)().unwrap(), wanted).unwrap();
+    let mut steps = Steps::new(side.run, (side.log)().unwrap(), Wanted::ALL).unwrap();
     while let Some(step) = steps.next().unwrap() {
         if let Some(op) = step.op {
             *counts.entry((step.function, op)).or_default() += 1;

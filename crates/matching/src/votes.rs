@@ -41,7 +41,7 @@ const PRIOR: f32 = 3.0;
 /// So many regions are counted at once.
 const AT_ONCE: usize = 512;
 /// In so many parts sums are kept, so that several threads can add to them.
-const SHARDS: usize = 32;
+const SHARDS: usize = 8;
 /// Most cells of an alignment's table.
 const CELLS: usize = 1 << 21;
 

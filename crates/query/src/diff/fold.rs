@@ -14,8 +14,7 @@ use afterimage_wpp::{Node, Segments, Visit};
 use wasmparser::ValType;
 
 use super::{DiffError, Side};
-use crate::paths::Window;
-use crate::steps::{Level, Plan, PlanKind, Plans, Step, Steps, Wanted, What};
+use crate::steps::{Plan, PlanKind, Plans, Step, Steps, Wanted, What};
 
 /// A sequence of numbers, folded: two independent polynomials over its mixed elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -225,17 +224,8 @@ where
         stepped: &'a HashSet<FuncId>,
     ) -> Result<Self, DiffError<S::Error>> {
         let nodes = side.run.path.nodes();
-        let wanted = Wanted {
-            level: Level::Statement,
-            window: Window {
-                first: 1,
-                last: u64::MAX,
-            },
-            function: None,
-            range: None,
-        };
         Ok(Self {
-            steps: Steps::before(side.run, log, wanted)?,
+            steps: Steps::before(side.run, log, Wanted::ALL)?,
             stepped,
             plans: Plans::new(side.run),
             templates: vec![None; nodes.len()],

@@ -37,6 +37,19 @@ pub struct Wanted {
     pub range: Option<Range>,
 }
 
+impl Wanted {
+    /// Every statement of the whole run.
+    pub const ALL: Self = Self {
+        level: Level::Statement,
+        window: Window {
+            first: 1,
+            last: u64::MAX,
+        },
+        function: None,
+        range: None,
+    };
+}
+
 /// The plans of nodes, made when a node is executed first.
 pub(crate) struct Plans<'a, S: Segments> {
     run: Run<'a, S>,

@@ -1,0 +1,248 @@
+//! `cargo xtask mutants`: whether `afterimage diff` names an operator that was replaced by another one, in real programs (mutants: DeMillo, Lipton and Sayward 1978).
+//!
+//! A mutant is a program at level 2 of which one executed operator is another one of the same types, so that what it puts out, or how it ends, is something else. It is compared with the right program at
+//! level 2, which is alike but for that operator, and with the one at level 0, of which the statements have to be matched.
+
+use crate::manifest::{self, Entry};
+use crate::{MutantsArguments, corpus, tool};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output, Stdio};
+
+/// Operators of two operands of the same types, each of one byte.
+const OPERATORS: [&[(&str, u8)]; 2] = [
+    &[
+        ("i32.eq", 0x46),
+        ("i32.ne", 0x47),
+        ("i32.lt_s", 0x48),
+        ("i32.lt_u", 0x49),
+        ("i32.gt_s", 0x4a),
+        ("i32.gt_u", 0x4b),
+        ("i32.le_s", 0x4c),
+        ("i32.le_u", 0x4d),
+        ("i32.ge_s", 0x4e),
+        ("i32.ge_u", 0x4f),
+    ],
+    &[
+        ("i32.add", 0x6a),
+        ("i32.sub", 0x6b),
+        ("i32.mul", 0x6c),
+        ("i32.and", 0x71),
+        ("i32.or", 0x72),
+        ("i32.xor", 0x73),
+        ("i32.shl", 0x74),
+        ("i32.shr_s", 0x75),
+        ("i32.shr_u", 0x76),
+    ],
+];
+
+/// A mutant that makes no difference is no mutant; so many are tried for each that is wanted.
+const TRIED: usize = 20;
+
+/// An operator that was executed.
+struct Site {
+    offset: usize,
+    name: String,
+}
+
+/// Does what the arguments say.
+///
+/// # Errors
+/// If there is no corpus of versions, or nothing can be built or recorded.
+pub fn run(arguments: &MutantsArguments) -> Result<ExitCode> {
+    let folder = match &arguments.corpus {
+        Some(folder) => folder.clone(),
+        None => corpus::workspace().join("target/corpus-versions"),
+    };
+    let folder = std::path::absolute(&folder)
+        .with_context(|| format!("cannot resolve {}", folder.display()))?;
+    let entries = manifest::read(&folder)?;
+    let tool = tool::build()?;
+    let out = corpus::workspace().join("target/mutants");
+    fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    println!("| program | place | operator | instead | against level 2 | against level 0 |");
+    println!("|---|---|---|---|---|---|");
+    let (mut all, mut alike, mut matched) = (0, 0, 0);
+    for name in &arguments.only {
+        let of_level = |level: u32| {
+            let wanted = format!("{name}-O{level}");
+            let found = entries.iter().find(|entry| entry.name == wanted);
+            found.with_context(|| {
+                format!(
+                    "there is no {wanted} in {}: build it with `cargo xtask corpus --versions`",
+                    folder.display()
+                )
+            })
+        };
+        let mutants = Mutants {
+            tool: &tool,
+            folder: &folder,
+            out: &out,
+            entry: of_level(2)?,
+        };
+        let unoptimised = out.join("unoptimised.aft");
+        mutants.record(of_level(0)?, None, &unoptimised)?;
+        let (tried, of_alike, of_matched) = mutants.named(arguments, &unoptimised)?;
+        all += tried;
+        alike += of_alike;
+        matched += of_matched;
+    }
+    println!("\nOf {all} mutants {alike} are named against level 2, {matched} against level 0.");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The mutants of a program.
+struct Mutants<'a> {
+    tool: &'a Path,
+    folder: &'a Path,
+    out: &'a Path,
+    entry: &'a Entry,
+}
+
+impl Mutants<'_> {
+    /// Makes mutants and asks about them: how many there are, and how many were named against each version.
+    fn named(
+        &self,
+        arguments: &MutantsArguments,
+        unoptimised: &Path,
+    ) -> Result<(usize, usize, usize)> {
+        let right = self.out.join("right.aft");
+        let expected = self.record(self.entry, None, &right)?;
+        let sites = self.sites(&right)?;
+        let module = self.folder.join(&self.entry.wasm);
+        let module =
+            fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
+        // The program's own name is among what it may read.
+        let own = Path::new(&self.entry.wasm).file_name().context("no name")?;
+        let (wasm, aft) = (self.out.join(own), self.out.join("mutant.aft"));
+        let mut random = Random(arguments.seed);
+        let (mut all, mut alike, mut matched) = (0, 0, 0);
+        for _ in 0..arguments.count * TRIED {
+            if all == arguments.count {
+                break;
+            }
+            let site = &sites[random.below(sites.len())];
+            let family = OPERATORS
+                .into_iter()
+                .find(|family| family.iter().any(|(name, _)| *name == site.name));
+            let family = family.context("an operator of no family")?;
+            let (other, opcode) = family[random.below(family.len())];
+            if other == site.name {
+                continue;
+            }
+            let mut bytes = module.clone();
+            *bytes.get_mut(site.offset).context("no such place")? = opcode;
+            fs::write(&wasm, &bytes).with_context(|| format!("cannot write {}", wasm.display()))?;
+            let ran = self.record(self.entry, Some(&wasm), &aft)?;
+            // 124: it may go on for ever.
+            if ran.status.code() == Some(124)
+                || (ran.status, &ran.stdout) == (expected.status, &expected.stdout)
+            {
+                continue;
+            }
+            all += 1;
+            let of_alike = self.diff(&right, &aft)?;
+            let place = Value::from(format!("@0x{:x}", site.offset));
+            let by_alike = of_alike["alike"]["replaced"][0]["b"]["place"] == place
+                && !of_alike["alike"]["replaced"][0]["first"].is_null();
+            let of_matched = self.diff(unoptimised, &aft)?;
+            let listed = of_matched["divergences"].as_array().context("no list")?;
+            let rank = listed
+                .iter()
+                .position(|one| one["b"]["offset"] == site.offset);
+            alike += usize::from(by_alike);
+            matched += usize::from(rank.is_some());
+            println!(
+                "| {} | @0x{:x} | {} | {other} | {} | {} |",
+                self.entry.name,
+                site.offset,
+                site.name,
+                if by_alike { "named" } else { "not named" },
+                match rank {
+                    Some(rank) => format!("number {} of {}", rank + 1, listed.len()),
+                    None => format!("not among {}", listed.len()),
+                }
+            );
+        }
+        Ok((all, alike, matched))
+    }
+
+    /// Records a program, or a mutant of it.
+    fn record(&self, entry: &Entry, mutant: Option<&Path>, at: &Path) -> Result<Output> {
+        let mut entry = entry.clone();
+        if let Some(path) = mutant {
+            entry.wasm = path.display().to_string();
+        }
+        let mut command = Command::new(self.tool);
+        command.args(["record", "--quiet", "--force", "--timeout", "60", "-o"]);
+        command.arg(at).args(tool::command(&entry, self.folder));
+        let ran = command.stdin(Stdio::null()).output();
+        ran.with_context(|| format!("cannot run {}", self.tool.display()))
+    }
+
+    /// The operators that can be replaced, among those that were executed.
+    fn sites(&self, right: &Path) -> Result<Vec<Site>> {
+        let words = ["profile", "--by", "instruction", "--format", "json"];
+        let profile = self.answer(&words, &[right])?;
+        let rows = profile["rows"]
+            .as_array()
+            .context("a profile has no rows")?;
+        let sites = rows.iter().filter_map(|row| {
+            let name = row["text"].as_str()?;
+            let known = OPERATORS.concat().iter().any(|(known, _)| *known == name);
+            let executed = row["count"].as_u64()? > 0;
+            (known && executed).then_some(Site {
+                offset: row["offset"].as_u64()? as usize,
+                name: name.to_owned(),
+            })
+        });
+        let sites = Vec::from_iter(sites);
+        if sites.is_empty() {
+            bail!(
+                "{} executed no operator that can be replaced",
+                self.entry.name
+            );
+        }
+        Ok(sites)
+    }
+
+    fn diff(&self, other: &Path, mutant: &Path) -> Result<Value> {
+        self.answer(
+            &["diff", "--no-lines", "--format", "json"],
+            &[other, mutant],
+        )
+    }
+
+    fn answer(&self, words: &[&str], files: &[&Path]) -> Result<Value> {
+        let mut command = Command::new(self.tool);
+        command.args(words).args(files).stdin(Stdio::null());
+        let ran = command
+            .output()
+            .with_context(|| format!("cannot run {}", self.tool.display()))?;
+        if !ran.status.success() {
+            bail!(
+                "afterimage {} ended with {}: {}",
+                words[0],
+                ran.status,
+                String::from_utf8_lossy(&ran.stderr)
+            );
+        }
+        serde_json::from_slice(&ran.stdout)
+            .with_context(|| format!("afterimage {} says something else", words[0]))
+    }
+}
+
+/// A generator of random numbers (Steele, Lea and Flood 2014), so that the same seed makes the same mutants.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+    }
+}
