@@ -192,6 +192,29 @@ proptest! {
     }
 }
 
+/// The function calls itself through a table in which nothing else has its type, so it writes nothing, and before that each time another one, which is open beyond the deepest of the final activations.
+#[test]
+fn calls_from_a_stack_that_is_full_are_regenerated() {
+    let module = wat::parse_str(
+        "(module (table 1 funcref) (elem (i32.const 0) $deep) (func $other)
+           (func $deep call $other i32.const 0 call_indirect))",
+    );
+    let program = Program::parse(&module.expect("valid text")).expect("it is supported");
+    let plan = planned(&program, &WitnessOptions::default());
+    let mut full = 0;
+    for seed in 0..50 {
+        let rules = Rules {
+            steps: 400,
+            ends_one_in: 1000,
+            deepest: 30,
+        };
+        let run = walk(&program, &plan, rules, seed);
+        assert_eq!(regenerated(&program, &plan, &run, seed), run.events);
+        full += usize::from(frames(&run.finish).len() == rules.deepest);
+    }
+    assert!(full > 10, "{full}");
+}
+
 #[test]
 fn generated_modules_regenerate() {
     let mut endings = [0; 2];

@@ -82,8 +82,8 @@ impl Regenerator<'_> {
             Finish::Done => &[],
         };
         let (program, depth, phase) = (self.program, self.stack.len(), self.phase);
-        // As in `enter`: whoever calls itself silently, never returns.
-        if depth > frames.len().max(self.depth_at_token + self.tables.len()) {
+        // As in `enter`: whoever calls itself silently, never returns. So beyond the final activations each function is open once at most.
+        if depth > frames.len().max(self.depth_at_token) + self.tables.len() {
             return Err(WitnessError::Elsewhere);
         }
         let Some((top, table, cfg)) = self.top() else {
