@@ -1,7 +1,7 @@
 //! How many statements of an optimised version are matched rightly with those of the unoptimised one, and how long it takes: the analogue of
 //! Table IX of Zhang and Gupta 2005.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use afterimage_program::{Names, Program, SourceMap};
 use afterimage_query::matching::{
     Accuracy, Matching, Sketched, Told, TruthSide, Weights, accuracy, judge, match_runs_by,
-    positions, version,
+    version,
 };
 use afterimage_query::paths::{FileSegments, recorded_path};
 use afterimage_query::steps::{Run, recorded_checkpoints};
@@ -49,6 +49,8 @@ struct Row {
     correct: u64,
     equivalent: u64,
     same_line: u64,
+    /// Statements that have a counterpart by line and column alone, and those of these whose match comes from there.
+    of_column: [u64; 2],
     /// Statements of functions that are the same in both versions, and those of these that are matched with themselves.
     unchanged: [u64; 2],
     sketching_seconds: f64,
@@ -225,7 +227,7 @@ impl<'l> Pair<'l> {
                 let logs = (|| a.file.log(), || b.file.log());
                 let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
                 let versions = self.sketched.each_ref();
-                Ok(match_runs_by(versions, None, runs, weights, told)?)
+                Ok(match_runs_by(versions, None, runs, weights, told)?.matching)
             })
         })
     }
@@ -244,13 +246,6 @@ impl<'l> Pair<'l> {
 
     /// By statement of the second version that has a true counterpart, those of the first that come from the same line and column.
     pub fn right(&self) -> Vec<Option<Vec<u32>>> {
-        let of_a = positions(self.side(0));
-        let mut there: HashMap<_, Vec<u32>> = HashMap::new();
-        for (at, position) in (0..).zip(&of_a) {
-            if let Some(position) = *position {
-                there.entry(position).or_default().push(at);
-            }
-        }
         let nothing = Matching {
             of_b: vec![None; self.sketched[1].places.len()],
             ..Matching::default()
@@ -258,7 +253,7 @@ impl<'l> Pair<'l> {
         let judged = judge(self.side(0), self.side(1), &nothing).into_iter();
         let right = judged.map(|judged| {
             let judged = judged.filter(|judged| !judged.counterparts.is_empty())?;
-            there.get(&judged.position?).cloned()
+            Some(judged.from_there)
         });
         right.collect()
     }
@@ -300,6 +295,8 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         correct,
         equivalent,
         same_line,
+        of_column,
+        correct_of_column,
         unchanged,
         correct_of_unchanged,
         ..
@@ -316,6 +313,7 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         correct,
         equivalent,
         same_line,
+        of_column: [of_column, correct_of_column],
         unchanged: [unchanged, correct_of_unchanged],
         sketching_seconds: pair.following.as_secs_f64(),
         matching_seconds: matching.as_secs_f64(),
@@ -327,17 +325,18 @@ fn report(results: &Results) -> String {
     let mut text = String::from(
         "# Matching of versions\n\n\
          Function names are not used. A statement of the optimised run (executed at least once, in a function whose code differs between the versions) has a *true counterpart* if the\n\
-         unoptimised run executed one from the same file, line and column, of the same operator, with some value or some difference between values in common; it is right if its match comes from\n\
-         that line and column. The next column counts, too, matches with a statement that did exactly the same as a true counterpart: operator, every value and address, in the same parts of the\n\
-         run. An optimiser that finds a common subexpression keeps one position of several. The columns under *all* count functions that are the same in both versions, too, such as those of the C library: there the true counterpart is\n\
+         unoptimised run executed one from the same position, of the same operator, with some value or some difference between values in common; it is right if its match comes from that\n\
+         position. A position is a file, line and column in an instance of a function (`branch<u8>` and `branch<char>` have the same lines and are two), as the debug information of both versions tells it. The next\n\
+         column counts, too, matches with a statement that did exactly the same as a true counterpart: operator, every value and address, in the same parts of the run. An optimiser that finds a common subexpression keeps one position of\n\
+         several. *By line and column* any instance counts. The columns under *all* count functions that are the same in both versions, too, such as those of the C library: there the true counterpart is\n\
          the same operator of the function of the same name, if both versions executed it.\n\n\
-         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right, or did the same | right line | all with a true counterpart | all right | all right, or did the same | following both (s) | matching (s) |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right, or did the same | right line | by line and column | all with a true counterpart | all right | all right, or did the same | following both (s) | matching (s) |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for row in &results.rows {
         let _ = writeln!(
             text,
-            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {} | {:.1} % | {:.1} % | {:.2} | {:.2} |",
+            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {} | {:.1} % | {:.1} % | {:.2} | {:.2} |",
             row.a,
             row.b,
             row.executed[0] as f64 / 1e6,
@@ -349,6 +348,7 @@ fn report(results: &Results) -> String {
             percent(row.correct, row.true_counterpart),
             percent(row.equivalent, row.true_counterpart),
             percent(row.same_line, row.true_counterpart),
+            percent(row.of_column[1], row.of_column[0]),
             row.all(),
             percent(row.correct + row.unchanged[1], row.all()),
             percent(row.equivalent + row.unchanged[1], row.all()),

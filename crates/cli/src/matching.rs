@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
             let found = match_runs([&of_a, &of_b], hint, runs)?;
             let diverging = divergences([&of_a, &of_b], &found, runs)?;
-            Ok((found, diverging))
+            Ok((found.matching, diverging))
         })
     })?;
     let accuracy = arguments.check.then(|| {

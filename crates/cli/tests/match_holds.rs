@@ -30,7 +30,7 @@ fn matched(seed: u64, transformations: Transformations) -> (usize, usize) {
     let (of_a, of_b) = (sketched(&a), sketched(&b));
     let logs = (|| a.file.log(), || b.file.log());
     let runs = [(a.run(None), &logs.0 as _), (b.run(None), &logs.1 as _)];
-    let found = match_runs([&of_a, &of_b], None, runs).unwrap();
+    let found = match_runs([&of_a, &of_b], None, runs).unwrap().matching;
     let operation = |version: &Version, sketched: &Sketched, at: usize| {
         let place = sketched.places[at];
         let key = (place.function.as_u32(), place.op.index() as u32);

@@ -484,6 +484,11 @@ impl<'a> Machine<'a> {
         MachineError::LogEnds { time }
     }
 
+    /// Whether the node that is to come is the first of an activation.
+    pub fn begins_activation(&self) -> bool {
+        matches!(self.waiting, Waiting::Host | Waiting::Enter { .. })
+    }
+
     /// The node is the one that is to come.
     pub(crate) fn arrive<O: Observer>(
         &mut self,

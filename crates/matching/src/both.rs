@@ -179,6 +179,10 @@ impl<'m, 'v> Candidates<'m, 'v> {
             told(Feature::AddressElsewhere, 1.0);
         }
         tell_operators(of_a, of_b, told);
+        if of_a.depth > 0 {
+            told(Feature::Inlined, 1.0);
+            told(Feature::Depth, (of_a.depth.min(8) as f32) / 8.0);
+        }
         let distance = (both.order.place[a as usize] as usize).abs_diff(self.place) as f32;
         let ends = both.order.ended_before[a as usize] as usize;
         let ends = ends.abs_diff(self.end) as f32;

@@ -106,6 +106,8 @@ pub(crate) struct Structure {
     pub constants: Vec<Vec<u64>>,
     /// The users, ascending.
     pub users: Vec<Vec<u32>>,
+    /// The loads that read what a store wrote, ascending, and for how much that counts.
+    pub readers: Vec<Vec<(u32, f32)>>,
 }
 
 impl Structure {
@@ -129,6 +131,7 @@ impl Structure {
             makers,
             constants,
             users: version.users(),
+            readers: version.readers(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, OnceLock};
 
 use crate::both::{Both, Candidates, Weighed};
+use crate::evidence::compare;
 use crate::features::{Stage, Weights};
 use crate::region::Region;
 use crate::rounds::{Rounds, matched};
@@ -33,6 +34,36 @@ pub struct Matching {
     pub rounds: u32,
     /// By statement of the second version the candidates that are left, and how likely each is: 0 to 1, in all at most 1.
     pub likely: Vec<Vec<(u32, f32)>>,
+}
+
+impl Matching {
+    /// The same, where of the first version's statements some are one: by statement there, which one it is of `a`.
+    pub fn renumbered(self, a: &Version, b: &Version, to: &[u32]) -> Self {
+        let of_b = self.of_b.into_iter().zip(&b.statements);
+        let of_b = of_b.map(|(found, statement)| {
+            let mut found = found?;
+            found.a = to[found.a as usize];
+            let of_a = &a.statements[found.a as usize];
+            found.evidence.values = compare(of_a.telling(), statement.telling());
+            Some(found)
+        });
+        let likely = self.likely.into_iter().map(|of| {
+            let mut sums: Vec<(u32, f32)> = Vec::new();
+            for (a, likely) in of {
+                let a = to[a as usize];
+                match sums.iter_mut().find(|(known, _)| *known == a) {
+                    Some((_, sum)) => *sum += likely,
+                    None => sums.push((a, likely)),
+                }
+            }
+            sums
+        });
+        Self {
+            of_b: of_b.collect(),
+            rounds: self.rounds,
+            likely: likely.collect(),
+        }
+    }
 }
 
 /// Finds for each statement of the second version, the optimised one, a counterpart in the first. Several may have the same.

@@ -8,7 +8,7 @@ use crate::evidence::compare;
 use crate::features::{Feature, Stage, column};
 use crate::told::{Candidate, Told};
 use crate::votes::Votes;
-use crate::{Evidence, Match, Matcher, Matching, Values, Version, parallel};
+use crate::{Class, Evidence, Match, Matcher, Matching, Values, Version, parallel};
 
 /// Most rounds, by stage: few matches change after the third; with stretches what is known comes from rounds before.
 const ROUNDS: [u32; 2] = [3, 1];
@@ -288,6 +288,8 @@ impl<'m> Rounds<'m> {
         );
         told(Feature::StretchNear, tally.near / executions);
         told(Feature::StretchTogether, together);
+        told(Feature::StretchEarliest, tally.earliest as f32 / executions);
+        told(Feature::StretchLatest, tally.latest as f32 / executions);
         told(Feature::StretchTelling, together * telling);
         told(Feature::StretchAligned, tally.aligned as f32 / executions);
         if tally.aligned * 2 > votes.executions[b as usize] {
@@ -329,6 +331,17 @@ impl<'m> Rounds<'m> {
         for &user in self.both.of_b.users[at as usize].iter().take(RELATED) {
             if let Some(a) = of(user) {
                 into.extend(self.both.of_a.makers[a].iter().take(RELATED));
+            }
+        }
+        for &(store, _) in self.b.statements[at as usize].writers.iter().take(RELATED) {
+            if let Some(a) = of(store) {
+                let readers = self.both.of_a.readers[a].iter().take(RELATED);
+                into.extend(readers.map(|(load, _)| load));
+            }
+        }
+        for &(load, _) in self.both.of_b.readers[at as usize].iter().take(RELATED) {
+            if let Some(a) = of(load) {
+                into.extend(self.a.statements[a].writers.iter().map(|(store, _)| store));
             }
         }
         let function = self.b.statements[at as usize].function;
@@ -407,6 +420,9 @@ impl<'m> Rounds<'m> {
         if users.0 == users.1 && users.1 > 0 {
             told(Feature::UsersAll, 1.0);
         }
+        if self.has_more_constants(a, b) {
+            told(Feature::ConstantsMore, 1.0);
+        }
         told(Feature::Neighbours, near);
         let share = affinity.get(&functions).copied().unwrap_or(0.0);
         told(Feature::Affinity, share);
@@ -415,6 +431,12 @@ impl<'m> Rounds<'m> {
         }
         if name {
             told(Feature::Name, 1.0);
+        }
+        if let Some(written) = self.written(a, b, known) {
+            told(Feature::Written, written);
+            if written == 0.0 {
+                told(Feature::WrittenByOthers, 1.0);
+            }
         }
         self.tell_order(a, b, known, told);
         Around {
@@ -547,6 +569,32 @@ impl<'m> Rounds<'m> {
             }
         }
         ((found, all), sum / all.max(1) as f32)
+    }
+
+    /// Whether operands of the first may be constants that those of the second never are: what is decided by a constant, an optimiser decides where that is chosen.
+    fn has_more_constants(&self, a: u32, b: u32) -> bool {
+        let of_b = &self.both.of_b.constants[b as usize];
+        let of_a = &self.both.of_a.constants[a as usize];
+        of_a.iter().any(|constant| of_b.binary_search(constant).is_err())
+    }
+
+    /// The part of the stores that wrote what a load reads directly, or of the loads that read what a store wrote, whose counterparts write or read what its own does; less if that is through copies. `None` if no counterpart is known.
+    fn written(&self, a: u32, b: u32, known: &[Option<Match>]) -> Option<f32> {
+        let (a, b) = (a as usize, b as usize);
+        let (of_a, of_b) = match self.b.statements[b].class {
+            Class::Load => (&self.a.statements[a].writers[..], &self.b.statements[b].writers[..]),
+            Class::Store => (&self.both.of_a.readers[a][..], &self.both.of_b.readers[b][..]),
+            _ => return None,
+        };
+        let (mut sum, mut all) = (0.0, 0);
+        for &(other, _) in of_b.iter().filter(|(_, counts)| *counts == 1.0).take(RELATED) {
+            if let Some(found) = &known[other as usize] {
+                all += 1;
+                let there = of_a.binary_search_by_key(&found.a, |(other, _)| *other);
+                sum += there.map_or(0.0, |at| of_a[at].1);
+            }
+        }
+        (all > 0).then(|| sum / all as f32)
     }
 
     /// Whether it lies between the counterparts of the statements before and after `b`, and whether it is theirs.

@@ -71,8 +71,10 @@ pub struct Statement {
     pub exact: u64,
     /// What a load or a store adds to the address that it takes.
     pub offset: u64,
-    /// Its place in the function's code: the same in functions of equal code.
+    /// Its place in the function's code: the same in functions of equal code. [`INLINED`](Self::INLINED) if it stands there as if it were inlined.
     pub ordinal: u32,
+    /// Through how many calls it is executed that are taken as inlined.
+    pub depth: u32,
     /// When it was executed first.
     pub first: u64,
     /// When it was executed last.
@@ -81,9 +83,14 @@ pub struct Statement {
     pub active: Active,
     /// Where its operands may come from, through copies: all that is known, each at most once.
     pub producers: Box<[Producer]>,
+    /// Of a load, the stores that wrote what it read, ascending: directly, or in the end of a chain of copies; and for how much that counts, from 1 if directly to 0.
+    pub writers: Box<[(u32, f32)]>,
 }
 
 impl Statement {
+    /// It is not in the code of its function, but of one that is taken as inlined.
+    pub const INLINED: u32 = u32::MAX;
+
     /// What tells most of what it did: of tests what they compare, of others the values.
     pub fn telling(&self) -> &Sketch {
         self.operands.as_deref().unwrap_or(&self.values)
@@ -120,6 +127,17 @@ impl Version {
             return Some(Lies::OnStack);
         }
         (addresses.smallest >= self.stack).then_some(Lies::Elsewhere)
+    }
+
+    /// For each statement the loads that read what it wrote, ascending, and for how much that counts. O(statements).
+    pub(crate) fn readers(&self) -> Vec<Vec<(u32, f32)>> {
+        let mut readers = vec![Vec::new(); self.statements.len()];
+        for (load, statement) in (0..).zip(&self.statements) {
+            for &(store, counts) in &statement.writers {
+                readers[store as usize].push((load, counts));
+            }
+        }
+        readers
     }
 
     /// For each statement those that may use what it gives. O(statements).

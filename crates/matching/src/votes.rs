@@ -12,6 +12,10 @@ use crate::{Match, Matching, Version, parallel};
 pub(crate) struct Tally {
     /// The first was executed at that time and gave the same value.
     pub together: u32,
+    /// It was the first in that stretch that gave this value by this operator.
+    pub earliest: u32,
+    /// It was the last.
+    pub latest: u32,
     /// An alignment of both sequences makes them a pair.
     pub aligned: u32,
     /// How often what the first accessed lies where objects lie: 1 each time if most lie so far from where they lie in the other run, less if few do.
@@ -99,6 +103,8 @@ fn add(all: &mut FxHashMap<u32, Tally>, here: &[(u32, Tally)]) {
     for (statement, tally) in here {
         let sum = all.entry(*statement).or_default();
         sum.together += tally.together;
+        sum.earliest += tally.earliest;
+        sum.latest += tally.latest;
         sum.aligned += tally.aligned;
         sum.placed += tally.placed;
         sum.within += tally.within;
@@ -128,6 +134,7 @@ impl Counting<'_> {
         let mut here: FxHashMap<u32, Tally> = FxHashMap::default();
         for (row, of_b) in region.b.iter().enumerate() {
             here.clear();
+            let (mut earliest, mut latest) = (None, None);
             let statement = &self.b.statements[of_b.statement as usize];
             let likely = self.likely.get(of_b.statement as usize);
             let likely = likely.map_or(&[][..], Vec::as_slice);
@@ -154,6 +161,16 @@ impl Counting<'_> {
                 let tally = here.entry(of_a.statement).or_default();
                 tally.together = 1;
                 tally.placed = placed.max(tally.placed);
+                if inside && operator {
+                    earliest.get_or_insert(of_a.statement);
+                    latest = Some(of_a.statement);
+                }
+            }
+            if let Some(tally) = earliest.and_then(|a| here.get_mut(&a)) {
+                tally.earliest = 1;
+            }
+            if let Some(tally) = latest.and_then(|a| here.get_mut(&a)) {
+                tally.latest = 1;
             }
             counts.push((of_b.statement, here.drain().collect()));
         }
@@ -433,10 +450,12 @@ mod tests {
             exact: 0,
             offset: 0,
             ordinal: 0,
+            depth: 0,
             first: 1,
             last: 1,
             active: crate::Active::default(),
             producers: Box::default(),
+            writers: Box::default(),
         };
         Version {
             statements: (0..statements).map(statement).collect(),

@@ -453,8 +453,8 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
         "accuracy": report.accuracy.map(|found| json!({
             "executed": found.executed,
             "known": found.known,
-            "same_position": found.same_position,
-            "correct_of_position": found.correct_of_position,
+            "of_column": found.of_column,
+            "correct_of_column": found.correct_of_column,
             "true_counterpart": found.true_counterpart,
             "matched": found.matched,
             "correct": found.correct,

@@ -38,6 +38,12 @@ pub trait Source {
         let _ = offset;
         Vec::new()
     }
+
+    /// The function that the operator at this offset was compiled from, the innermost inlined one, with the arguments of a generic one.
+    fn innermost_name(&self, offset: OrigOffset) -> Option<String> {
+        let _ = offset;
+        None
+    }
 }
 
 impl Source for SourceMap<'_> {
@@ -56,5 +62,9 @@ impl Source for SourceMap<'_> {
     fn around(&self, offset: OrigOffset) -> Vec<Location> {
         let frames = self.inlined_frames(offset).into_iter().skip(1);
         frames.filter_map(|frame| frame.location).collect()
+    }
+
+    fn innermost_name(&self, offset: OrigOffset) -> Option<String> {
+        SourceMap::innermost_name(self, offset)
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn compare(
             let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
             let found = match_runs([&of_a, &of_b], Some(&same), runs)?;
             let diverging = divergences([&of_a, &of_b], &found, runs)?;
-            Ok((found, diverging, outputs))
+            Ok((found.matching, diverging, outputs))
         })
     })?;
     let operators = (

@@ -26,6 +26,11 @@ impl Description {
         self.linkage_name.or(self.name)
     }
 
+    /// The name that the programmer gave.
+    pub(super) fn into_written_name(self) -> Option<String> {
+        self.name
+    }
+
     /// Where the function is declared.
     pub(super) fn declared(&self) -> Option<Location> {
         Some(Location {

@@ -55,20 +55,14 @@ impl SourceMap<'_> {
     /// O(depth · log inlined calls).
     pub fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         let mut location = self.locate(offset);
-        let subprograms = self.subprograms();
-        let Some(function) = subprograms.at(offset) else {
+        let Some(function) = self.subprograms().at(offset) else {
             let frame = |location| InlinedFrame {
                 function: None,
                 location: Some(location),
             };
             return location.map(frame).into_iter().collect();
         };
-        let calls = &subprograms.calls[function.calls.start as usize..function.calls.end as usize];
-        let around = (0..).map_while(|depth| {
-            let key = |call: &InlinedCall| (call.depth, call.range.start) <= (depth, offset);
-            let call = calls[..calls.partition_point(key)].last()?;
-            (call.depth == depth && offset < call.range.end).then_some(call)
-        });
+        let around = self.calls_around(function, offset);
         let mut stack: Vec<_> = around.map(|call| (call.entry, call.call)).collect();
         stack.insert(0, (function.entry, None));
         stack
@@ -82,6 +76,32 @@ impl SourceMap<'_> {
                 }
             })
             .collect()
+    }
+
+    /// The name of the function that the code at an offset was compiled from, the innermost inlined one, as it is written but for what it is defined in. Compilers add the arguments of
+    /// a generic function, so that `branch<char>` and `branch<u8>` are two. `None` if nothing is known.
+    ///
+    /// The first call reads the debugging information entries; a later one takes O(depth · log inlined calls).
+    pub fn innermost_name(&self, offset: OrigOffset) -> Option<String> {
+        let function = self.subprograms().at(offset)?;
+        let innermost = self.calls_around(function, offset).last();
+        let entry = innermost.map_or(function.entry, |call| call.entry);
+        self.describe(entry).into_written_name()
+    }
+
+    /// The inlined calls that an offset of a function belongs to, the outermost first.
+    fn calls_around(
+        &self,
+        function: &Subprogram,
+        offset: OrigOffset,
+    ) -> impl Iterator<Item = &InlinedCall> {
+        let calls = function.calls.start as usize..function.calls.end as usize;
+        let calls = &self.subprograms().calls[calls];
+        (0..).map_while(move |depth| {
+            let key = |call: &InlinedCall| (call.depth, call.range.start) <= (depth, offset);
+            let call = calls[..calls.partition_point(key)].last()?;
+            (call.depth == depth && offset < call.range.end).then_some(call)
+        })
     }
 
     /// The linkage name of the function whose body holds an offset.

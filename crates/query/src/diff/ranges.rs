@@ -129,7 +129,7 @@ impl Ranges<'_> {
 }
 
 impl Take for Ranges<'_> {
-    fn number(&self, place: Place) -> u32 {
+    fn number(&self, _: u32, place: Place) -> u32 {
         let kind = self.kind(place);
         let mut known = self.known.borrow_mut();
         known.push(Known {

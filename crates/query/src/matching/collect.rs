@@ -1,6 +1,6 @@
 //! A run, followed once, as sketches of its statements.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
@@ -12,8 +12,10 @@ use rustc_hash::FxHashMap;
 use wasmparser::ValType;
 
 use super::code::{Known, operators};
+use super::contexts::Contexts;
 use super::diverge::{Keeper, Kept, Stretch};
 use super::producers::Producers;
+use super::written::Written;
 use crate::steps::{Follower, Plan, PlanKind, Plans, Run, StepsError};
 use crate::values::Types;
 
@@ -35,6 +37,19 @@ pub struct Sketched {
     pub places: Vec<Place>,
     /// How many statements were executed, all executions counted.
     pub executed: u64,
+    /// By context and operator, which statement it is. Without contexts those are the functions, in the order in which they were entered.
+    pub(super) numbers: HashMap<(u32, OpId), u32>,
+    /// The context of each statement.
+    pub(super) contexts: Vec<u32>,
+}
+
+impl Sketched {
+    /// By statement of the same run, told apart by calls, which one it is here.
+    pub(super) fn numbers_of(&self, apart: &Self) -> Vec<u32> {
+        let places = apart.places.iter();
+        let known = places.map(|place| self.places.binary_search(place).map_or(0, |at| at as u32));
+        known.collect()
+    }
 }
 
 /// What is written of a statement that is executed.
@@ -77,12 +92,16 @@ struct Template {
     told: Vec<Told>,
     /// By instruction, the statement; `u32::MAX` for none.
     of_inst: Vec<u32>,
+    /// The call with which the node ends.
+    call: Option<OpId>,
 }
 
 /// A statement's sketches while the run is followed.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub place: Place,
+    /// Through which calls it is executed.
+    pub context: u32,
     pub class: Class,
     /// Its number in a version that is known.
     pub number: u32,
@@ -105,12 +124,26 @@ pub(crate) struct Collected {
 /// What is done with the values that statements give.
 pub(crate) trait Take {
     /// The number of a statement in the version that is known, if there is one.
-    fn number(&self, _: Place) -> u32 {
+    fn number(&self, _: u32, _: Place) -> u32 {
         u32::MAX
     }
 
     fn take(&mut self, statement: &mut Collected, given: Given, time: u64);
     fn access(&mut self, statement: &mut Collected, address: u64);
+
+    /// A statement with this position among those that were collected writes.
+    #[inline(always)]
+    fn write(&mut self, _: u32, _: Range) {}
+
+    /// It reads.
+    #[inline(always)]
+    fn read(&mut self, _: u32, _: Range) {}
+
+    /// Memory is copied.
+    fn copy(&mut self, _: Range, _: Range) {}
+
+    /// The host writes.
+    fn host_write(&mut self, _: Range) {}
 }
 
 /// Sketches them.
@@ -119,6 +152,7 @@ struct Sketches {
     executed: u64,
     /// Which part of the run it is.
     window: usize,
+    written: Written,
 }
 
 impl Take for Sketches {
@@ -142,11 +176,35 @@ impl Take for Sketches {
             addresses.add(address);
         }
     }
+
+    #[inline(always)]
+    fn write(&mut self, statement: u32, range: Range) {
+        self.written.write(Some(statement), range);
+    }
+
+    #[inline(always)]
+    fn read(&mut self, statement: u32, range: Range) {
+        self.written.read(statement, range);
+    }
+
+    fn copy(&mut self, from: Range, to: Range) {
+        self.written.copy(from, to);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.written.write(None, range);
+    }
 }
 
 impl Take for Keeper {
     fn take(&mut self, statement: &mut Collected, given: Given, time: u64) {
-        self.add(statement.place, given.compared, given.value, time);
+        self.add(
+            statement.context,
+            statement.place,
+            given.compared,
+            given.value,
+            time,
+        );
     }
 
     fn access(&mut self, _: &mut Collected, _: u64) {}
@@ -157,12 +215,14 @@ pub(crate) struct Sketcher<T> {
     statements: Vec<Collected>,
     template: Rc<Template>,
     start: u64,
+    contexts: Contexts,
 }
 
 impl<T: Take> Sketcher<T> {
-    fn new(taker: T) -> Self {
+    fn new(taker: T, contexts: Contexts) -> Self {
         Self {
             taker,
+            contexts,
             statements: Vec::new(),
             template: Rc::default(),
             start: 0,
@@ -207,21 +267,39 @@ impl<T: Take> Sketcher<T> {
     }
 
     #[inline(always)]
-    fn accessed(&mut self, inst: usize, range: Range) {
-        let statement = self.template.of_inst.get(inst).copied();
-        if let Some(known) = statement.and_then(|at| self.statements.get_mut(at as usize)) {
-            self.taker.access(known, range.address);
-        }
+    fn accessed(&mut self, inst: usize, range: Range) -> Option<u32> {
+        let at = self.template.of_inst.get(inst).copied()?;
+        let known = self.statements.get_mut(at as usize)?;
+        self.taker.access(known, range.address);
+        Some(at)
     }
 }
 
 impl<T: Take> Observer for Sketcher<T> {
     fn read(&mut self, inst: usize, range: Range) {
-        self.accessed(inst, range);
+        if let Some(statement) = self.accessed(inst, range) {
+            self.taker.read(statement, range);
+        }
     }
 
     fn write(&mut self, inst: usize, range: Range) {
-        self.accessed(inst, range);
+        if let Some(statement) = self.accessed(inst, range) {
+            self.taker.write(statement, range);
+        }
+    }
+
+    fn copy(&mut self, _: usize, from: Range, to: Range) {
+        self.taker.copy(from, to);
+    }
+
+    fn host_write(&mut self, range: Range) {
+        self.taker.host_write(range);
+    }
+
+    fn leave(&mut self, _: Option<(u32, u32)>) {
+        if !self.contexts.is_flat() {
+            self.contexts.leave();
+        }
     }
 
     fn done(&mut self, _: &NodeCode, low: &[u64], _: &[u64]) {
@@ -230,6 +308,17 @@ impl<T: Take> Observer for Sketcher<T> {
 
     fn stopped(&mut self, _: &NodeCode, executed: usize, low: &[u64], _: &[u64]) {
         self.told(executed, low);
+    }
+}
+
+/// Notes which activations end, and nothing else.
+struct Leaving<'c>(&'c mut Contexts);
+
+impl Observer for Leaving<'_> {
+    const REGISTERS: bool = false;
+
+    fn leave(&mut self, _: Option<(u32, u32)>) {
+        self.0.leave();
     }
 }
 
@@ -246,7 +335,19 @@ pub fn version<S: Segments>(
 where
     S::Error: std::error::Error + 'static,
 {
-    let mut walk = Walk::new(run, log, Sketches::default())?;
+    in_contexts(run, log, None)
+}
+
+/// The same, and tells statements of functions that do not stand by themselves apart by the calls through which they are executed. If all functions do, `standing` is `None`.
+pub(super) fn in_contexts<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    standing: Option<&HashSet<FuncId>>,
+) -> Result<Sketched, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut walk = Walk::within(run, log, Sketches::default(), standing)?;
     let length = run.path.length();
     walk.stack = stack_of(&run, &walk.follower);
     while let Some(visit) = walk.follower.next()? {
@@ -267,21 +368,23 @@ fn stack_of<S: Segments>(run: &Run<'_, S>, follower: &Follower<'_, S>) -> u64 {
 pub(super) fn values_of<S: Segments>(
     run: Run<'_, S>,
     log: LogReader,
+    standing: Option<&HashSet<FuncId>>,
     stretches: &[Stretch],
 ) -> Result<Vec<Vec<Kept>>, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
-    let mut walk = Walk::new(run, log, Keeper::new(stretches))?;
+    let mut walk = Walk::within(run, log, Keeper::new(stretches), standing)?;
     while let Some(visit) = walk.follower.next()? {
+        walk.enter(visit);
         let template = walk.template(visit)?;
         let wanted = template.told.iter().any(|told| {
             let statement = &walk.sketcher.statements[told.statement as usize];
             walk.sketcher.taker.wants(statement.place)
         });
         match wanted {
-            true => walk.execute(visit)?,
-            false => walk.follower.execute(visit, &mut ())?,
+            true => walk.execute_inside(visit, template)?,
+            false => walk.pass(visit, template)?,
         }
     }
     Ok(walk.sketcher.taker.kept())
@@ -292,9 +395,10 @@ pub(crate) struct Walk<'a, S: Segments, T> {
     plans: Plans<'a, S>,
     run: Run<'a, S>,
     nodes: &'a PrimaryMap<NodeId, Node>,
-    templates: Vec<Option<Rc<Template>>>,
+    /// By node and context.
+    templates: FxHashMap<(NodeId, u32), Rc<Template>>,
     known: HashMap<FuncId, Vec<Known>>,
-    numbers: HashMap<(FuncId, OpId), u32>,
+    numbers: HashMap<(u32, OpId), u32>,
     pub sketcher: Sketcher<T>,
     /// Where the stack begins, from which it grows down; 0 if that is not known.
     stack: u64,
@@ -305,31 +409,83 @@ where
     S::Error: std::error::Error + 'static,
 {
     pub fn new(run: Run<'a, S>, log: LogReader, taker: T) -> Result<Self, StepsError<S::Error>> {
+        Self::within(run, log, taker, None)
+    }
+
+    /// With the functions that stand by themselves; `None` if all do.
+    pub(super) fn within(
+        run: Run<'a, S>,
+        log: LogReader,
+        taker: T,
+        standing: Option<&HashSet<FuncId>>,
+    ) -> Result<Self, StepsError<S::Error>> {
         Ok(Self {
             follower: Follower::new(run, log)?,
             plans: Plans::new(run),
             run,
             nodes: run.path.nodes(),
-            templates: vec![None; run.path.nodes().len()],
+            templates: FxHashMap::default(),
             known: HashMap::new(),
             numbers: HashMap::new(),
-            sketcher: Sketcher::new(taker),
+            sketcher: Sketcher::new(taker, Contexts::new(standing.cloned())),
             stack: 0,
         })
     }
 
     pub fn execute(&mut self, visit: Visit) -> Result<(), StepsError<S::Error>> {
-        self.sketcher.template = self.template(visit)?;
+        self.enter(visit);
+        let template = self.template(visit)?;
+        self.execute_inside(visit, template)
+    }
+
+    /// Notes the activation that a node begins, if it does.
+    fn enter(&mut self, visit: Visit) {
+        if self.sketcher.contexts.is_flat() || !self.follower.machine.begins_activation() {
+            return;
+        }
+        let function = self.nodes[visit.node].function;
+        let defined = self.run.program.function(function);
+        let operators = defined.map_or(0, |function| function.operators);
+        let call = self.sketcher.template.call;
+        self.sketcher
+            .contexts
+            .enter(function, call, operators as usize);
+    }
+
+    fn execute_inside(
+        &mut self,
+        visit: Visit,
+        template: Rc<Template>,
+    ) -> Result<(), StepsError<S::Error>> {
+        self.sketcher.template = template;
         self.sketcher.start = visit.start;
         self.follower.execute(visit, &mut self.sketcher)
     }
 
+    /// Executes a node without telling its values to anybody.
+    fn pass(&mut self, visit: Visit, template: Rc<Template>) -> Result<(), StepsError<S::Error>> {
+        self.sketcher.template = template;
+        match self.sketcher.contexts.is_flat() {
+            true => self.follower.execute(visit, &mut ()),
+            false => {
+                let mut leaving = Leaving(&mut self.sketcher.contexts);
+                self.follower.execute(visit, &mut leaving)
+            }
+        }
+    }
+
     fn template(&mut self, visit: Visit) -> Result<Rc<Template>, StepsError<S::Error>> {
-        if let Some(Some(known)) = self.templates.get(visit.node.index()) {
+        let function = self.nodes[visit.node].function;
+        let contexts = &mut self.sketcher.contexts;
+        let context = match contexts.is_flat() {
+            true => contexts.root(function),
+            // The path has begun before: no activation is known.
+            false => contexts.current().unwrap_or_else(|| contexts.root(function)),
+        };
+        if let Some(known) = self.templates.get(&(visit.node, context)) {
             return Ok(Rc::clone(known));
         }
         let plan = self.plans.of(visit.node, &self.follower)?;
-        let function = self.nodes[visit.node].function;
         if !self.known.contains_key(&function) {
             let defined = self.run.program.function(function);
             let defined = defined.ok_or(StepsError::NoBody(function))?;
@@ -341,7 +497,7 @@ where
             make(
                 code,
                 &plan,
-                function,
+                (function, context),
                 &self.known[&function],
                 &mut self.numbers,
                 &mut self.sketcher.statements,
@@ -349,7 +505,7 @@ where
             )
         };
         let made = Rc::new(made);
-        self.templates[visit.node.index()] = Some(Rc::clone(&made));
+        self.templates.insert((visit.node, context), Rc::clone(&made));
         Ok(made)
     }
 }
@@ -360,18 +516,40 @@ where
 {
     /// Puts the statements in the order of the program, and finds out where their operands come from.
     fn finish(self) -> Sketched {
-        let mut statements = self.sketcher.statements;
-        statements.retain(|statement| statement.values.count > 0);
-        statements.sort_unstable_by_key(|statement| statement.place);
+        let contexts = self.sketcher.contexts;
+        let statements = self.sketcher.statements.into_iter();
+        let statements = (0..).zip(statements);
+        let mut statements = Vec::from_iter(statements.filter(|(_, s)| s.values.count > 0));
+        statements.sort_by_cached_key(|(_, statement)| {
+            let root = contexts.of(statement.context).root;
+            (root, contexts.position(statement.context, statement.place.op))
+        });
+        let collected: FxHashMap<u32, u32> = (0..).zip(&statements).map(|(to, (at, _))| (*at, to)).collect();
+        let statements = Vec::from_iter(statements.into_iter().map(|(_, statement)| statement));
         let places: Vec<Place> = statements.iter().map(|s| s.place).collect();
-        let numbered = (0..).zip(&places);
-        let numbers: HashMap<(FuncId, OpId), u32> = numbered
-            .map(|(number, place)| ((place.function, place.op), number))
+        let numbered = (0..).zip(&statements);
+        let numbers: HashMap<(u32, OpId), u32> = numbered
+            .map(|(number, statement)| ((statement.context, statement.place.op), number))
             .collect();
+        let of = statements.iter().map(|statement| statement.context);
+        let of = Vec::from_iter(of);
         let types = Types::new(self.run.program, self.run.module);
-        let producers = Producers::new(self.run.program, &types, &self.known, &numbers);
-        let statements = statements.into_iter().map(|statement| Statement {
-            function: statement.place.function.as_u32(),
+        let producers = Producers::new(
+            self.run.program,
+            &types,
+            &self.known,
+            &numbers,
+            &contexts,
+        );
+        let written = self.sketcher.taker.written.by_number(&collected);
+        let sources = statements.iter().map(|statement| match statement.class {
+            Class::Store => producers.copied_from(statement.context, statement.place.op),
+            _ => Vec::new(),
+        });
+        let mut writers = writers(&written, &Vec::from_iter(sources));
+        let statements = (0..).zip(statements).map(|(number, statement)| Statement {
+            writers: writers.remove(&number).unwrap_or_default(),
+            function: contexts.of(statement.context).root.as_u32(),
             class: statement.class,
             operator: statement.operator,
             values: statement.values,
@@ -379,28 +557,70 @@ where
             addresses: statement.addresses,
             exact: statement.exact,
             offset: statement.offset,
-            ordinal: statement.place.op.as_u32(),
+            depth: contexts.of(statement.context).depth,
+            ordinal: match contexts.of(statement.context).caller {
+                None => statement.place.op.as_u32(),
+                Some(_) => Statement::INLINED,
+            },
             first: statement.first,
             last: statement.last,
             active: statement.active,
-            producers: producers.of(statement.place.function, statement.place.op),
+            producers: producers.of(statement.context, statement.place.op),
         });
+        let version = Version {
+            length: self.run.path.length(),
+            stack: self.stack,
+            statements: statements.collect(),
+            bodies: bodies(&self.known, &contexts),
+        };
         Sketched {
-            version: Version {
-                length: self.run.path.length(),
-                stack: self.stack,
-                statements: statements.collect(),
-                bodies: bodies(&self.known),
-            },
+            version,
             places,
             executed: self.sketcher.taker.executed,
+            numbers,
+            contexts: of,
         }
     }
 }
 
-/// The operators of functions.
-fn bodies(known: &HashMap<FuncId, Vec<Known>>) -> FxHashMap<u32, Box<[u64]>> {
-    let functions = known.iter().map(|(function, known)| {
+/// How much less it counts for each copy in between that a statement wrote what another one reads.
+const COPIED: f32 = 0.8;
+/// Most statements that are kept of those that wrote what one reads.
+const WRITERS: usize = 32;
+
+/// By load the stores that wrote what it reads, directly or through copies, ascending; and for how much that counts. `written` has the stores of each load, `sources` the loads that each store copies.
+fn writers(
+    written: &FxHashMap<u32, Vec<u32>>,
+    sources: &[Vec<u32>],
+) -> FxHashMap<u32, Box<[(u32, f32)]>> {
+    let of = |&load: &u32| {
+        let mut found: Vec<(u32, f32)> = Vec::new();
+        let mut waiting = vec![(load, 1.0)];
+        let mut next = 0;
+        while let Some(&(load, counts)) = waiting.get(next) {
+            next += 1;
+            for &store in written.get(&load).into_iter().flatten() {
+                if found.len() < WRITERS && found.iter().all(|(known, _)| *known != store) {
+                    found.push((store, counts));
+                    let copied = sources[store as usize].iter();
+                    waiting.extend(copied.map(|&load| (load, counts * COPIED)));
+                }
+            }
+        }
+        found.sort_unstable_by_key(|(store, _)| *store);
+        (load, found.into_boxed_slice())
+    };
+    written.keys().map(of).collect()
+}
+
+/// The operators of functions that stand by themselves.
+fn bodies(
+    known: &HashMap<FuncId, Vec<Known>>,
+    contexts: &Contexts,
+) -> FxHashMap<u32, Box<[u64]>> {
+    let standing = known.iter();
+    let standing = standing.filter(|(function, _)| contexts.known_root(**function).is_some());
+    let functions = standing.map(|(function, known)| {
         let operators = known.iter().map(|known| known.operator);
         (function.as_u32(), operators.collect())
     });
@@ -411,21 +631,22 @@ fn bodies(known: &HashMap<FuncId, Vec<Known>>) -> FxHashMap<u32, Box<[u64]>> {
 fn make(
     code: &NodeCode,
     plan: &Plan,
-    function: FuncId,
+    (function, context): (FuncId, u32),
     known: &[Known],
-    numbers: &mut HashMap<(FuncId, OpId), u32>,
+    numbers: &mut HashMap<(u32, OpId), u32>,
     statements: &mut Vec<Collected>,
     taker: &impl Take,
 ) -> Template {
     let mut template = Template {
         told: Vec::new(),
         of_inst: vec![u32::MAX; code.insts.len()],
+        call: None,
     };
     for item in &plan.items {
         let Some(operator) = known.get(item.op.index()) else {
             continue;
         };
-        let number = *numbers.entry((function, item.op)).or_insert_with(|| {
+        let number = *numbers.entry((context, item.op)).or_insert_with(|| {
             let accesses = matches!(operator.class, Class::Load | Class::Store);
             let place = Place {
                 function,
@@ -433,7 +654,8 @@ fn make(
             };
             statements.push(Collected {
                 place,
-                number: taker.number(place),
+                context,
+                number: taker.number(context, place),
                 address: Instance::NO_ADDRESS,
                 class: operator.class,
                 operator: operator.operator,
@@ -481,6 +703,7 @@ fn make(
                 );
             }
             PlanKind::Call => {
+                template.call = Some(item.op);
                 let arguments = match &code.end {
                     NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. } => {
                         arguments

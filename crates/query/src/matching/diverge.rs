@@ -5,14 +5,16 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use afterimage_ids::{EntityRef, FuncId};
+use afterimage_ids::{EntityRef, FuncId, OpId};
 use afterimage_matching::{Class, Matching, Producer, Statement, Values, Version, mix};
 use afterimage_trace::{LogReader, TraceError};
 use afterimage_wpp::Segments;
+use rustc_hash::FxHashMap;
 
 use super::Place;
 use super::code::{Known, operators};
 use super::collect::{Sketched, values_of};
+use super::runs::Matched;
 use crate::steps::{Run, StepsError};
 
 /// The first execution that differs of two statements that correspond.
@@ -79,11 +81,15 @@ pub(super) struct Kept {
     pub compared: u64,
     pub value: u64,
     pub time: u64,
+    /// Which execution of the statement it is, from 1, whatever calls it is executed through.
+    pub number: u64,
 }
 
 /// A stretch of a statement's executions: those after the first `after`, up to number `last`; every `stride`-th is kept, and the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
+    /// Through which calls it is executed.
+    pub context: u32,
     pub place: Place,
     pub after: u64,
     pub last: u64,
@@ -100,19 +106,26 @@ pub(super) struct Stretch {
 /// If a run cannot be followed.
 pub fn divergences<S: Segments>(
     versions: [&Sketched; 2],
-    matching: &Matching,
+    matched: &Matched,
     runs: [(Run<'_, S>, OpenLog<'_>); 2],
 ) -> Result<Vec<Divergence>, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
+    let to = versions[0].numbers_of(&matched.apart);
+    let matching = &matched.matching_apart;
+    let versions = [&matched.apart, versions[1]];
+    let standing = [matched.standing.as_ref(), None];
     let mut open = suspects([&versions[0].version, &versions[1].version], matching);
     let mut found = Vec::new();
     while !open.is_empty() {
         let room = (KEPT / open.len() as u64).max(2);
         let stretches = |side: usize| -> Vec<Stretch> {
+            let sketched = versions[side];
+            let at = |pair: &Open| [pair.a, pair.b][side] as usize;
             let of = |pair: &Open| Stretch {
-                place: versions[side].places[[pair.a, pair.b][side] as usize],
+                context: sketched.contexts[at(pair)],
+                place: sketched.places[at(pair)],
                 after: pair.same,
                 last: pair.differ,
                 stride: (pair.differ - pair.same).div_ceil(room),
@@ -122,7 +135,7 @@ where
         let mut kept = [Vec::new(), Vec::new()];
         for (side, (run, log)) in runs.iter().enumerate() {
             let log = log().map_err(afterimage_machine::MachineError::from)?;
-            kept[side] = values_of(*run, log, &stretches(side))?;
+            kept[side] = values_of(*run, log, standing[side], &stretches(side))?;
         }
         let [of_a, of_b] = kept;
         let mut narrower = Vec::new();
@@ -139,7 +152,7 @@ where
                 found.push(Divergence {
                     a: pair.a,
                     b: pair.b,
-                    numbers: [first + 1; 2],
+                    numbers: both.map(|kept| kept.number),
                     values: both.map(|kept| kept.value),
                     arguments: None,
                     decided: decides.then(|| both.map(|kept| kept.compared != 0)),
@@ -165,6 +178,9 @@ where
     );
     found.sort_by_key(|found| (found.origin, found.times[1], found.b));
     tell_arguments(versions, runs.map(|(run, _)| run), &mut found);
+    for found in &mut found {
+        found.a = to[found.a as usize];
+    }
     Ok(found)
 }
 
@@ -372,32 +388,42 @@ pub(super) struct Keeper {
     kept: Vec<Vec<Kept>>,
     counts: Vec<u64>,
     hashes: Vec<u64>,
-    /// By place, which stretches are of it.
-    of: HashMap<Place, Vec<usize>>,
+    /// By context and operator, which stretches are of it.
+    of: FxHashMap<(u32, OpId), Vec<usize>>,
+    /// By place, how often it was executed.
+    executed: FxHashMap<Place, u64>,
 }
 
 impl Keeper {
     pub fn new(stretches: &[Stretch]) -> Self {
-        let mut of: HashMap<Place, Vec<usize>> = HashMap::new();
+        let mut of: FxHashMap<(u32, OpId), Vec<usize>> = FxHashMap::default();
         for (at, stretch) in stretches.iter().enumerate() {
-            of.entry(stretch.place).or_default().push(at);
+            let key = (stretch.context, stretch.place.op);
+            of.entry(key).or_default().push(at);
         }
+        let places = stretches.iter().map(|stretch| (stretch.place, 0));
         Self {
             stretches: stretches.to_vec(),
             kept: vec![Vec::new(); stretches.len()],
             counts: vec![0; stretches.len()],
             hashes: vec![0; stretches.len()],
+            executed: places.collect(),
             of,
         }
     }
 
+    /// Whether it is counted how often this is executed.
     pub fn wants(&self, place: Place) -> bool {
-        self.of.contains_key(&place)
+        self.executed.contains_key(&place)
     }
 
     /// A statement gave a value. `compared` is what is the same in both versions if they do the same, `value` what a person wants to see.
-    pub fn add(&mut self, place: Place, compared: u64, value: u64, time: u64) {
-        let Some(all) = self.of.get(&place) else {
+    pub fn add(&mut self, context: u32, place: Place, compared: u64, value: u64, time: u64) {
+        let Some(executed) = self.executed.get_mut(&place) else {
+            return;
+        };
+        *executed += 1;
+        let Some(all) = self.of.get(&(context, place.op)) else {
             return;
         };
         for &at in all {
@@ -415,6 +441,7 @@ impl Keeper {
                     compared,
                     value,
                     time,
+                    number: *executed,
                 });
             }
         }

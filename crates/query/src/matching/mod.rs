@@ -40,12 +40,14 @@
 
 mod code;
 mod collect;
+mod contexts;
 mod diverge;
 mod names;
 mod producers;
 mod regions;
 mod runs;
 mod truth;
+mod written;
 
 pub use afterimage_matching::{
     Candidate, Class, Evidence, Feature, KINDS, Match, Matching, Names, Sketch, Statement, Told,
@@ -55,7 +57,7 @@ pub(crate) use collect::{Collected, Given, Take, Walk};
 pub use collect::{Place, Sketched, version};
 pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
-pub use runs::{match_runs, match_runs_by};
+pub use runs::{Matched, match_runs, match_runs_by};
 pub use truth::{
-    Accuracy, Judged, Position, Side as TruthSide, accuracy, judge, positions, recompiled,
+    Accuracy, Judged, Position, Side as TruthSide, accuracy, judge, recompiled,
 };

@@ -9,6 +9,7 @@ use afterimage_matching::{Class, Producer};
 use afterimage_program::{Callee, Effect, Program, Ssa, ValueDef};
 
 use super::code::Known;
+use super::contexts::Contexts;
 use crate::values::Types;
 
 /// Most values that are looked at for one statement.
@@ -18,37 +19,42 @@ const KEPT: usize = 24;
 /// Most callers that are looked at for an argument.
 const CALLERS: usize = 8;
 
-/// A value of a function.
-type Of = (FuncId, ValueId);
+/// A value in a context.
+type Of = (u32, ValueId);
 
 /// Finds producers.
 pub(super) struct Producers<'a> {
     types: &'a Types<'a>,
     known: &'a HashMap<FuncId, Vec<Known>>,
-    numbers: &'a HashMap<(FuncId, OpId), u32>,
-    callers: HashMap<FuncId, Vec<(FuncId, StmtId)>>,
+    numbers: &'a HashMap<(u32, OpId), u32>,
+    contexts: &'a Contexts,
+    /// By function, calls of its own activations by themselves: contexts and statements.
+    callers: HashMap<FuncId, Vec<(u32, StmtId)>>,
     stores: HashMap<(FuncId, ValueId, u64), Vec<StmtId>>,
     returns: HashMap<FuncId, Vec<ValueId>>,
 }
 
 impl<'a> Producers<'a> {
-    /// Those of functions that were executed. Linear in their bodies.
+    /// Those of functions that were executed. Linear in their bodies, as often as they are in contexts.
     pub fn new(
         program: &'a Program,
         types: &'a Types<'a>,
         known: &'a HashMap<FuncId, Vec<Known>>,
-        numbers: &'a HashMap<(FuncId, OpId), u32>,
+        numbers: &'a HashMap<(u32, OpId), u32>,
+        contexts: &'a Contexts,
     ) -> Self {
         let mut found = Self {
             types,
             known,
             numbers,
+            contexts,
             callers: HashMap::new(),
             stores: HashMap::new(),
             returns: HashMap::new(),
         };
         let mut functions: Vec<FuncId> = known.keys().copied().collect();
         functions.sort_unstable();
+        let mut calls: HashMap<FuncId, Vec<(StmtId, FuncId)>> = HashMap::new();
         for function in functions {
             let Some(ssa) = types.statements(function) else {
                 continue;
@@ -56,8 +62,7 @@ impl<'a> Producers<'a> {
             for (id, statement) in ssa.statements.iter() {
                 match statement.effect {
                     Effect::Call(Callee::Direct(callee)) => {
-                        let callers = found.callers.entry(callee).or_default();
-                        callers.push((function, id));
+                        calls.entry(function).or_default().push((id, callee));
                     }
                     Effect::MemoryWrite(_) => {
                         if let Some(&address) = ssa.operands(id).first()
@@ -76,11 +81,24 @@ impl<'a> Producers<'a> {
                 found.returns.insert(function, values.copied().collect());
             }
         }
+        for context in 0..contexts.len() as u32 {
+            let function = contexts.of(context).function;
+            let Some(ssa) = types.statements(function) else {
+                continue;
+            };
+            for &(call, callee) in calls.get(&function).into_iter().flatten() {
+                let op = ssa.statements[call].op;
+                if contexts.known_inlined(context, op, callee).is_none() {
+                    found.callers.entry(callee).or_default().push((context, call));
+                }
+            }
+        }
         found
     }
 
     /// Where the operands of a statement may come from.
-    pub fn of(&self, function: FuncId, op: OpId) -> Box<[Producer]> {
+    pub fn of(&self, context: u32, op: OpId) -> Box<[Producer]> {
+        let function = self.contexts.of(context).function;
         let Some(ssa) = self.types.statements(function) else {
             return Box::default();
         };
@@ -88,40 +106,61 @@ impl<'a> Producers<'a> {
             return Box::default();
         };
         let operands = ssa.operands(statement).iter();
-        let waiting: Vec<Of> = operands.map(|&value| (function, value)).collect();
-        self.reached(waiting)
+        let waiting: Vec<Of> = operands.map(|&value| (context, value)).collect();
+        self.reached(waiting, true).into_iter().collect()
     }
 
-    fn reached(&self, mut waiting: Vec<Of>) -> Box<[Producer]> {
+    /// The loads of which a store may store the values, as they are.
+    pub fn copied_from(&self, context: u32, store: OpId) -> Vec<u32> {
+        let function = self.contexts.of(context).function;
+        let Some(ssa) = self.types.statements(function) else {
+            return Vec::new();
+        };
+        let store = ssa.statement_at(store);
+        let value = store.and_then(|store| ssa.operands(store).get(1).copied());
+        let waiting = value.map(|value| (context, value)).into_iter().collect();
+        let found = self.reached(waiting, false).into_iter();
+        let found = found.filter_map(|producer| match producer {
+            Producer::Statement(at) => Some(at),
+            Producer::Constant(_) => None,
+        });
+        found.collect()
+    }
+
+    fn reached(&self, mut waiting: Vec<Of>, through_memory: bool) -> BTreeSet<Producer> {
         let mut seen: BTreeSet<Of> = waiting.iter().copied().collect();
         let mut found = BTreeSet::new();
         let mut next = 0;
-        while let Some(&(function, value)) = waiting.get(next) {
+        while let Some(&(context, value)) = waiting.get(next) {
             next += 1;
             if next > LOOKED_AT || found.len() >= KEPT {
                 break;
             }
+            let function = self.contexts.of(context).function;
             let Some(ssa) = self.types.statements(function) else {
                 continue;
             };
-            for from in self.step(function, &ssa, value, &mut found) {
+            for from in self.step(context, &ssa, value, through_memory, &mut found) {
                 if seen.insert(from) {
                     waiting.push(from);
                 }
             }
         }
-        found.into_iter().collect()
+        found
     }
 
     /// The values that a value is a copy of. What is none is added to `found`.
     fn step(
         &self,
-        function: FuncId,
+        context: u32,
         ssa: &Rc<Ssa>,
         value: ValueId,
+        through_memory: bool,
         found: &mut BTreeSet<Producer>,
     ) -> Vec<Of> {
-        let here = |values: &[ValueId]| values.iter().map(|&v| (function, v)).collect();
+        let own = self.contexts.of(context);
+        let function = own.function;
+        let here = |values: &[ValueId]| values.iter().map(|&v| (context, v)).collect();
         match ssa.values[value].def {
             ValueDef::Constant(op) => {
                 let known = self.known.get(&function).and_then(|k| k.get(op.index()));
@@ -137,9 +176,21 @@ impl<'a> Producers<'a> {
                 phi.map_or_else(Vec::new, |phi| here(&phi.operands))
             }
             ValueDef::Param(index) => {
+                if let Some((caller, call)) = own.caller {
+                    let around = self.contexts.of(caller).function;
+                    let argument = self.types.statements(around).and_then(|ssa| {
+                        let call = ssa.statement_at(call)?;
+                        let known = &ssa.statements[call];
+                        // The index in the table comes last.
+                        let direct = matches!(known.effect, Effect::Call(_));
+                        let operand = ssa.operands(call).get(index as usize);
+                        Some((caller, *operand.filter(|_| direct)?))
+                    });
+                    return argument.into_iter().collect();
+                }
                 let callers = self.callers.get(&function).map_or(&[][..], Vec::as_slice);
                 let arguments = callers.iter().take(CALLERS).filter_map(|&(caller, call)| {
-                    let ssa = self.types.statements(caller)?;
+                    let ssa = self.types.statements(self.contexts.of(caller).function)?;
                     let argument = *ssa.operands(call).get(index as usize)?;
                     Some((caller, argument))
                 });
@@ -148,15 +199,23 @@ impl<'a> Producers<'a> {
             ValueDef::Caught { .. } => Vec::new(),
             ValueDef::Result { statement, .. } => {
                 let known = &ssa.statements[statement];
-                let number = self.numbers.get(&(function, known.op));
+                let number = self.numbers.get(&(context, known.op));
                 found.extend(number.map(|&number| Producer::Statement(number)));
                 match known.effect {
                     Effect::Call(Callee::Direct(callee)) => {
                         let returned = self.returns.get(&callee).map_or(&[][..], Vec::as_slice);
-                        let values = returned.iter().take(CALLERS);
-                        values.map(|&value| (callee, value)).collect()
+                        let called = self.contexts.known_inlined(context, known.op, callee);
+                        let called = called.or_else(|| self.contexts.known_root(callee));
+                        let values = called.into_iter().flat_map(|called| {
+                            let values = returned.iter().take(CALLERS);
+                            values.map(move |&value| (called, value))
+                        });
+                        values.collect()
                     }
-                    Effect::MemoryRead(_) => self.stored(function, ssa, statement),
+                    Effect::MemoryRead(_) if through_memory => {
+                        let stored = self.stored(function, ssa, statement);
+                        here(&stored)
+                    }
                     // Unoptimised code makes a condition 0 or 1 first, and may negate it.
                     _ if self.is_condition(function, ssa, statement) => {
                         here(ssa.operands(statement))
@@ -197,7 +256,7 @@ impl<'a> Producers<'a> {
     }
 
     /// What may have been stored where a load reads.
-    fn stored(&self, function: FuncId, ssa: &Ssa, load: StmtId) -> Vec<Of> {
+    fn stored(&self, function: FuncId, ssa: &Ssa, load: StmtId) -> Vec<ValueId> {
         let op = ssa.statements[load].op;
         let offset = self.known.get(&function).and_then(|k| k.get(op.index()));
         let address = ssa.operands(load).first();
@@ -209,6 +268,6 @@ impl<'a> Producers<'a> {
         let values = stores
             .iter()
             .filter_map(|&store| ssa.operands(store).get(1));
-        values.map(|&value| (function, value)).collect()
+        values.copied().collect()
     }
 }

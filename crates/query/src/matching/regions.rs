@@ -1,7 +1,8 @@
 //! Stretches of two runs that correspond.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
+use afterimage_ids::{FuncId, OpId};
 use afterimage_matching::{Instance, Region, Version};
 use afterimage_wpp::Segments;
 use rustc_hash::FxHashMap;
@@ -31,17 +32,6 @@ struct Stretch {
     executed: Vec<Instance>,
 }
 
-fn number(numbers: &HashMap<Place, u32>, place: Place) -> u32 {
-    numbers.get(&place).copied().unwrap_or(u32::MAX)
-}
-
-fn numbered(sketched: &Sketched) -> HashMap<Place, u32> {
-    (0..)
-        .zip(&sketched.places)
-        .map(|(number, &place)| (place, number))
-        .collect()
-}
-
 /// An execution as it is compared.
 fn instance(statement: &Collected, number: u32, given: Given) -> Instance {
     Instance {
@@ -53,7 +43,7 @@ fn instance(statement: &Collected, number: u32, given: Given) -> Instance {
 
 /// Chooses stretches of the second run: such that each statement's first executions are in one, and later ones ever more rarely.
 struct Chooser {
-    numbers: HashMap<Place, u32>,
+    numbers: HashMap<(u32, OpId), u32>,
     /// By statement, the anchor that it belongs to.
     anchor: Vec<u32>,
     executed: Vec<u64>,
@@ -92,8 +82,9 @@ impl Chooser {
 }
 
 impl Take for Chooser {
-    fn number(&self, place: Place) -> u32 {
-        number(&self.numbers, place)
+    fn number(&self, context: u32, place: Place) -> u32 {
+        let known = self.numbers.get(&(context, place.op));
+        known.copied().unwrap_or(u32::MAX)
     }
 
     #[inline(always)]
@@ -132,7 +123,7 @@ struct Open {
 
 /// Finds what corresponds to stretches in the first run.
 struct Finder {
-    numbers: HashMap<Place, u32>,
+    numbers: HashMap<(u32, OpId), u32>,
     anchor: Vec<u32>,
     executed: Vec<u64>,
     recent: VecDeque<Instance>,
@@ -145,8 +136,9 @@ struct Finder {
 }
 
 impl Take for Finder {
-    fn number(&self, place: Place) -> u32 {
-        number(&self.numbers, place)
+    fn number(&self, context: u32, place: Place) -> u32 {
+        let known = self.numbers.get(&(context, place.op));
+        known.copied().unwrap_or(u32::MAX)
     }
 
     #[inline(always)]
@@ -234,12 +226,13 @@ fn anchor_of(version: &Version, anchors: impl Iterator<Item = u32>) -> Vec<u32> 
     of
 }
 
-/// Follows both runs again and keeps stretches of them that correspond, between anchors.
+/// Follows both runs again and keeps stretches of them that correspond, between anchors. The first version's statements are told apart by the calls around them where functions do not stand by themselves.
 ///
 /// # Errors
 /// If a run cannot be followed.
 pub(super) fn regions<S: Segments>(
     versions: [&Sketched; 2],
+    standing: Option<&HashSet<FuncId>>,
     anchors: &[(u32, u32)],
     wanted: Vec<bool>,
     runs: [(Run<'_, S>, OpenLog<'_>); 2],
@@ -248,7 +241,7 @@ where
     S::Error: std::error::Error + 'static,
 {
     // A statement of the first version may be the counterpart of several: each anchor has statements of its own.
-    let mut taken = std::collections::HashSet::new();
+    let mut taken = HashSet::new();
     let anchors: Vec<(u32, u32)> = anchors
         .iter()
         .copied()
@@ -257,7 +250,7 @@ where
     let open = |log: OpenLog<'_>| log().map_err(afterimage_machine::MachineError::from);
     let [of_a, of_b] = versions;
     let chooser = Chooser {
-        numbers: numbered(of_b),
+        numbers: of_b.numbers.clone(),
         anchor: anchor_of(&of_b.version, anchors.iter().map(|pair| pair.1)),
         executed: vec![0; of_b.places.len()],
         wanted,
@@ -267,13 +260,13 @@ where
         kept: 0,
         stretches: Vec::new(),
     };
-    let stretches = follow(runs[1].0, open(runs[1].1)?, chooser)?.stretches;
+    let stretches = follow(runs[1].0, open(runs[1].1)?, chooser, None)?.stretches;
     let mut begins: FxHashMap<(u32, u64), Vec<usize>> = FxHashMap::default();
     for (at, stretch) in stretches.iter().enumerate() {
         begins.entry(stretch.from).or_default().push(at);
     }
     let finder = Finder {
-        numbers: numbered(of_a),
+        numbers: of_a.numbers.clone(),
         anchor: anchor_of(&of_a.version, anchors.iter().map(|pair| pair.0)),
         executed: vec![0; of_a.places.len()],
         recent: VecDeque::new(),
@@ -283,7 +276,7 @@ where
         open: Vec::new(),
         found: Vec::new(),
     };
-    let mut finder = follow(runs[0].0, open(runs[0].1)?, finder)?;
+    let mut finder = follow(runs[0].0, open(runs[0].1)?, finder, standing)?;
     for open in finder.open.drain(..) {
         finder.found.push((open.stretch, open.region));
     }
@@ -303,11 +296,12 @@ fn follow<S: Segments, T: Take>(
     run: Run<'_, S>,
     log: afterimage_trace::LogReader,
     taker: T,
+    standing: Option<&HashSet<FuncId>>,
 ) -> Result<T, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
-    let mut walk = Walk::new(run, log, taker)?;
+    let mut walk = Walk::within(run, log, taker, standing)?;
     while let Some(visit) = walk.follower.next()? {
         walk.execute(visit)?;
     }

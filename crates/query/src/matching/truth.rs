@@ -1,11 +1,16 @@
 //! How many matches are right, as far as the line tables of both versions tell.
 //!
-//! A statement of the second version has a *true counterpart* if the first executed one from the same file, line and column that does the same: of the same kind, if it computes or compares by the same operator, and with
+//! A statement of the second version has a *true counterpart* if the first executed one from the same position that does the same: of the same kind, if it computes or compares by the same operator, and with
 //! some value in common, or some difference between values one after the other (addresses may have moved). What an optimiser computes otherwise than the source says, at the place of what it replaced, has none. It is matched correctly if its match comes
-//! from that line and column. Functions that are the same in both modules, operator for operator, were not compiled anew, as libraries are not, and matching
+//! from that position.
+//!
+//! A *position* is a file, line and column in an instance of a function: a line of generic code is compiled once for each of its types, to dozens of functions of which each does something else, and debug information names the one that
+//! a statement was compiled from, inlined or not. What comes from the same line and column of any instance is counted besides.
+//! Functions that are the same in both modules, operator for operator, were not compiled anew, as libraries are not, and matching
 //! them is less of a feat: they are counted by themselves. There the true counterpart is the same operator of the function of the same name, if both were executed.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_matching::{Class, Matching, Statement};
@@ -37,15 +42,15 @@ pub struct Accuracy {
     pub executed: u64,
     /// Those that come from a known line and column.
     pub known: u64,
-    /// Those of whose kind the first version executed a statement from the same line and column.
-    pub same_position: u64,
-    /// Those of these that are matched with a statement of the same line and column.
-    pub correct_of_position: u64,
+    /// Those of which the first version executed one that does the same from the same line and column, in whatever instance of a generic function.
+    pub of_column: u64,
+    /// Those of these that are matched with a statement of the same line and column, in whatever instance.
+    pub correct_of_column: u64,
     /// Those that have a true counterpart: the denominator.
     pub true_counterpart: u64,
     /// Those of these that are matched.
     pub matched: u64,
-    /// Those that are matched with a statement of the same line and column.
+    /// Those that are matched with a statement of the same position.
     pub correct: u64,
     /// Those that are matched so, or with a statement that did exactly the same as a true counterpart.
     pub equivalent: u64,
@@ -83,21 +88,56 @@ pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
         .collect()
 }
 
-/// File, line and column.
-pub type Position<'a> = (&'a str, u32, u32);
+/// Where in the source a statement comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position<'a> {
+    /// File, line and column.
+    pub column: (&'a str, u32, u32),
+    /// The function that it was compiled from, with the arguments of a generic one; `None` where that is not known.
+    pub instance: Option<Rc<str>>,
+    /// That function was inlined into the one that it is in.
+    pub inlined: bool,
+}
+
+impl Position<'_> {
+    /// Whether statements from both come from the same function at the same line and column.
+    fn is(&self, other: &Self) -> bool {
+        self.column == other.column && self.instance == other.instance
+    }
+
+    /// File and line.
+    fn line(&self) -> (&str, u32) {
+        (self.column.0, self.column.1)
+    }
+}
 
 /// Where the statements of a version come from; `None` where that is not known. O(statements).
-pub fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
+fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     let index = OperatorIndex::new(side.program, side.module);
     let files = side.source.files();
     let places = side.sketched.places.iter();
+    let mut known: HashSet<Rc<str>> = HashSet::new();
     let found = places.map(|place| {
         let function = side.program.function(place.function)?;
         let offset = *index.offsets(function).get(place.op.index())?;
         let location = side.source.locate(offset)?;
         let file = files.get(location.file.0 as usize)?;
-        let known = location.line > 0 && location.column > 0;
-        known.then_some((file.as_str(), location.line, location.column))
+        if location.line == 0 || location.column == 0 {
+            return None;
+        }
+        let instance = side.source.innermost_name(offset).map(|name| {
+            let same = known.get(name.as_str()).cloned();
+            same.unwrap_or_else(|| {
+                let name: Rc<str> = name.into();
+                known.insert(Rc::clone(&name));
+                name
+            })
+        });
+        Some(Position {
+            column: (file.as_str(), location.line, location.column),
+            instance,
+            inlined: !side.source.around(offset).is_empty(),
+        })
     });
     found.collect()
 }
@@ -107,9 +147,13 @@ pub fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
 pub struct Judged<'a> {
     /// Where it comes from.
     pub position: Option<Position<'a>>,
-    /// The first version executed a statement of its kind from there.
-    pub same_position: bool,
-    /// Statements of the first version from there that do the same: the true counterparts.
+    /// The first version executed a statement that does the same from its line and column, in whatever instance.
+    pub of_column: bool,
+    /// It is matched with a statement from its line and column, in whatever instance.
+    pub correct_of_column: bool,
+    /// Statements of the first version from there.
+    pub from_there: Vec<u32>,
+    /// Those of them that do the same: the true counterparts.
     pub counterparts: Vec<u32>,
     /// It is matched with a statement from there.
     pub correct: bool,
@@ -124,10 +168,14 @@ pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Ju
     let of_a = positions(a);
     let of_b = positions(b);
     let statements_of_a = &a.sketched.version.statements;
-    let mut there: HashMap<Position<'_>, Vec<u32>> = HashMap::new();
-    for (at, position) in (0..).zip(&of_a) {
-        if let Some(position) = *position {
-            there.entry(position).or_default().push(at);
+    let mut there: HashMap<(&str, u32, u32), Vec<u32>> = HashMap::new();
+    // What a function that was not compiled anew inlined is a part of that function in both versions, and nobody else's counterpart.
+    let anew = recompiled(b, a);
+    for ((at, position), place) in (0..).zip(&of_a).zip(&a.sketched.places) {
+        if let Some(position) = position
+            && (!position.inlined || anew.contains(&place.function))
+        {
+            there.entry(position.column).or_default().push(at);
         }
     }
     let differing = recompiled(a, b);
@@ -137,21 +185,23 @@ pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Ju
             return None;
         }
         let mut judged = Judged {
-            position: of_b[at],
+            position: of_b[at].clone(),
             ..Judged::default()
         };
-        let Some(position) = of_b[at] else {
+        let Some(position) = &of_b[at] else {
             return Some(judged);
         };
-        let same = there.get(&position).map_or(&[][..], Vec::as_slice);
-        let of_kind = |a: &&u32| statements_of_a[**a as usize].class == statement.class;
-        judged.same_position = same.iter().any(|a| of_kind(&a));
-        let does_the_same =
-            |a: &&u32| of_kind(a) && is_counterpart(&statements_of_a[**a as usize], statement);
-        judged.counterparts = same.iter().filter(does_the_same).copied().collect();
+        let same = there.get(&position.column).map_or(&[][..], Vec::as_slice);
+        let does_the_same = |a: &&u32| is_counterpart(&statements_of_a[**a as usize], statement);
+        judged.of_column = same.iter().any(|a| does_the_same(&a));
+        let from_there = |a: &&u32| of_a[**a as usize].as_ref().is_some_and(|a| a.is(position));
+        judged.from_there = same.iter().filter(from_there).copied().collect();
+        let counterparts = judged.from_there.iter().filter(does_the_same);
+        judged.counterparts = counterparts.copied().collect();
         let found = matching.of_b[at].as_ref();
-        let other = found.and_then(|found| of_a[found.a as usize]);
-        judged.correct = other == Some(position);
+        let other = found.and_then(|found| of_a[found.a as usize].as_ref());
+        judged.correct = found.is_some_and(|found| judged.from_there.contains(&found.a));
+        judged.correct_of_column = other.is_some_and(|other| other.column == position.column);
         let did_the_same = found.is_some_and(|found| {
             let found = &statements_of_a[found.a as usize];
             let mut counterparts = judged.counterparts.iter();
@@ -159,7 +209,7 @@ pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Ju
         });
         judged.equivalent = judged.correct || did_the_same;
         judged.same_line =
-            other.is_some_and(|other| (other.0, other.1) == (position.0, position.1));
+            other.is_some_and(|other| other.line() == position.line());
         Some(judged)
     });
     judged.collect()
@@ -172,9 +222,9 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
         let Some(judged) = judged else { continue };
         found.executed += 1;
         found.known += u64::from(judged.position.is_some());
-        if judged.same_position {
-            found.same_position += 1;
-            found.correct_of_position += u64::from(judged.correct);
+        if judged.of_column {
+            found.of_column += 1;
+            found.correct_of_column += u64::from(judged.correct_of_column);
         }
         if !judged.counterparts.is_empty() {
             found.true_counterpart += 1;
@@ -206,12 +256,12 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
     found
 }
 
-/// Whether statements from the same position do the same: the same operator (of loads, stores and calls, one of the same kind), of which some value,
+/// Whether statements from the same position do the same: of the same kind, the same operator (of loads, stores and calls, one of the same kind), of which some value,
 /// or some difference between values one after the other, occurs in both.
 fn is_counterpart(a: &Statement, b: &Statement) -> bool {
     let same = match b.class {
         Class::Compute | Class::Test | Class::Other => a.operator == b.operator,
-        _ => true,
+        _ => a.class == b.class,
     };
     let values = b.values.sample.occurring_in(&a.values.sample).0 > 0;
     let steps = b.values.step_sample.occurring_in(&a.values.step_sample).0 > 0;

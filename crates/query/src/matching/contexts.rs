@@ -1,0 +1,215 @@
+//! Code as if it were inlined: statements by the calls through which they are executed.
+//!
+//! An optimiser inlines a small function wherever it is called, and each copy does a part of what the one function did. Where the copies are to be matched, the function's statements are told apart by the calls around them as well, up to a
+//! function that stands by itself (Ammons, Ball and Larus 1997 call these calling contexts).
+
+use std::collections::HashSet;
+
+use afterimage_ids::{FuncId, OpId};
+use rustc_hash::FxHashMap;
+
+/// A context has no more calls around it than so many.
+const DEEPEST: u32 = 24;
+/// No more contexts are made when they have so many operators together.
+const MOST: usize = 1 << 21;
+
+/// A function, and the calls through which it is executed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Context {
+    pub function: FuncId,
+    /// The context of the caller, and its call; `None` for a function that stands by itself.
+    pub caller: Option<(u32, OpId)>,
+    /// The function that stands by itself.
+    pub root: FuncId,
+    /// How many calls are between.
+    pub depth: u32,
+}
+
+/// Which contexts there are, and which are open.
+#[derive(Debug, Default)]
+pub(super) struct Contexts {
+    /// Functions that stand by themselves; `None` if all do.
+    standing: Option<HashSet<FuncId>>,
+    all: Vec<Context>,
+    roots: FxHashMap<FuncId, u32>,
+    inlined: FxHashMap<(u32, OpId, FuncId), u32>,
+    /// Those of the open activations.
+    open: Vec<u32>,
+    operators: usize,
+}
+
+impl Contexts {
+    /// With the functions that stand by themselves; `None` if all do.
+    pub fn new(standing: Option<HashSet<FuncId>>) -> Self {
+        Self {
+            standing,
+            ..Self::default()
+        }
+    }
+
+    /// All functions stand by themselves, so that it need not be known which activations are open.
+    pub fn is_flat(&self) -> bool {
+        self.standing.is_none()
+    }
+
+    pub fn of(&self, context: u32) -> Context {
+        self.all[context as usize]
+    }
+
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The context of the innermost activation.
+    #[inline(always)]
+    pub fn current(&self) -> Option<u32> {
+        self.open.last().copied()
+    }
+
+    pub fn root(&mut self, function: FuncId) -> u32 {
+        *self.roots.entry(function).or_insert_with(|| {
+            self.all.push(Context {
+                function,
+                caller: None,
+                root: function,
+                depth: 0,
+            });
+            self.all.len() as u32 - 1
+        })
+    }
+
+    /// The context of a function that stands by itself, if it was entered.
+    pub fn known_root(&self, function: FuncId) -> Option<u32> {
+        self.roots.get(&function).copied()
+    }
+
+    /// The context of what a call in a context calls, if it does not stand by itself.
+    pub fn known_inlined(&self, context: u32, call: OpId, callee: FuncId) -> Option<u32> {
+        self.inlined.get(&(context, call, callee)).copied()
+    }
+
+    /// An activation begins; `call` is the call of the innermost one, if that calls, and `operators` how many the function has.
+    pub fn enter(&mut self, function: FuncId, call: Option<OpId>, operators: usize) {
+        let stands = self
+            .standing
+            .as_ref()
+            .is_none_or(|standing| standing.contains(&function));
+        let context = match (self.current(), call) {
+            (Some(caller), Some(call)) if !stands => self.inline(caller, call, function, operators),
+            _ => self.root(function),
+        };
+        self.open.push(context);
+    }
+
+    /// The innermost activation ends.
+    pub fn leave(&mut self) {
+        self.open.pop();
+    }
+
+    fn inline(&mut self, caller: u32, call: OpId, function: FuncId, operators: usize) -> u32 {
+        if let Some(&known) = self.inlined.get(&(caller, call, function)) {
+            return known;
+        }
+        let around = self.of(caller);
+        let calls_itself = self.chain(caller).any(|of| of.function == function);
+        if calls_itself || around.depth >= DEEPEST || self.operators + operators > MOST {
+            return self.root(function);
+        }
+        self.operators += operators;
+        self.all.push(Context {
+            function,
+            caller: Some((caller, call)),
+            root: around.root,
+            depth: around.depth + 1,
+        });
+        let context = self.all.len() as u32 - 1;
+        self.inlined.insert((caller, call, function), context);
+        context
+    }
+
+    /// A context and those around it, up to the function that stands by itself.
+    fn chain(&self, context: u32) -> impl Iterator<Item = Context> + '_ {
+        let outward = |of: &Context| of.caller.map(|(caller, _)| self.of(caller));
+        std::iter::successors(Some(self.of(context)), outward)
+    }
+
+    /// Where an operator of a context would stand if everything were inlined: ascending in the order of the program.
+    pub fn position(&self, context: u32, op: OpId) -> Vec<OpId> {
+        let calls = self.chain(context).filter_map(|of| Some(of.caller?.1));
+        let mut position = Vec::from_iter(std::iter::once(op).chain(calls));
+        position.reverse();
+        position
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use afterimage_ids::EntityRef;
+
+    use super::*;
+
+    fn functions<const N: usize>() -> [FuncId; N] {
+        std::array::from_fn(FuncId::new)
+    }
+
+    fn op(at: usize) -> Option<OpId> {
+        Some(OpId::new(at))
+    }
+
+    #[test]
+    fn what_does_not_stand_by_itself_is_told_apart_by_its_calls() {
+        let [main, small, smaller] = functions();
+        let mut contexts = Contexts::new(Some(HashSet::from([main])));
+        let mut seen = Vec::new();
+        contexts.enter(main, None, 10);
+        let around = contexts.current().unwrap();
+        for call in [3, 7, 3] {
+            contexts.enter(small, op(call), 5);
+            contexts.enter(smaller, op(1), 5);
+            seen.push(contexts.current().unwrap());
+            contexts.leave();
+            contexts.leave();
+        }
+        assert_eq!(contexts.current(), Some(around));
+        assert!(seen[0] == seen[2] && seen[0] != seen[1]);
+        let of = contexts.of(seen[1]);
+        assert_eq!((of.function, of.root, of.depth), (smaller, main, 2));
+        // As if the code were inlined behind the calls.
+        let at = |context, at| contexts.position(context, OpId::new(at));
+        assert!(at(around, 3) < at(seen[0], 0) && at(seen[0], 9) < at(around, 4));
+        assert!(at(around, 6) < at(seen[1], 0) && at(seen[1], 0) < at(seen[1], 1));
+    }
+
+    #[test]
+    fn who_stands_alone_or_calls_itself_has_one_context() {
+        let [main, stands, calls_itself] = functions();
+        let mut contexts = Contexts::new(Some(HashSet::from([main, stands])));
+        contexts.enter(main, None, 10);
+        contexts.enter(stands, op(1), 10);
+        assert_eq!(contexts.current(), contexts.known_root(stands));
+        contexts.leave();
+        for depth in 0..4 {
+            contexts.enter(calls_itself, op(2), 10);
+            let of = contexts.of(contexts.current().unwrap());
+            let root = [main, calls_itself][usize::from(depth > 0)];
+            // In itself it stands alone, and what that calls is itself again.
+            assert_eq!((of.function, of.root), (calls_itself, root), "{depth}");
+        }
+        let open = contexts.len();
+        contexts.enter(calls_itself, op(2), 10);
+        assert_eq!(contexts.len(), open);
+    }
+
+    #[test]
+    fn there_are_no_more_contexts_than_there_is_room_for() {
+        let [main, large] = functions();
+        let mut contexts = Contexts::new(Some(HashSet::from([main])));
+        contexts.enter(main, None, 1);
+        for call in 0..10 {
+            contexts.enter(large, op(call), MOST / 4);
+            contexts.leave();
+        }
+        // Four were inlined, and then it stands by itself.
+        assert_eq!(contexts.len(), 1 + 4 + 1);
+    }
+}

@@ -1,0 +1,176 @@
+//! Which statements wrote what others read.
+
+use afterimage_machine::Range;
+use rustc_hash::FxHashMap;
+
+/// Words of a page.
+const WORDS: usize = 1 << 14;
+/// Most statements that are kept of those that wrote what one reads.
+const KEPT: usize = 16;
+
+/// By word of the first memory, which statement wrote it last, while a run is followed; and for each statement which statements wrote the first word of what it read. This is evidence for a match, so a word is enough.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// One more than the statement; 0 for none.
+    pages: Vec<Option<Box<[u32]>>>,
+    /// By statement what was seen last, and all that was seen.
+    of: Vec<(u32, Vec<u32>)>,
+}
+
+impl Written {
+    fn word(&mut self, word: u64) -> &mut u32 {
+        let page = (word / WORDS as u64) as usize;
+        if page >= self.pages.len() {
+            self.pages.resize(page + 1, None);
+        }
+        let page = self.pages[page].get_or_insert_with(|| vec![0; WORDS].into());
+        &mut page[(word % WORDS as u64) as usize]
+    }
+
+    fn last(&self, word: u64) -> u32 {
+        let page = self.pages.get((word / WORDS as u64) as usize);
+        let page = page.and_then(Option::as_deref);
+        page.map_or(0, |page| page[(word % WORDS as u64) as usize])
+    }
+
+    /// Somebody writes; `None` is the host.
+    #[inline(always)]
+    pub fn write(&mut self, statement: Option<u32>, range: Range) {
+        if range.memory != 0 || range.length == 0 {
+            return;
+        }
+        let by = statement.map_or(0, |statement| statement + 1);
+        for word in range.address / 4..=(range.address + range.length - 1) / 4 {
+            *self.word(word) = by;
+        }
+    }
+
+    /// A statement reads.
+    #[inline(always)]
+    pub fn read(&mut self, statement: u32, range: Range) {
+        if range.memory != 0 || range.length == 0 {
+            return;
+        }
+        let by = self.last(range.address / 4);
+        let at = statement as usize;
+        if at >= self.of.len() {
+            self.of.resize(at + 1, (0, Vec::new()));
+        }
+        let (last, all) = &mut self.of[at];
+        if *last == by || by == 0 {
+            return;
+        }
+        *last = by;
+        if all.len() < KEPT && !all.contains(&(by - 1)) {
+            all.push(by - 1);
+        }
+    }
+
+    /// Words are copied, with who wrote them.
+    pub fn copy(&mut self, from: Range, to: Range) {
+        if from.memory != 0 || to.memory != 0 || to.length == 0 {
+            return;
+        }
+        let words = to.length.div_ceil(4);
+        let (from, to) = (from.address / 4, to.address / 4);
+        let mut one = |at: u64| {
+            let by = self.last(from + at);
+            *self.word(to + at) = by;
+        };
+        match from < to {
+            true => (0..words).rev().for_each(&mut one),
+            false => (0..words).for_each(&mut one),
+        }
+    }
+
+    /// By statement that read, those that wrote, both by other numbers.
+    pub fn by_number(&self, numbers: &FxHashMap<u32, u32>) -> FxHashMap<u32, Vec<u32>> {
+        let of = (0..).zip(&self.of);
+        let of = of.filter_map(|(statement, (_, all))| {
+            let all = all.iter().filter_map(|by| numbers.get(by).copied());
+            let all = Vec::from_iter(all);
+            Some((*numbers.get(&statement)?, all)).filter(|(_, all)| !all.is_empty())
+        });
+        of.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Write(u32, u64, u64),
+        Host(u64, u64),
+        Read(u32, u64),
+        Copy(u64, u64, u64),
+    }
+
+    fn range(address: u64, length: u64) -> Range {
+        Range {
+            memory: 0,
+            address,
+            length,
+        }
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        // At the end of a page, too.
+        let at = || (0u64..40).prop_map(|word| 4 * (word + WORDS as u64 - 20));
+        prop_oneof![
+            (0u32..9, at(), 1u64..12).prop_map(|(by, at, length)| Step::Write(by, at, length)),
+            (at(), 1u64..12).prop_map(|(at, length)| Step::Host(at, length)),
+            (0u32..9, at()).prop_map(|(by, at)| Step::Read(by, at)),
+            (at(), at(), 1u64..60).prop_map(|(from, to, length)| Step::Copy(from, to, length)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn who_wrote_a_word_last_is_known(steps in prop::collection::vec(step(), 0..200)) {
+            let mut written = Written::default();
+            let mut words: BTreeMap<u64, u32> = BTreeMap::new();
+            let mut expected: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+            let within = |at: u64, length: u64| at / 4..=(at + length - 1) / 4;
+            for step in steps {
+                match step {
+                    Step::Write(by, at, length) => {
+                        written.write(Some(by), range(at, length));
+                        words.extend(within(at, length).map(|word| (word, by)));
+                    }
+                    Step::Host(at, length) => {
+                        written.write(None, range(at, length));
+                        within(at, length).for_each(|word| {
+                            words.remove(&word);
+                        });
+                    }
+                    Step::Read(by, at) => {
+                        written.read(by, range(at, 4));
+                        if let Some(&writer) = words.get(&(at / 4)) {
+                            expected.entry(by).or_default().insert(writer);
+                        }
+                    }
+                    Step::Copy(from, to, length) => {
+                        written.copy(range(from, length), range(to, length));
+                        let before = words.clone();
+                        for word in 0..length.div_ceil(4) {
+                            match before.get(&(from / 4 + word)) {
+                                Some(&by) => words.insert(to / 4 + word, by),
+                                None => words.remove(&(to / 4 + word)),
+                            };
+                        }
+                    }
+                }
+            }
+            let numbers = (0..9).map(|number| (number, number)).collect();
+            let found = written.by_number(&numbers).into_iter();
+            let found = found.map(|(read, by)| (read, BTreeSet::from_iter(by)));
+            prop_assert_eq!(BTreeMap::from_iter(found), expected);
+        }
+    }
+}
