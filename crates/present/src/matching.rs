@@ -215,7 +215,7 @@ pub(crate) fn unlike(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<()
 fn accuracy_text(out: &mut dyn Write, accuracy: &Accuracy) -> Result<(), PresentError> {
     writeln!(
         out,
-        "by the line tables: of {} with a true counterpart (same file, line, column and operator, a value in common) {} ({}) are matched with one, {} ({}) with one of the line",
+        "by the line tables: of {} with a true counterpart (same file, line, column, function and operator, a value in common) {} ({}) are matched with one, {} ({}) with one of the line",
         counted(accuracy.true_counterpart, "statement"),
         grouped(accuracy.correct),
         percent(accuracy.correct, accuracy.true_counterpart),
