@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use afterimage_program::{Names, Program, SourceMap};
 use afterimage_query::matching::{
-    Accuracy, Matching, Sketched, Told, TruthSide, Weights, accuracy, judge, match_runs_by,
-    version,
+    Accuracy, Matching, Sketched, Told, TruthSide, Weights, accuracy, judge, match_runs_by, version,
 };
 use afterimage_query::paths::{FileSegments, recorded_path};
 use afterimage_query::steps::{Run, recorded_checkpoints};

@@ -8,6 +8,7 @@ use crate::evidence::{tell_addresses, tell_operators, tell_values};
 use crate::features::{Column, Feature, Stage, Weights};
 use crate::order::Order;
 use crate::same_code::same_code;
+use crate::set::Set;
 use crate::{Names, Statement, Version, parallel};
 
 /// How many candidates are kept for what they did.
@@ -31,9 +32,9 @@ pub(crate) struct Both<'v> {
     pub certain: Vec<Option<u32>>,
     /// Statements of the first version that are such counterparts.
     pub taken: Vec<bool>,
-    /// The classes of the makers and users of the first version's statements, ascending.
-    pub maker_classes: Vec<Vec<u32>>,
-    pub user_classes: Vec<Vec<u32>>,
+    /// The classes of the makers and users of the first version's statements.
+    pub maker_classes: Vec<Set>,
+    pub user_classes: Vec<Set>,
 }
 
 impl<'v> Both<'v> {
@@ -42,14 +43,9 @@ impl<'v> Both<'v> {
         let classes = Classes::new(a, b);
         let order = Order::new(a, b);
         let of_a = Structure::new(a);
-        let class_of = |all: &[Vec<u32>]| -> Vec<Vec<u32>> {
-            let sorted = all.iter().map(|list| {
-                let of_list = list.iter().map(|&at| classes.a[at as usize]);
-                let mut of_list: Vec<u32> = of_list.collect();
-                of_list.sort_unstable();
-                of_list
-            });
-            sorted.collect()
+        let class_of = |all: &[Set]| -> Vec<Set> {
+            let classes = |of: &Set| of.iter().map(|&at| classes.a[at as usize]).collect();
+            all.iter().map(classes).collect()
         };
         let certain = same_code(a, b);
         let mut taken = vec![false; a.statements.len()];

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::order::Order;
+use crate::set::{Filter, Set};
 use crate::{Producer, Statement, Version};
 
 /// Most candidates that are taken from one index.
@@ -100,14 +101,16 @@ fn nearest<'i>(all: &'i [u32], order: &Order, place: usize) -> &'i [u32] {
 
 /// Who makes the operands of statements and who uses what they give.
 pub(crate) struct Structure {
-    /// By statement, the statements among its producers, ascending.
-    pub makers: Vec<Vec<u32>>,
+    /// By statement, the statements among its producers.
+    pub makers: Vec<Set>,
     /// The constants among them, ascending.
     pub constants: Vec<Vec<u64>>,
-    /// The users, ascending.
-    pub users: Vec<Vec<u32>>,
+    /// The users.
+    pub users: Vec<Set>,
     /// The loads that read what a store wrote, ascending, and for how much that counts.
     pub readers: Vec<Vec<(u32, f32)>>,
+    /// The stores that wrote what a load reads, or the loads that read what a store wrote.
+    pub written: Vec<Filter>,
 }
 
 impl Structure {
@@ -122,16 +125,25 @@ impl Structure {
                     Producer::Constant(value) => values.push(value),
                 }
             }
-            statements.sort_unstable();
             values.sort_unstable();
-            makers.push(statements);
+            makers.push(Set::from_iter(statements));
             constants.push(values);
         }
+        let readers = version.readers();
+        let written = version
+            .statements
+            .iter()
+            .zip(&readers)
+            .map(|(statement, readers)| {
+                let all = statement.writers.iter().chain(readers);
+                all.map(|(other, _)| *other).collect()
+            });
         Self {
             makers,
             constants,
-            users: version.users(),
-            readers: version.readers(),
+            users: version.users().into_iter().map(Set::from_iter).collect(),
+            written: written.collect(),
+            readers,
         }
     }
 }

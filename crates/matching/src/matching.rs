@@ -105,6 +105,17 @@ impl<'v> Matcher<'v> {
         }
     }
 
+    /// By what the statements did as a whole, in a single round: that is enough to know which functions correspond.
+    pub fn roughly(&self) -> Matching {
+        let rounds = Rounds::new(self, None);
+        let none = vec![None; self.both.b.statements.len()];
+        Matching {
+            of_b: rounds.next(&none, &rounds.affinity(&none)),
+            rounds: 1,
+            likely: Vec::new(),
+        }
+    }
+
     /// By what the statements did as a whole. O(statements) a round, times the candidates of each, of which there is a bounded number.
     pub fn by_wholes(&self) -> Matching {
         self.by_wholes_telling(None)

@@ -480,7 +480,9 @@ where
         let context = match contexts.is_flat() {
             true => contexts.root(function),
             // The path has begun before: no activation is known.
-            false => contexts.current().unwrap_or_else(|| contexts.root(function)),
+            false => contexts
+                .current()
+                .unwrap_or_else(|| contexts.root(function)),
         };
         if let Some(known) = self.templates.get(&(visit.node, context)) {
             return Ok(Rc::clone(known));
@@ -505,7 +507,8 @@ where
             )
         };
         let made = Rc::new(made);
-        self.templates.insert((visit.node, context), Rc::clone(&made));
+        self.templates
+            .insert((visit.node, context), Rc::clone(&made));
         Ok(made)
     }
 }
@@ -522,9 +525,15 @@ where
         let mut statements = Vec::from_iter(statements.filter(|(_, s)| s.values.count > 0));
         statements.sort_by_cached_key(|(_, statement)| {
             let root = contexts.of(statement.context).root;
-            (root, contexts.position(statement.context, statement.place.op))
+            (
+                root,
+                contexts.position(statement.context, statement.place.op),
+            )
         });
-        let collected: FxHashMap<u32, u32> = (0..).zip(&statements).map(|(to, (at, _))| (*at, to)).collect();
+        let collected: FxHashMap<u32, u32> = (0..)
+            .zip(&statements)
+            .map(|(to, (at, _))| (*at, to))
+            .collect();
         let statements = Vec::from_iter(statements.into_iter().map(|(_, statement)| statement));
         let places: Vec<Place> = statements.iter().map(|s| s.place).collect();
         let numbered = (0..).zip(&statements);
@@ -534,13 +543,7 @@ where
         let of = statements.iter().map(|statement| statement.context);
         let of = Vec::from_iter(of);
         let types = Types::new(self.run.program, self.run.module);
-        let producers = Producers::new(
-            self.run.program,
-            &types,
-            &self.known,
-            &numbers,
-            &contexts,
-        );
+        let producers = Producers::new(self.run.program, &types, &self.known, &numbers, &contexts);
         let written = self.sketcher.taker.written.by_number(&collected);
         let sources = statements.iter().map(|statement| match statement.class {
             Class::Store => producers.copied_from(statement.context, statement.place.op),
@@ -614,10 +617,7 @@ fn writers(
 }
 
 /// The operators of functions that stand by themselves.
-fn bodies(
-    known: &HashMap<FuncId, Vec<Known>>,
-    contexts: &Contexts,
-) -> FxHashMap<u32, Box<[u64]>> {
+fn bodies(known: &HashMap<FuncId, Vec<Known>>, contexts: &Contexts) -> FxHashMap<u32, Box<[u64]>> {
     let standing = known.iter();
     let standing = standing.filter(|(function, _)| contexts.known_root(**function).is_some());
     let functions = standing.map(|(function, known)| {

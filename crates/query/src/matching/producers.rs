@@ -89,7 +89,11 @@ impl<'a> Producers<'a> {
             for &(call, callee) in calls.get(&function).into_iter().flatten() {
                 let op = ssa.statements[call].op;
                 if contexts.known_inlined(context, op, callee).is_none() {
-                    found.callers.entry(callee).or_default().push((context, call));
+                    found
+                        .callers
+                        .entry(callee)
+                        .or_default()
+                        .push((context, call));
                 }
             }
         }

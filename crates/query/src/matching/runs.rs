@@ -62,7 +62,7 @@ where
     S::Error: std::error::Error + 'static,
 {
     let [flat, b] = versions.map(|sketched| &sketched.version);
-    let found = Matcher::with_weights(flat, b, names, weights.clone()).by_wholes();
+    let found = Matcher::with_weights(flat, b, names, weights.clone()).roughly();
     let standing = standing(flat, b, &found).into_iter();
     let standing: HashSet<FuncId> = standing.map(FuncId::from_u32).collect();
     let log = (runs[0].1)().map_err(afterimage_machine::MachineError::from)?;

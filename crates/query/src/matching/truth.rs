@@ -208,8 +208,7 @@ pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Ju
             counterparts.any(|&a| did_the_same(found, &statements_of_a[a as usize]))
         });
         judged.equivalent = judged.correct || did_the_same;
-        judged.same_line =
-            other.is_some_and(|other| other.line() == position.line());
+        judged.same_line = other.is_some_and(|other| other.line() == position.line());
         Some(judged)
     });
     judged.collect()

@@ -1,0 +1,81 @@
+//! Small sets of numbers that are mostly asked for what they do not hold.
+
+use std::ops::Deref;
+
+/// Numbers, ascending, and a filter of one word (Bloom 1970).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Set {
+    sorted: Vec<u32>,
+    filter: Filter,
+}
+
+impl Set {
+    /// Whether it holds a number. O(log size), O(1) for most that it does not hold.
+    #[inline(always)]
+    pub fn holds(&self, number: u32) -> bool {
+        self.filter.may_hold(number) && self.sorted.binary_search(&number).is_ok()
+    }
+}
+
+impl FromIterator<u32> for Set {
+    fn from_iter<I: IntoIterator<Item = u32>>(numbers: I) -> Self {
+        let mut sorted = Vec::from_iter(numbers);
+        sorted.sort_unstable();
+        Self {
+            filter: sorted.iter().copied().collect(),
+            sorted,
+        }
+    }
+}
+
+impl Deref for Set {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.sorted
+    }
+}
+
+/// A word with a bit of each number that is held: not all of which have theirs in it are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Filter(u64);
+
+impl Filter {
+    /// False if it does not hold the number.
+    #[inline(always)]
+    pub fn may_hold(self, number: u32) -> bool {
+        self.0 & bit(number) != 0
+    }
+}
+
+impl FromIterator<u32> for Filter {
+    fn from_iter<I: IntoIterator<Item = u32>>(numbers: I) -> Self {
+        Self(
+            numbers
+                .into_iter()
+                .fold(0, |bits, number| bits | bit(number)),
+        )
+    }
+}
+
+/// Neighbours have different bits (multiplicative hashing, Knuth 1973).
+#[inline(always)]
+fn bit(number: u32) -> u64 {
+    1 << (number.wrapping_mul(0x9e37_79b1) >> 26)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_holds_what_it_was_made_of(numbers in prop::collection::vec(0u32..200, 0..40), asked in 0u32..200) {
+            let set: Set = numbers.iter().copied().collect();
+            prop_assert_eq!(set.holds(asked), numbers.contains(&asked));
+            prop_assert!(set.is_sorted());
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! What the matches around a statement of the second version say for its candidates.
+
+use crate::both::Both;
+use crate::features::Feature;
+use crate::rounds::{Affinity, RELATED};
+use crate::set::Set;
+use crate::{Class, Match};
+
+/// How far statements around one are looked at.
+const NEAR: u32 = 4;
+/// How far statements around one are looked at for who has the same counterpart.
+const SHARING: u32 = 8;
+/// How far before or after the counterpart of a neighbour is shortly before or after.
+const SHORTLY: u32 = 12;
+/// How far apart their counterparts may be. An unoptimised version has several statements for each.
+const APART: u32 = 24;
+/// So many statements of the first version may have the same values, and it still tells who is who.
+const COMMON: f32 = 4.0;
+
+/// How many of those around a pair speak for it, and of how many.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Around {
+    pub operands: (u32, u32),
+    pub users: (u32, u32),
+    pub neighbours: (u32, u32),
+    pub name: bool,
+}
+
+/// A maker or user of the statement.
+struct Related {
+    /// Its counterpart.
+    found: Option<u32>,
+    /// It is the statement itself.
+    is_itself: bool,
+    /// The class of its values, and of those of its counterpart.
+    class: u32,
+    class_of_match: Option<u32>,
+}
+
+/// A match of a statement nearby.
+struct Nearby {
+    a: u32,
+    /// In which function of the first version that is.
+    function: u32,
+    /// The statement is before this one.
+    before: bool,
+}
+
+/// What is known around a statement of the second version: looked up once for all candidates.
+pub(crate) struct Surroundings<'m> {
+    both: &'m Both<'m>,
+    affinity: &'m Affinity,
+    pub b: u32,
+    function: u32,
+    /// The function of the first version that has the same name.
+    same_name: Option<u32>,
+    makers: Vec<Related>,
+    users: Vec<Related>,
+    neighbours: Vec<Nearby>,
+    /// The counterparts of the stores that wrote what it reads, or of the loads that read what it wrote: ascending, and how many have it.
+    written: Vec<(u32, u32)>,
+    /// The matches of the statements just before and behind.
+    next: [Option<Nearby>; 2],
+    /// Matches of those around that were executed as often, and for how much they count.
+    shared: Vec<(u32, f32)>,
+    own: Option<(u32, f32)>,
+}
+
+impl<'m> Surroundings<'m> {
+    /// O(makers and users).
+    pub fn new(
+        both: &'m Both<'m>,
+        b: u32,
+        known: &[Option<Match>],
+        affinity: &'m Affinity,
+    ) -> Self {
+        let statement = &both.b.statements[b as usize];
+        let function = statement.function;
+        let of = |at: u32| known[at as usize].as_ref();
+        let related = |at: &u32| {
+            let found = of(*at).map(|found| found.a);
+            Related {
+                found,
+                is_itself: *at == b,
+                class: both.classes.b[*at as usize],
+                class_of_match: found.map(|a| both.classes.a[a as usize]),
+            }
+        };
+        let users = &both.of_b.users[b as usize];
+        // A match of a statement of the same function.
+        let here = |at: u32| {
+            let there = both.b.statements.get(at as usize)?;
+            of(at).filter(|_| there.function == function)
+        };
+        let nearby = |at: u32| {
+            here(at).map(|found| Nearby {
+                a: found.a,
+                function: both.a.statements[found.a as usize].function,
+                before: at < b,
+            })
+        };
+        let around = |far: u32| (b.saturating_sub(far)..b).chain(b + 1..=b.saturating_add(far));
+        let shared = around(SHARING).filter_map(|at| {
+            let found = here(at)?;
+            let as_often = both.b.statements[at as usize].values.count == statement.values.count;
+            as_often.then_some((found.a, found.score))
+        });
+        Self {
+            both,
+            affinity,
+            b,
+            function,
+            same_name: both
+                .names
+                .and_then(|names| names.same.get(&function).copied()),
+            makers: both.of_b.makers[b as usize].iter().map(related).collect(),
+            users: users.iter().take(RELATED).map(related).collect(),
+            neighbours: around(NEAR).filter_map(nearby).collect(),
+            written: written(both, b, known),
+            next: [b.checked_sub(1), b.checked_add(1)].map(|at| at.and_then(nearby)),
+            shared: shared.collect(),
+            own: of(b).map(|found| (found.a, found.score)),
+        }
+    }
+
+    /// What they say for a candidate.
+    pub fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) -> Around {
+        let function = self.both.a.statements[a as usize].function;
+        let (operands, by_operands) = self.operands(a);
+        let (users, by_users) = self.users(a);
+        let (neighbours, near) = self.neighbours(a, function);
+        told(Feature::Operands, by_operands);
+        told(Feature::Users, by_users);
+        if operands.0 == operands.1 && operands.1 > 0 {
+            told(Feature::OperandsAll, 1.0);
+        }
+        if users.0 == users.1 && users.1 > 0 {
+            told(Feature::UsersAll, 1.0);
+        }
+        if self.has_more_constants(a) {
+            told(Feature::ConstantsMore, 1.0);
+        }
+        told(Feature::Neighbours, near);
+        let share = self.affinity.get(&(self.function, function));
+        let share = share.copied().unwrap_or(0.0);
+        told(Feature::Affinity, share);
+        if share >= 1.0 {
+            told(Feature::AffinityMost, 1.0);
+        }
+        let name = self.same_name == Some(function);
+        if name {
+            told(Feature::Name, 1.0);
+        }
+        if let Some(written) = self.by_writing(a) {
+            told(Feature::Written, written);
+            if written == 0.0 {
+                told(Feature::WrittenByOthers, 1.0);
+            }
+        }
+        self.tell_order(a, function, told);
+        Around {
+            operands,
+            users,
+            neighbours,
+            name,
+        }
+    }
+
+    /// Of how many makers there is a counterpart among those of `a`: the same constant, the same values, or a match; and for how much that counts, 0 to 1.
+    fn operands(&self, a: u32) -> ((u32, u32), f32) {
+        let known = &self.both.of_a;
+        let constants = &self.both.of_b.constants[self.b as usize];
+        let theirs = &known.constants[a as usize];
+        let same = constants
+            .iter()
+            .filter(|value| theirs.binary_search(value).is_ok());
+        let same = same.count();
+        let classes = &self.both.maker_classes[a as usize];
+        let (found, sum) = self.corresponding(
+            (same as u32, same as f32),
+            &self.makers,
+            (a, &known.makers[a as usize], classes),
+        );
+        let all = constants.len() + self.makers.len();
+        ((found, all as u32), sum / all.max(1) as f32)
+    }
+
+    fn users(&self, a: u32) -> ((u32, u32), f32) {
+        let users = &self.both.of_a.users[a as usize];
+        let classes = &self.both.user_classes[a as usize];
+        let (found, sum) = self.corresponding((0, 0.0), &self.users, (a, users, classes));
+        let all = self.users.len();
+        ((found, all as u32), sum / all.max(1) as f32)
+    }
+
+    /// How many makers or users have a counterpart among those of `a`, and for how much that counts.
+    fn corresponding(
+        &self,
+        (mut found, mut sum): (u32, f32),
+        related: &[Related],
+        of_a: (u32, &Set, &Set),
+    ) -> (u32, f32) {
+        for related in related {
+            let weight = self.corresponds(related, of_a);
+            found += u32::from(weight > 0.0);
+            sum += weight;
+        }
+        (found, sum)
+    }
+
+    /// For how much it counts, 0 to 1, that a maker or user of the second of a pair has a counterpart among those of the first: that both have one with the same values counts the less
+    /// the more statements have these.
+    fn corresponds(&self, related: &Related, (a, statements, classes): (u32, &Set, &Set)) -> f32 {
+        // Of what is made from itself, as a counter is, that is no evidence.
+        let found = related
+            .found
+            .filter(|found| *found != a || related.is_itself);
+        if found.is_some_and(|found| statements.holds(found)) {
+            return 1.0;
+        }
+        let of_match = related.class_of_match.filter(|_| found.is_some());
+        for class in [Some(related.class), of_match].into_iter().flatten() {
+            if classes.holds(class) {
+                return (COMMON / self.both.classes.size[class as usize] as f32).min(1.0);
+            }
+        }
+        0.0
+    }
+
+    /// Of how many statements around this one the counterparts are around `a`, and how near they are: 0 to 1.
+    fn neighbours(&self, a: u32, function: u32) -> ((u32, u32), f32) {
+        let (mut found, mut sum) = (0, 0.0);
+        for near in &self.neighbours {
+            // That two have the same counterpart says nothing for it.
+            let ordered = near.a != a && near.before == (near.a < a);
+            let apart = near.a.abs_diff(a);
+            if near.function == function && ordered && apart <= APART {
+                found += 1;
+                sum += 1.0 / (1.0 + apart as f32 / 12.0);
+            }
+        }
+        let all = self.neighbours.len();
+        ((found, all as u32), sum / all.max(1) as f32)
+    }
+
+    /// Whether operands of the first may be constants that those of the second never are: what is decided by a constant, an optimiser decides where that is chosen.
+    fn has_more_constants(&self, a: u32) -> bool {
+        let of_b = &self.both.of_b.constants[self.b as usize];
+        let mut of_a = self.both.of_a.constants[a as usize].iter();
+        of_a.any(|constant| of_b.binary_search(constant).is_err())
+    }
+
+    /// The part of the stores that wrote what a load reads directly, or of the loads that read what a store wrote, whose counterparts write or read what its own does; less if that is through copies. `None` if no counterpart is known.
+    fn by_writing(&self, a: u32) -> Option<f32> {
+        let of_a = match self.both.b.statements[self.b as usize].class {
+            Class::Load => &self.both.a.statements[a as usize].writers[..],
+            _ => &self.both.of_a.readers[a as usize][..],
+        };
+        let filter = self.both.of_a.written[a as usize];
+        let (mut sum, mut all) = (0.0, 0);
+        for &(found, often) in &self.written {
+            all += often;
+            if !filter.may_hold(found) {
+                continue;
+            }
+            let there = of_a.binary_search_by_key(&found, |(other, _)| *other);
+            sum += there.map_or(0.0, |at| often as f32 * of_a[at].1);
+        }
+        (all > 0).then(|| sum / all as f32)
+    }
+
+    /// Whether it lies between the counterparts of the statements before and behind, and whether it is theirs.
+    fn tell_order(&self, a: u32, function: u32, told: &mut impl FnMut(Feature, f32)) {
+        let [before, behind] = [0, 1].map(|side| {
+            let next = self.next[side].as_ref();
+            let next = next.filter(|next| next.function == function);
+            if next.is_some_and(|next| next.a == a) {
+                told(Feature::SameMatchNext, 1.0);
+            }
+            let ordered = next.filter(|next| next.a != a && next.before == (next.a < a));
+            ordered.is_some_and(|next| next.a.abs_diff(a) <= SHORTLY)
+        });
+        if before {
+            told(Feature::Before, 1.0);
+        }
+        if behind {
+            told(Feature::After, 1.0);
+        }
+        if before && behind {
+            told(Feature::Between, 1.0);
+        }
+        let mine = self.own.filter(|own| own.0 == a).map(|own| own.1);
+        let (mut taken, mut better) = (false, false);
+        for &(_, score) in self.shared.iter().filter(|shared| shared.0 == a) {
+            taken = true;
+            better |= mine.is_none_or(|mine| score > mine);
+        }
+        if taken {
+            told(Feature::Taken, 1.0);
+        }
+        if better {
+            told(Feature::TakenBetter, 1.0);
+        }
+    }
+}
+
+/// The counterparts of the stores that wrote directly what a load reads, or of the loads that read what a store wrote: ascending, and how many have it.
+fn written(both: &Both<'_>, b: u32, known: &[Option<Match>]) -> Vec<(u32, u32)> {
+    let statement = &both.b.statements[b as usize];
+    let of_b = match statement.class {
+        Class::Load => &statement.writers[..],
+        Class::Store => &both.of_b.readers[b as usize][..],
+        _ => return Vec::new(),
+    };
+    let direct = of_b.iter().filter(|(_, counts)| *counts == 1.0);
+    let found = direct
+        .take(RELATED)
+        .filter_map(|(other, _)| known[*other as usize].as_ref());
+    let mut found = Vec::from_iter(found.map(|found| found.a));
+    found.sort_unstable();
+    let same = found.chunk_by(|x, y| x == y);
+    same.map(|same| (same[0], same.len() as u32)).collect()
+}
