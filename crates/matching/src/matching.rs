@@ -6,13 +6,10 @@ use crate::both::{Both, Candidates, Weighed};
 use crate::evidence::compare;
 use crate::features::{Stage, Weights};
 use crate::region::Region;
-use crate::rounds::{Rounds, matched};
+use crate::rounds::{Rounds, matched, settled};
 use crate::told::Told;
 use crate::votes::Votes;
 use crate::{Evidence, Names, Version};
-
-/// How often stretches are aligned, each time by what the time before found likely.
-const ALIGNED: u32 = 2;
 
 /// The counterpart of a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,23 +102,18 @@ impl<'v> Matcher<'v> {
         }
     }
 
-    /// By what the statements did as a whole, in a single round: that is enough to know which functions correspond.
-    pub fn roughly(&self) -> Matching {
-        let rounds = Rounds::new(self, None);
-        let none = vec![None; self.both.b.statements.len()];
-        Matching {
-            of_b: rounds.next(&none, &rounds.affinity(&none)),
-            rounds: 1,
-            likely: Vec::new(),
-        }
-    }
-
     /// By what the statements did as a whole. O(statements) a round, times the candidates of each, of which there is a bounded number.
     pub fn by_wholes(&self) -> Matching {
         self.by_wholes_telling(None)
     }
 
-    /// The same, and tells what spoke for each candidate in the end.
+    /// The same, but no matches are chosen together, and how likely other candidates are is not told: enough to know which functions correspond.
+    pub fn roughly(&self) -> Matching {
+        let none = vec![None; self.both.b.statements.len()];
+        settled(&Rounds::new(self, None), none).0
+    }
+
+    /// As [`by_wholes`](Self::by_wholes), and tells what spoke for each candidate in the end.
     pub fn by_wholes_telling(&self, to: Option<&mut dyn FnMut(Told)>) -> Matching {
         let none = vec![None; self.both.b.statements.len()];
         let rounds = Rounds::new(self, None);
@@ -145,16 +137,9 @@ impl<'v> Matcher<'v> {
         before: &Matching,
         to: Option<&mut dyn FnMut(Told)>,
     ) -> Matching {
-        let aligned = |found: &Matching| {
-            let votes = Votes::new(self.both.a, self.both.b, regions, found);
-            let rounds = Rounds::new(self, Some(votes));
-            let found = matched(&rounds, found.of_b.clone());
-            (rounds, found)
-        };
-        let (mut rounds, mut found) = aligned(before);
-        for _ in 1..ALIGNED {
-            (rounds, found) = aligned(&found);
-        }
+        let votes = Votes::new(self.both.a, self.both.b, regions, before);
+        let rounds = Rounds::new(self, Some(votes));
+        let found = matched(&rounds, before.of_b.clone());
         if let Some(to) = to {
             rounds.tell(&found.of_b, to);
         }

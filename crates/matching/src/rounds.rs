@@ -24,8 +24,8 @@ const ENOUGH: f32 = 2.6;
 /// What is less likely is no candidate for an alignment.
 const UNLIKELY: f32 = 0.02;
 
-/// Goes on from what is known until nothing changes.
-pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matching {
+/// Goes on from what is known until nothing changes, each statement by itself.
+pub(crate) fn settled(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Matching, Affinity) {
     let mut affinity = rounds.affinity(&known);
     let mut found = Matching {
         of_b: known,
@@ -48,6 +48,12 @@ pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matchin
         }
         affinity = rounds.affinity(&found.of_b);
     }
+    (found, affinity)
+}
+
+/// Goes on from what is known until nothing changes, and chooses matches together.
+pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matching {
+    let (mut found, mut affinity) = settled(rounds, known);
     for _ in 0..TOGETHER[rounds.stage as usize] {
         found.of_b = rounds.together(&found.of_b, &affinity);
         affinity = rounds.affinity(&found.of_b);
@@ -136,7 +142,7 @@ impl<'m> Rounds<'m> {
         sum
     }
 
-    pub fn next(&self, known: &[Option<Match>], affinity: &Affinity) -> Vec<Option<Match>> {
+    fn next(&self, known: &[Option<Match>], affinity: &Affinity) -> Vec<Option<Match>> {
         parallel::map(self.b.statements.len(), |at| {
             let statement = &self.b.statements[at];
             let at = at as u32;
@@ -395,7 +401,7 @@ impl<'m> Rounds<'m> {
     }
 
     /// Where the counterparts of each function's statements are.
-    pub fn affinity(&self, known: &[Option<Match>]) -> Affinity {
+    fn affinity(&self, known: &[Option<Match>]) -> Affinity {
         let mut votes = Affinity::default();
         let mut all: FxHashMap<u32, f32> = FxHashMap::default();
         for (statement, found) in self.b.statements.iter().zip(known) {
