@@ -14,7 +14,7 @@ const AROUND: usize = 12;
 /// Parts of the run that are one here.
 const COARSE: usize = 8;
 /// Most candidates that are taken because they were executed at the same time.
-const ACTIVE: usize = 512;
+const ACTIVE: usize = 128;
 
 /// Statements of the first version by what they did.
 pub(crate) struct Index {
@@ -69,7 +69,7 @@ impl Index {
         let group = of.class.group();
         let mut near = |all: Option<&Vec<u32>>| {
             let Some(all) = all else { return };
-            into.extend(nearest(all, order, predicted));
+            into.extend(nearest(all, order, predicted, MOST));
         };
         near(self.sequences.get(&(group, values.count, values.sequence)));
         near(self.multisets.get(&(group, values.count, values.multiset)));
@@ -81,7 +81,7 @@ impl Index {
             let (first, last) = order.part(part);
             for part in first / COARSE..=last / COARSE {
                 if let Some(here) = self.active.get(&(of.operator, part)) {
-                    into.extend(here.iter().take(ACTIVE));
+                    into.extend(nearest(here, order, predicted, ACTIVE));
                 }
             }
         }
@@ -92,11 +92,11 @@ impl Index {
 }
 
 /// Those that are first executed nearest to a place.
-fn nearest<'i>(all: &'i [u32], order: &Order, place: usize) -> &'i [u32] {
+fn nearest<'i>(all: &'i [u32], order: &Order, place: usize, most: usize) -> &'i [u32] {
     let at = all.partition_point(|&statement| (order.place[statement as usize] as usize) < place);
-    let first = at.saturating_sub(MOST / 2);
-    let last = (first + MOST).min(all.len());
-    &all[last.saturating_sub(MOST)..last]
+    let first = at.saturating_sub(most / 2);
+    let last = (first + most).min(all.len());
+    &all[last.saturating_sub(most)..last]
 }
 
 /// Who makes the operands of statements and who uses what they give.
