@@ -22,6 +22,8 @@ pub(super) struct Known {
     pub exact: u64,
     /// It is `i32.and`.
     pub is_and: bool,
+    /// It is a `select`.
+    pub chooses: bool,
     /// It may make one condition of several.
     pub joins: bool,
     /// How many arguments it takes, if it is a call.
@@ -45,13 +47,12 @@ fn known(program: &Program, operator: &Operator<'_>) -> Known {
     }
     let mut exact = FxHasher::default();
     name.hash(&mut exact);
+    let chooses = matches!(operator, Operator::Select | Operator::TypedSelect { .. });
     Known {
         class,
         exact: exact.finish(),
-        joins: matches!(
-            operator,
-            Operator::I32And | Operator::I32Or | Operator::Select | Operator::TypedSelect { .. }
-        ),
+        joins: chooses || matches!(operator, Operator::I32And | Operator::I32Or),
+        chooses,
         operator: hasher.finish(),
         immediate: immediate(operator, &name),
         is_and: matches!(operator, Operator::I32And),

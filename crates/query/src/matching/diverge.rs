@@ -171,39 +171,52 @@ where
     }
     let moves = moves([&versions[0].version, &versions[1].version], matching);
     found.retain(|found: &Divergence| !moves.contains(&distance(found.values)));
-    tell_origins(
-        [&versions[0].version, &versions[1].version],
-        matching,
-        &mut found,
-    );
+    let mut operators = Operators {
+        versions,
+        runs: runs.map(|(run, _)| run),
+        known: Default::default(),
+    };
+    tell_origins(matching, &mut operators, &mut found);
     found.sort_by_key(|found| (found.origin, found.times[1], found.b));
-    tell_arguments(versions, runs.map(|(run, _)| run), &mut found);
     for found in &mut found {
+        operators.tell_argument(found);
         found.a = to[found.a as usize];
     }
     Ok(found)
 }
 
-/// What is compared of calls are their arguments, one after the other: tells which argument of which execution a value is.
-fn tell_arguments<S: Segments>(
-    versions: [&Sketched; 2],
-    runs: [Run<'_, S>; 2],
-    found: &mut [Divergence],
-) {
-    let mut known: [HashMap<FuncId, Vec<Known>>; 2] = Default::default();
-    for found in found {
+/// What is known of the statements' operators, read when it is asked for.
+struct Operators<'v, 'r, S: Segments> {
+    versions: [&'v Sketched; 2],
+    runs: [Run<'r, S>; 2],
+    known: [HashMap<FuncId, Vec<Known>>; 2],
+}
+
+impl<S: Segments> Operators<'_, '_, S> {
+    fn of(&mut self, side: usize, statement: u32) -> Option<Known> {
+        let place = self.versions[side].places[statement as usize];
+        let run = self.runs[side];
+        let all = self.known[side].entry(place.function).or_insert_with(|| {
+            let function = run.program.function(place.function);
+            function.map_or(Vec::new(), |f| operators(run.program, run.module, f))
+        });
+        all.get(place.op.index()).copied()
+    }
+
+    /// Whether one of two statements chooses between two values, and the other computes one. An optimiser makes a choice of a branch that one version has around the other.
+    fn one_chooses(&mut self, found: &Divergence) -> bool {
+        let chooses = [(0, found.a), (1, found.b)].map(|(side, statement)| {
+            let known = self.of(side, statement);
+            known.is_some_and(|known| known.chooses)
+        });
+        chooses[0] != chooses[1]
+    }
+
+    /// What is compared of calls are their arguments, one after the other: tells which argument of which execution a value is.
+    fn tell_argument(&mut self, found: &mut Divergence) {
         let mut count = |side: usize, statement: u32| {
-            let at = statement as usize;
-            if versions[side].version.statements[at].class != Class::Call {
-                return 0;
-            }
-            let place = versions[side].places[at];
-            let run = runs[side];
-            let all = known[side].entry(place.function).or_insert_with(|| {
-                let function = run.program.function(place.function);
-                function.map_or(Vec::new(), |f| operators(run.program, run.module, f))
-            });
-            let call = all.get(place.op.index());
+            let known = self.of(side, statement);
+            let call = known.filter(|known| known.class == Class::Call);
             call.map_or(0, |call| call.arguments)
         };
         let counts = [count(0, found.a), count(1, found.b)];
@@ -243,7 +256,12 @@ fn moves(versions: [&Version; 2], matching: &Matching) -> HashSet<u32> {
 }
 
 /// Tells those that make something else of the same from those to which it is passed.
-fn tell_origins(versions: [&Version; 2], matching: &Matching, found: &mut [Divergence]) {
+fn tell_origins<S: Segments>(
+    matching: &Matching,
+    operators: &mut Operators<'_, '_, S>,
+    found: &mut [Divergence],
+) {
+    let versions = operators.versions.map(|sketched| &sketched.version);
     let when: HashMap<u32, (u64, u32)> = found
         .iter()
         .map(|found| (found.b, (found.times[1], found.b)))
@@ -260,7 +278,8 @@ fn tell_origins(versions: [&Version; 2], matching: &Matching, found: &mut [Diver
             _ if passed => Origin::Passed,
             // The same operator gives the same of the same.
             Class::Compute | Class::Test
-                if is_changed(versions, matching, found)
+                if !operators.one_chooses(found)
+                    && is_changed(versions, matching, found)
                     && matters(versions, matching, &users, found.b) =>
             {
                 Origin::Computed
