@@ -37,4 +37,4 @@ pub use sample::Sample;
 pub use sketch::{Sketch, mix};
 pub use standing::standing;
 pub use told::{Candidate, Told};
-pub use version::{Class, Producer, Statement, Version};
+pub use version::{Class, Entered, Producer, Statement, Version};

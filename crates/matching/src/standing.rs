@@ -1,55 +1,127 @@
 //! Which functions of the first version stand by themselves in the second.
 
+use std::cmp::Ordering;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{Class, Matching, Version};
+use crate::evidence::compare;
+use crate::version::Entered;
+use crate::{Matching, Values, Version};
 
-/// A counterpart of a function has one in so many of the counterparts of its statements that the function with most of them has.
-const PART: u32 = 16;
+/// Most functions without a vote that are compared with one, of those that were entered as often.
+const MOST: usize = 64;
+/// For how much it counts that twice as many statements have their counterparts there (in units of the natural logarithm).
+const VOTES: f32 = 0.5;
+/// A function with no counterparts has so many of them here.
+const NO_VOTE: f32 = 0.3;
+/// It was entered as often.
+const AS_OFTEN: f32 = 2.0;
+/// It was entered less often: inlined calls are left out, but none is added.
+const LESS_OFTEN: f32 = -3.0;
+/// It has the same type.
+const SAME_TYPE: f32 = 2.0;
+/// It has another number of parameters.
+const OTHER_NUMBER: f32 = -2.0;
+/// Of a parameter with so many different values or fewer, less can be told, and it counts half.
+const FEW: usize = 3;
 
 /// Functions of the first version that are the most likely counterparts of functions of the second. What is left was inlined, or not compiled at all.
 ///
-/// The counterparts of a function's statements lie in several functions if these were inlined into it. Of those that were entered as often as the function itself it is the one that was entered first: what was inlined
-/// was called from there. If none was, it is the one with most of the counterparts. O(statements).
+/// The counterparts of a function's statements lie in several functions if these were inlined into it, and where small ones were, most are not in the function itself. So it counts besides how often functions were entered, with which
+/// parameters, and which types they have. O(statements + functions × log functions).
 pub fn standing(a: &Version, b: &Version, matching: &Matching) -> FxHashSet<u32> {
     let mut votes: FxHashMap<u32, FxHashMap<u32, u32>> = FxHashMap::default();
     let mut standing = FxHashSet::default();
+    let mut certain = FxHashSet::default();
     for (of_b, found) in b.statements.iter().zip(&matching.of_b) {
         let Some(found) = found else { continue };
         let of_a = &a.statements[found.a as usize];
-        match found.evidence.same_code {
-            true => {
-                standing.insert(of_a.function);
-            }
-            false => {
-                let votes = votes.entry(of_b.function).or_default();
-                *votes.entry(of_a.function).or_default() += 1;
-            }
+        if found.evidence.same_code {
+            standing.insert(of_a.function);
+            certain.insert(of_b.function);
+        } else {
+            let votes = votes.entry(of_b.function).or_default();
+            *votes.entry(of_a.function).or_default() += 1;
         }
     }
-    let (of_a, of_b) = (entries(a), entries(b));
-    for (function, votes) in &votes {
-        let most = votes.values().copied().max().unwrap_or(0);
-        let entered = of_b.get(function).map(|entered| entered.0);
-        let entered_as_often = votes.iter().filter_map(|(at, votes)| {
-            let &(count, first) = of_a.get(at)?;
-            (Some(count) == entered && votes * PART >= most).then_some((first, *at))
-        });
-        // Of equal ones the first in the program, so that the order of the map does not matter.
-        let by_votes = votes.iter().map(|(at, votes)| (u32::MAX - votes, *at));
-        let chosen = entered_as_often.min().map(|(_, at)| at);
-        standing.extend(chosen.or_else(|| by_votes.min().map(|(_, at)| at)));
+    let (groups_of_a, groups_of_b) = (groups(a, &standing), groups(b, &certain));
+    let taken = standing.clone();
+    for (key, of_b) in &groups_of_b {
+        let of_a = groups_of_a.get(key).map_or(&[][..], Vec::as_slice);
+        for (at, function) in of_b.iter().enumerate() {
+            let votes = votes.remove(function).unwrap_or_default();
+            // Those of a group were entered in about the same order.
+            let expected = at * of_a.len() / of_b.len();
+            let first = expected.saturating_sub(MOST / 2);
+            let likely = of_a.iter().skip(first).take(MOST).copied();
+            let voted = votes.keys().copied().filter(|f| !taken.contains(f));
+            let candidates = likely.chain(voted).filter_map(|candidate| {
+                let entered = a.entered.get(&candidate)?;
+                let votes = votes.get(&candidate).copied().unwrap_or(0);
+                let score = score(votes, entered, &b.entered[function]);
+                Some((score, entered.first, candidate))
+            });
+            let best = candidates.max_by(by_score_and_first);
+            // What is mostly inlined has copies that have to be told apart.
+            let whole =
+                best.filter(|(_, _, at)| a.entered[at].count <= 2 * b.entered[function].count);
+            standing.extend(whole.map(|(_, _, candidate)| candidate));
+        }
     }
     standing
 }
 
-/// By function how often it was entered, and when first: what is known of the first of its statements. Of a call each argument counts.
-fn entries(version: &Version) -> FxHashMap<u32, (u64, u64)> {
-    let mut entries = FxHashMap::default();
-    let statements = version.statements.iter();
-    for statement in statements.filter(|statement| statement.class != Class::Call) {
-        let known = (statement.values.count, statement.first);
-        entries.entry(statement.function).or_insert(known);
+/// Of equal ones the first that was entered: what calls another one with what it was given itself.
+fn by_score_and_first(x: &(f32, u64, u32), y: &(f32, u64, u32)) -> Ordering {
+    let first = (y.1, y.2).cmp(&(x.1, x.2));
+    x.0.total_cmp(&y.0).then(first)
+}
+
+/// How often functions were entered, and their type.
+type Key = (u64, u64);
+
+/// The functions that were entered, but for some, by how often that was and by type: in the order in which they were entered first.
+fn groups(version: &Version, but: &FxHashSet<u32>) -> FxHashMap<Key, Vec<u32>> {
+    let mut groups: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
+    let entered = version.entered.iter();
+    for (function, entered) in entered.filter(|(function, _)| !but.contains(function)) {
+        let key = (entered.count, entered.ty);
+        groups.entry(key).or_default().push(*function);
     }
-    entries
+    for group in groups.values_mut() {
+        group.sort_unstable_by_key(|function| (version.entered[function].first, *function));
+    }
+    groups
+}
+
+/// How much speaks for a function of the first version to be the counterpart of one of the second. The weights were chosen such that of the functions of bzip2, Lua, zstd, batsat, jpeg, pulldown-cmark and syn as many as possible have a counterpart of their name.
+fn score(votes: u32, a: &Entered, b: &Entered) -> f32 {
+    let by_votes = VOTES * (votes as f32 + NO_VOTE).ln();
+    let by_count = match a.count.cmp(&b.count) {
+        Ordering::Equal => AS_OFTEN,
+        Ordering::Less => LESS_OFTEN,
+        Ordering::Greater => 0.0,
+    };
+    let by_type = match a.parameters.len() == b.parameters.len() {
+        _ if a.ty == b.ty => SAME_TYPE,
+        true => 0.0,
+        false => OTHER_NUMBER,
+    };
+    let parameters = a.parameters.iter().zip(&b.parameters);
+    let by_parameters = parameters.map(|(a, b)| {
+        let same = match compare(a, b) {
+            Values::Different => -1.0,
+            Values::Unknown | Values::Some => 0.0,
+            Values::Part => 0.7,
+            Values::Prefix | Values::Permuted => 1.0,
+            Values::Shifted => 1.5,
+            Values::Same => 2.0,
+        };
+        if b.sample.len() > FEW {
+            same
+        } else {
+            same / 2.0
+        }
+    });
+    by_votes + by_count + by_type + by_parameters.sum::<f32>()
 }

@@ -106,6 +106,19 @@ pub(crate) enum Lies {
     Elsewhere,
 }
 
+/// How a function was entered.
+#[derive(Clone, Debug, Default)]
+pub struct Entered {
+    /// How often.
+    pub count: u64,
+    /// When first.
+    pub first: u64,
+    /// Its type: equal numbers for equal ones, in both versions.
+    pub ty: u64,
+    /// The values of each parameter.
+    pub parameters: Vec<Sketch>,
+}
+
 /// A version of a program as it was executed.
 #[derive(Clone, Debug, Default)]
 pub struct Version {
@@ -117,6 +130,8 @@ pub struct Version {
     pub stack: u64,
     /// For each function that has statements the operators of its code, by ordinal.
     pub bodies: FxHashMap<u32, Box<[u64]>>,
+    /// The functions that were entered.
+    pub entered: FxHashMap<u32, Entered>,
 }
 
 impl Version {

@@ -462,6 +462,7 @@ mod tests {
             length: 1,
             stack: 0,
             bodies: FxHashMap::default(),
+            entered: FxHashMap::default(),
         }
     }
 

@@ -1,14 +1,15 @@
 //! A run, followed once, as sketches of its statements.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
 use afterimage_machine::{Code, Inst, NodeCode, NodeEnd, Observer, Range};
-use afterimage_matching::{Active, Class, Instance, Sketch, Statement, Version};
+use afterimage_matching::{Active, Class, Entered, Instance, Sketch, Statement, Version};
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Node, Segments, Visit};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use wasmparser::ValType;
 
 use super::code::{Known, operators};
@@ -131,6 +132,10 @@ pub(crate) trait Take {
     fn take(&mut self, statement: &mut Collected, given: Given, time: u64);
     fn access(&mut self, statement: &mut Collected, address: u64);
 
+    /// An activation of a function begins.
+    #[inline(always)]
+    fn enter(&mut self, _: FuncId, _: u64, _: &[u64]) {}
+
     /// A statement with this position among those that were collected writes.
     #[inline(always)]
     fn write(&mut self, _: u32, _: Range) {}
@@ -153,6 +158,7 @@ struct Sketches {
     /// Which part of the run it is.
     window: usize,
     written: Written,
+    entered: FxHashMap<FuncId, Entered>,
 }
 
 impl Take for Sketches {
@@ -174,6 +180,19 @@ impl Take for Sketches {
     fn access(&mut self, statement: &mut Collected, address: u64) {
         if let Some(addresses) = statement.addresses.as_mut() {
             addresses.add(address);
+        }
+    }
+
+    fn enter(&mut self, function: FuncId, time: u64, parameters: &[u64]) {
+        let entered = self.entered.entry(function).or_insert_with(|| Entered {
+            first: time,
+            count: 0,
+            ty: 0,
+            parameters: vec![Sketch::default(); parameters.len()],
+        });
+        entered.count += 1;
+        for (sketch, value) in entered.parameters.iter_mut().zip(parameters) {
+            sketch.add(*value);
         }
     }
 
@@ -216,6 +235,8 @@ pub(crate) struct Sketcher<T> {
     template: Rc<Template>,
     start: u64,
     contexts: Contexts,
+    /// The function whose activation begins, and how many parameters it has.
+    begins: Option<(FuncId, usize)>,
 }
 
 impl<T: Take> Sketcher<T> {
@@ -226,6 +247,7 @@ impl<T: Take> Sketcher<T> {
             statements: Vec::new(),
             template: Rc::default(),
             start: 0,
+            begins: None,
         }
     }
 
@@ -276,6 +298,13 @@ impl<T: Take> Sketcher<T> {
 }
 
 impl<T: Take> Observer for Sketcher<T> {
+    fn variables(&mut self, _: &NodeCode, low: &[u64], _: &[u64]) {
+        if let Some((function, parameters)) = self.begins.take() {
+            let parameters = low.get(..parameters).unwrap_or(low);
+            self.taker.enter(function, self.start, parameters);
+        }
+    }
+
     fn read(&mut self, inst: usize, range: Range) {
         if let Some(statement) = self.accessed(inst, range) {
             self.taker.read(statement, range);
@@ -440,11 +469,17 @@ where
 
     /// Notes the activation that a node begins, if it does.
     fn enter(&mut self, visit: Visit) {
-        if self.sketcher.contexts.is_flat() || !self.follower.machine.begins_activation() {
+        if !self.follower.machine.begins_activation() {
             return;
         }
         let function = self.nodes[visit.node].function;
         let defined = self.run.program.function(function);
+        let ty = defined.and_then(|defined| self.run.program.types.get(defined.ty));
+        let parameters = ty.map_or(0, |ty| ty.params.len());
+        self.sketcher.begins = Some((function, parameters));
+        if self.sketcher.contexts.is_flat() {
+            return;
+        }
         let operators = defined.map_or(0, |function| function.operators);
         let call = self.sketcher.template.call;
         self.sketcher
@@ -570,7 +605,18 @@ where
             active: statement.active,
             producers: producers.of(statement.context, statement.place.op),
         });
+        let typed = |function: FuncId, mut entered: Entered| {
+            let mut hasher = FxHasher::default();
+            let defined = self.run.program.function(function);
+            defined
+                .map(|defined| self.run.program.types.get(defined.ty))
+                .hash(&mut hasher);
+            entered.ty = hasher.finish();
+            (function.as_u32(), entered)
+        };
+        let entered = self.sketcher.taker.entered.into_iter();
         let version = Version {
+            entered: entered.map(|(f, entered)| typed(f, entered)).collect(),
             length: self.run.path.length(),
             stack: self.stack,
             statements: statements.collect(),
