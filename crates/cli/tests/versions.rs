@@ -413,3 +413,78 @@ fn of_calls_the_argument_and_the_execution_are_named() {
     let text = sandbox.ok("diff a.aft b.aft").stdout;
     assert!(text.contains("argument 2: 2  argument 2: 3"), "{text}");
 }
+
+/// Scales numbers, ten in one loop and twelve in another, by a function.
+const CALLED_TWICE: &str = r#"(module
+  (memory (export "memory") 1)
+  (func $scale (param $x i32) (result i32) (local $fp i32)
+    (local.set $fp (i32.const 4000))
+    (i32.store offset=12 (local.get $fp) (local.get $x))
+    (i32.add (i32.mul (i32.load offset=12 (local.get $fp)) (i32.const 3)) (i32.const 7)))
+  (func (export "main") (local $i i32)
+    (loop $again
+      (i32.store (i32.mul (local.get $i) (i32.const 4))
+        (call $scale (i32.shl (local.get $i) (i32.const 3))))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 10))))
+    (local.set $i (i32.const 0))
+    (loop $again
+      (i32.store offset=1000 (i32.mul (local.get $i) (i32.const 8))
+        (call $scale (i32.xor (i32.mul (local.get $i) (i32.const 1001)) (i32.const 21))))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 12))))))"#;
+
+/// The same, inlined; the second copy computes something else the tenth time.
+const INLINED_TWICE: &str = r#"(module
+  (memory (export "memory") 1)
+  (func (export "main") (local $i i32)
+    (loop $again
+      (i32.store (i32.mul (local.get $i) (i32.const 4))
+        (i32.add (i32.mul (i32.shl (local.get $i) (i32.const 3)) (i32.const 3)) (i32.const 7)))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 10))))
+    (local.set $i (i32.const 0))
+    (loop $again
+      (i32.store offset=1000 (i32.mul (local.get $i) (i32.const 8))
+        (i32.add
+          (i32.mul (i32.xor (i32.mul (local.get $i) (i32.const 1001)) (i32.const 21)) (i32.const 3))
+          (i32.add (i32.const 7) (i32.eq (local.get $i) (i32.const 9)))))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 12))))))"#;
+
+#[test]
+fn executions_of_what_was_inlined_are_counted_over_all_calls() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.wat", CALLED_TWICE);
+    sandbox.write("b.wat", INLINED_TWICE);
+    for name in ["a", "b"] {
+        sandbox.ok(&format!(
+            "record --lens paths --invoke main -o {name}.aft {name}.wat"
+        ));
+    }
+    let found = answer(&sandbox, "diff a.aft b.aft --format json");
+    let all = found["divergences"].as_array().unwrap();
+    // The tenth of the second copy is the twentieth of the function.
+    let add = all.iter().find(|one| one["b"]["operator"] == "i32.add");
+    let add = add.unwrap_or_else(|| panic!("{found}"));
+    assert_eq!(add["a"]["operator"], "i32.add");
+    assert_eq!(add["numbers"], json!([20, 10]));
+    let tenth = ((9 * 1001) ^ 21) * 3 + 7;
+    let values = [tenth, tenth + 1].map(|value| format!("0x{value:x}"));
+    assert_eq!(add["values"], json!(values));
+    let text = sandbox.ok("diff a.aft b.aft").stdout;
+    assert!(text.contains("10 (A: 20)"), "{text}");
+    for question in found["questions"].as_array().unwrap() {
+        let words = question.as_str().unwrap();
+        sandbox.ok(words.strip_prefix("afterimage ").unwrap());
+    }
+    // By a tail call, too: there the caller is gone, and what it calls stands by itself.
+    let tail = CALLED_TWICE.replace(
+        "  (func (export",
+        "  (func $then (param i32) (result i32) (return_call $scale (local.get 0)))\n  (func (export",
+    );
+    sandbox.write("tail.wat", tail.replace("(call $scale", "(call $then"));
+    sandbox.ok("record --lens paths --invoke main -o tail.aft tail.wat");
+    let found = answer(&sandbox, "match tail.aft b.aft --format json");
+    let statements = found["statements"].as_array().unwrap();
+    let multiplied = statements
+        .iter()
+        .filter(|one| one["operator"] == "i32.mul" && one["match"]["a"]["operator"] == "i32.mul");
+    assert!(multiplied.count() >= 2, "{found}");
+}

@@ -13,7 +13,7 @@ const AROUND: usize = 12;
 
 /// Parts of the run that are one here.
 const COARSE: usize = 8;
-/// Most candidates that are taken because they were executed at the same time.
+/// Most candidates that are taken because they were executed at the same time, of each of these parts.
 const ACTIVE: usize = 128;
 
 /// Statements of the first version by what they did.

@@ -88,7 +88,7 @@ fn first_of_most(all: impl Iterator<Item = f32>) -> (usize, f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rounds::Around;
+    use crate::surroundings::Around;
 
     fn candidate(a: u32, score: f32) -> Judged {
         let around = Around::default();

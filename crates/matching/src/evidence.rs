@@ -41,7 +41,7 @@ pub struct Evidence {
     pub neighbours: (u32, u32),
     /// The functions have the same name.
     pub name: bool,
-    /// The functions have the same code, and only these two.
+    /// The functions have the same code, and only these two of those that stand by themselves.
     pub same_code: bool,
 }
 

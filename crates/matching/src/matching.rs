@@ -1,6 +1,6 @@
 //! Matching of two versions, from beginning to end.
 
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::both::{Both, Candidates, Weighed};
 use crate::evidence::compare;
@@ -78,7 +78,7 @@ pub struct Matcher<'v> {
     pub(crate) both: Both<'v>,
     /// By stage and statement of the second version, the most likely candidates by what they did as a whole, and for how much that counts.
     likely: OnceLock<[Weighed; 2]>,
-    /// The same of other candidates that were looked at, ascending: they are looked at in each round again.
+    /// The same of other candidates that were looked at, ascending: they are looked at in each round again. Those of the first stage are let go when the second begins.
     weighed: [Vec<Kept>; 2],
 }
 
@@ -137,6 +137,9 @@ impl<'v> Matcher<'v> {
         before: &Matching,
         to: Option<&mut dyn FnMut(Told)>,
     ) -> Matching {
+        for kept in &self.weighed[Stage::Wholes as usize] {
+            std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
+        }
         let votes = Votes::new(self.both.a, self.both.b, regions, before);
         let rounds = Rounds::new(self, Some(votes));
         let found = matched(&rounds, before.of_b.clone());
@@ -156,9 +159,7 @@ impl<'v> Matcher<'v> {
     ) {
         let known = &self.weighed[stage as usize][b as usize];
         // What is behind the lock is whole after each statement that holds it.
-        let mut known = known
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut more = Vec::new();
         let mut side = None;
         let mut next = 0;

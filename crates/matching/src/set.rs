@@ -36,7 +36,7 @@ impl Deref for Set {
     }
 }
 
-/// A word with a bit of each number that is held: not all of which have theirs in it are.
+/// A word with a bit for each number that is held; others may share it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Filter(u64);
 

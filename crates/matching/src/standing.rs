@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::evidence::compare;
 use crate::version::Entered;
-use crate::{Matching, Values, Version};
+use crate::{Matching, Names, Values, Version};
 
 /// Most functions without a vote that are compared with one, of those that were entered as often.
 const MOST: usize = 64;
@@ -20,6 +20,8 @@ const AS_OFTEN: f32 = 2.0;
 const LESS_OFTEN: f32 = -3.0;
 /// It has the same type.
 const SAME_TYPE: f32 = 2.0;
+/// It has the same name.
+const SAME_NAME: f32 = 6.0;
 /// It has another number of parameters.
 const OTHER_NUMBER: f32 = -2.0;
 /// Of a parameter with so many different values or fewer, less can be told, and it counts half.
@@ -28,8 +30,13 @@ const FEW: usize = 3;
 /// Functions of the first version that are the most likely counterparts of functions of the second. What is left was inlined, or not compiled at all.
 ///
 /// The counterparts of a function's statements lie in several functions if these were inlined into it, and where small ones were, most are not in the function itself. So it counts besides how often functions were entered, with which
-/// parameters, and which types they have. O(statements + functions × log functions).
-pub fn standing(a: &Version, b: &Version, matching: &Matching) -> FxHashSet<u32> {
+/// parameters, and which types and, if that is known, names they have. O(statements + functions × log functions).
+pub fn standing(
+    a: &Version,
+    b: &Version,
+    matching: &Matching,
+    names: Option<&Names>,
+) -> FxHashSet<u32> {
     let mut votes: FxHashMap<u32, FxHashMap<u32, u32>> = FxHashMap::default();
     let mut standing = FxHashSet::default();
     let mut certain = FxHashSet::default();
@@ -54,11 +61,16 @@ pub fn standing(a: &Version, b: &Version, matching: &Matching) -> FxHashSet<u32>
             let expected = at * of_a.len() / of_b.len();
             let first = expected.saturating_sub(MOST / 2);
             let likely = of_a.iter().skip(first).take(MOST).copied();
-            let voted = votes.keys().copied().filter(|f| !taken.contains(f));
-            let candidates = likely.chain(voted).filter_map(|candidate| {
+            let voted = votes.keys().copied();
+            let named = names.and_then(|names| names.same.get(function).copied());
+            let others = voted.chain(named).filter(|f| !taken.contains(f));
+            let candidates = likely.chain(others).filter_map(|candidate| {
                 let entered = a.entered.get(&candidate)?;
                 let votes = votes.get(&candidate).copied().unwrap_or(0);
-                let score = score(votes, entered, &b.entered[function]);
+                let mut score = score(votes, entered, &b.entered[function]);
+                if named == Some(candidate) {
+                    score += SAME_NAME;
+                }
                 Some((score, entered.first, candidate))
             });
             let best = candidates.max_by(by_score_and_first);
@@ -124,4 +136,151 @@ fn score(votes: u32, a: &Entered, b: &Entered) -> f32 {
         }
     });
     by_votes + by_count + by_type + by_parameters.sum::<f32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Class, Evidence, Match, Sketch, Statement};
+
+    const UNARY: u64 = 1;
+    const BINARY: u64 = 2;
+
+    fn sketch(values: impl IntoIterator<Item = u64>) -> Sketch {
+        let mut sketch = Sketch::default();
+        values.into_iter().for_each(|value| sketch.add(value));
+        sketch
+    }
+
+    /// A function with statements, entered with the values of its parameter.
+    struct Function {
+        statements: usize,
+        first: u64,
+        ty: u64,
+        parameter: Vec<u64>,
+    }
+
+    fn function(
+        statements: usize,
+        first: u64,
+        ty: u64,
+        parameter: impl IntoIterator<Item = u64>,
+    ) -> Function {
+        Function {
+            statements,
+            first,
+            ty,
+            parameter: Vec::from_iter(parameter),
+        }
+    }
+
+    fn version(functions: &[Function]) -> Version {
+        let statement = |function| Statement {
+            function,
+            class: Class::Compute,
+            operator: 0,
+            values: sketch([1]),
+            operands: None,
+            addresses: None,
+            exact: 0,
+            offset: 0,
+            ordinal: 0,
+            depth: 0,
+            first: 1,
+            last: 1,
+            active: crate::Active::default(),
+            producers: Box::default(),
+            writers: Box::default(),
+        };
+        let of = (0..).zip(functions);
+        let statements = of.clone().flat_map(|(number, function)| {
+            std::iter::repeat_with(move || statement(number)).take(function.statements)
+        });
+        let entered = of.map(|(number, function)| {
+            let entered = Entered {
+                count: function.parameter.len() as u64,
+                first: function.first,
+                ty: function.ty,
+                parameters: vec![sketch(function.parameter.iter().copied()); function.ty as usize],
+            };
+            (number, entered)
+        });
+        Version {
+            statements: statements.collect(),
+            length: 1000,
+            entered: entered.collect(),
+            ..Version::default()
+        }
+    }
+
+    /// Each statement of the second version has this counterpart.
+    fn matching(counterparts: &[u32], same_code: bool) -> Matching {
+        let of = |&a: &u32| {
+            Some(Match {
+                a,
+                evidence: Evidence {
+                    values: Values::Same,
+                    operator: true,
+                    operands: (0, 0),
+                    users: (0, 0),
+                    neighbours: (0, 0),
+                    name: false,
+                    same_code,
+                },
+                score: 1.0,
+            })
+        };
+        Matching {
+            of_b: counterparts.iter().map(of).collect(),
+            ..Matching::default()
+        }
+    }
+
+    fn found(a: &[Function], b: &[Function], counterparts: &[u32]) -> Vec<u32> {
+        let (a, b) = (version(a), version(b));
+        let found = standing(&a, &b, &matching(counterparts, false), None);
+        let mut found = Vec::from_iter(found);
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn a_function_into_which_others_were_inlined_is_told_by_what_it_is_given() {
+        // The second function is called four times from the first, and most counterparts are in it.
+        let a = [
+            function(2, 5, UNARY, 10..20),
+            function(6, 6, UNARY, 10..50),
+            function(1, 1, BINARY, 10..20),
+        ];
+        let b = [function(8, 3, UNARY, 10..20)];
+        assert_eq!(found(&a, &b, &[0, 2, 3, 4, 5, 6, 7, 2]), [0]);
+    }
+
+    #[test]
+    fn of_functions_that_are_given_the_same_the_one_that_calls_stands() {
+        let a = [function(0, 4, UNARY, 0..9), function(0, 5, UNARY, 0..9)];
+        let b = [function(1, 2, UNARY, 0..9)];
+        assert_eq!(found(&a, &b, &[]), [0]);
+    }
+
+    #[test]
+    fn what_is_mostly_inlined_is_told_apart_though_a_copy_stands() {
+        let b = [function(1, 2, UNARY, 0..10)];
+        let of = |times| found(&[function(2, 1, UNARY, 0..times)], &b, &[1]);
+        assert!(of(20) == [0] && of(21).is_empty());
+    }
+
+    #[test]
+    fn a_name_decides_and_the_same_code_is_certain() {
+        let a = [function(1, 4, UNARY, 0..9), function(1, 5, UNARY, 0..9)];
+        let (a, b) = (version(&a), version(&[function(1, 2, UNARY, 0..9)]));
+        let names = Names {
+            same: FxHashMap::from_iter([(0, 1)]),
+        };
+        let unmatched = Matching::default();
+        let by_name = standing(&a, &b, &unmatched, Some(&names));
+        assert_eq!(by_name, FxHashSet::from_iter([1]));
+        let by_code = standing(&a, &b, &matching(&[1], true), None);
+        assert_eq!(by_code, FxHashSet::from_iter([1]));
+    }
 }

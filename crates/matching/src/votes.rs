@@ -42,8 +42,9 @@ pub(crate) struct Votes {
 
 /// For how much it counts that a candidate is certain; the rest, that values are the same and the like, comes to about as much.
 const PRIOR: f32 = 3.0;
-/// So many regions are counted at once.
+/// So many regions are counted at once, or fewer if they have more pairs of executions than so many together: what each says is kept until then.
 const AT_ONCE: usize = 512;
+const PAIRS_AT_ONCE: usize = 1 << 24;
 /// In so many parts sums are kept, so that several threads can add to them.
 const SHARDS: usize = 8;
 /// Most cells of an alignment's table.
@@ -65,7 +66,16 @@ impl Votes {
         let shards = Vec::from_iter((0..SHARDS).map(|_| Mutex::<Shard>::default()));
         let fits = |region: &&Region| region.a.len() * region.b.len() <= CELLS;
         let regions = Vec::from_iter(regions.iter().filter(fits));
-        for some in regions.chunks(AT_ONCE) {
+        let mut left = &regions[..];
+        while !left.is_empty() {
+            let mut pairs = 0;
+            let few = left.iter().take(AT_ONCE).take_while(|region| {
+                let first = pairs == 0;
+                pairs += region.a.len() * region.b.len();
+                first || pairs <= PAIRS_AT_ONCE
+            });
+            let some;
+            (some, left) = left.split_at(few.count());
             let counted = parallel::map_with(some.len(), Table::default, |table, at| {
                 let mut counts = counting.together(some[at], table);
                 let pairs = table.align();

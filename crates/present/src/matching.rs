@@ -259,7 +259,7 @@ pub(crate) fn diverging(
         table.row([
             grouped(found.times[1]),
             origin(found.origin).to_owned(),
-            grouped(found.numbers[1]),
+            numbers(found),
             of_a,
             of_b,
             b.source(),
@@ -282,13 +282,13 @@ pub(crate) fn divergence_sentence(
         Origin::Read | Origin::Passed => "what corresponds first stops doing the same",
     };
     let (time, text) = (grouped(first.times[1]), b.text());
-    let (number, other) = (grouped(first.numbers[1]), plain(report.a.name));
+    let [number_a, number] = first.numbers.map(grouped);
+    let other = plain(report.a.name);
     let [of_a, of_b] = first.values.map(value);
     let place = a.place();
     Ok(match (first.arguments, first.decided) {
         (Some([in_a, in_b]), _) => format!(
-            "{what} at t={time}: {text}: argument {in_b} of execution {number} was {of_b}, and in {other} argument {in_a} of execution {} of {place} was {of_a}",
-            grouped(first.numbers[0])
+            "{what} at t={time}: {text}: argument {in_b} of execution {number} was {of_b}, and in {other} argument {in_a} of execution {number_a} of {place} was {of_a}"
         ),
         (None, Some(decided)) => {
             let [of_a, of_b] = decided.map(|other| match other {
@@ -296,15 +296,23 @@ pub(crate) fn divergence_sentence(
                 false => "as the first one",
             });
             format!(
-                "{what} at t={time}: {text}: execution {number} was decided {of_b}, and in {other} that of {place} {of_a}"
+                "{what} at t={time}: {text}: execution {number} was decided {of_b}, and in {other} execution {number_a} of {place} {of_a}"
             )
         }
         (None, None) => {
             format!(
-                "{what} at t={time}: {text}: execution {number} gave {of_b}, and in {other} {place} gave {of_a}"
+                "{what} at t={time}: {text}: execution {number} gave {of_b}, and in {other} execution {number_a} of {place} gave {of_a}"
             )
         }
     })
+}
+
+/// Which execution of the second version's statement it is; and of the first version's, if another one.
+fn numbers(found: &Divergence) -> String {
+    match found.numbers {
+        [a, b] if a == b => grouped(b),
+        [a, b] => format!("{} (A: {})", grouped(b), grouped(a)),
+    }
 }
 
 /// What the statements of a pair gave, in a word or two each.

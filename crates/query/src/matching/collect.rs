@@ -34,7 +34,7 @@ pub struct Place {
 pub struct Sketched {
     /// The statements.
     pub version: Version,
-    /// Where each is: ascending.
+    /// Where each is: ascending, unless statements are told apart by calls.
     pub places: Vec<Place>,
     /// How many statements were executed, all executions counted.
     pub executed: u64,
@@ -45,10 +45,10 @@ pub struct Sketched {
 }
 
 impl Sketched {
-    /// By statement of the same run, told apart by calls, which one it is here.
-    pub(super) fn numbers_of(&self, apart: &Self) -> Vec<u32> {
+    /// By statement of the same run, told apart by calls, which one it is here; `None` if it is another run.
+    pub(super) fn numbers_of(&self, apart: &Self) -> Option<Vec<u32>> {
         let places = apart.places.iter();
-        let known = places.map(|place| self.places.binary_search(place).map_or(0, |at| at as u32));
+        let known = places.map(|place| Some(self.places.binary_search(place).ok()? as u32));
         known.collect()
     }
 }
@@ -353,7 +353,7 @@ impl Observer for Leaving<'_> {
 
 /// Follows a run from its beginning to its end and sketches every statement. Jumps and returns are none: they have no values.
 ///
-/// Time is linear in the run; memory is the machine's and some 600 bytes for each statement of the program that is executed.
+/// Time is linear in the run; memory is the machine's, 4 bytes for each 4 that the guest writes, and 1,000 to 2,000 bytes for each statement of the program that is executed.
 ///
 /// # Errors
 /// If the run cannot be followed.
@@ -448,6 +448,8 @@ where
         taker: T,
         standing: Option<&HashSet<FuncId>>,
     ) -> Result<Self, StepsError<S::Error>> {
+        let functions = run.program.functions.iter();
+        let operators = functions.map(|function| function.operators as usize).sum();
         Ok(Self {
             follower: Follower::new(run, log)?,
             plans: Plans::new(run),
@@ -456,7 +458,7 @@ where
             templates: FxHashMap::default(),
             known: HashMap::new(),
             numbers: HashMap::new(),
-            sketcher: Sketcher::new(taker, Contexts::new(standing.cloned())),
+            sketcher: Sketcher::new(taker, Contexts::new(standing.cloned(), operators)),
             stack: 0,
         })
     }
@@ -749,7 +751,10 @@ fn make(
                 );
             }
             PlanKind::Call => {
-                template.call = Some(item.op);
+                // Of a tail call the caller is gone when what it calls begins: that stands by itself.
+                if let NodeEnd::Call { .. } = code.end {
+                    template.call = Some(item.op);
+                }
                 let arguments = match &code.end {
                     NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. } => {
                         arguments

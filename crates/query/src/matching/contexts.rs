@@ -10,8 +10,11 @@ use rustc_hash::FxHashMap;
 
 /// A context has no more calls around it than so many.
 const DEEPEST: u32 = 24;
-/// No more contexts are made when they have so many operators together.
+/// No more contexts are made when they have so many operators together, or so many times those of the program.
 const MOST: usize = 1 << 21;
+const TIMES: usize = 8;
+/// But that is no reason with so few.
+const FEW: usize = 1 << 16;
 
 /// A function, and the calls through which it is executed.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +39,15 @@ pub(super) struct Contexts {
     /// Those of the open activations.
     open: Vec<u32>,
     operators: usize,
+    most: usize,
 }
 
 impl Contexts {
-    /// With the functions that stand by themselves; `None` if all do.
-    pub fn new(standing: Option<HashSet<FuncId>>) -> Self {
+    /// With the functions that stand by themselves; `None` if all do. `operators` is how many the program has.
+    pub fn new(standing: Option<HashSet<FuncId>>, operators: usize) -> Self {
         Self {
             standing,
+            most: operators.saturating_mul(TIMES).clamp(FEW, MOST),
             ..Self::default()
         }
     }
@@ -112,7 +117,7 @@ impl Contexts {
         }
         let around = self.of(caller);
         let calls_itself = self.chain(caller).any(|of| of.function == function);
-        if calls_itself || around.depth >= DEEPEST || self.operators + operators > MOST {
+        if calls_itself || around.depth >= DEEPEST || self.operators + operators > self.most {
             return self.root(function);
         }
         self.operators += operators;
@@ -133,10 +138,11 @@ impl Contexts {
         std::iter::successors(Some(self.of(context)), outward)
     }
 
-    /// Where an operator of a context would stand if everything were inlined: ascending in the order of the program.
-    pub fn position(&self, context: u32, op: OpId) -> Vec<OpId> {
-        let calls = self.chain(context).filter_map(|of| Some(of.caller?.1));
-        let mut position = Vec::from_iter(std::iter::once(op).chain(calls));
+    /// Where an operator of a context would stand if everything were inlined: ascending in the order of the program. What one call calls, by pointer, one after the other.
+    pub fn position(&self, context: u32, op: OpId) -> Vec<(OpId, Option<FuncId>)> {
+        let calls = self.chain(context);
+        let calls = calls.filter_map(|of| Some((of.caller?.1, Some(of.function))));
+        let mut position = Vec::from_iter(std::iter::once((op, None)).chain(calls));
         position.reverse();
         position
     }
@@ -159,7 +165,7 @@ mod tests {
     #[test]
     fn what_does_not_stand_by_itself_is_told_apart_by_its_calls() {
         let [main, small, smaller] = functions();
-        let mut contexts = Contexts::new(Some(HashSet::from([main])));
+        let mut contexts = Contexts::new(Some(HashSet::from([main])), MOST);
         let mut seen = Vec::new();
         contexts.enter(main, None, 10);
         let around = contexts.current().unwrap();
@@ -181,9 +187,24 @@ mod tests {
     }
 
     #[test]
+    fn what_one_call_calls_by_pointer_comes_one_after_the_other() {
+        let [main, small, other] = functions();
+        let mut contexts = Contexts::new(Some(HashSet::from([main])), MOST);
+        contexts.enter(main, None, 10);
+        let of = [small, other].map(|function| {
+            contexts.enter(function, op(3), 5);
+            let context = contexts.current().unwrap();
+            contexts.leave();
+            context
+        });
+        let at = |context, at| contexts.position(context, OpId::new(at));
+        assert!(at(of[0], 4) < at(of[1], 0));
+    }
+
+    #[test]
     fn who_stands_alone_or_calls_itself_has_one_context() {
         let [main, stands, calls_itself] = functions();
-        let mut contexts = Contexts::new(Some(HashSet::from([main, stands])));
+        let mut contexts = Contexts::new(Some(HashSet::from([main, stands])), MOST);
         contexts.enter(main, None, 10);
         contexts.enter(stands, op(1), 10);
         assert_eq!(contexts.current(), contexts.known_root(stands));
@@ -203,7 +224,7 @@ mod tests {
     #[test]
     fn there_are_no_more_contexts_than_there_is_room_for() {
         let [main, large] = functions();
-        let mut contexts = Contexts::new(Some(HashSet::from([main])));
+        let mut contexts = Contexts::new(Some(HashSet::from([main])), MOST);
         contexts.enter(main, None, 1);
         for call in 0..10 {
             contexts.enter(large, op(call), MOST / 4);

@@ -24,13 +24,13 @@ pub struct Divergence {
     pub a: u32,
     /// That of the second.
     pub b: u32,
-    /// Which execution it is of each, from 1: all before gave the same in both.
+    /// Which execution it is of each, from 1. All before gave the same in both; where the second version inlined the function, all before through the same calls.
     pub numbers: [u64; 2],
     /// The two values; of calls, what they were given.
     pub values: [u64; 2],
     /// Of calls: which of the arguments these are, from 1.
     pub arguments: Option<[u32; 2]>,
-    /// Of tests and branches, which may be negated in one version: whether they were decided otherwise than in their first executions.
+    /// Of tests and branches, which may be negated in one version: whether they were decided otherwise than in their first executions; where the second version inlined the function, in their first through the same calls.
     pub decided: Option<[bool; 2]>,
     /// When.
     pub times: [u64; 2],
@@ -112,10 +112,12 @@ pub fn divergences<S: Segments>(
 where
     S::Error: std::error::Error + 'static,
 {
-    let to = versions[0].numbers_of(&matched.apart);
+    let to = versions[0]
+        .numbers_of(&matched.apart)
+        .ok_or(StepsError::OtherRun)?;
     let matching = &matched.matching_apart;
     let versions = [&matched.apart, versions[1]];
-    let standing = [matched.standing.as_ref(), None];
+    let standing = [Some(&matched.standing), None];
     let mut open = suspects([&versions[0].version, &versions[1].version], matching);
     let mut found = Vec::new();
     while !open.is_empty() {

@@ -177,7 +177,7 @@ impl<'a> Producers<'a> {
             }
             ValueDef::Phi(block) => {
                 let phi = ssa.phis(block).iter().find(|phi| phi.value == value);
-                phi.map_or_else(Vec::new, |phi| here(&phi.operands))
+                phi.map_or_else(Vec::new, |phi| here(few(&phi.operands)))
             }
             ValueDef::Param(index) => {
                 if let Some((caller, call)) = own.caller {
@@ -185,10 +185,10 @@ impl<'a> Producers<'a> {
                     let argument = self.types.statements(around).and_then(|ssa| {
                         let call = ssa.statement_at(call)?;
                         let known = &ssa.statements[call];
-                        // The index in the table comes last.
-                        let direct = matches!(known.effect, Effect::Call(_));
+                        // Of a call by pointer the index in the table comes last.
+                        let calls = matches!(known.effect, Effect::Call(_));
                         let operand = ssa.operands(call).get(index as usize);
-                        Some((caller, *operand.filter(|_| direct)?))
+                        Some((caller, *operand.filter(|_| calls)?))
                     });
                     return argument.into_iter().collect();
                 }
@@ -218,7 +218,7 @@ impl<'a> Producers<'a> {
                     }
                     Effect::MemoryRead(_) if through_memory => {
                         let stored = self.stored(function, ssa, statement);
-                        here(&stored)
+                        here(few(&stored))
                     }
                     // Unoptimised code makes a condition 0 or 1 first, and may negate it.
                     _ if self.is_condition(function, ssa, statement) => {
@@ -274,4 +274,9 @@ impl<'a> Producers<'a> {
             .filter_map(|&store| ssa.operands(store).get(1));
         values.copied().collect()
     }
+}
+
+/// As many as are looked at.
+fn few(values: &[ValueId]) -> &[ValueId] {
+    &values[..values.len().min(LOOKED_AT)]
 }

@@ -20,7 +20,7 @@ pub struct Matched {
     /// By statement of the second version its counterpart in the first.
     pub matching: Matching,
     /// Functions of the first version that stand by themselves in the second, too.
-    pub(super) standing: Option<HashSet<FuncId>>,
+    pub(super) standing: HashSet<FuncId>,
     /// The first run, with the statements of the other functions told apart by the calls through which they are executed.
     pub(super) apart: Sketched,
     /// By statement of the second version its counterpart in that.
@@ -35,7 +35,7 @@ pub struct Matched {
 /// The first run is followed three times more, and the second twice. Time is linear in both, and O(statements) besides; memory is bounded by the statements that were executed, each as often as there are calls that it is told apart by.
 ///
 /// # Errors
-/// If a run cannot be followed.
+/// If a run cannot be followed, or the first one is not the one that was sketched.
 pub fn match_runs<S: Segments>(
     versions: [&Sketched; 2],
     names: Option<&Names>,
@@ -63,11 +63,11 @@ where
 {
     let [flat, b] = versions.map(|sketched| &sketched.version);
     let found = Matcher::with_weights(flat, b, names, weights.clone()).roughly();
-    let standing = standing(flat, b, &found).into_iter();
+    let standing = standing(flat, b, &found, names).into_iter();
     let standing: HashSet<FuncId> = standing.map(FuncId::from_u32).collect();
     let log = (runs[0].1)().map_err(afterimage_machine::MachineError::from)?;
     let apart = in_contexts(runs[0].0, log, Some(&standing))?;
-    let to = versions[0].numbers_of(&apart);
+    let to = versions[0].numbers_of(&apart).ok_or(StepsError::OtherRun)?;
     let mut tell = tell.map(|tell| {
         |mut told: Told| {
             for candidate in &mut told.candidates {
@@ -93,7 +93,7 @@ where
     }
     Ok(Matched {
         matching: found.clone().renumbered(flat, b, &to),
-        standing: Some(standing),
+        standing,
         matching_apart: found,
         apart,
     })

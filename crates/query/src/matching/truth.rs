@@ -63,7 +63,7 @@ pub struct Accuracy {
 }
 
 /// The functions of the second version that are the same in the first, by name and operators, and which these are there.
-fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Vec<FuncId>> {
+fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
     let shape = |side: Side<'_>, function| -> Vec<u64> {
         let all = operators(side.program, side.module, function);
         all.iter().map(|known| known.operator).collect()
@@ -73,6 +73,10 @@ fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Vec<FuncId>> {
         let key = (a.names.function(function.id), shape(a, function));
         known.entry(key).or_default().push(function.id);
     }
+    let known: HashMap<_, Rc<[FuncId]>> = known
+        .into_iter()
+        .map(|(key, functions)| (key, functions.into()))
+        .collect();
     let of_b = b.program.functions.iter().filter_map(|function| {
         let same = known.get(&(b.names.function(function.id), shape(b, function)))?;
         Some((function.id, same.clone()))

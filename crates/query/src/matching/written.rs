@@ -68,18 +68,22 @@ impl Written {
 
     /// Words are copied, with who wrote them.
     pub fn copy(&mut self, from: Range, to: Range) {
-        if from.memory != 0 || to.memory != 0 || to.length == 0 {
+        if from.memory != 0 {
+            return self.write(None, to);
+        }
+        if to.memory != 0 || to.length == 0 {
             return;
         }
-        let words = to.length.div_ceil(4);
-        let (from, to) = (from.address / 4, to.address / 4);
-        let mut one = |at: u64| {
-            let by = self.last(from + at);
-            *self.word(to + at) = by;
+        let words = to.address / 4..=(to.address + to.length - 1) / 4;
+        // The first byte of the word that is copied tells for all.
+        let mut one = |word: u64| {
+            let inside = (4 * word).max(to.address) - to.address;
+            let by = self.last((from.address + inside) / 4);
+            *self.word(word) = by;
         };
-        match from < to {
-            true => (0..words).rev().for_each(&mut one),
-            false => (0..words).for_each(&mut one),
+        match from.address < to.address {
+            true => words.rev().for_each(&mut one),
+            false => words.for_each(&mut one),
         }
     }
 
@@ -109,6 +113,7 @@ mod tests {
         Host(u64, u64),
         Read(u32, u64),
         Copy(u64, u64, u64),
+        CopyFromElsewhere(u64, u64),
     }
 
     fn range(address: u64, length: u64) -> Range {
@@ -121,12 +126,13 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         // At the end of a page, too.
-        let at = || (0u64..40).prop_map(|word| 4 * (word + WORDS as u64 - 20));
+        let at = || (0u64..160).prop_map(|byte| byte + 4 * (WORDS as u64 - 20));
         prop_oneof![
             (0u32..9, at(), 1u64..12).prop_map(|(by, at, length)| Step::Write(by, at, length)),
             (at(), 1u64..12).prop_map(|(at, length)| Step::Host(at, length)),
             (0u32..9, at()).prop_map(|(by, at)| Step::Read(by, at)),
             (at(), at(), 1u64..60).prop_map(|(from, to, length)| Step::Copy(from, to, length)),
+            (at(), 1u64..60).prop_map(|(to, length)| Step::CopyFromElsewhere(to, length)),
         ]
     }
 
@@ -150,7 +156,7 @@ mod tests {
                         });
                     }
                     Step::Read(by, at) => {
-                        written.read(by, range(at, 4));
+                        written.read(by, range(at, 1));
                         if let Some(&writer) = words.get(&(at / 4)) {
                             expected.entry(by).or_default().insert(writer);
                         }
@@ -158,12 +164,21 @@ mod tests {
                     Step::Copy(from, to, length) => {
                         written.copy(range(from, length), range(to, length));
                         let before = words.clone();
-                        for word in 0..length.div_ceil(4) {
-                            match before.get(&(from / 4 + word)) {
-                                Some(&by) => words.insert(to / 4 + word, by),
-                                None => words.remove(&(to / 4 + word)),
+                        // Byte by byte from the last to the first: who wrote a word is who wrote what its first byte is copied from.
+                        for byte in (0..length).rev() {
+                            let word = (to + byte) / 4;
+                            match before.get(&((from + byte) / 4)) {
+                                Some(&by) => words.insert(word, by),
+                                None => words.remove(&word),
                             };
                         }
+                    }
+                    Step::CopyFromElsewhere(to, length) => {
+                        let from = Range { memory: 1, ..range(0, length) };
+                        written.copy(from, range(to, length));
+                        within(to, length).for_each(|word| {
+                            words.remove(&word);
+                        });
                     }
                 }
             }

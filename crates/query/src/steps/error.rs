@@ -40,6 +40,9 @@ pub enum StepsError<E: Error + 'static> {
         "the run executed more than {0} different operators, path by path, of the kind that is asked about"
     )]
     Sites(u32),
+    /// Statements were sketched of one run, and another one is followed.
+    #[error("the run that is followed is not the one whose statements were sketched")]
+    OtherRun,
     /// More nodes were executed than can be counted.
     #[error("the run is too long to be counted")]
     TooLong,
