@@ -321,3 +321,212 @@ fn written(both: &Both<'_>, b: u32, known: &[Option<Match>]) -> Vec<(u32, u32)> 
     let same = found.chunk_by(|x, y| x == y);
     same.map(|same| (same[0], same.len() as u32)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Active, Evidence, Producer, Sketch, Statement, Values, Version, Weights};
+
+    /// A statement: its function, its class, its only value, the statements that make its operands, and those that wrote what it reads.
+    type Made = (u32, usize, u64, Vec<u32>, Vec<u32>);
+
+    const CLASSES: [Class; 3] = [Class::Compute, Class::Load, Class::Store];
+
+    fn version(made: &[Made]) -> Version {
+        let count = made.len() as u32;
+        let class = |at: u32| CLASSES[made[at as usize].1];
+        let statement = |(function, at, value, makers, writers): &Made| {
+            let mut values = Sketch::default();
+            values.add(*value);
+            let mut writers = Vec::from_iter(writers.iter().map(|writer| writer % count));
+            writers.retain(|writer| CLASSES[*at] == Class::Load && class(*writer) == Class::Store);
+            writers.sort_unstable();
+            writers.dedup();
+            let makers = makers.iter().map(|maker| match maker % 5 {
+                0 => Producer::Constant(u64::from(maker / 5 % 3)),
+                _ => Producer::Statement(maker % count),
+            });
+            let mut producers = Vec::from_iter(makers);
+            producers.sort_unstable();
+            producers.dedup();
+            Statement {
+                function: *function,
+                class: CLASSES[*at],
+                operator: *at as u64,
+                values,
+                operands: None,
+                addresses: None,
+                exact: 0,
+                offset: 0,
+                ordinal: 0,
+                depth: 0,
+                first: 1,
+                last: 1,
+                active: Active::default(),
+                producers: producers.into(),
+                writers: writers.into_iter().map(|at| (at, 1.0)).collect(),
+            }
+        };
+        let mut statements = Vec::from_iter(made.iter().map(statement));
+        // Each function's in a row.
+        statements.iter_mut().for_each(|of| of.function /= 4);
+        Version {
+            statements,
+            length: 100,
+            ..Version::default()
+        }
+    }
+
+    fn made() -> impl Strategy<Value = Vec<Made>> {
+        let numbers = || prop::collection::vec(0u32..300, 0..4);
+        let one = (0usize..3, 0u64..3, numbers(), numbers());
+        prop::collection::vec(one, 1..12).prop_map(|all| {
+            let all = (0..).zip(all);
+            all.map(|(at, (class, value, makers, writers))| (at, class, value, makers, writers))
+                .collect()
+        })
+    }
+
+    /// The same by definition, for those that are no sums of weights.
+    fn expected(both: &Both<'_>, a: u32, b: u32, known: &[Option<Match>]) -> Vec<(Feature, f32)> {
+        let (of_a, of_b) = (&both.a.statements, &both.b.statements);
+        let mut told = Vec::new();
+        let found = |at: u32| known.get(at as usize).and_then(|found| found.as_ref());
+        let constants = |version: &Version, at: u32| {
+            let producers = version.statements[at as usize].producers.iter();
+            let constants = producers.filter(|producer| matches!(producer, Producer::Constant(_)));
+            Vec::from_iter(constants.copied())
+        };
+        let of_second = constants(both.b, b);
+        if constants(both.a, a)
+            .iter()
+            .any(|of| !of_second.contains(of))
+        {
+            told.push((Feature::ConstantsMore, 1.0));
+        }
+        let here = |at: u32| {
+            let same = of_b.get(at as usize)?.function == of_b[b as usize].function;
+            found(at).filter(|_| same && at != b)
+        };
+        let inside = |of: &&Match| of_a[of.a as usize].function == of_a[a as usize].function;
+        let (mut near, mut all) = (0.0, 0);
+        for at in b.saturating_sub(4)..=b + 4 {
+            let Some(of) = here(at) else { continue };
+            all += 1;
+            let apart = of.a.abs_diff(a);
+            if inside(&of) && apart > 0 && apart <= 24 && (of.a < a) == (at < b) {
+                near += 1.0 / (1.0 + apart as f32 / 12.0);
+            }
+        }
+        told.push((Feature::Neighbours, near / all.max(1) as f32));
+        let before = b.checked_sub(1).and_then(here).filter(inside);
+        let behind = here(b + 1).filter(inside);
+        for of in [before, behind].into_iter().flatten() {
+            if of.a == a {
+                told.push((Feature::SameMatchNext, 1.0));
+            }
+        }
+        let before = before.is_some_and(|of| of.a < a && a - of.a <= 12);
+        let behind = behind.is_some_and(|of| of.a > a && of.a - a <= 12);
+        for (is, feature) in [
+            (before, Feature::Before),
+            (behind, Feature::After),
+            (before && behind, Feature::Between),
+        ] {
+            if is {
+                told.push((feature, 1.0));
+            }
+        }
+        let sharing = (b.saturating_sub(8)..=b + 8).filter_map(here);
+        let sharing = Vec::from_iter(sharing.filter(|of| of.a == a));
+        if !sharing.is_empty() {
+            told.push((Feature::Taken, 1.0));
+        }
+        let mine = found(b)
+            .filter(|of| of.a == a)
+            .map_or(f32::MIN, |of| of.score);
+        if sharing.iter().any(|of| of.score > mine) {
+            told.push((Feature::TakenBetter, 1.0));
+        }
+        let wrote = |all: &[Statement], store: u32, load: u32| {
+            all[load as usize].writers.iter().any(|of| of.0 == store)
+        };
+        let others = (0..of_b.len() as u32).filter(|&other| match of_b[b as usize].class {
+            Class::Load => wrote(of_b, other, b),
+            Class::Store => wrote(of_b, b, other),
+            _ => false,
+        });
+        let others = Vec::from_iter(others.filter_map(found));
+        let same = others.iter().filter(|of| match of_b[b as usize].class {
+            Class::Load => wrote(of_a, of.a, a),
+            _ => wrote(of_a, a, of.a),
+        });
+        let same = same.count();
+        if !others.is_empty() {
+            told.push((Feature::Written, same as f32 / others.len() as f32));
+            if same == 0 {
+                told.push((Feature::WrittenByOthers, 1.0));
+            }
+        }
+        told
+    }
+
+    proptest! {
+        #[test]
+        fn what_surrounds_a_statement_is_told_by_definition(
+            a in made(),
+            b in made(),
+            matches in prop::collection::vec(prop::option::weighted(0.8, (0u32..100, 0u32..3)), 12),
+        ) {
+            let (a, b) = (version(&a), version(&b));
+            let both = Both::new(&a, &b, None, Weights::default());
+            let count = a.statements.len() as u32;
+            let evidence = Evidence {
+                values: Values::Same,
+                operator: true,
+                operands: (0, 0),
+                users: (0, 0),
+                neighbours: (0, 0),
+                name: false,
+                same_code: false,
+            };
+            let known = matches.iter().take(b.statements.len()).map(|found| {
+                let (a, score) = (*found)?;
+                let (a, score) = (a % count, score as f32);
+                Some(Match { a, evidence, score })
+            });
+            let known = Vec::from_iter(known);
+            let affinity = Affinity::default();
+            for of_b in 0..b.statements.len() as u32 {
+                let surroundings = Surroundings::new(&both, of_b, &known, &affinity);
+                for of_a in 0..count {
+                    // What is written is asked for of statements of one kind.
+                    if a.statements[of_a as usize].class != b.statements[of_b as usize].class {
+                        continue;
+                    }
+                    let expected = expected(&both, of_a, of_b, &known);
+                    let mut told = Vec::new();
+                    surroundings.tell(of_a, &mut |feature, x| told.push((feature, x)));
+                    // How makers and users count is told by classes of values, too.
+                    told.retain(|(feature, _)| {
+                        ![
+                            Feature::Operands,
+                            Feature::OperandsAll,
+                            Feature::Users,
+                            Feature::UsersAll,
+                            Feature::Affinity,
+                        ]
+                        .contains(feature)
+                    });
+                    let sorted = |mut all: Vec<(Feature, f32)>| {
+                        all.sort_by_key(|(feature, _)| *feature as usize);
+                        all
+                    };
+                    prop_assert_eq!(sorted(told), sorted(expected));
+                }
+            }
+        }
+    }
+}
