@@ -27,7 +27,7 @@ macro_rules! features {
         }
 
         /// For how much each counts, by stage and kind.
-        #[expect(clippy::approx_constant, reason = "a weight that was fitted may be 3.14")]
+        #[allow(clippy::approx_constant, reason = "a weight that was fitted may be 3.14, or none is")]
         const FITTED: [[f32; COLUMNS]; [$(Feature::$name),*].len()] = [$($weights),*];
     };
 }
