@@ -232,7 +232,7 @@ fn matched(
                                 examples.push(&told, &weights, |a| right.contains(&a));
                             }
                         };
-                        let found = pair.matched_by(weights.clone(), Some(&mut told))?;
+                        let found = pair.matched_by(weights.clone(), Some(&mut told))?.matching;
                         let accuracy = pair.accuracy(&found);
                         Ok(Matched {
                             name: pair.name(),

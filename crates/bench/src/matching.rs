@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use afterimage_program::{Names, Program, SourceMap};
 use afterimage_query::matching::{
-    Accuracy, Matching, Sketched, Told, TruthSide, Weights, accuracy, judge, match_runs_by, version,
+    Accuracy, Matched, Matching, Sketched, Told, TruthSide, Weights, accuracy, copies, judge,
+    match_runs_by, version,
 };
 use afterimage_query::paths::{FileSegments, recorded_path};
 use afterimage_query::steps::{Run, recorded_checkpoints};
@@ -47,6 +48,8 @@ struct Row {
     matched: u64,
     correct: u64,
     equivalent: u64,
+    /// Of matches that are wrong, those with a copy of what a true counterpart gave.
+    copies: u64,
     same_line: u64,
     /// Statements that have a counterpart by line and column alone, and those of these whose match comes from there.
     of_column: [u64; 2],
@@ -219,14 +222,14 @@ impl<'l> Pair<'l> {
         &self,
         weights: Weights,
         told: Option<&mut dyn FnMut(Told)>,
-    ) -> Result<Matching> {
+    ) -> Result<Matched> {
         let (a, b) = (self.a, self.b);
         with_run(a, |run_a| {
             with_run(b, |run_b| {
                 let logs = (|| a.file.log(), || b.file.log());
                 let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
                 let versions = self.sketched.each_ref();
-                Ok(match_runs_by(versions, None, runs, weights, told)?.matching)
+                Ok(match_runs_by(versions, None, runs, weights, told)?)
             })
         })
     }
@@ -299,7 +302,7 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         unchanged,
         correct_of_unchanged,
         ..
-    } = pair.accuracy(&found);
+    } = pair.accuracy(&found.matching);
     let [of_a, of_b] = &pair.sketched;
     Ok(Row {
         a: a.name.clone(),
@@ -311,6 +314,7 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         matched,
         correct,
         equivalent,
+        copies: copies(pair.side(0), pair.side(1), &found),
         same_line,
         of_column: [of_column, correct_of_column],
         unchanged: [unchanged, correct_of_unchanged],
@@ -327,15 +331,15 @@ fn report(results: &Results) -> String {
          unoptimised run executed one from the same position, of the same operator, with some value or some difference between values in common; it is right if its match comes from that\n\
          position. A position is a file, line and column in an instance of a function (`branch<u8>` and `branch<char>` have the same lines and are two), as the debug information of both versions tells it. The next\n\
          column counts, too, matches with a statement that did exactly the same as a true counterpart: operator, every value and address, in the same parts of the run. An optimiser that finds a common subexpression keeps one position of\n\
-         several. *By line and column* any instance counts. The columns under *all* count functions that are the same in both versions, too, such as those of the C library: there the true counterpart is\n\
+         several. *Or a copy* counts besides what gave the same values in the same order as a true counterpart, through the same calls, wherever it read or wrote them: no comparison of values tells these apart. *By line and column* any instance counts. The columns under *all* count functions that are the same in both versions, too, such as those of the C library: there the true counterpart is\n\
          the same operator of the function of the same name, if both versions executed it.\n\n\
-         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right, or did the same | right line | by line and column | all with a true counterpart | all right | all right, or did the same | following both (s) | matching (s) |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right, or did the same | right, or a copy | right line | by line and column | all with a true counterpart | all right | all right, or did the same | following both (s) | matching (s) |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for row in &results.rows {
         let _ = writeln!(
             text,
-            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {} | {:.1} % | {:.1} % | {:.2} | {:.2} |",
+            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {} | {:.1} % | {:.1} % | {:.2} | {:.2} |",
             row.a,
             row.b,
             row.executed[0] as f64 / 1e6,
@@ -346,6 +350,7 @@ fn report(results: &Results) -> String {
             percent(row.matched, row.true_counterpart),
             percent(row.correct, row.true_counterpart),
             percent(row.equivalent, row.true_counterpart),
+            percent(row.correct + row.copies, row.true_counterpart),
             percent(row.same_line, row.true_counterpart),
             percent(row.of_column[1], row.of_column[0]),
             row.all(),
@@ -367,13 +372,15 @@ fn report(results: &Results) -> String {
         let own: fn(&Row) -> u64 = |row| row.true_counterpart;
         let _ = writeln!(
             text,
-            "Mean of {} pairs with {}: {:.1} % right, {:.1} % right or did the same; of all {:.1} and {:.1} %.",
+            "Mean of {} pairs with {}: {:.1} % right, {:.1} % right or did the same, {:.1} % right or a copy; of all {:.1}, {:.1} and {:.1} %.",
             rows().count(),
             if of.is_empty() { "others" } else { of },
             mean(|row| row.correct, own),
             mean(|row| row.equivalent, own),
+            mean(|row| row.correct + row.copies, own),
             mean(|row| row.correct + row.unchanged[1], Row::all),
             mean(|row| row.equivalent + row.unchanged[1], Row::all),
+            mean(|row| row.correct + row.copies + row.unchanged[1], Row::all),
         );
     }
     text

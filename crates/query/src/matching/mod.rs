@@ -58,4 +58,6 @@ pub use collect::{Place, Sketched, version};
 pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
 pub use runs::{Matched, match_runs, match_runs_by};
-pub use truth::{Accuracy, Judged, Position, Side as TruthSide, accuracy, judge, recompiled};
+pub use truth::{
+    Accuracy, Judged, Position, Side as TruthSide, accuracy, copies, judge, recompiled,
+};

@@ -13,10 +13,11 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId};
-use afterimage_matching::{Class, Matching, Statement};
+use afterimage_matching::{Class, Match, Matching, Statement};
 use afterimage_program::{Names, OperatorIndex, Program};
 
 use super::code::operators;
+use super::runs::Matched;
 use super::{Place, Sketched};
 use crate::Source;
 
@@ -257,6 +258,33 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
         }
     }
     found
+}
+
+/// How many of the matches that are wrong are with a copy of what a true counterpart gave: the same values in the same order, through the same calls if the second version inlined them.
+/// No comparison of values tells these apart. O(statements × those of a position).
+pub fn copies(a: Side<'_>, b: Side<'_>, matched: &Matched) -> u64 {
+    let apart = &matched.apart;
+    let mut there: HashMap<Place, Vec<u32>> = HashMap::new();
+    for (at, place) in (0..).zip(&apart.places) {
+        there.entry(*place).or_default().push(at);
+    }
+    let gave = |at: u32| {
+        let telling = apart.version.statements[at as usize].telling();
+        (telling.count, telling.sequence)
+    };
+    let judged = judge(a, b, &matched.matching).into_iter();
+    let judged = judged.zip(&matched.matching_apart.of_b);
+    let is_copy = |(judged, found): &(Option<Judged<'_>>, &Option<Match>)| {
+        let (Some(judged), Some(found)) = (judged, found) else {
+            return false;
+        };
+        let mut counterparts = judged.counterparts.iter().flat_map(|&at| {
+            let place = &a.sketched.places[at as usize];
+            there.get(place).into_iter().flatten()
+        });
+        !judged.correct && counterparts.any(|&at| gave(at) == gave(found.a))
+    };
+    judged.filter(is_copy).count() as u64
 }
 
 /// Whether statements from the same position do the same: of the same kind, the same operator (of loads, stores and calls, one of the same kind), of which some value,
