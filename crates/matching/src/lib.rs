@@ -2,7 +2,9 @@
 //!
 //! First by signatures: fixed-size [sketches](Sketch) of the values that a statement gave and the addresses that it accessed, made in one pass. Then by
 //! structure: who makes the operands of a statement, who uses what it gives, and in which order statements are first executed. Each round takes
-//! what the one before found into account, until nothing changes.
+//! what the one before found into account, until nothing changes. Then by [stretches](Region) of both runs that correspond.
+//!
+//! Which functions of the first version [stand by themselves](standing) in the second tells which statements should be told apart by the calls around them.
 //!
 //! Nothing here knows WebAssembly: whoever makes a [`Version`] decides what a statement is.
 

@@ -102,6 +102,8 @@ pub enum Cause {
     Early {
         /// A time of the unoptimised run.
         time: u64,
+        /// It is in a local of WebAssembly: who computes a value for it does not say for which of the variables that have it one after the other.
+        in_local: bool,
     },
     /// The assignment is executed later in the optimised run, at this time. It was sunk, or delayed.
     Late {

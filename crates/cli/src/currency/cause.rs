@@ -86,11 +86,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         };
         let (made_b, place) = match shown {
             Some(Ok(seen)) => {
-                let place = seen
-                    .object
-                    .pieces
-                    .first()
-                    .map(|piece| piece.place.to_string());
+                let place = seen.object.pieces.first().map(|piece| piece.place.clone());
                 (maker(&self.pair.b, &seen)?, place)
             }
             _ => (Maker::Unknown("it has no value there"), None),
@@ -108,6 +104,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
         let cause = match (early, late, &made_a) {
             (Elsewhere::At { first, .. }, _, _) if first >= moment_a => Cause::Early {
                 time: first.0,
+                in_local: matches!(place, Some(Place::Local(_) | Place::OperandStack(_))),
             },
             (_, Elsewhere::At { first, .. }, _) if first >= moment_b => {
                 Cause::Late { time: first.0 }
@@ -136,7 +133,7 @@ impl<'c, 'p, 'x, 'a, 'y, 'b> Causes<'c, 'p, 'x, 'a, 'y, 'b> {
             part: part.to_owned(),
             expected: assigned(&self.pair.a, &made_a)?,
             shown: assigned(&self.pair.b, &made_b)?,
-            place,
+            place: place.map(|place| place.to_string()),
             cause,
         })
     }

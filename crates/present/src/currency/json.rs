@@ -73,7 +73,7 @@ fn cause(cause: &CurrencyCause) -> Json {
         None => Json::Null,
     };
     let (time, why) = match &cause.cause {
-        Cause::Early { time } | Cause::Late { time } | Cause::Dropped { time } => {
+        Cause::Early { time, .. } | Cause::Late { time } | Cause::Dropped { time } => {
             (Some(time), None)
         }
         Cause::Unknown { why } => (None, Some(why)),

@@ -266,10 +266,16 @@ fn explained(
         _ => "the assignment".to_owned(),
     };
     let why = match &cause.cause {
-        Cause::Early { time } => format!(
-            "hoisted: what is shown is assigned too early; the unoptimised run does it only at t={}",
-            grouped(*time)
-        ),
+        Cause::Early { time, in_local } => {
+            let unless = match in_local {
+                true => ", unless it was made for another variable that uses the place",
+                false => "",
+            };
+            format!(
+                "hoisted: what is shown is assigned too early; the unoptimised run does it only at t={}{unless}",
+                grouped(*time)
+            )
+        }
         Cause::Late { time } => format!(
             "delayed: the optimised run executes {line} later, at t={}",
             grouped(*time)

@@ -3,6 +3,8 @@
 //! [`version`] follows a run once and makes of each statement that was executed what [`afterimage_matching`] compares: sketches of its values
 //! and addresses, when it was executed, and where its operands come from. Values and the log are enough for that, and nothing of the run is kept but the sketches.
 //!
+//! [`match_runs`] finds more, and takes following both runs again: statements of functions that the second version inlined are told apart by the calls through which they are executed, and what was executed at the same time in both is compared.
+//!
 //! ```no_run
 //! use afterimage_program::Program;
 //! use afterimage_query::matching::{Sketched, match_versions, version};
