@@ -176,21 +176,8 @@ mod tests {
 
     fn version(functions: &[Function]) -> Version {
         let statement = |function| Statement {
-            function,
-            class: Class::Compute,
-            operator: 0,
             values: sketch([1]),
-            operands: None,
-            addresses: None,
-            exact: 0,
-            offset: 0,
-            ordinal: 0,
-            depth: 0,
-            first: 1,
-            last: 1,
-            active: crate::Active::default(),
-            producers: Box::default(),
-            writers: Box::default(),
+            ..Statement::plain(function, Class::Compute)
         };
         let of = (0..).zip(functions);
         let statements = of.clone().flat_map(|(number, function)| {

@@ -327,7 +327,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Active, Evidence, Producer, Sketch, Statement, Values, Version, Weights};
+    use crate::{Evidence, Producer, Sketch, Statement, Values, Version, Weights};
 
     /// A statement: its function, its class, its only value, the statements that make its operands, and those that wrote what it reads.
     type Made = (u32, usize, u64, Vec<u32>, Vec<u32>);
@@ -352,21 +352,11 @@ mod tests {
             producers.sort_unstable();
             producers.dedup();
             Statement {
-                function: *function,
-                class: CLASSES[*at],
                 operator: *at as u64,
                 values,
-                operands: None,
-                addresses: None,
-                exact: 0,
-                offset: 0,
-                ordinal: 0,
-                depth: 0,
-                first: 1,
-                last: 1,
-                active: Active::default(),
                 producers: producers.into(),
                 writers: writers.into_iter().map(|at| (at, 1.0)).collect(),
+                ..Statement::plain(*function, CLASSES[*at])
             }
         };
         let mut statements = Vec::from_iter(made.iter().map(statement));

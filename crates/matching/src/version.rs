@@ -91,6 +91,28 @@ impl Statement {
     /// It is not in the code of its function, but of one that is taken as inlined.
     pub const INLINED: u32 = u32::MAX;
 
+    /// One of a function and a class that did nothing that is known.
+    #[cfg(test)]
+    pub(crate) fn plain(function: u32, class: Class) -> Self {
+        Self {
+            function,
+            class,
+            operator: 0,
+            values: Sketch::default(),
+            operands: None,
+            addresses: None,
+            exact: 0,
+            offset: 0,
+            ordinal: 0,
+            depth: 0,
+            first: 1,
+            last: 1,
+            active: Active::default(),
+            producers: Box::default(),
+            writers: Box::default(),
+        }
+    }
+
     /// What tells most of what it did: of tests what they compare, of others the values.
     pub fn telling(&self) -> &Sketch {
         self.operands.as_deref().unwrap_or(&self.values)

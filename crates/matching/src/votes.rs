@@ -450,23 +450,7 @@ mod tests {
     }
 
     fn version(statements: u32) -> Version {
-        let statement = |function| crate::Statement {
-            function,
-            class: crate::Class::Compute,
-            operator: 0,
-            values: crate::Sketch::default(),
-            operands: None,
-            addresses: None,
-            exact: 0,
-            offset: 0,
-            ordinal: 0,
-            depth: 0,
-            first: 1,
-            last: 1,
-            active: crate::Active::default(),
-            producers: Box::default(),
-            writers: Box::default(),
-        };
+        let statement = |function| crate::Statement::plain(function, crate::Class::Compute);
         Version {
             statements: (0..statements).map(statement).collect(),
             length: 1,
