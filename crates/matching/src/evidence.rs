@@ -45,6 +45,20 @@ pub struct Evidence {
     pub same_code: bool,
 }
 
+#[cfg(test)]
+impl Evidence {
+    /// Only that the values are the same and the operators are.
+    pub(crate) const PLAIN: Self = Self {
+        values: Values::Same,
+        operator: true,
+        operands: (0, 0),
+        users: (0, 0),
+        neighbours: (0, 0),
+        name: false,
+        same_code: false,
+    };
+}
+
 /// Which functions of two versions have the same name: a hint that can be left out.
 #[derive(Clone, Debug, Default)]
 pub struct Names {

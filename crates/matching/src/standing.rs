@@ -206,13 +206,8 @@ mod tests {
             Some(Match {
                 a,
                 evidence: Evidence {
-                    values: Values::Same,
-                    operator: true,
-                    operands: (0, 0),
-                    users: (0, 0),
-                    neighbours: (0, 0),
-                    name: false,
                     same_code,
+                    ..Evidence::PLAIN
                 },
                 score: 1.0,
             })

@@ -327,7 +327,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Evidence, Producer, Sketch, Statement, Values, Version, Weights};
+    use crate::{Evidence, Producer, Sketch, Statement, Version, Weights};
 
     /// A statement: its function, its class, its only value, the statements that make its operands, and those that wrote what it reads.
     type Made = (u32, usize, u64, Vec<u32>, Vec<u32>);
@@ -473,15 +473,7 @@ mod tests {
             let (a, b) = (version(&a), version(&b));
             let both = Both::new(&a, &b, None, Weights::default());
             let count = a.statements.len() as u32;
-            let evidence = Evidence {
-                values: Values::Same,
-                operator: true,
-                operands: (0, 0),
-                users: (0, 0),
-                neighbours: (0, 0),
-                name: false,
-                same_code: false,
-            };
+            let evidence = Evidence::PLAIN;
             let known = matches.iter().take(b.statements.len()).map(|found| {
                 let (a, score) = (*found)?;
                 let (a, score) = (a % count, score as f32);
