@@ -1,7 +1,7 @@
 //! Where operators come from.
 
 use afterimage_ids::OrigOffset;
-use afterimage_program::{FileId, Location, SourceMap};
+use afterimage_program::{FileId, InlinedFrame, Location, SourceMap};
 
 /// A line of a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,10 +39,10 @@ pub trait Source {
         Vec::new()
     }
 
-    /// The function that the operator at this offset was compiled from, the innermost inlined one, with the arguments of a generic one.
-    fn innermost_name(&self, offset: OrigOffset) -> Option<String> {
+    /// The functions that the operator at this offset was compiled from, the innermost inlined one first and the one that the module defines last, with the arguments of generic ones.
+    fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
         let _ = offset;
-        None
+        Vec::new()
     }
 }
 
@@ -64,7 +64,7 @@ impl Source for SourceMap<'_> {
         frames.filter_map(|frame| frame.location).collect()
     }
 
-    fn innermost_name(&self, offset: OrigOffset) -> Option<String> {
-        SourceMap::innermost_name(self, offset)
+    fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
+        SourceMap::written_frames(self, offset)
     }
 }

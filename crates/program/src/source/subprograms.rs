@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use afterimage_ids::OrigOffset;
 
-use super::entries::EntryId;
+use super::entries::{Description, EntryId};
 use super::{Location, SourceMap};
 
 mod walk;
@@ -54,6 +54,19 @@ impl SourceMap<'_> {
     /// The first call reads the debugging information entries; a later one takes
     /// O(depth · log inlined calls).
     pub fn inlined_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
+        self.frames(offset, Description::into_name)
+    }
+
+    /// The same, with names as they are written but for what they are defined in. Compilers add the arguments of a generic function, so that `branch<char>` and `branch<u8>` are two.
+    pub fn written_frames(&self, offset: OrigOffset) -> Vec<InlinedFrame> {
+        self.frames(offset, Description::into_written_name)
+    }
+
+    fn frames(
+        &self,
+        offset: OrigOffset,
+        name: impl Fn(Description) -> Option<String>,
+    ) -> Vec<InlinedFrame> {
         let mut location = self.locate(offset);
         let Some(function) = self.subprograms().at(offset) else {
             let frame = |location| InlinedFrame {
@@ -69,24 +82,13 @@ impl SourceMap<'_> {
             .into_iter()
             .rev()
             .map(|(entry, call)| {
-                let function = self.describe(entry).into_name();
+                let function = name(self.describe(entry));
                 InlinedFrame {
                     function,
                     location: std::mem::replace(&mut location, call),
                 }
             })
             .collect()
-    }
-
-    /// The name of the function that the code at an offset was compiled from, the innermost inlined one, as it is written but for what it is defined in. Compilers add the arguments of
-    /// a generic function, so that `branch<char>` and `branch<u8>` are two. `None` if nothing is known.
-    ///
-    /// The first call reads the debugging information entries; a later one takes O(depth · log inlined calls).
-    pub fn innermost_name(&self, offset: OrigOffset) -> Option<String> {
-        let function = self.subprograms().at(offset)?;
-        let innermost = self.calls_around(function, offset).last();
-        let entry = innermost.map_or(function.entry, |call| call.entry);
-        self.describe(entry).into_written_name()
     }
 
     /// The inlined calls that an offset of a function belongs to, the outermost first.

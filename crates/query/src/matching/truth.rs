@@ -4,8 +4,9 @@
 //! some value in common, or some difference between values one after the other (addresses may have moved). What an optimiser computes otherwise than the source says, at the place of what it replaced, has none. It is matched correctly if its match comes
 //! from that position.
 //!
-//! A *position* is a file, line and column in an instance of a function: a line of generic code is compiled once for each of its types, to dozens of functions of which each does something else, and debug information names the one that
-//! a statement was compiled from, inlined or not. What comes from the same line and column of any instance is counted besides.
+//! A *position* is a file, line and column in an instance of a function, reached through the same inlined calls: a line of generic code is compiled once for each of its types, to dozens of functions of which each does something else, and what is inlined
+//! from a function comes from that one, not from another one that the same code was inlined into. Debug information names the functions that a statement was compiled from, and the places of the calls; they must be the same as far as both versions inlined.
+//! What comes from the same line and column of any instance is counted besides.
 //! Functions that are the same in both modules, operator for operator, were not compiled anew, as libraries are not, and matching
 //! them is less of a feat: they are counted by themselves. There the true counterpart is the same operator of the function of the same name, if both were executed.
 
@@ -14,7 +15,7 @@ use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId};
 use afterimage_matching::{Class, Match, Matching, Statement};
-use afterimage_program::{Names, OperatorIndex, Program};
+use afterimage_program::{Location, Names, OperatorIndex, Program};
 
 use super::code::operators;
 use super::runs::Matched;
@@ -93,21 +94,33 @@ pub fn recompiled(a: Side<'_>, b: Side<'_>) -> HashSet<FuncId> {
         .collect()
 }
 
+/// A function that a statement was compiled from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Frame<'a> {
+    /// Its name, with the arguments of a generic one; `None` where that is not known.
+    pub function: Option<String>,
+    /// File, line and column of what was inlined into it; `None` where that is not known, and of the innermost one.
+    pub call: Option<(&'a str, u32, u32)>,
+}
+
 /// Where in the source a statement comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position<'a> {
     /// File, line and column.
     pub column: (&'a str, u32, u32),
-    /// The function that it was compiled from, with the arguments of a generic one; `None` where that is not known.
-    pub instance: Option<Rc<str>>,
-    /// That function was inlined into the one that it is in.
-    pub inlined: bool,
+    /// The functions that it was compiled from, the innermost inlined one first and the one that the module defines last.
+    pub frames: Rc<[Frame<'a>]>,
 }
 
 impl Position<'_> {
-    /// Whether statements from both come from the same function at the same line and column.
+    /// Whether statements from both come from the same line and column, through the same inlined calls as far as both were inlined.
     fn is(&self, other: &Self) -> bool {
-        self.column == other.column && self.instance == other.instance
+        let mut frames = self.frames.iter().zip(&*other.frames);
+        let same = |(x, y): (&Frame<'_>, &Frame<'_>)| {
+            let call = x.call.is_none() || y.call.is_none() || x.call == y.call;
+            x.function == y.function && call
+        };
+        self.column == other.column && frames.all(same)
     }
 
     /// File and line.
@@ -120,29 +133,33 @@ impl Position<'_> {
 fn positions<'a>(side: Side<'a>) -> Vec<Option<Position<'a>>> {
     let index = OperatorIndex::new(side.program, side.module);
     let files = side.source.files();
+    let column = |location: Location| {
+        let file = files.get(location.file.0 as usize)?;
+        Some((file.as_str(), location.line, location.column))
+    };
     let places = side.sketched.places.iter();
-    let mut known: HashSet<Rc<str>> = HashSet::new();
+    let mut known: HashSet<Rc<[Frame<'_>]>> = HashSet::new();
     let found = places.map(|place| {
         let function = side.program.function(place.function)?;
         let offset = *index.offsets(function).get(place.op.index())?;
         let location = side.source.locate(offset)?;
-        let file = files.get(location.file.0 as usize)?;
         if location.line == 0 || location.column == 0 {
             return None;
         }
-        let instance = side.source.innermost_name(offset).map(|name| {
-            let same = known.get(name.as_str()).cloned();
-            same.unwrap_or_else(|| {
-                let name: Rc<str> = name.into();
-                known.insert(Rc::clone(&name));
-                name
-            })
+        let frames = side.source.written_frames(offset).into_iter().enumerate();
+        let frames = frames.map(|(depth, frame)| Frame {
+            function: frame.function,
+            call: frame.location.filter(|_| depth > 0).and_then(column),
         });
-        Some(Position {
-            column: (file.as_str(), location.line, location.column),
-            instance,
-            inlined: !side.source.around(offset).is_empty(),
-        })
+        let frames = Vec::from_iter(frames);
+        let same = known.get(frames.as_slice()).cloned();
+        let frames = same.unwrap_or_else(|| {
+            let frames: Rc<[Frame<'_>]> = frames.into();
+            known.insert(Rc::clone(&frames));
+            frames
+        });
+        let column = column(location)?;
+        Some(Position { column, frames })
     });
     found.collect()
 }
@@ -178,7 +195,7 @@ pub fn judge<'a>(a: Side<'a>, b: Side<'a>, matching: &Matching) -> Vec<Option<Ju
     let anew = recompiled(b, a);
     for ((at, position), place) in (0..).zip(&of_a).zip(&a.sketched.places) {
         if let Some(position) = position
-            && (!position.inlined || anew.contains(&place.function))
+            && (position.frames.len() < 2 || anew.contains(&place.function))
         {
             there.entry(position.column).or_default().push(at);
         }
