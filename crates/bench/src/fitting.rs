@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use afterimage_query::matching::{Accuracy, Feature, KINDS, Told, Weights};
+use afterimage_query::matching::{Accuracy, Feature, KINDS, Told, Trial, Weights};
 use anyhow::{Result, bail};
 
 use crate::matching::{Pair, load};
@@ -232,7 +232,12 @@ fn matched(
                                 examples.push(&told, &weights, |a| right.contains(&a));
                             }
                         };
-                        let found = pair.matched_by(weights.clone(), Some(&mut told))?.matching;
+                        let trial = Trial {
+                            weights: weights.clone(),
+                            tell: Some(&mut told),
+                            right: None,
+                        };
+                        let found = pair.matched_by(trial)?.matching;
                         let accuracy = pair.accuracy(&found);
                         Ok(Matched {
                             name: pair.name(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use afterimage_program::{Names, Program, SourceMap};
 use afterimage_query::matching::{
-    Accuracy, Matched, Matching, Sketched, Told, TruthSide, Weights, accuracy, copies, judge,
+    Accuracy, Matched, Matching, Sketched, Trial, TruthSide, accuracy, copies, judge,
     match_runs_by, version,
 };
 use afterimage_query::paths::{FileSegments, recorded_path};
@@ -32,6 +32,9 @@ pub(crate) struct Options {
     /// corpus (build them first: cargo xtask corpus --versions), which are recorded]
     #[arg(value_name = "FILE.aft")]
     recordings: Vec<PathBuf>,
+    /// Match each statement once more as if all others had been matched rightly, too: twice the time
+    #[arg(long)]
+    others: bool,
 }
 
 /// What was measured of a pair.
@@ -50,6 +53,8 @@ struct Row {
     equivalent: u64,
     /// Of matches that are wrong, those with a copy of what a true counterpart gave.
     copies: u64,
+    /// Those that are right, and those of unchanged functions, if the counterparts of all others are given.
+    others: Option<[u64; 2]>,
     same_line: u64,
     /// Statements that have a counterpart by line and column alone, and those of these whose match comes from there.
     of_column: [u64; 2],
@@ -123,7 +128,8 @@ fn recorded(entry: &Entry, corpus: &Path) -> Result<Loaded> {
 }
 
 /// Compares the versions in the corpus: those that are optimised with those that are not.
-fn of_corpus(common: &crate::Arguments) -> Result<Vec<Row>> {
+fn of_corpus(options: &Options) -> Result<Vec<Row>> {
+    let common = &options.common;
     let all = entries(common)?;
     let mut rows = Vec::new();
     for unoptimised in all.iter().filter(|entry| entry.name.ends_with("-O0")) {
@@ -139,7 +145,7 @@ fn of_corpus(common: &crate::Arguments) -> Result<Vec<Row>> {
         for entry in optimised {
             eprintln!("{} and {} …", a.name, entry.name);
             let b = recorded(entry, &common.corpus).with_context(|| entry.name.clone())?;
-            rows.push(measure(&a, &b)?);
+            rows.push(measure(&a, &b, options.others)?);
         }
     }
     if rows.is_empty() {
@@ -218,18 +224,14 @@ impl<'l> Pair<'l> {
     }
 
     /// Matches them, without their names.
-    pub fn matched_by(
-        &self,
-        weights: Weights,
-        told: Option<&mut dyn FnMut(Told)>,
-    ) -> Result<Matched> {
+    pub fn matched_by(&self, trial: Trial<'_>) -> Result<Matched> {
         let (a, b) = (self.a, self.b);
         with_run(a, |run_a| {
             with_run(b, |run_b| {
                 let logs = (|| a.file.log(), || b.file.log());
                 let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
                 let versions = self.sketched.each_ref();
-                Ok(match_runs_by(versions, None, runs, weights, told)?)
+                Ok(match_runs_by(versions, None, runs, trial)?)
             })
         })
     }
@@ -271,10 +273,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let mut rows = Vec::new();
     for pair in options.recordings.chunks(2) {
-        rows.push(measure(&load(&pair[0])?, &load(&pair[1])?)?);
+        rows.push(measure(&load(&pair[0])?, &load(&pair[1])?, options.others)?);
     }
     if options.recordings.is_empty() {
-        rows = of_corpus(&options.common)?;
+        rows = of_corpus(options)?;
     }
     let results = Results {
         machine: Machine::this(),
@@ -285,10 +287,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     publish(&options.common, date, "matching", &text, &results)
 }
 
-fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
+fn measure(a: &Loaded, b: &Loaded, others: bool) -> Result<Row> {
     let pair = Pair::new(a, b)?;
     let start = Instant::now();
-    let found = pair.matched_by(Weights::default(), None)?;
+    let found = pair.matched_by(Trial::default())?;
     let matching = start.elapsed();
     let Accuracy {
         executed: own,
@@ -303,6 +305,17 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         correct_of_unchanged,
         ..
     } = pair.accuracy(&found.matching);
+    let others = match others {
+        false => None,
+        true => {
+            let trial = Trial {
+                right: Some(&pair.right()),
+                ..Trial::default()
+            };
+            let found = pair.accuracy(&pair.matched_by(trial)?.matching);
+            Some([found.correct, found.correct_of_unchanged])
+        }
+    };
     let [of_a, of_b] = &pair.sketched;
     Ok(Row {
         a: a.name.clone(),
@@ -315,6 +328,7 @@ fn measure(a: &Loaded, b: &Loaded) -> Result<Row> {
         correct,
         equivalent,
         copies: copies(pair.side(0), pair.side(1), &found),
+        others,
         same_line,
         of_column: [of_column, correct_of_column],
         unchanged: [unchanged, correct_of_unchanged],
@@ -329,7 +343,7 @@ fn report(results: &Results) -> String {
         "# Matching of versions\n\n\
          Function names are not used. A statement of the optimised run (executed at least once, in a function whose code differs between the versions) has a *true counterpart* if the\n\
          unoptimised run executed one from the same position, of the same operator, with some value or some difference between values in common; it is right if its match comes from that\n\
-         position. A position is a file, line and column in an instance of a function (`branch<u8>` and `branch<char>` have the same lines and are two), as the debug information of both versions tells it. The next\n\
+         position. A position is a file, line and column in an instance of a function (`branch<u8>` and `branch<char>` have the same lines and are two), through the same inlined calls as far as both versions inlined, as the debug information of both tells it. The next\n\
          column counts, too, matches with a statement that did exactly the same as a true counterpart: operator, every value and address, in the same parts of the run. An optimiser that finds a common subexpression keeps one position of\n\
          several. *Or a copy* counts besides what gave the same values in the same order as a true counterpart, through the same calls, wherever it read or wrote them: no comparison of values tells these apart. *By line and column* any instance counts. The columns under *all* count functions that are the same in both versions, too, such as those of the C library: there the true counterpart is\n\
          the same operator of the function of the same name, if both versions executed it.\n\n\
@@ -383,6 +397,37 @@ fn report(results: &Results) -> String {
             mean(|row| row.correct + row.copies + row.unchanged[1], Row::all),
         );
     }
+    if results.rows.iter().any(|row| row.others.is_some()) {
+        text.push_str(&if_others_were_right(&results.rows));
+    }
+    text
+}
+
+/// What would be right if the counterparts of all other statements were given.
+fn if_others_were_right(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "\n## If all others were right\n\n\
+         Each statement matched once more, by the same weights, with the true counterparts of all other statements given, as far as they are candidates: what is then wrong is not wrong because of what is around it.\n\n\
+         | pair | right | all right |\n|---|---|---|\n",
+    );
+    let mut sums = [0.0; 2];
+    let given = rows.iter().filter_map(|row| Some((row, row.others?)));
+    let given = Vec::from_iter(given);
+    for (row, [own, unchanged]) in &given {
+        let shares = [
+            100.0 * *own as f64 / row.true_counterpart.max(1) as f64,
+            100.0 * (own + unchanged) as f64 / row.all().max(1) as f64,
+        ];
+        let _ = writeln!(
+            text,
+            "| {}, {} | {:.1} % | {:.1} % |",
+            row.a, row.b, shares[0], shares[1]
+        );
+        for (sum, share) in sums.iter_mut().zip(shares) {
+            *sum += share / given.len() as f64;
+        }
+    }
+    let _ = writeln!(text, "| mean | {:.1} % | {:.1} % |", sums[0], sums[1]);
     text
 }
 

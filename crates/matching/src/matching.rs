@@ -149,6 +149,23 @@ impl<'v> Matcher<'v> {
         found
     }
 
+    /// What would be matched if the counterparts of all other statements were right, each for itself: `right` tells of a statement of the second version and one of the first whether they correspond. `found` is what was found with these stretches, `before` what they
+    /// were found with. It tells how much of what is wrong is wrong only because what is around is. Takes as long as [`by_regions`](Self::by_regions).
+    pub fn if_others_were_right(
+        &self,
+        regions: &[Region],
+        before: &Matching,
+        found: &Matching,
+        right: &(dyn Fn(u32, u32) -> bool + Sync),
+    ) -> Matching {
+        let votes = Votes::new(self.both.a, self.both.b, regions, before);
+        let rounds = Rounds::new(self, Some(votes));
+        Matching {
+            of_b: rounds.if_others_were_right(&found.of_b, right),
+            ..Matching::default()
+        }
+    }
+
     /// Tells for candidates of a statement of the second version, which ascend, for how much counts what they and it did as a whole.
     pub(crate) fn weigh(
         &self,

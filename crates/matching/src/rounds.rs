@@ -203,6 +203,32 @@ impl<'m> Rounds<'m> {
         found
     }
 
+    /// What a round finds if what is matched wrongly is first replaced by the right candidate for which most speaks. What has no right candidate stays as it is.
+    pub fn if_others_were_right(
+        &self,
+        known: &[Option<Match>],
+        right: &(dyn Fn(u32, u32) -> bool + Sync),
+    ) -> Vec<Option<Match>> {
+        let affinity = self.affinity(known);
+        let mended = parallel::map(known.len(), |at| {
+            let found = known[at];
+            let at = at as u32;
+            let is_right = |a: u32| right(at, a);
+            let certain = self.both.certain[at as usize].is_some();
+            if certain || found.is_some_and(|found| is_right(found.a)) {
+                return found;
+            }
+            let around = Surroundings::new(self.both, at, known, &affinity);
+            let candidates = self.candidates(at, known).into_iter();
+            let candidates = candidates.filter(|(a, _)| is_right(*a));
+            let pairs = candidates.map(|(a, apart)| self.judge(&around, a, apart));
+            let best = pairs.max_by(|x, y| x.score.total_cmp(&y.score));
+            best.map(|best| self.as_match(best, at)).or(found)
+        });
+        let affinity = self.affinity(&mended);
+        self.next(&mended, &affinity)
+    }
+
     /// The candidates of each statement that are left, and how likely each is.
     fn likelihoods(&self, known: &[Option<Match>], affinity: &Affinity) -> Vec<Vec<(u32, f32)>> {
         parallel::map(self.b.statements.len(), |at| {

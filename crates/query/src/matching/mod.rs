@@ -59,7 +59,7 @@ pub(crate) use collect::{Collected, Given, Take, Walk};
 pub use collect::{Place, Sketched, version};
 pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
-pub use runs::{Matched, match_runs, match_runs_by};
+pub use runs::{Matched, Trial, match_runs, match_runs_by};
 pub use truth::{
     Accuracy, Frame, Judged, Position, Side as TruthSide, accuracy, copies, judge, recompiled,
 };

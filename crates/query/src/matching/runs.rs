@@ -44,10 +44,21 @@ pub fn match_runs<S: Segments>(
 where
     S::Error: std::error::Error + 'static,
 {
-    match_runs_by(versions, names, runs, Weights::default(), None)
+    match_runs_by(versions, names, runs, Trial::default())
 }
 
-/// The same by other weights than the fitted ones, and tells to `tell` what spoke for each candidate, so that weights can be fitted: at the end of each stage, and of the second once more for each time that stretches were looked for.
+/// How two runs are matched by those who fit weights, or measure.
+#[derive(Default)]
+pub struct Trial<'t> {
+    /// For how much each feature counts.
+    pub weights: Weights,
+    /// Takes what spoke for each candidate: at the end of each stage, and of the second once more for each time that stretches were looked for.
+    pub tell: Option<&'t mut dyn FnMut(Told)>,
+    /// By statement of the second version, those of the first that are right, ascending. In the end each statement is then matched once more as if all others had been matched rightly.
+    pub right: Option<&'t [Option<Vec<u32>>]>,
+}
+
+/// The same in other ways.
 ///
 /// # Errors
 /// If a run cannot be followed.
@@ -55,12 +66,16 @@ pub fn match_runs_by<S: Segments>(
     versions: [&Sketched; 2],
     names: Option<&Names>,
     runs: [(Run<'_, S>, OpenLog<'_>); 2],
-    weights: Weights,
-    tell: Option<&mut dyn FnMut(Told)>,
+    trial: Trial<'_>,
 ) -> Result<Matched, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
+    let Trial {
+        weights,
+        tell,
+        right,
+    } = trial;
     let [flat, b] = versions.map(|sketched| &sketched.version);
     let found = Matcher::with_weights(flat, b, names, weights.clone()).roughly();
     let standing = standing(flat, b, &found, names).into_iter();
@@ -89,7 +104,17 @@ where
         let sides = [&apart, versions[1]];
         let regions = regions(sides, Some(&standing), &certain, wanted.collect(), runs)?;
         let tell = tell.as_mut().map(|tell| tell as _);
-        found = matcher.by_regions_telling(&regions, &found, tell);
+        let next = matcher.by_regions_telling(&regions, &found, tell);
+        found = match right.filter(|_| pass + 1 == PASSES) {
+            None => next,
+            Some(right) => {
+                let right = |b: u32, a: u32| {
+                    let right = right[b as usize].as_ref();
+                    right.is_some_and(|right| right.binary_search(&to[a as usize]).is_ok())
+                };
+                matcher.if_others_were_right(&regions, &found, &next, &right)
+            }
+        };
     }
     Ok(Matched {
         matching: found.clone().renumbered(flat, b, &to),
