@@ -2,7 +2,7 @@
 
 mod tell;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use afterimage_ids::{FuncId, OpId};
@@ -79,30 +79,49 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     let at = harmless(&arguments.at);
     let (places, line) = places(scene, &arguments.at)?;
     let absence = Absence::new(scene.walk(), after);
-    refuse_executed(scene, &absence, (&places, line), after, &at)?;
+    let never_came = never_came(scene, &places)?;
+    let places = Vec::from_iter(places.into_keys());
+    let asked = Asked {
+        places: &places,
+        line,
+        never_came,
+    };
+    refuse_executed(scene, &absence, &asked, after, &at)?;
     let never = match after {
         0 => format!("{at} was never executed"),
         _ => format!(
             "{at} was not executed after t={} ({})",
             grouped(after),
-            before(&absence, &places)?
+            before(&absence, &asked)?
         ),
     };
-    let causes = match places.is_empty() {
-        true => Vec::new(),
-        false => absence.of(&places)?,
+    let length = scene.values.path().length();
+    if after >= length && length > 0 {
+        bail!("{never}: the run ended at t={}", grouped(length));
+    }
+    let ended_there = match asked.never_came {
+        Some(place) => absence.times(place)? > 0,
+        None => false,
     };
-    let Some((first, others)) = causes.split_first() else {
+    let causes = match (ended_there, places.is_empty()) {
+        (false, false) => absence.of(&places)?,
+        _ => Vec::new(),
+    };
+    let mut all = Vec::new();
+    if ended_there {
+        all.push(tell::never_came(scene)?);
+    }
+    for cause in &causes {
+        all.push(told(scene, cause, after)?);
+    }
+    let mut all = all.into_iter();
+    let Some(mut first) = all.next() else {
         match after {
             0 => bail!("{never}: no way in the program leads there"),
             _ => bail!("{never}, and no branch or call was that leads there"),
         }
     };
-    let mut first = told(scene, first, after)?;
-    let mut rest = Vec::new();
-    for other in others {
-        rest.push(told(scene, other, after)?);
-    }
+    let rest = Vec::from_iter(all);
     let mut way = first.start.take().map(|start| {
         let way = Way::new(scene, &start, arguments.steps);
         (start, way)
@@ -167,8 +186,39 @@ fn others_text(out: &mut dyn Write, rest: &[Told]) -> Result<()> {
     Ok(())
 }
 
+/// What is asked about.
+struct Asked<'p> {
+    places: &'p [Place],
+    line: Option<Line>,
+    /// The one of the places in whose block the run ended before it came there.
+    never_came: Option<Place>,
+}
+
+impl Asked<'_> {
+    /// How often a place was executed, of so many times that its block was: the last one does not count if the run ended before it came there.
+    fn executed(&self, place: Place, times: u64) -> u64 {
+        times - u64::from(times > 0 && self.never_came == Some(place))
+    }
+}
+
+/// The place in whose block the run ended, if that was before any of the place's operators.
+fn never_came(scene: &Scene<'_, '_>, places: &Places) -> Result<Option<Place>> {
+    if scene.traced.stood()?.is_none() {
+        return Ok(None);
+    }
+    let stopped = scene.traced.stops.first();
+    Ok(stopped.and_then(|stop| {
+        let place = (stop.function, stop.block);
+        let first = places.get(&place)?;
+        (*first >= stop.next).then_some(place)
+    }))
+}
+
+/// Blocks, and in each the first operator that is meant.
+type Places = BTreeMap<Place, OpId>;
+
 /// The blocks at a place; none, if no way leads there.
-fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Vec<Place>, Option<Line>)> {
+fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     let loaded = &scene.traced.loaded;
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, scene.names, scene.source);
     let resolved = resolver.location(at)?;
@@ -179,24 +229,28 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Vec<Place>, Option<Line>)>
     }
     let of = |(function, op): (FuncId, OpId)| {
         let block = loaded.program.function(function)?.block_of(op)?;
-        Some((function, block))
+        Some(((function, block), op))
     };
     let mut line = None;
-    let found: BTreeSet<Place> = match resolved.place {
-        location::Place::Operator(function, op) => of((function, op)).into_iter().collect(),
+    let mut found = Places::new();
+    match resolved.place {
+        location::Place::Operator(function, op) => found.extend(of((function, op))),
         location::Place::Line(own, operators) => {
             line = Some(own);
-            operators.into_iter().filter_map(of).collect()
+            for (place, op) in operators.into_iter().filter_map(of) {
+                let first = found.entry(place).or_insert(op);
+                *first = op.min(*first);
+            }
         }
         location::Place::Function(function) => {
             let Some(code) = loaded.program.function(function) else {
                 let name = scene.names.function(function);
                 bail!("{name} is imported: it has no code here; ask about a call of it");
             };
-            BTreeSet::from([(function, code.cfg.graph.root())])
+            found.insert((function, code.cfg.graph.root()), OpId::from_u32(0));
         }
-    };
-    Ok((found.into_iter().collect(), line))
+    }
+    Ok((found, line))
 }
 
 /// How often somebody arrived at a line after a time, as a profile counts it, and when first and last; `None` if nobody did, or the path does not tell.
@@ -232,13 +286,13 @@ fn arrivals(
 fn refuse_executed(
     scene: &Scene<'_, '_>,
     absence: &Absence<'_, '_>,
-    (places, line): (&[Place], Option<Line>),
+    asked: &Asked<'_>,
     after: u64,
     at: &str,
 ) -> Result<()> {
     let mut most: Option<(u64, Place)> = None;
-    for &place in places {
-        let count = absence.times(place)?;
+    for &place in asked.places {
+        let count = asked.executed(place, absence.times(place)?);
         if count > 0 && most.is_none_or(|(most, _)| count > most) {
             most = Some((count, place));
         }
@@ -246,8 +300,8 @@ fn refuse_executed(
     let Some((count, place)) = most else {
         return Ok(());
     };
-    let arrived = match line {
-        Some(line) => arrivals(scene, places, line, after)?,
+    let arrived = match asked.line {
+        Some(line) => arrivals(scene, asked.places, line, after)?,
         None => None,
     };
     let (count, first, last) = match arrived {
@@ -255,7 +309,8 @@ fn refuse_executed(
         None => {
             let runs = absence.runs(place)?;
             let first = runs.next_after(after)?.map_or(0, |first| first.time);
-            let last = runs.select(runs.count())?.map_or(0, |last| last.time);
+            let all = asked.executed(place, runs.count());
+            let last = runs.select(all)?.map_or(0, |last| last.time);
             (count, first, last)
         }
     };
@@ -279,15 +334,13 @@ fn refuse_executed(
 }
 
 /// How often something was executed, in words.
-fn before(absence: &Absence<'_, '_>, places: &[Place]) -> Result<String> {
+fn before(absence: &Absence<'_, '_>, asked: &Asked<'_>) -> Result<String> {
     let (mut most, mut last) = (0, 0);
-    for &place in places {
+    for &place in asked.places {
         let runs = absence.runs(place)?;
-        most = runs.count().max(most);
-        last = runs
-            .select(runs.count())?
-            .map_or(0, |run| run.time)
-            .max(last);
+        let count = asked.executed(place, runs.count());
+        most = count.max(most);
+        last = runs.select(count)?.map_or(0, |run| run.time).max(last);
     }
     Ok(match most {
         0 => "it never was executed before, either".to_owned(),

@@ -3,7 +3,7 @@
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyPlace, grouped, value_text};
 use afterimage_program::EdgeKind;
-use afterimage_query::state::calls;
+use afterimage_query::state::{Call, calls};
 use afterimage_query::values::ValuesError;
 use afterimage_query::why::{Absent, At, Cause, Hop, Place, Turned};
 use anyhow::{Context, Result};
@@ -159,16 +159,13 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
         } => {
             let mut shown = scene.operator(place.0, end_of(scene, place)?)?;
             shown.time = time;
-            let end = scene.traced.file.end()?;
-            let (stack, _) = calls(scene.values, scene.values.path().length(), usize::MAX)?;
-            let mut open = stack.iter();
-            let is_open = open.any(|call| call.function == place.0 && call.entered <= time);
-            let then = match end.filter(|_| is_open) {
-                Some(end) => format!("the run {}", end.ending),
+            let stood = stood(scene, time)?;
+            let then = match &stood {
+                Some(stood) => stood.what.clone(),
                 None => format!("{} was left by an exception", shown.function),
             };
             let what = format!(
-                "{} at {} was executed {}, and from there the way leads on, but then, at t={} or after, {then}",
+                "{then}; the way there leads on from {} at {}, which was executed {}, the last time at t={}",
                 shown.operator,
                 text(&shown),
                 times(count),
@@ -177,6 +174,7 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
             let json = json!({
                 "kind": "ended", "place": shown.at, "line": shown.line, "function": shown.function,
                 "operator": shown.operator, "times": count, "time": time,
+                "stood": stood.map(|stood| stood.json),
             });
             Told {
                 what,
@@ -205,6 +203,78 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
     };
     told.json["through"] = Value::Array(json_hops);
     Ok(told)
+}
+
+/// The run ended in the block that was asked about, before it came to the place.
+pub(super) fn never_came(scene: &Scene<'_, '_>) -> Result<Told> {
+    let stood = stood(scene, scene.values.path().length())?;
+    let stood = stood.context("how the run ended is not in the recording")?;
+    Ok(Told {
+        what: format!("{}, before it came there", stood.what),
+        hops: Vec::new(),
+        place: None,
+        start: None,
+        json: json!({ "kind": "ended", "stood": stood.json }),
+    })
+}
+
+/// Where an activation stood when the run ended.
+struct Stood {
+    /// How the run ended, and where the activation was then.
+    what: String,
+    json: Value,
+}
+
+/// Where the activation stood when the run ended that executed the block at T; `None` if it was over before.
+fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Stood>> {
+    let traced = scene.traced;
+    let Some(end) = traced.file.end()? else {
+        return Ok(None);
+    };
+    let (asked, _) = calls(scene.values, time, 1)?;
+    let asked = asked.first().context("a block of no activation")?;
+    let length = scene.values.path().length();
+    let (open, _) = calls(scene.values, length, usize::MAX)?;
+    let same = |(_, call): &(usize, &Call)| {
+        call.function == asked.function && call.entered == asked.entered
+    };
+    let Some((depth, call)) = open.iter().enumerate().find(same) else {
+        return Ok(None);
+    };
+    let block = |call: &Call| -> Result<Place> {
+        let instance = scene.values.at(call.time)?.context("a call at no time")?;
+        let blocks = &scene.values.path().nodes()[instance.node].blocks;
+        let block = blocks.get((call.time - instance.time) as usize);
+        Ok((call.function, *block.context("a call in no block")?))
+    };
+    let innermost = open.first().context("no activation is open")?;
+    // The block may not have been executed to its end.
+    let op = match traced.stood()? {
+        Some((_, op)) => op,
+        None => end_of(scene, block(innermost)?)?,
+    };
+    let died = scene.operator(innermost.function, op)?;
+    let mut what = format!(
+        "the run {} at {}, at t={}",
+        end.ending,
+        text(&died),
+        grouped(length)
+    );
+    let mut json = json!({
+        "at": died.at, "line": died.line, "function": died.function, "time": length,
+    });
+    if depth > 0 {
+        let waits = scene.operator(call.function, end_of(scene, block(call)?)?)?;
+        what = format!(
+            "{what}, when it was in the call at {}, at t={}",
+            text(&waits),
+            grouped(call.time)
+        );
+        json["call"] = json!({
+            "at": waits.at, "line": waits.line, "function": waits.function, "time": call.time,
+        });
+    }
+    Ok(Some(Stood { what, json }))
 }
 
 /// An execution of a branch or call, and what decided it.
