@@ -7,11 +7,32 @@ use anyhow::Result;
 use crate::lens::Traced;
 use crate::output::say;
 
-/// Says where the host gave two runs of versions of a program something else, if it did: what differs then differs `whatever` happened.
+/// Says where the host gave two runs of versions of a program something else, or whoever recorded them did: what differs then differs `whatever` happened.
 ///
 /// # Errors
 /// If a log is damaged.
 pub(crate) fn say_if_given_otherwise(runs: [&Traced; 2], whatever: &str) -> Result<()> {
+    let [a, b] = [runs[0].file.meta()?, runs[1].file.meta()?];
+    let mut others = Vec::new();
+    if a.program_name != b.program_name {
+        others.push(format!(
+            "the program's own name ({}, {}: to leave that out, record both under one name)",
+            a.program_name, b.program_name
+        ));
+    }
+    if a.args != b.args {
+        others.push("the arguments".to_owned());
+    }
+    if a.env != b.env {
+        others.push("the environment".to_owned());
+    }
+    if !others.is_empty() {
+        say(format_args!(
+            "the runs were not given the same: {}; what depends on that differs whatever {whatever}",
+            others.join(", and ")
+        ));
+        return Ok(());
+    }
     if let Some(call) = given_otherwise(runs)? {
         say(format_args!(
             "the host did not give both runs the same: first in {call}; what depends on that differs whatever {whatever}",

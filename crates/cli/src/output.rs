@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, IsTerminal, Write, stderr, stdout};
+use std::io::{self, BufWriter, IsTerminal, Read as _, Write, stderr, stdout};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -62,7 +62,7 @@ pub(crate) fn write(
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     match out {
-        Some(path) => to_file(path, report),
+        Some(path) => to_file(path, binary, report),
         None => {
             let terminal = stdout();
             if binary && terminal.is_terminal() {
@@ -121,7 +121,11 @@ impl<W: Write> Write for Watched<W> {
     }
 }
 
-fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+fn to_file(
+    path: &Path,
+    binary: bool,
+    report: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     match std::fs::metadata(path) {
         Ok(data) if data.is_dir() => bail!("{} is a folder; name a file with -o", path.display()),
@@ -131,6 +135,18 @@ fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Re
             return fill(device.with_context(cannot)?, report, cannot).map(drop);
         }
         _ => {}
+    }
+    if begins_with(path, &afterimage_trace::LABEL) {
+        bail!(
+            "{} is a recording, which no report replaces; name another file with -o",
+            path.display()
+        );
+    }
+    if !binary && begins_with(path, b"\0asm") {
+        bail!(
+            "{} is a module, which no report replaces; name another file with -o",
+            path.display()
+        );
     }
     // What a symbolic link names is replaced, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -152,6 +168,13 @@ fn to_file(path: &Path, report: impl FnOnce(&mut dyn Write) -> Result<()>) -> Re
         .map_err(|e| e.error)
         .with_context(cannot)?;
     Ok(())
+}
+
+/// Whether there is a file that begins with these bytes.
+fn begins_with(path: &Path, magic: &[u8]) -> bool {
+    let mut first = vec![0; magic.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first == magic
 }
 
 /// The system's reason, without the name of the temporary file, which says nothing to anybody.

@@ -25,7 +25,7 @@ fn parts(range: Range) -> impl Iterator<Item = (usize, usize, usize)> {
             return None;
         }
         let page = at / PAGE;
-        let behind = end.min((page + 1) * PAGE);
+        let behind = end.min((page + 1).saturating_mul(PAGE));
         let part = (page as usize, (at % PAGE) as usize, (behind - at) as usize);
         at = behind;
         Some(part)

@@ -6,7 +6,7 @@ use crate::{Result, TraceError};
 
 /// The first eight bytes of every trace file. The high bit, the two line ends and the
 /// end-of-file character show up a transfer that was not binary, as in PNG.
-pub(crate) const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
+pub const LABEL: [u8; 8] = *b"\x89AFT\r\n\x1a\n";
 /// Version of the format: a reader refuses a greater one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Additions that an older reader may ignore: new kinds of section.

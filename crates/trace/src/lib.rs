@@ -40,7 +40,7 @@ pub use end::{End, Ending, Frame, Interrupter, Standing, TrapCode};
 pub use error::{Result, TraceError};
 pub use event::{Event, HostCallRef, HostRead, HostStop, HostWrite, HostWriteRef, RawValue};
 pub use file::{SectionInfo, TraceFile};
-pub use layout::{Kind, VERSION_MAJOR, VERSION_MINOR};
+pub use layout::{Kind, LABEL, VERSION_MAJOR, VERSION_MINOR};
 pub use log::{LogFlusher, LogPlace, LogReader, LogWriter};
 pub use meta::{Meta, Stdin};
 pub use place::{Writer, writer};

@@ -4,12 +4,12 @@ use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::grouped;
 use afterimage_program::{Names, SourceMap};
 use afterimage_query::location::Occurrence;
-use afterimage_query::paths::At;
+use afterimage_query::paths::{At, PathFileError};
 use afterimage_query::slices::{Criterion, Operator, Reach, Want, criteria};
 use afterimage_query::state::{
     Activation, Bodies, Occasion, Path, PathError, Variables, Watch, WatchError, follow_to,
 };
-use afterimage_query::steps::{Operators, Range};
+use afterimage_query::steps::{Operators, Range, StepsError, memory_size};
 use afterimage_query::values::{Execution, RecordedValues, Types};
 use afterimage_query::why::Walk;
 use afterimage_trace::Ending;
@@ -248,7 +248,19 @@ fn of_bytes<'a>(
         bail!("the program has no memory");
     }
     let (activation, _) = moment(traced, values, scene, at)?;
-    let last = range.address + range.length - 1;
+    let size = follow(traced, |run, log| {
+        Ok(memory_size(run, log, range.memory, activation.time)?)
+    })?;
+    let end = range.address.checked_add(range.length);
+    let Some(end) = end.filter(|end| *end <= size) else {
+        return Err(StepsError::<PathFileError>::Outside {
+            memory: range.memory,
+            size,
+            address: range.address.max(size),
+        }
+        .into());
+    };
+    let last = end - 1;
     let mut criterion = criteria::of_bytes(&activation, range);
     let mut when = format!("before t={}", grouped(activation.time));
     if at.trim() == "end" {

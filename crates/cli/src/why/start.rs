@@ -67,6 +67,14 @@ pub(super) fn find(
         let Some(execution) = chosen.get(scene.traced, scene.values)? else {
             continue;
         };
+        let ended_there = execution.time == scene.values.path().length()
+            && scene.traced.stood()? == Some((site.function, site.op));
+        if operand.is_none() && ended_there {
+            bail!(
+                "the run ended at {at}, in what was asked about, which gave nothing; see: afterimage why {} --trap",
+                file.display()
+            );
+        }
         match of_execution(scene, site, &execution, operand)? {
             Asked::Start(start) => return Ok(*start),
             Asked::Valueless => valueless = Some(site),

@@ -90,6 +90,33 @@ impl Paused<'_> {
     }
 }
 
+/// How many bytes a memory has at a time: when the node that is executed then has been executed, since memories only grow. Follows the run from the last checkpoint before.
+///
+/// # Errors
+/// If there is no such memory, or the run cannot be followed.
+pub fn memory_size<S: Segments>(
+    run: Run<'_, S>,
+    log: LogReader,
+    memory: u32,
+    time: u64,
+) -> Result<u64, StepsError<S::Error>>
+where
+    S::Error: std::error::Error + 'static,
+{
+    let mut follower = Follower::new(run, log)?;
+    follower.skip_to(time)?;
+    while follower.machine.time() < time
+        && let Some(visit) = follower.next()?
+    {
+        follower.execute(visit, &mut ())?;
+    }
+    let memories = &follower.machine.state.memories;
+    let count = memories.len();
+    let known = memories.get(memory as usize);
+    let known = known.ok_or(StepsError::NoMemory { memory, count })?;
+    Ok(known.bytes.len() as u64)
+}
+
 /// Follows a run to its end, from the last checkpoint if there are any, and shows what there is then: globals, tables and memories; there are no registers.
 ///
 /// # Errors

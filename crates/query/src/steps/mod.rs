@@ -30,7 +30,7 @@ pub use afterimage_machine::{MachineError, Range, Trap, stopped_before};
 pub use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 pub use error::StepsError;
 pub(crate) use follow::Follower;
-pub use follow::{Paused, Run, follow_to_end, recorded_checkpoints};
+pub use follow::{Paused, Run, follow_to_end, memory_size, recorded_checkpoints};
 pub use given::{GivenBy, GivenCounts, given_counts};
 pub use last_write::{LastWrite, LastWriteError, LastWrites};
 pub use loads::{LoadValues, load_values};
