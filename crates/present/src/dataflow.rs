@@ -419,7 +419,7 @@ pub fn dataflow_json(
         "fact": scene.text,
         "answers": answers,
     });
-    serde_json::to_writer_pretty(&mut *out, &all)?;
+    serde_json::to_writer(&mut *out, &all)?;
     writeln!(out)?;
     Ok(())
 }
