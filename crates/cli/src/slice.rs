@@ -178,12 +178,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let traced = traced_whole(&arguments.report.file)?;
     let file = &arguments.report.file;
-    answer(&arguments, &traced)
-        .map_err(|error| match &arguments.at {
-            Some(at) => and_why_not(error, file, at),
-            None => error,
-        })
-        .with_context(|| file.display().to_string())?;
+    answer(&arguments, &traced).with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
 
@@ -299,6 +294,7 @@ fn chain(arguments: &Arguments, traced: &Traced, out: &mut dyn Write) -> Result<
     writeln!(out)?;
     explain(file, traced, |scene| {
         why::chain(out, file, scene, at, (arguments.var.as_deref(), operand))
+            .map_err(|error| and_why_not(error, file, at))
     })
 }
 
@@ -313,10 +309,14 @@ fn asked<'a>(
     let at = arguments.at.as_deref().unwrap_or_default();
     let to = match arguments.trap {
         true => question::of_trap(traced, values, scene, arguments.thin)?,
-        false => Asked::read(traced, values, scene, at, &arguments.subject())?,
+        false => Asked::read(traced, values, scene, at, &arguments.subject())
+            .map_err(|error| and_why_not(error, file, at))?,
     };
-    let from = arguments.chop.as_ref();
-    let from = from.map(|at| Asked::read(traced, values, scene, at, &Subject::Statement));
+    let from = arguments.chop.as_ref().map(|at| {
+        Asked::read(traced, values, scene, at, &Subject::Statement)
+            .map_err(|error| and_why_not(error, file, at))
+            .with_context(|| format!("--chop {at}"))
+    });
     let from = from.transpose()?;
     let about = arguments.about(&to, from.as_ref());
     let offsets = to.offsets.clone();
