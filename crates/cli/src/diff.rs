@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// Rank lines only, not what values statements gave: that follows each run from its beginning to its end
     #[arg(long)]
     no_values: bool,
-    /// At most N lines, and as many values [default: 25 for text, all otherwise]
+    /// At most N rows of each list: of lines and of values that are ranked [default: 25 for text, all otherwise], or in the text about two recordings [default: 10, or 20 lines]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// The first recording
@@ -100,8 +100,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.format == Format::Csv {
         bail!("--format csv is for the lines that --pass and --fail tell apart");
     }
-    if arguments.no_values || arguments.top.is_some() {
-        bail!("--no-values and --top are for what --pass and --fail tell apart");
+    if arguments.no_values {
+        bail!("--no-values is for what --pass and --fail tell apart");
+    }
+    if arguments.top.is_some() && arguments.format != Format::Text {
+        bail!("--top says how much text shows of two recordings; --format json has all");
     }
     let a = traced(first)?;
     let b = traced(second)?;
