@@ -91,7 +91,7 @@ impl FactScene<'_> {
             (Some(Decider::Kill(f, op)), Fact::LastUse) => ("read again by", Some((f, op))),
             (Some(Decider::Gen(f, op)), Fact::Reaching) => ("set by", Some((f, op))),
             (Some(Decider::Gen(f, op)), Fact::Available) => ("available from", Some((f, op))),
-            (Some(Decider::Kill(f, op)), Fact::Available) => ("changed by", Some((f, op))),
+            (Some(Decider::Kill(f, op)), Fact::Available) => ("ended by", Some((f, op))),
             (Some(Decider::Gen(f, op)), _) => ("gen", Some((f, op))),
             (Some(Decider::Kill(f, op)), _) => ("kill", Some((f, op))),
             (Some(Decider::Meets(f, block)), _) => (
