@@ -14,7 +14,7 @@ use afterimage_present::{
 };
 use afterimage_query::currency::{Comparison, Symbols, compare};
 use afterimage_query::state::{Path, PathError};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
@@ -160,12 +160,17 @@ fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> 
     };
     let variables = match &arguments.var {
         Some(name) => vec![name.clone()],
-        None => names::in_scope(&pair.a, moments, question.stops.clone())?,
+        None => {
+            let found = names::in_scope(&pair.a, moments, question.stops.clone())?;
+            found.with_context(|| {
+                format!(
+                    "no stop at {place} has a counterpart that is told in the unoptimised run, so it is not known which variables are in scope there: name one with --var"
+                )
+            })?
+        }
     };
     if variables.is_empty() {
-        bail!(
-            "no stop at {place} is told in the unoptimised run, or no variable is in scope there: name one with --var"
-        );
+        bail!("no variable is in scope at {place} in the unoptimised run");
     }
     let reports = question.reports(variables, arguments.var.is_some())?;
     let report = &reports[0];

@@ -48,29 +48,27 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     color: Color,
     /// Recordings of executions that were right
-    #[arg(long, value_name = "FILE.aft", num_args = 1.., requires = "fail")]
+    #[arg(long, value_name = "FILE.aft", num_args = 1..)]
     pass: Vec<PathBuf>,
     /// Recordings of executions that were wrong
-    #[arg(long, value_name = "FILE.aft", num_args = 1.., requires = "pass")]
+    #[arg(long, value_name = "FILE.aft", num_args = 1..)]
     fail: Vec<PathBuf>,
     /// Rank lines only, not what values statements gave: that follows each run from its beginning to its end
-    #[arg(long, requires = "fail")]
+    #[arg(long)]
     no_values: bool,
-    /// At most N lines, and as many values [default: 25 for text, all otherwise]
-    #[arg(long, value_name = "N", requires = "fail")]
+    /// At most N rows of each list: of lines and of values that are ranked [default: 25 for text, all otherwise], or in the text about two recordings [default: 10, or 20 lines]
+    #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// The first recording
     #[arg(
         value_name = "A.aft",
-        required_unless_present = "fail",
-        conflicts_with = "fail"
+        required_unless_present_any = ["pass", "fail"]
     )]
     a: Option<PathBuf>,
     /// The second
     #[arg(
         value_name = "B.aft",
-        required_unless_present = "fail",
-        conflicts_with = "fail"
+        required_unless_present_any = ["pass", "fail"]
     )]
     b: Option<PathBuf>,
 }
@@ -84,12 +82,29 @@ enum Format {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    let is_ranking = !arguments.pass.is_empty() || !arguments.fail.is_empty();
+    if is_ranking && arguments.a.is_some() {
+        bail!(
+            "give two recordings to compare them, or --pass and --fail to rank what tells these apart, not both"
+        );
+    }
+    if arguments.pass.is_empty() != arguments.fail.is_empty() {
+        bail!(
+            "--pass and --fail come together: name executions that were right with the one and executions that were wrong with the other"
+        );
+    }
     let (Some(first), Some(second)) = (&arguments.a, &arguments.b) else {
         rank::rank(&arguments)?;
         return Ok(Exit::Success);
     };
     if arguments.format == Format::Csv {
         bail!("--format csv is for the lines that --pass and --fail tell apart");
+    }
+    if arguments.no_values {
+        bail!("--no-values is for what --pass and --fail tell apart");
+    }
+    if arguments.top.is_some() && arguments.format != Format::Text {
+        bail!("--top says how much text shows of two recordings; --format json has all");
     }
     let a = traced(first)?;
     let b = traced(second)?;

@@ -9,7 +9,7 @@ use afterimage_query::matching::{
     Sketched, TruthSide, accuracy, divergences, match_runs, same_names, version,
 };
 use afterimage_query::steps::Operators;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::exit::Exit;
 use crate::given::say_if_given_otherwise;
@@ -38,6 +38,9 @@ pub(crate) struct Arguments {
     /// Show every statement of the second version and its counterpart
     #[arg(long)]
     all: bool,
+    /// At most N rows of each list in text [default: 10]; what --all shows is not cut
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
     /// Compare the matches with the line tables of both versions
     #[arg(long)]
     check: bool,
@@ -83,6 +86,9 @@ pub(crate) fn sketched(
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    if arguments.top.is_some() && arguments.format != Format::Text {
+        bail!("--top says how much text shows; --format json and csv have all");
+    }
     let a = traced_whole(&arguments.a)?;
     let b = traced_whole(&arguments.b)?;
     say_if_given_otherwise([&a, &b], "was changed in the program")?;
@@ -131,6 +137,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         divergences: &diverging,
         accuracy,
         names_used: !arguments.no_names,
+        top: arguments.top,
     };
     let out = arguments.output.as_deref();
     write(out, false, |out| {

@@ -44,6 +44,10 @@ use question::{Asked, Subject};
 /// The slice is of one execution of a place: of a line, of what one arrival at it executed. With --var it is of what a variable held right before the place was
 /// executed, with --address of bytes of memory. With --forward it is everything whose own slice has the place in it.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "\
+afterimage slice [OPTIONS] --at <PLACE#K> <FILE.aft>
+       afterimage slice [OPTIONS] --trap <FILE.aft>
+       afterimage slice [OPTIONS] --saved <NAME> <FILE.aft>")]
 #[command(after_help = "\
 Examples:
   afterimage slice app.aft --at parser.c:42#7
@@ -61,12 +65,7 @@ Examples:
   afterimage slice app.aft --at parser.c:42#7 --format html -o slice.html")]
 pub(crate) struct Arguments {
     /// The place and which of its executions: file.c:42#K, func+0x2a#last, @0x1f3#3 [default: the first]; with --var and --address, any moment
-    #[arg(
-        long,
-        value_name = "PLACE#K",
-        allow_hyphen_values = true,
-        required_unless_present_any = ["saved", "trap"]
-    )]
+    #[arg(long, value_name = "PLACE#K", allow_hyphen_values = true)]
     at: Option<String>,
     /// Of what killed the program: the statement that trapped, or the call or throw that ended it, with what it took and what let it run
     #[arg(long, conflicts_with_all = ["at", "var", "address", "operand", "forward", "algorithm"])]
@@ -98,7 +97,7 @@ pub(crate) struct Arguments {
     /// Along values only: neither along what let statements run nor along how addresses were computed
     #[arg(long)]
     thin: bool,
-    /// Only what is at most so many dependences away
+    /// Only what is at most so many dependences away, up to 253
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=Reach::DEEPEST.into()), conflicts_with = "chop")]
     depth: Option<u8>,
     /// Keep the slice in the recording under a name; whoever asks the same again has it at once
@@ -145,7 +144,7 @@ enum Format {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Algorithm {
-    /// By executions: whatever this one execution depends on
+    /// By executions: whatever this one execution depends on; instances is the same
     #[value(alias = "instances")]
     Full,
     /// By statements: over dependences that were exercised in some execution or other up to then, or forward, in the whole run
@@ -158,6 +157,11 @@ enum Algorithm {
 const ROWS: u64 = 200;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    if arguments.at.is_none() && !arguments.trap && arguments.saved.is_none() {
+        bail!(
+            "say what the slice is of: an execution of a place with --at, what ended the run with --trap, or a slice that was kept with --saved"
+        );
+    }
     input::ended(&arguments.report.file)?;
     if arguments.annotate && arguments.format != Format::Text {
         bail!("--annotate writes text; the page of --format html is the same with color");
@@ -178,12 +182,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let traced = traced_whole(&arguments.report.file)?;
     let file = &arguments.report.file;
-    answer(&arguments, &traced)
-        .map_err(|error| match &arguments.at {
-            Some(at) => and_why_not(error, file, at),
-            None => error,
-        })
-        .with_context(|| file.display().to_string())?;
+    answer(&arguments, &traced).with_context(|| file.display().to_string())?;
     Ok(Exit::Success)
 }
 
@@ -299,6 +298,7 @@ fn chain(arguments: &Arguments, traced: &Traced, out: &mut dyn Write) -> Result<
     writeln!(out)?;
     explain(file, traced, |scene| {
         why::chain(out, file, scene, at, (arguments.var.as_deref(), operand))
+            .map_err(|error| and_why_not(error, file, at))
     })
 }
 
@@ -313,10 +313,14 @@ fn asked<'a>(
     let at = arguments.at.as_deref().unwrap_or_default();
     let to = match arguments.trap {
         true => question::of_trap(traced, values, scene, arguments.thin)?,
-        false => Asked::read(traced, values, scene, at, &arguments.subject())?,
+        false => Asked::read(traced, values, scene, at, &arguments.subject())
+            .map_err(|error| and_why_not(error, file, at))?,
     };
-    let from = arguments.chop.as_ref();
-    let from = from.map(|at| Asked::read(traced, values, scene, at, &Subject::Statement));
+    let from = arguments.chop.as_ref().map(|at| {
+        Asked::read(traced, values, scene, at, &Subject::Statement)
+            .map_err(|error| and_why_not(error, file, at))
+            .with_context(|| format!("--chop {at}"))
+    });
     let from = from.transpose()?;
     let about = arguments.about(&to, from.as_ref());
     let offsets = to.offsets.clone();

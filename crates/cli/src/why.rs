@@ -26,7 +26,7 @@ use crate::output::write;
 use crate::places::and_why_not;
 use printed::Byte;
 pub(crate) use start::Start;
-use tell::Teller;
+use tell::{Teller, steps_were};
 
 /// Explain a value: where it came from, step by step, down to the constant, the host call or the input byte that it started from
 ///
@@ -274,10 +274,13 @@ pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
     };
     match begun.last() {
         Some(WhyEntry::End(end)) if end.kind == "stopped" => {
-            format!("comes from more than {} steps back", grouped(links))
+            format!(
+                "has a longer way behind it: {} gone back, and the beginning was not reached",
+                steps_were(links)
+            )
         }
         Some(WhyEntry::End(end)) => {
-            let back = back(links.saturating_sub(1));
+            let back = back(links);
             let at =
                 end.place
                     .as_ref()
@@ -296,10 +299,12 @@ pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
                 true => made.place.at.clone(),
                 false => made.place.source(),
             };
+            // The last one of the steps is this one.
             let back = back(links.saturating_sub(1));
             format!("comes from {of} at {at}{back}")
         }
-        _ => "has a long way behind it: its beginning is told last".to_owned(),
+        _ => "has a long way behind it: how far that was gone back, and to what, is told last"
+            .to_owned(),
     }
 }
 
@@ -308,16 +313,16 @@ pub(crate) struct Way<'t, 's, 'a> {
     chain: Option<Chain<'s, 'a>>,
     folder: Option<Folder>,
     teller: Teller<'t, 's, 'a>,
-    most: u64,
 }
 
 impl<'t, 's, 'a> Way<'t, 's, 'a> {
     pub(crate) fn new(scene: &'t Scene<'s, 'a>, start: &Start, most: u64) -> Self {
         Self {
-            chain: start.from.map(|from| Chain::new(scene.walk(), from)),
+            chain: start
+                .from
+                .map(|from| Chain::new(scene.walk(), from).at_most(most)),
             folder: start.from.map(|_| Folder::new()),
             teller: Teller::new(scene, start),
-            most,
         }
     }
 
@@ -337,10 +342,7 @@ impl<'t, 's, 'a> Way<'t, 's, 'a> {
             return Ok(false);
         };
         let mut entries = Vec::new();
-        let step = match chain.links() < self.most {
-            true => chain.next(),
-            false => Ok(None),
-        };
+        let step = chain.next();
         let (mut over, mut last) = (false, None);
         match step {
             Ok(Some(step)) => folder.push(step, &mut entries),

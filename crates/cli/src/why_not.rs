@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// The place: file.c:42, func+0x2a, @0x1f3, or a function
     #[arg(long, value_name = "PLACE")]
     at: String,
-    /// Why it did not run after this moment: t=N, 50%, func#K, file.c:42#K
+    /// Why it did not run after this moment: t=N, 50%, func#K, file.c:42#K, or -N, the N-th block from the end
     #[arg(long, value_name = "POSITION", allow_hyphen_values = true)]
     after: Option<String>,
     /// Go back at most so many moves and computations from what decided the branch

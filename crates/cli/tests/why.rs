@@ -152,6 +152,8 @@ fn what_was_not_reached_says_whom_to_ask() {
     ] {
         sandbox.refused(words, 125, &[hint]);
     }
+    // The place is named that was not reached.
+    sandbox.refused("slice app.aft --at app.rs:4 --chop app.rs:5", 125, &[hint]);
     let told = sandbox.ok("why-not app.aft --at app.rs:5").stdout;
     assert!(told.contains("app.rs:4"), "{told}");
 }

@@ -563,7 +563,7 @@ impl Scene<'_, '_> {
                         }
                     }
                 }
-                Link::End(_) => ended = true,
+                Link::End(_) | Link::Cut => ended = true,
             }
         }
         assert!(ended);

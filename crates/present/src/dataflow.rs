@@ -91,7 +91,7 @@ impl FactScene<'_> {
             (Some(Decider::Kill(f, op)), Fact::LastUse) => ("read again by", Some((f, op))),
             (Some(Decider::Gen(f, op)), Fact::Reaching) => ("set by", Some((f, op))),
             (Some(Decider::Gen(f, op)), Fact::Available) => ("available from", Some((f, op))),
-            (Some(Decider::Kill(f, op)), Fact::Available) => ("changed by", Some((f, op))),
+            (Some(Decider::Kill(f, op)), Fact::Available) => ("ended by", Some((f, op))),
             (Some(Decider::Gen(f, op)), _) => ("gen", Some((f, op))),
             (Some(Decider::Kill(f, op)), _) => ("kill", Some((f, op))),
             (Some(Decider::Meets(f, block)), _) => (
@@ -419,7 +419,7 @@ pub fn dataflow_json(
         "fact": scene.text,
         "answers": answers,
     });
-    serde_json::to_writer_pretty(&mut *out, &all)?;
+    serde_json::to_writer(&mut *out, &all)?;
     writeln!(out)?;
     Ok(())
 }

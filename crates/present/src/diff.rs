@@ -43,6 +43,8 @@ pub struct DiffReport<'r> {
     pub known_lines: usize,
     /// If they are of two programs that are alike, what these do not have in common.
     pub alike: Option<AlikeReport>,
+    /// So many rows of a list text shows at most, if not as many as usual.
+    pub top: Option<usize>,
 }
 
 /// What two programs that are alike do not have in common.

@@ -47,6 +47,8 @@ pub struct MatchReport<'a> {
     pub accuracy: Option<Accuracy>,
     /// Names of functions were used.
     pub names_used: bool,
+    /// So many rows of a list text shows at most, if not as many as usual.
+    pub top: Option<usize>,
 }
 
 /// A statement, told.
@@ -151,7 +153,7 @@ const GROUNDS: [&str; 8] = [
 
 /// Of versions of one program at least this part of the statements correspond; of two programs that share a library about half do.
 const LIKE: f64 = 0.75;
-/// Rows that are shown of a list.
+/// Rows that are shown of a list if nothing else is asked for.
 const ROWS: usize = 10;
 
 /// Writes what corresponds, for a person; with `all`, statement by statement.
@@ -253,7 +255,8 @@ pub(crate) fn diverging(
         ("in B", Left),
         ("in A", Left),
     ]);
-    for found in report.divergences.iter().take(ROWS) {
+    let top = report.top.unwrap_or(ROWS);
+    for found in report.divergences.iter().take(top) {
         let (a, b) = (report.a.tell(found.a)?, report.b.tell(found.b)?);
         let [of_a, of_b] = gave(found);
         table.row([
@@ -268,7 +271,7 @@ pub(crate) fn diverging(
         ]);
     }
     table.write(out, style, |_| Paint::Plain)?;
-    more(out, report.divergences.len())
+    more(out, report.divergences.len(), top)
 }
 
 /// Where two versions first do something else, in a sentence.
@@ -364,9 +367,10 @@ fn value(bits: u64) -> String {
     }
 }
 
-fn more(out: &mut dyn Write, count: usize) -> Result<(), PresentError> {
-    if count > ROWS {
-        writeln!(out, "… and {} more", grouped((count - ROWS) as u64))?;
+fn more(out: &mut dyn Write, count: usize, top: usize) -> Result<(), PresentError> {
+    if count > top {
+        let more = grouped((count - top) as u64);
+        writeln!(out, "… and {more} more: --top N")?;
     }
     Ok(())
 }
@@ -392,7 +396,8 @@ fn alone(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result<
         ("statement", Left),
         ("function", Left),
     ]);
-    for &at in alone.iter().take(ROWS) {
+    let top = report.top.unwrap_or(ROWS);
+    for &at in alone.iter().take(top) {
         let told = report.b.tell(at)?;
         table.row([
             grouped(report.b.count(at)),
@@ -402,7 +407,7 @@ fn alone(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result<
         ]);
     }
     table.write(out, style, |_| Paint::Plain)?;
-    more(out, alone.len())
+    more(out, alone.len(), top)
 }
 
 fn listed(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result<(), PresentError> {

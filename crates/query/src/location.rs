@@ -82,6 +82,38 @@ pub enum ResolveError {
     /// Executions are counted from 1.
     #[error("\"{0}\" asks for execution 0, but executions are counted from 1")]
     Zeroth(String),
+    /// Behind `#` stands no number.
+    #[error(
+        "behind the # of \"{0}\" stands no number of an execution: write #K, from 1 on, or #last"
+    )]
+    Number(String),
+    /// Behind `#` stands a number that is too large.
+    #[error(
+        "\"{0}\" asks for an execution with a larger number than any has: write #K, from 1 on, or #last"
+    )]
+    Large(String),
+    /// Behind `@` stands no offset.
+    #[error("\"{0}\" is no offset in the module: write @0x1f3, or @499 in decimal")]
+    Offset(String),
+    /// Behind `+` stands no distance.
+    #[error("behind the + of \"{0}\" stands no distance: write func+0x2a, or func+42 in decimal")]
+    Distance(String),
+    /// Behind a file stands no line.
+    #[error("behind the : of \"{0}\" stands no line: write file.c:42; lines are counted from 1")]
+    NoLine(String),
+    /// Behind a line stands no column.
+    #[error(
+        "behind the last : of \"{0}\" stands no column: write file.c:42:7; columns are counted from 1"
+    )]
+    Column(String),
+    /// It is a time, or a part of the run.
+    #[error(
+        "\"{0}\" is a moment of the run, and no place: write file.c:42, a function, func+0x2a or @0x1f3"
+    )]
+    Moment(String),
+    /// A moment is there once.
+    #[error("\"{0}\" is a moment of the run, which comes once: # counts the executions of a place")]
+    Once(String),
     /// It names no function, or several.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -170,6 +202,13 @@ pub fn form(text: &str) -> Form<'_> {
     }
 }
 
+/// Whether a text is a number of blocks or a part of the run, and not a word, which might be a name.
+pub(crate) fn is_moment(text: &str) -> bool {
+    let percent = text.strip_suffix('%');
+    let time = text.strip_prefix("t=").or_else(|| text.strip_prefix('-'));
+    percent.is_some_and(|part| part.parse::<f64>().is_ok()) || time.and_then(number).is_some()
+}
+
 /// The ways to cut `FIRST..LAST` in two, the last dots first: names may hold dots too.
 pub(crate) fn cuts(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let dots = text
@@ -231,7 +270,7 @@ mod tests {
             split_occurrence("f#0"),
             Err(ResolveError::Zeroth(_))
         ));
-        // Too large for any execution: it stays part of a name, which then is not found.
+        // Too large for any execution: it stays part of a name, unless no function is called so.
         assert_eq!(
             split("f#99999999999999999999"),
             ("f#99999999999999999999", None)

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_program::{Function, LineError, Names, Program, SourceMap};
+use afterimage_program::{Function, LineError, NameError, Names, Program, SourceMap};
 
 use crate::body::decode;
 use crate::location::{
-    Form, Occurrence, Place, ResolveError, Resolved, cuts, form, split_occurrence,
+    Form, Occurrence, Place, ResolveError, Resolved, cuts, form, is_moment, split_occurrence,
 };
 use crate::{Line, walk};
 
@@ -58,10 +58,59 @@ impl<'a> Resolver<'a> {
             });
         }
         let (place, occurrence): (_, Option<Occurrence>) = split?;
+        let found = match self.place(place) {
+            Err(ResolveError::Name(unknown @ NameError::Unknown { .. })) => {
+                return Err(self.misspelt(place, occurrence.is_some(), unknown));
+            }
+            found => found?,
+        };
         Ok(Resolved {
-            place: self.place(place)?,
+            place: found,
             occurrence,
         })
+    }
+
+    /// What is wrong with a text that has no form of a place and is no function's name, either: `unknown`, if it looks like a name.
+    fn misspelt(&self, text: &str, counted: bool, unknown: NameError) -> ResolveError {
+        let whole = || text.to_owned();
+        if !counted && let Some((place, which)) = text.rsplit_once('#') {
+            let is_place = !matches!(form(place), Form::Function(_)) || self.place(place).is_ok();
+            if is_place && !which.is_empty() && which.bytes().all(|byte| byte.is_ascii_digit()) {
+                return ResolveError::Large(whole());
+            }
+            if is_place {
+                return ResolveError::Number(whole());
+            }
+        }
+        if text.starts_with('@') {
+            return ResolveError::Offset(whole());
+        }
+        if is_moment(text) {
+            return match counted {
+                true => ResolveError::Once(whole()),
+                false => ResolveError::Moment(whole()),
+            };
+        }
+        if counted && ["start", "end"].contains(&text) {
+            return ResolveError::Once(whole());
+        }
+        if let Some((before, last)) = text.rsplit_once(':') {
+            let is_number = last.bytes().all(|byte| byte.is_ascii_digit());
+            if matches!(form(before), Form::Line { .. }) {
+                return ResolveError::Column(whole());
+            }
+            // What stands behind two colons is a part of a name.
+            let is_path = before.is_empty() || before.ends_with(':');
+            if !is_path && (is_number || self.source.find_file(before).is_ok()) {
+                return ResolveError::NoLine(whole());
+            }
+        }
+        if let Some((function, _)) = text.rsplit_once('+')
+            && self.names.known(function).is_some()
+        {
+            return ResolveError::Distance(whole());
+        }
+        unknown.into()
     }
 
     /// The two locations of `FIRST..LAST`, both of which belong to the range.

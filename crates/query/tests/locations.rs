@@ -182,3 +182,31 @@ fn what_does_not_exist_is_refused_with_the_nearest() {
         }
     });
 }
+
+#[test]
+fn what_is_written_wrongly_is_told_from_an_unknown_name() {
+    check(|at, _| {
+        for (wrong, why) in [
+            ("small.wat:8#x", "behind the #"),
+            ("small.wat:8#", "behind the #"),
+            ("main#-1", "behind the #"),
+            ("main#99999999999999999999999", "a larger number"),
+            ("small.wat:0", "stands no line"),
+            ("small.wat:", "stands no line"),
+            ("small.wat:x#2", "stands no line"),
+            ("small.wat:8:x", "stands no column"),
+            ("@zz", "no offset"),
+            ("@0x#1", "no offset"),
+            ("main+zz", "no distance"),
+            ("50%#2", "which comes once"),
+            ("end#2", "which comes once"),
+            ("t=3", "and no place"),
+            ("maim#x", "no function is called"),
+            ("end", "no function is called"),
+            ("a::0", "no function is called"),
+        ] {
+            let error = at.location(wrong).unwrap_err().to_string();
+            assert!(error.contains(why), "{wrong}: {error}");
+        }
+    });
+}

@@ -8,14 +8,15 @@ use anyhow::Result;
 
 use super::pair::Side;
 
-/// The names of the variables that are in scope in the unoptimised run at the first of the stops that is told there, innermost first.
+/// The names of the variables that are in scope in the unoptimised run at the first of the stops that is told there, innermost first; `None` if none of the stops is
+/// told.
 pub(super) fn in_scope(
     side: &Side<'_, '_, '_>,
     moments: &Moments,
     mut stops: Range<u32>,
-) -> Result<Vec<String>> {
+) -> Result<Option<Vec<String>>> {
     let Some(first) = stops.find_map(|stop| moments.counterpart(stop)) else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
     let stop = moments.a.stops[first as usize];
     let at = Activation::at(side.scene.values, &side.bodies, stop.time, Some(stop.op))?;
@@ -24,5 +25,5 @@ pub(super) fn in_scope(
     let named = all
         .into_iter()
         .filter(|one| !one.name.is_empty() && !one.shadowed);
-    Ok(named.map(|one| one.name).collect())
+    Ok(Some(named.map(|one| one.name).collect()))
 }

@@ -139,6 +139,7 @@ pub(super) fn compare(
         lines: lines.0,
         known_lines: lines.1,
         alike,
+        top: arguments.top,
     };
     let out = arguments.output.as_deref();
     let scenes = [0, 1].map(|side| StepScene {

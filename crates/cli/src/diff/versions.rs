@@ -69,6 +69,7 @@ pub(super) fn compare(
         divergences: &diverging,
         accuracy: None,
         names_used: true,
+        top: arguments.top,
     };
     let out = arguments.output.as_deref();
     let style = arguments.color.style(out);

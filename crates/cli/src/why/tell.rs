@@ -73,17 +73,18 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
             let more = step.more_moves;
             told.push(WhyEntry::Moved { moves, more });
         }
-        told.push(match &step.link {
-            Link::Made(made) => WhyEntry::Made(self.made(made)?),
+        match &step.link {
+            Link::Made(made) => told.push(WhyEntry::Made(self.made(made)?)),
+            Link::Cut => {}
             Link::End(of) => {
                 self.ended = true;
                 let mut end = end(self, *of)?;
                 if let End::Memory(_) | End::Host { .. } = of {
                     end.read = read;
                 }
-                WhyEntry::End(end)
+                told.push(WhyEntry::End(end));
             }
-        });
+        }
         Ok(())
     }
 
@@ -177,9 +178,20 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
             )),
             ..none(
                 "stopped",
-                format!("… {} steps were gone back", grouped(links)),
+                format!(
+                    "… {} gone back, and the beginning was not reached",
+                    steps_were(links)
+                ),
             )
         }
+    }
+}
+
+/// `2 steps were`.
+pub(super) fn steps_were(links: u64) -> String {
+    match links {
+        1 => "1 step was".to_owned(),
+        links => format!("{} steps were", grouped(links)),
     }
 }
 

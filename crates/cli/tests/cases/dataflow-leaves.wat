@@ -6,6 +6,6 @@
 ;; $ afterimage dataflow run.aft --fact available:@0x65
 ;; | @0x65 i32.add  in start: what it gives is available already: never; executed once in 1 call
 ;; | times          decided by                  executions
-;; |     1  100.0%  changed by  @0x62 i32.load  all
+;; |     1  100.0%  ended by    @0x62 i32.load  all
 ;; | 1 query on 1 path trace
 ;; ! afterimage: path of 1 executed blocks in 10 bytes

@@ -86,3 +86,9 @@
 ;; $ afterimage diff a.aft FILE
 ;; ! afterimage: diff.wat is not a recording; make one with: afterimage record diff.wat
 ;; = 125
+;; $ afterimage diff a.aft b.aft --pass c.aft
+;; ! afterimage: give two recordings to compare them, or --pass and --fail to rank what tells these apart, not both
+;; = 125
+;; $ afterimage diff --pass c.aft
+;; ! afterimage: --pass and --fail come together: name executions that were right with the one and executions that were wrong with the other
+;; = 125

@@ -90,7 +90,9 @@
 ;; $ afterimage slice run.aft --trap --at share
 ;; ! error: the argument '--trap' cannot be used with '--at <PLACE#K>'
 ;; !
-;; ! Usage: afterimage slice --trap <FILE.aft>
+;; ! Usage: afterimage slice [OPTIONS] --at <PLACE#K> <FILE.aft>
+;; !        afterimage slice [OPTIONS] --trap <FILE.aft>
+;; !        afterimage slice [OPTIONS] --saved <NAME> <FILE.aft>
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125

@@ -27,14 +27,14 @@
 ;; ! afterimage: values of 100 executed statements in 161 bytes (1.6100 a statement)
 ;; $ afterimage why run.aft --at @0x60 --steps 9
 ;; | 25 at @0x60#1 in _start
-;; | comes from more than 9 steps back
+;; | has a longer way behind it: 9 steps were gone back, and the beginning was not reached
 ;; |     ↑ loaded at @0x60#1 in _start ← stored at @0x59#1 ← loaded at @0x55#1 ← stored at @0x3e#6
 ;; |   25 = 5 * 5                          @0x3d#6 in _start  t=7
 ;; |       5: afterimage why run.aft --at @0x3d#6 --operand right
 ;; |   5 = 4 + 1                           @0x46#5 in _start  t=6
 ;; |   … this 3 more times, back to
 ;; |   2 = 1 + 1                           @0x46#2 in _start  t=3
-;; |   … 9 steps were gone back
+;; |   … 9 steps were gone back, and the beginning was not reached
 ;; |       to go on from here, ask about @0x46#2, or for more with --steps N
 ;; $ afterimage why run.aft --at @0x6b --steps 9
 ;; | 824449296 (0x31241910) at @0x6b#1 in _start
@@ -49,15 +49,14 @@
 ;; |   a local that nothing wrote, which is 0
 ;; $ afterimage why run.aft --at @0x99 --steps 9
 ;; | 9 at @0x99#1 in _start
-;; | comes from more than 9 steps back
+;; | comes from a local that nothing wrote, which is 0, 9 steps back
 ;; |     ↑ loaded at @0x99#1 in _start ← stored at @0x92#1 ← moved between lanes at @0x80#1 ← loaded at @0x75#1 ← stored at @0x3e#4
 ;; |   9 = 3 * 3                           @0x3d#4 in _start  t=5
 ;; |       3: afterimage why run.aft --at @0x3d#4 --operand right
 ;; |   3 = 2 + 1                           @0x46#3 in _start  t=4
 ;; |   … this 2 more times, back to
 ;; |   1 = 0 + 1                           @0x46#1 in _start  t=2
-;; |   … 9 steps were gone back
-;; |       to go on from here, ask about @0x46#1, or for more with --steps N
+;; |   a local that nothing wrote, which is 0
 ;; $ afterimage why run.aft --at @0xb4 --steps 9
 ;; | 8 at @0xb4#1 in _start
 ;; | comes from the constant 2055 at @0xaa#1, 3 steps back
@@ -65,25 +64,25 @@
 ;; |   the constant 2055                   @0xaa#1 in _start  t=18
 ;; $ afterimage why run.aft --at @0xbb --steps 9
 ;; | 49 at @0xbb#1 in _start
-;; | comes from more than 9 steps back
+;; | has a longer way behind it: 9 steps were gone back, and the beginning was not reached
 ;; |     ↑ loaded at @0xbb#1 in _start ← stored at @0xad#1 ← moved between lanes at @0xaa#1 ← loaded at @0xa3#1 ← stored at @0x3e#8
 ;; |   49 = 7 * 7                          @0x3d#8 in _start  t=9
 ;; |       7: afterimage why run.aft --at @0x3d#8 --operand right
 ;; |   7 = 6 + 1                           @0x46#7 in _start  t=8
 ;; |   … this 2 more times, back to
 ;; |   5 = 4 + 1                           @0x46#5 in _start  t=6
-;; |   … 9 steps were gone back
+;; |   … 9 steps were gone back, and the beginning was not reached
 ;; |       to go on from here, ask about @0x46#5, or for more with --steps N
 ;; $ afterimage why run.aft --at @0xd1 --steps 9
 ;; | 49 at @0xd1#1 in _start
-;; | comes from more than 9 steps back
+;; | has a longer way behind it: 9 steps were gone back, and the beginning was not reached
 ;; |     ↑ loaded at @0xd1#1 in _start ← stored at @0xc9#1 ← loaded at @0xc5#1 ← stored at @0x3e#8
 ;; |   49 = 7 * 7                          @0x3d#8 in _start  t=9
 ;; |       7: afterimage why run.aft --at @0x3d#8 --operand right
 ;; |   7 = 6 + 1                           @0x46#7 in _start  t=8
 ;; |   … this 3 more times, back to
 ;; |   4 = 3 + 1                           @0x46#4 in _start  t=5
-;; |   … 9 steps were gone back
+;; |   … 9 steps were gone back, and the beginning was not reached
 ;; |       to go on from here, ask about @0x46#4, or for more with --steps N
 ;; $ afterimage why run.aft --at @0xde --steps 9
 ;; | 0, stored at @0xde#1 in _start,

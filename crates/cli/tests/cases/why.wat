@@ -92,11 +92,11 @@
 ;; |   how many bytes were read of standard input, as wasi_snapshot_preview1.fd_read told
 ;; $ afterimage why run.aft --at @0xe3#30 --steps 10
 ;; | 30 at @0xe3#30 in _start
-;; | comes from more than 10 steps back
+;; | has a longer way behind it: 10 steps were gone back, and the beginning was not reached
 ;; |   30 = 29 + 1                         @0xe3#30 in _start  t=38
 ;; |   … this 9 more times, back to
 ;; |   21 = 20 + 1                         @0xe3#21 in _start  t=29
-;; |   … 10 steps were gone back
+;; |   … 10 steps were gone back, and the beginning was not reached
 ;; |       to go on from here, ask about @0xe3#21, or for more with --steps N
 ;; $ afterimage why run.aft --at @0xe3#30 --format json
 ;; | {"about":"30 at @0xe3#30 in _start","place":"@0xe3#30","schema":"afterimage/why/1","value":"30"}
@@ -111,7 +111,7 @@
 ;; |   n0 -> n1;
 ;; |   n2 [label="21 = 20 + 1\l@0xe3#21 in _start  t=29\l"];
 ;; |   n1 -> n2 [label="this step 9 more times", style=dotted];
-;; |   n3 [label="… 10 steps were gone back\lto go on from here, ask about @0xe3#21, or for more with --steps N\l", shape=ellipse];
+;; |   n3 [label="… 10 steps were gone back, and the beginning was not reached\lto go on from here, ask about @0xe3#21, or for more with --steps N\l", shape=ellipse];
 ;; |   n2 -> n3;
 ;; | }
 ;; $ afterimage why run.aft --at @0x10a --format dot

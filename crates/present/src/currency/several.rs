@@ -34,15 +34,17 @@ pub fn currencies_text(
     let stale = reports
         .iter()
         .filter(|report| report.count("not current") > 0);
+    let unread = |report: &CurrencyReport| report.count("not available") == looked_at;
     writeln!(
         out,
-        "{} in scope at {}, at {of} of the optimised run; {} not always current",
+        "{} in scope at {}, at {of} of the optimised run; {}",
         counted(reports.len() as u64, "variable"),
         plain(&first.at),
         match stale.count() {
-            0 => "none is known to be".to_owned(),
-            1 => "1 is".to_owned(),
-            many => format!("{} are", grouped(many as u64)),
+            0 if reports.iter().all(unread) => "none can be read there".to_owned(),
+            0 => "none is known to be not always current".to_owned(),
+            1 => "1 is not always current".to_owned(),
+            many => format!("{} are not always current", grouped(many as u64)),
         }
     )?;
     let mut columns = WORDS.map(|word| (word, Right)).to_vec();

@@ -13,7 +13,7 @@ use crate::steps::{StepScene, value_json};
 use crate::table::{Paint, plain};
 use crate::value::value_text;
 
-/// Operators that are shown.
+/// Operators, and data segments, that are shown if nothing else is asked for.
 const SHOWN: usize = 10;
 
 /// What two programs that are alike do not have in common, for a person.
@@ -37,7 +37,8 @@ pub(super) fn alike_text(
     };
     let head = format!("{a} and {b} are recordings of programs {what}");
     writeln!(out, "{}", scenes[0].style.paint(Paint::Bold, &head))?;
-    for replaced in alike.ranked().into_iter().take(SHOWN) {
+    let top = report.top.unwrap_or(SHOWN);
+    for replaced in alike.ranked().into_iter().take(top) {
         let at = replaced.at;
         let spot = Spot::of(&scenes[1], at.function, Some(at.op))?;
         let place = match spot.source {
@@ -52,11 +53,12 @@ pub(super) fn alike_text(
             writeln!(out, "    {}", otherwise(first, [&x, &y]))?;
         }
     }
-    if alike.replaced.len() > SHOWN {
-        let more = (alike.replaced.len() - SHOWN) as u64;
-        writeln!(out, "  … and {} more of the operators", grouped(more))?;
+    if alike.replaced.len() > top {
+        let more = (alike.replaced.len() - top) as u64;
+        let more = grouped(more);
+        writeln!(out, "  … and {more} more of the operators: --top N")?;
     }
-    for data in alike.data.iter().take(SHOWN) {
+    for data in alike.data.iter().take(top) {
         writeln!(
             out,
             "  data segment {}: {} {}, the first at offset {}",
@@ -66,9 +68,10 @@ pub(super) fn alike_text(
             grouped(data.first)
         )?;
     }
-    if alike.data.len() > SHOWN {
-        let more = (alike.data.len() - SHOWN) as u64;
-        writeln!(out, "  … and {} more of the data segments", grouped(more))?;
+    if alike.data.len() > top {
+        let more = (alike.data.len() - top) as u64;
+        let more = grouped(more);
+        writeln!(out, "  … and {more} more of the data segments: --top N")?;
     }
     writeln!(out)?;
     Ok(())

@@ -16,7 +16,7 @@ use crate::steps::{StepScene, step_text};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 use crate::text::short;
 
-/// Lines that are shown.
+/// Lines that are shown if nothing else is asked for.
 const LINES: usize = 20;
 
 /// Writes how two executions differ, for a person.
@@ -296,7 +296,8 @@ fn line_counts(
     let mut table = Table::new(&[("A", Right), ("B", Right), ("line", Left), ("text", Left)]);
     let mut cache = Cache::new(sources);
     let files = scene.source.files();
-    for row in lines.iter().take(LINES) {
+    let top = report.top.unwrap_or(LINES);
+    for row in lines.iter().take(top) {
         let path = files.get(row.line.file.0 as usize);
         let path = path.map_or("", String::as_str);
         let text = cache.line(path, row.line.number).map(str::trim);
@@ -309,8 +310,9 @@ fn line_counts(
         ]);
     }
     table.write(out, scene.style, |_| Paint::Plain)?;
-    if lines.len() > LINES {
-        writeln!(out, "… and {} more", grouped((lines.len() - LINES) as u64))?;
+    if lines.len() > top {
+        let more = grouped((lines.len() - top) as u64);
+        writeln!(out, "… and {more} more: --top N")?;
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ pub fn redundancy_json(
         }
         RedundancyOf::Expressions => all["expressions"] = json!(report.all),
     }
-    serde_json::to_writer_pretty(&mut *out, &all)?;
+    serde_json::to_writer(&mut *out, &all)?;
     writeln!(out)?;
     Ok(())
 }

@@ -62,6 +62,8 @@ pub enum Link {
     Made(Made),
     /// It comes from nowhere further back.
     End(End),
+    /// It comes from further back than is wanted.
+    Cut,
 }
 
 /// A computed value.
@@ -103,6 +105,7 @@ pub struct Chain<'v, 'a> {
     choices: HashMap<Computed, Choice>,
     left: u32,
     links: u64,
+    most: u64,
 }
 
 impl<'v, 'a> Chain<'v, 'a> {
@@ -114,10 +117,17 @@ impl<'v, 'a> Chain<'v, 'a> {
             choices: HashMap::new(),
             left: LOOKED_AT,
             links: 0,
+            most: u64::MAX,
         }
     }
 
-    /// How many links were gone back.
+    /// Only so many moves and computations back: then the last step is cut, also between two moves.
+    #[must_use]
+    pub fn at_most(self, most: u64) -> Self {
+        Self { most, ..self }
+    }
+
+    /// How many moves and computations were gone back.
     pub fn links(&self) -> u64 {
         self.links
     }
@@ -133,8 +143,13 @@ impl<'v, 'a> Chain<'v, 'a> {
         };
         let (mut moves, mut more_moves) = (Vec::new(), 0);
         let link = loop {
-            self.links += 1;
-            match self.walk.back(at)? {
+            let found = self.walk.back(at)?;
+            let is_end = matches!(found, Found::End(_));
+            if !is_end && self.links == self.most {
+                break Link::Cut;
+            }
+            self.links += u64::from(!is_end);
+            match found {
                 Found::End(end) => break Link::End(end),
                 Found::Computed(computed) => break Link::Made(self.made(computed)?),
                 Found::Moved {

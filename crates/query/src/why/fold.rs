@@ -123,6 +123,6 @@ impl Folder {
 fn key(step: &Step) -> Key {
     match &step.link {
         Link::Made(made) => Some((made.spot.function, made.spot.op, made.followed)),
-        Link::End(_) => None,
+        Link::End(_) | Link::Cut => None,
     }
 }
