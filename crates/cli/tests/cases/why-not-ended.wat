@@ -11,12 +11,32 @@
     (call $later)))
 
 ;; $ afterimage record --lens full -o run.aft FILE
+;; ! afterimage: why-not-ended.wat trapped: integer division by zero; 0 host calls recorded in run.aft (N)
+;; ! afterimage: path of 4 executed blocks in 13 bytes
+;; ! afterimage: values of 3 executed statements in 12 bytes (4.0000 a statement)
+;; = 134
 ;; $ afterimage why-not run.aft --at @0x46
+;; ! afterimage: run.aft: @0x46 was executed once, at t=2; for why not again: --after 2
+;; = 125
 ;; $ afterimage why-not run.aft --at @0x46 --after 3
+;; | @0x46 was not executed after t=3 (it was executed once before, the last time at t=2): the run trapped: integer division by zero at @0x3e in share, at t=4, before it came there
 ;; $ afterimage why-not run.aft --at later
+;; | later was never executed: the run trapped: integer division by zero at @0x3e in share, at t=4, when it was in the call at @0x58 in _start, at t=3; the way there leads on from call at @0x53 in _start, which was executed once, the last time at t=1
+;; |   its function would be called by call at @0x5b in _start, which was not executed
 ;; $ afterimage why-not run.aft --at later --format json
+;; | {"after":0,"at":"later","cause":{"function":"_start","kind":"ended","line":"","operator":"call","place":"@0x53","stood":{"at":"@0x3e","call":{"at":"@0x58","function":"_start","line":"","time":3},"function":"share","line":"","time":4},"through":[{"at":"@0x5b","function":"_start","how":"call","line":"","operator":"call"}],"time":1,"times":1},"others":[],"schema":"afterimage/why-not/1","why":[]}
 ;; $ afterimage why-not run.aft --at later --after 4
+;; ! afterimage: run.aft: later was not executed after t=4 (it never was executed before, either): the run ended at t=4
+;; = 125
 ;; $ afterimage why run.aft --at @0x3e#2
+;; ! afterimage: run.aft: the run ended at @0x3e#2, in what was asked about, which gave nothing; see: afterimage why run.aft --trap
+;; = 125
 ;; $ afterimage slice run.aft --at end --address 0xfffffffffffffff8
+;; ! afterimage: run.aft: memory 0 has 65536 bytes at that time, from 0x0 to 0xffff: there is nothing at 0xfffffffffffffff8
+;; = 125
 ;; $ afterimage slice run.aft --at end --address 0xfffc
+;; ! afterimage: run.aft: memory 0 has 65536 bytes at that time, from 0x0 to 0xffff: there is nothing at 0x10000
+;; = 125
 ;; $ afterimage slice run.aft --at @0x3e -o run.aft
+;; ! afterimage: run.aft is a recording, which no report replaces; name another file with -o
+;; = 125

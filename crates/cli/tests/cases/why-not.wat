@@ -51,7 +51,7 @@
 ;; $ afterimage why-not run.aft --at unused
 ;; | unused was never executed: only the host could have called unused
 ;; $ afterimage why-not run.aft --at leave+0x9
-;; | leave+0x9 was never executed: call at @0xb0 in leave was executed once, and from there the way leads on, but then, at t=14 or after, the run exited with code 0
+;; | leave+0x9 was never executed: the run exited with code 0 at @0xb0 in leave, at t=14; the way there leads on from call at @0xb0 in leave, which was executed once, the last time at t=14
 ;; $ afterimage why-not run.aft --at check
 ;; ! afterimage: run.aft: check was executed 3 times, first at t=3, last at t=9; for why not again: --after 9
 ;; = 125
