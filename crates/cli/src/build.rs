@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failed};
 use crate::filters::{Beyond, FilterArguments, KeptValues};
 use crate::input::{self, Loaded};
 use crate::lens::{gaps, stops_of};
-use crate::output::say;
+use crate::output::{pasted, say};
 use crate::progress::Bar;
 use crate::signals::StopFlag;
 
@@ -222,8 +222,9 @@ pub(crate) fn whole_path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result
 pub(crate) fn whole(at: &Path, path: &RecordedPath) -> Result<()> {
     if let Some(left_out) = gaps(path) {
         bail!(
-            "{0}: the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {0}",
-            at.display()
+            "{}: the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {}",
+            at.display(),
+            pasted(at)
         );
     }
     Ok(())
@@ -368,7 +369,7 @@ fn add_values(
         let kept = format!(
             "at t={}: questions before that are answered, and it goes on from there with: afterimage build --lens full{window} {}{filters}",
             index.length,
-            at.display()
+            pasted(at)
         );
         return Err(is_interrupted(at, stop.exit(), &kept));
     }

@@ -14,7 +14,7 @@ use crate::build;
 use crate::exit::Exit;
 use crate::input::{self, Kind, Loaded};
 use crate::lens::{numbering, which_call};
-use crate::output::{Color, harmless, write};
+use crate::output::{Color, harmless, pasted, write};
 use crate::record::counted;
 
 /// Show the control-flow graph of a function, or what one call did in it and when
@@ -229,8 +229,9 @@ fn dynamic(arguments: &Arguments, loaded: &Loaded, function: &Function, name: &s
     let at = &arguments.program;
     if let Kind::Program = input::kind(at)? {
         bail!(
-            "{}: --dynamic shows what a call did, so it needs a recording; make one with: afterimage record {0}",
-            at.display()
+            "{}: --dynamic shows what a call did, so it needs a recording; make one with: afterimage record {}",
+            at.display(),
+            pasted(at)
         );
     }
     let path = build::path(at, &input::recording(at)?, loaded)?;

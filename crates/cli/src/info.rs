@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
-use crate::output::{harmless, write};
+use crate::output::{harmless, quoted, write};
 use crate::record::{bytes, counted};
 use sizes::{InUse, SectionRow, Streams};
 
@@ -624,15 +624,6 @@ fn significant(number: f64) -> String {
     format!("{number:.0$}", decimals as usize)
 }
 
-/// A word as a shell would take it, if it needs that.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", harmless(word).replace('\'', "'\\''"))
-}
-
 /// Seconds since 1970 as a date of the Gregorian calendar, which repeats every 400 years.
 fn date(unix: u64) -> String {
     let (mut days, second) = (unix / 86400, unix % 86400);
@@ -675,7 +666,7 @@ fn date(unix: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{date, quoted, significant};
+    use super::{date, significant};
 
     #[test]
     fn small_numbers_keep_two_digits() {
@@ -691,13 +682,5 @@ mod tests {
         assert_eq!(date(1_735_689_599), "2024-12-31 23:59:59 UTC");
         assert_eq!(date(4_107_542_400), "2100-03-01 00:00:00 UTC");
         assert!(date(u64::MAX).ends_with("UTC"));
-    }
-
-    #[test]
-    fn words_are_quoted_only_where_a_shell_would_split_them() {
-        assert_eq!(quoted("a/b-c.txt"), "a/b-c.txt");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("\x1b[2J"), "'\\u{1b}[2J'");
     }
 }

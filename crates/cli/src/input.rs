@@ -8,6 +8,7 @@ use afterimage_trace::{Kind as Section, TraceError, TraceFile, Writer, writer};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::exit::{Exit, Failed};
+use crate::output::pasted;
 
 /// A program as it was given: its bytes, and what they mean.
 pub(crate) struct Loaded {
@@ -117,8 +118,9 @@ pub(crate) fn recording(path: &Path) -> Result<TraceFile> {
     open(path)?;
     TraceFile::open(path).map_err(|error| match error {
         TraceError::NotATrace => anyhow!(
-            "{} is not a recording; make one with: afterimage record {0}",
-            path.display()
+            "{} is not a recording; make one with: afterimage record {}",
+            path.display(),
+            pasted(path)
         ),
         error => anyhow::Error::new(error).context(path.display().to_string()),
     })

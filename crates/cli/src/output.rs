@@ -198,3 +198,31 @@ impl Sources for SourceFiles {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
+
+/// A word as a shell takes it: between quotation marks if it needs them.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%#".contains(c);
+    if !word.is_empty() && !word.starts_with('#') && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", harmless(word).replace('\'', "'\\''"))
+}
+
+/// The name of a file, to be pasted into a command.
+pub(crate) fn pasted(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_only_where_a_shell_would_split_them() {
+        assert_eq!(quoted("a/b-c.txt"), "a/b-c.txt");
+        assert_eq!(quoted("@0x1f3#7"), "@0x1f3#7");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("\x1b[2J"), "'\\u{1b}[2J'");
+    }
+}

@@ -12,7 +12,7 @@ use afterimage_query::{Resolver, Source, operator_texts, readable};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::lens::Traced;
-use crate::output::say;
+use crate::output::{pasted, quoted, say};
 
 /// A statement of the program.
 #[derive(Clone, Debug)]
@@ -289,7 +289,10 @@ pub(crate) fn chosen<'f, 'a>(
 /// How to see what else was executed at a place.
 fn other_executions(at: &str) -> String {
     let place = split_occurrence(at).map_or(at, |split| split.0);
-    format!("; for all executions of its statements: afterimage values --at {place}")
+    format!(
+        "; for all executions of its statements: afterimage values --at {}",
+        quoted(place)
+    )
 }
 
 /// The executions of a statement. The last one is not among them if the run ended before it.
@@ -357,7 +360,7 @@ pub(crate) fn times(count: u64) -> String {
 /// The command that tells why a place was not executed.
 pub(crate) fn why_not(file: &Path, at: &str) -> String {
     let place = at.rsplit_once('#').map_or(at, |(place, _)| place);
-    format!("afterimage why-not {} --at {place}", file.display())
+    format!("afterimage why-not {} --at {}", pasted(file), quoted(place))
 }
 
 /// An error that says that a place was never there, with what tells why; others as they are.

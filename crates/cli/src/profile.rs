@@ -18,7 +18,7 @@ use crate::arguments::RunArguments;
 use crate::exit::Exit;
 use crate::input::{self, Kind, Loaded};
 use crate::instrument;
-use crate::output::{Color, SourceFiles, say, write};
+use crate::output::{Color, SourceFiles, pasted, say, write};
 use crate::progress::Bar;
 use crate::record::{Live, execute};
 
@@ -346,7 +346,11 @@ fn feedback(path: &Path, of: &TraceFile) -> Result<Counts> {
         );
     }
     let lens = file.counts()?.ok_or_else(|| {
-        anyhow!("--weights {0}: this recording has no counts yet; make them with: afterimage profile {0}", path.display())
+        anyhow!(
+            "--weights {}: this recording has no counts yet; make them with: afterimage profile {}",
+            path.display(),
+            pasted(path)
+        )
     })?;
     Ok(lens.counts)
 }

@@ -16,7 +16,7 @@ use crate::build;
 use crate::exit::{Exit, Failed};
 use crate::filters::FilterArguments;
 use crate::input::{self, Loaded};
-use crate::output::{say, write};
+use crate::output::{pasted, say, write};
 use crate::signals::{Watch, leave_last_words};
 
 /// Run a program and record what crosses its boundary, so that everything it did can be asked later
@@ -180,8 +180,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             _ => "paths",
         };
         leave_last_words(format!(
-            "{0}: making the path was interrupted: the recording is complete, and what it lacks is made with: afterimage build --lens {lens} {0}",
-            path.display()
+            "{}: making the path was interrupted: the recording is complete, and what it lacks is made with: afterimage build --lens {lens} {}",
+            path.display(),
+            pasted(&path)
         ));
         match arguments.lens {
             // Values need all of the path, whatever is kept of them.
@@ -279,7 +280,7 @@ pub(crate) fn execute(
         let place = match error {
             RecordError::Trace(_) => {
                 let path = out.path();
-                format!("the recording stops early; what was written is kept in {0}, see: afterimage info {0}", path.display())
+                format!("the recording stops early; what was written is kept in {}, see: afterimage info {}", path.display(), pasted(&path))
             }
             _ => loaded.path.display().to_string(),
         };

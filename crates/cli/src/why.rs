@@ -22,7 +22,7 @@ use crate::exit::Exit;
 use crate::explain::{Scene, explain};
 use crate::input;
 use crate::lens::traced;
-use crate::output::write;
+use crate::output::{pasted, write};
 use crate::places::and_why_not;
 use printed::Byte;
 pub(crate) use start::Start;
@@ -198,7 +198,7 @@ fn text(
     }
     let mut text = WhyText {
         out,
-        file: file.display().to_string(),
+        file: pasted(file),
         shown: None,
     };
     let mut shown = Shown::new(all);

@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::explain::{Scene, explain};
 use crate::input;
 use crate::lens::traced_whole;
-use crate::output::{harmless, write};
+use crate::output::{harmless, pasted, write};
 use crate::places::times;
 use crate::why::Way;
 use tell::{Told, told};
@@ -142,7 +142,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
                     writeln!(out, "{} {origin}", start.what)?;
                     let mut text = WhyText {
                         out,
-                        file: arguments.report.file.display().to_string(),
+                        file: pasted(&arguments.report.file),
                         shown: None,
                     };
                     for entry in &entries {

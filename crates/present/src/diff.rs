@@ -179,7 +179,7 @@ fn command(verb: &str, name: &str, place: &str, number: u64) -> String {
 
 /// A name of a file as a shell takes it.
 fn shell(name: &str) -> String {
-    let special = |c: char| c.is_whitespace() || "'\"\\$&;()<>|*?".contains(c);
+    let special = |c: char| c.is_whitespace() || "'\"\\$&;()<>|*?`![]{}~#".contains(c);
     let name = match name.contains(special) {
         true => format!("'{}'", name.replace('\'', "'\\''")),
         false => name.to_owned(),

@@ -15,8 +15,8 @@ use afterimage_query::values::RecordedValues;
 use anyhow::{Result, anyhow, bail};
 
 use crate::ended::at_end;
-use crate::info::quoted;
 use crate::lens::Traced;
+use crate::output::{pasted, quoted};
 use crate::steps::follow;
 
 /// A variable that is in memory.
@@ -120,9 +120,10 @@ pub(super) fn find<'a>(
             grouped(time)
         ),
         Err(why @ PathError::Unavailable(Unavailable::NotHere { .. })) => bail!(
-            "{expression}: {why}, so it is not in memory at t={}; see what it holds elsewhere with: afterimage values {} --at PLACE --var '{expression}'",
+            "{expression}: {why}, so it is not in memory at t={}; see what it holds elsewhere with: afterimage values {} --at PLACE --var {}",
             grouped(time),
-            at_file.display()
+            pasted(at_file),
+            quoted(expression)
         ),
         Err(why) => bail!(
             "{expression} at t={}: {why}{}",
@@ -132,11 +133,12 @@ pub(super) fn find<'a>(
     };
     let range = in_memory(expression, &seen.object).map_err(|error| match error {
         NotInMemory::Elsewhere(place) => anyhow!(
-            "{expression} is {place} of {} at t={}, not in memory; see what it holds with: afterimage values {} --at {} --var '{expression}'",
+            "{expression} is {place} of {} at t={}, not in memory; see what it holds with: afterimage values {} --at {} --var {}",
             names.function(function),
             grouped(time),
-            at_file.display(),
-            quoted(place_of(moment, names.function(function)))
+            pasted(at_file),
+            quoted(place_of(moment, names.function(function))),
+            quoted(expression)
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;

@@ -9,9 +9,8 @@ use afterimage_query::values::{RecordedValues, recorded_epochs};
 use anyhow::{Result, bail};
 
 use super::{Arguments, Format};
-use crate::info::quoted;
 use crate::lens::Traced;
-use crate::output::{say, write};
+use crate::output::{quoted, say, write};
 
 /// Sites, if nothing else is asked for.
 const SITES: u64 = 5;

@@ -9,7 +9,7 @@ use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result, bail};
 
 use crate::lens::Traced;
-use crate::output::say;
+use crate::output::{pasted, quoted, say};
 
 /// What tells the path of a run: saved questions speak of its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
@@ -63,9 +63,10 @@ pub(super) fn keep(at: &Path, traced: &Traced, name: &str, saved: &SavedSlice) -
         out.commit()?;
     }
     say(format_args!(
-        "kept as {name:?}: {} statements; show it again with: afterimage slice {} --saved {name}",
+        "kept as {name:?}: {} statements; show it again with: afterimage slice {} --saved {}",
         grouped(saved.slice.operators.len() as u64),
-        at.display()
+        pasted(at),
+        quoted(name)
     ));
     Ok(())
 }
