@@ -12,26 +12,12 @@ use crate::output::say;
 /// # Errors
 /// If a log is damaged.
 pub(crate) fn say_if_given_otherwise(runs: [&Traced; 2], whatever: &str) -> Result<()> {
-    let [a, b] = [runs[0].file.meta()?, runs[1].file.meta()?];
-    let mut others = Vec::new();
-    if a.program_name != b.program_name {
-        others.push(format!(
-            "the program's own name ({}, {}: to leave that out, record both under one name)",
-            a.program_name, b.program_name
-        ));
-    }
-    if a.args != b.args {
-        others.push("the arguments".to_owned());
-    }
-    if a.env != b.env {
-        others.push("the environment".to_owned());
-    }
+    let others = recorded_otherwise(runs)?;
     if !others.is_empty() {
         say(format_args!(
             "the runs were not given the same: {}; what depends on that differs whatever {whatever}",
             others.join(", and ")
         ));
-        return Ok(());
     }
     if let Some(call) = given_otherwise(runs)? {
         say(format_args!(
@@ -41,7 +27,35 @@ pub(crate) fn say_if_given_otherwise(runs: [&Traced; 2], whatever: &str) -> Resu
     Ok(())
 }
 
-/// The first call of the host that gave two runs different results or bytes, in words. Where arguments and the environment were put depends on the version, and is
+/// What whoever recorded the runs gave them otherwise, in words, if the programs ask for it.
+fn recorded_otherwise(runs: [&Traced; 2]) -> Result<Vec<String>> {
+    let [a, b] = [runs[0].file.meta()?, runs[1].file.meta()?];
+    let asks = |calls: [&str; 2]| {
+        let mut imports = runs.iter().flat_map(|run| &run.loaded.program.imports);
+        imports.any(|import| calls.contains(&import.name.as_str()))
+    };
+    let mut others = Vec::new();
+    if asks(ARGUMENTS) && a.program_name != b.program_name {
+        others.push(format!(
+            "the program's own name ({}, {}: to leave that out, record both under one name)",
+            a.program_name, b.program_name
+        ));
+    }
+    if asks(ARGUMENTS) && a.args != b.args {
+        others.push("the arguments".to_owned());
+    }
+    if asks(ENVIRONMENT) && a.env != b.env {
+        others.push("the environment".to_owned());
+    }
+    Ok(others)
+}
+
+/// By which calls a program asks for its arguments.
+const ARGUMENTS: [&str; 2] = ["args_get", "args_sizes_get"];
+/// And for its environment.
+const ENVIRONMENT: [&str; 2] = ["environ_get", "environ_sizes_get"];
+
+/// The first call of the host that gave two runs different results or bytes, in words. Arguments and the environment are known otherwise; where they were put depends on the version, and is
 /// not compared.
 fn given_otherwise(runs: [&Traced; 2]) -> Result<Option<String>> {
     type Given = (String, Vec<RawValue>, Vec<u8>);
@@ -70,9 +84,10 @@ fn given_otherwise(runs: [&Traced; 2]) -> Result<Option<String>> {
     let [a, b] = runs;
     for (number, (a, b)) in (1u64..).zip(calls(a)?.zip(calls(b)?)) {
         let (a, b): (Given, Given) = (a?, b?);
-        let is_placed = ["args_get", "environ_get"].contains(&a.0.as_str());
+        let mut known = ARGUMENTS.iter().chain(&ENVIRONMENT);
+        let is_known = known.any(|name| *name == a.0);
         // If they are different functions, it is said elsewhere that the runs did not do the same.
-        if a != b && a.0 == b.0 && !is_placed {
+        if a != b && a.0 == b.0 && !is_known {
             return Ok(Some(format!(
                 "call {} of the host, {}",
                 grouped(number),

@@ -375,6 +375,21 @@ fn it_is_said_that_the_host_gave_versions_something_else() {
     }
 }
 
+#[test]
+fn it_is_said_that_versions_were_recorded_otherwise() {
+    let sandbox = Sandbox::new();
+    let asks =
+        r#"(import "wasi_snapshot_preview1" "args_sizes_get" (func (param i32 i32) (result i32)))"#;
+    let module = READS.replace("(memory (export", &format!("{asks}\n  (memory (export"));
+    sandbox.wasm("a.wasm", &module);
+    sandbox.wasm("b.wasm", &module.replace("i32.add", "i32.sub"));
+    sandbox.ok("record -o a.aft a.wasm");
+    sandbox.ok("record -o b.aft b.wasm more");
+    let ran = sandbox.run("diff a.aft b.aft");
+    let said = "the runs were not given the same: the program's own name (a.wasm, b.wasm: to leave that out, record both under one name), and the arguments";
+    assert!(ran.stderr.contains(said), "{ran:?}");
+}
+
 /// Twenty calls with two arguments, of which the second is computed otherwise in the other version.
 const CALLS: &str = r#"(module
   (memory 1)
