@@ -37,6 +37,12 @@ pub(crate) fn entries(text: &str) -> Result<u64, &'static str> {
     entries.ok_or("give a number from 1 on")
 }
 
+/// A number of rows, from 1.
+pub(crate) fn rows(text: &str) -> Result<usize, &'static str> {
+    let rows = usize::try_from(entries(text)?);
+    rows.map_err(|_| "give a smaller number")
+}
+
 /// Which recording a report is about, and where it goes.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ReportArguments {

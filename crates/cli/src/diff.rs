@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use afterimage_query::diff::alike;
 use anyhow::{Result, bail};
 
+use crate::arguments::rows;
 use crate::exit::Exit;
 use crate::lens::traced;
 use crate::output::Color;
@@ -57,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_values: bool,
     /// At most N rows of each list: of lines and of values that are ranked [default: 25 for text, all otherwise], or in the text about two recordings [default: 10, or 20 lines]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = rows)]
     top: Option<usize>,
     /// The first recording
     #[arg(
@@ -87,6 +88,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         bail!(
             "give two recordings to compare them, or --pass and --fail to rank what tells these apart, not both"
         );
+    }
+    if is_ranking && arguments.no_lines {
+        bail!("--no-lines is for two recordings; --pass and --fail rank lines");
     }
     if arguments.pass.is_empty() != arguments.fail.is_empty() {
         bail!(

@@ -11,6 +11,7 @@ use afterimage_query::matching::{
 use afterimage_query::steps::Operators;
 use anyhow::{Context, Result, bail};
 
+use crate::arguments::rows;
 use crate::exit::Exit;
 use crate::given::say_if_given_otherwise;
 use crate::lens::{Traced, traced_whole};
@@ -39,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
     /// At most N rows of each list in text [default: 10]; what --all shows is not cut
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = rows)]
     top: Option<usize>,
     /// Compare the matches with the line tables of both versions
     #[arg(long)]

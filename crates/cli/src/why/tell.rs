@@ -174,7 +174,7 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
         let at = self.last.as_ref().map_or("", |place| place.at.as_str());
         WhyEnd {
             remark: Some(format!(
-                "to go on from here, ask about {at}, or for more with --steps N"
+                "to go on from here, ask why about {at}; its --steps N goes further"
             )),
             ..none(
                 "stopped",

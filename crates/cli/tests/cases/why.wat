@@ -97,7 +97,7 @@
 ;; |   … this 9 more times, back to
 ;; |   21 = 20 + 1                         @0xe3#21 in _start  t=29
 ;; |   … 10 steps were gone back, and the beginning was not reached
-;; |       to go on from here, ask about @0xe3#21, or for more with --steps N
+;; |       to go on from here, ask why about @0xe3#21; its --steps N goes further
 ;; $ afterimage why run.aft --at @0xe3#30 --format json
 ;; | {"about":"30 at @0xe3#30 in _start","place":"@0xe3#30","schema":"afterimage/why/1","value":"30"}
 ;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"29"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"around":null,"at":"@0xe3#30","function":"_start","line":null,"operator":"i32.add","source":null,"time":38},"step":"computed","value":"30"}
@@ -111,7 +111,7 @@
 ;; |   n0 -> n1;
 ;; |   n2 [label="21 = 20 + 1\l@0xe3#21 in _start  t=29\l"];
 ;; |   n1 -> n2 [label="this step 9 more times", style=dotted];
-;; |   n3 [label="… 10 steps were gone back, and the beginning was not reached\lto go on from here, ask about @0xe3#21, or for more with --steps N\l", shape=ellipse];
+;; |   n3 [label="… 10 steps were gone back, and the beginning was not reached\lto go on from here, ask why about @0xe3#21; its --steps N goes further\l", shape=ellipse];
 ;; |   n2 -> n3;
 ;; | }
 ;; $ afterimage why run.aft --at @0x10a --format dot
