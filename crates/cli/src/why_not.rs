@@ -8,7 +8,7 @@ use std::io::Write;
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyEntry, WhyText, grouped, why_json};
 use afterimage_query::location;
-use afterimage_query::why::{Absence, Place};
+use afterimage_query::why::{Absence, Place, Stopped};
 use afterimage_query::{Line, Resolver};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
@@ -78,8 +78,11 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     };
     let at = harmless(&arguments.at);
     let (places, line) = places(scene, &arguments.at)?;
-    let absence = Absence::new(scene.walk(), after);
-    let never_came = never_came(scene, &places)?;
+    let stopped = stopped(scene)?;
+    let absence = Absence::new(scene.walk(), after, stopped);
+    // Before any of the place's operators.
+    let cut = stopped.filter(|cut| places.get(&cut.place).is_some_and(|op| *op >= cut.next));
+    let never_came = cut.map(|cut| cut.place);
     let places = Vec::from_iter(places.into_keys());
     let asked = Asked {
         places: &places,
@@ -99,29 +102,22 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     if after >= length && length > 0 {
         bail!("{never}: the run ended at t={}", grouped(length));
     }
-    let ended_there = match asked.never_came {
-        Some(place) => absence.times(place)? > 0,
-        None => false,
+    let causes = match places.is_empty() {
+        true => Vec::new(),
+        false => absence.of(&places)?,
     };
-    let causes = match (ended_there, places.is_empty()) {
-        (false, false) => absence.of(&places)?,
-        _ => Vec::new(),
-    };
-    let mut all = Vec::new();
-    if ended_there {
-        all.push(tell::never_came(scene)?);
-    }
-    for cause in &causes {
-        all.push(told(scene, cause, after)?);
-    }
-    let mut all = all.into_iter();
-    let Some(mut first) = all.next() else {
+    let mut all = causes.iter();
+    let Some(first) = all.next() else {
         match after {
             0 => bail!("{never}: no way in the program leads there"),
             _ => bail!("{never}, and no branch or call was that leads there"),
         }
     };
-    let rest = Vec::from_iter(all);
+    let mut first = told(scene, first, after)?;
+    let mut rest = Vec::new();
+    for other in all {
+        rest.push(told(scene, other, after)?);
+    }
     let mut way = first.start.take().map(|start| {
         let way = Way::new(scene, &start, arguments.steps);
         (start, way)
@@ -201,16 +197,13 @@ impl Asked<'_> {
     }
 }
 
-/// The place in whose block the run ended, if that was before any of the place's operators.
-fn never_came(scene: &Scene<'_, '_>, places: &Places) -> Result<Option<Place>> {
-    if scene.traced.stood()?.is_none() {
-        return Ok(None);
-    }
-    let stopped = scene.traced.stops.first();
-    Ok(stopped.and_then(|stop| {
-        let place = (stop.function, stop.block);
-        let first = places.get(&place)?;
-        (*first >= stop.next).then_some(place)
+/// Where the run ended, if that was within a block.
+fn stopped(scene: &Scene<'_, '_>) -> Result<Option<Stopped>> {
+    let stood = scene.traced.stood()?;
+    let stop = scene.traced.stops.first().filter(|_| stood.is_some());
+    Ok(stop.map(|stop| Stopped {
+        place: (stop.function, stop.block),
+        next: stop.next,
     }))
 }
 

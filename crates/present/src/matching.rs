@@ -155,6 +155,8 @@ const GROUNDS: [&str; 8] = [
 const LIKE: f64 = 0.75;
 /// And at least this part of what is not in functions of the same code by more than structure: of five pairs of versions 58 to 87 of a hundred, of four pairs of different programs 39 to 57.
 const BY_VALUES: f64 = 0.5;
+/// That is asked only if so many statements are in other functions, and this part of all: where little was changed, little of that has the same values.
+const OTHERS: (usize, f64) = (200, 0.25);
 /// Rows that are shown of a list if nothing else is asked for.
 const ROWS: usize = 10;
 
@@ -210,10 +212,12 @@ pub(crate) fn unlike(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<()
     let same_code = found.clone().filter(|m| m.evidence.same_code).count();
     let known = found.filter(|m| !m.evidence.same_code && m.evidence.values >= Values::Some);
     let by_values = known.count();
+    let others = all - same_code;
+    let are_many = others >= OTHERS.0 && others as f64 >= OTHERS.1 * all as f64;
     let what = if (corresponding as f64) < LIKE * all as f64 {
         "few statements correspond"
-    } else if (by_values as f64) < BY_VALUES * (all - same_code) as f64 {
-        "most of what is not library code of both corresponds by structure alone, or not at all"
+    } else if are_many && (by_values as f64) < BY_VALUES * others as f64 {
+        "most of what is not in functions of the same code corresponds by structure alone, or not at all"
     } else {
         return Ok(());
     };

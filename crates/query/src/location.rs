@@ -206,7 +206,9 @@ pub fn form(text: &str) -> Form<'_> {
 pub(crate) fn is_moment(text: &str) -> bool {
     let percent = text.strip_suffix('%');
     let time = text.strip_prefix("t=").or_else(|| text.strip_prefix('-'));
-    percent.is_some_and(|part| part.parse::<f64>().is_ok()) || time.and_then(number).is_some()
+    percent.is_some_and(|part| {
+        part.starts_with(|c: char| c.is_ascii_digit()) && part.parse::<f64>().is_ok()
+    }) || time.and_then(number).is_some()
 }
 
 /// The ways to cut `FIRST..LAST` in two, the last dots first: names may hold dots too.

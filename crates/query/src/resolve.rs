@@ -75,7 +75,12 @@ impl<'a> Resolver<'a> {
         let whole = || text.to_owned();
         if !counted && let Some((place, which)) = text.rsplit_once('#') {
             let is_place = !matches!(form(place), Form::Function(_)) || self.place(place).is_ok();
-            if is_place && !which.is_empty() && which.bytes().all(|byte| byte.is_ascii_digit()) {
+            if is_place
+                && !which.is_empty()
+                && which
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit() || b",_".contains(&byte))
+            {
                 return ResolveError::Large(whole());
             }
             if is_place {

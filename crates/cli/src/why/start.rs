@@ -5,9 +5,11 @@ use std::path::Path;
 use afterimage_present::{WhyEntry, WhyPlace, value_text};
 use afterimage_query::values::{Execution, Kind};
 use afterimage_query::why::{At, Spot, ValType};
+use afterimage_trace::Ending;
 use anyhow::{Result, anyhow, bail};
 
 use crate::explain::Scene;
+use crate::output::pasted;
 use crate::places::{self, Site, chosen, executions, nameless_statements, why_not};
 
 /// A value that is explained.
@@ -26,6 +28,25 @@ pub(crate) struct Start {
     pub spot: Option<Spot>,
     /// What is told before.
     pub prelude: Vec<WhyEntry>,
+}
+
+/// What is asked about is where the run ended.
+fn ended_in(scene: &Scene<'_, '_>, file: &Path, at: &str) -> Result<String> {
+    let end = scene.traced.file.end()?;
+    let killed = end.is_some_and(|end| {
+        matches!(
+            end.ending,
+            Ending::Exited { .. } | Ending::Exception { .. } | Ending::Trapped { .. }
+        )
+    });
+    let file = pasted(file);
+    let see = match killed {
+        true => format!("afterimage why {file} --trap"),
+        false => format!("afterimage state {file} --at end"),
+    };
+    Ok(format!(
+        "the run ended at {at}, in what was asked about, which gave nothing; see: {see}"
+    ))
 }
 
 /// The value of a statement that a user names, or an operand of it.
@@ -70,10 +91,8 @@ pub(super) fn find(
         let ended_there = execution.time == scene.values.path().length()
             && scene.traced.stood()? == Some((site.function, site.op));
         if operand.is_none() && ended_there {
-            bail!(
-                "the run ended at {at}, in what was asked about, which gave nothing; see: afterimage why {} --trap",
-                file.display()
-            );
+            lacking.push(ended_in(scene, file, at)?);
+            continue;
         }
         match of_execution(scene, site, &execution, operand)? {
             Asked::Start(start) => return Ok(*start),

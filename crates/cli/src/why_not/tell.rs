@@ -31,8 +31,12 @@ pub(super) struct Told {
 fn end_of(scene: &Scene<'_, '_>, (function, block): Place) -> Result<OpId> {
     let code = scene.traced.loaded.program.function(function);
     let end = code.and_then(|code| code.cfg.blocks.get(block));
-    let op = end.and_then(|block| block.ops.end.as_u32().checked_sub(1));
-    op.map(OpId::from_u32).context("a block without operators")
+    let end = end.context("a block that is not there")?;
+    // Where a loop begins there may be a block without operators.
+    Ok(match end.ops.is_empty() {
+        true => end.ops.end,
+        false => OpId::from_u32(end.ops.end.as_u32() - 1),
+    })
 }
 
 /// `file.c:42 in main`.
@@ -164,10 +168,14 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 Some(stood) => stood.what.clone(),
                 None => format!("{} was left by an exception", shown.function),
             };
+            let code = scene.traced.loaded.program.function(place.0);
+            let is_empty = code.is_some_and(|code| code.cfg.blocks[place.1].ops.is_empty());
+            let from = match is_empty {
+                true => format!("{}, which was entered", name(place.0)),
+                false => format!("{} at {}, which was executed", shown.operator, text(&shown)),
+            };
             let what = format!(
-                "{then}; the way there leads on from {} at {}, which was executed {}, the last time at t={}",
-                shown.operator,
-                text(&shown),
+                "{then}; the way there leads on from {from} {}, the last time at t={}",
                 times(count),
                 grouped(time)
             );
@@ -182,6 +190,22 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
                 place: Some(shown),
                 start: None,
                 json,
+            }
+        }
+        Cause::Stopped(place) => {
+            let length = scene.values.path().length();
+            let stood = stood(scene, length)?;
+            let stood = stood.context("how the run ended is not in the recording")?;
+            let shown = scene.operator(place.0, end_of(scene, place)?)?;
+            Told {
+                what: format!("{}, before it came there", stood.what),
+                hops,
+                json: json!({
+                    "kind": "stopped", "place": shown.at, "line": shown.line, "function": shown.function,
+                    "operator": shown.operator, "time": length, "stood": stood.json,
+                }),
+                place: Some(shown),
+                start: None,
             }
         }
         Cause::Host(function) | Cause::Uncalled(function) => {
@@ -203,19 +227,6 @@ pub(super) fn told(scene: &Scene<'_, '_>, absent: &Absent, after: u64) -> Result
     };
     told.json["through"] = Value::Array(json_hops);
     Ok(told)
-}
-
-/// The run ended in the block that was asked about, before it came to the place.
-pub(super) fn never_came(scene: &Scene<'_, '_>) -> Result<Told> {
-    let stood = stood(scene, scene.values.path().length())?;
-    let stood = stood.context("how the run ended is not in the recording")?;
-    Ok(Told {
-        what: format!("{}, before it came there", stood.what),
-        hops: Vec::new(),
-        place: None,
-        start: None,
-        json: json!({ "kind": "ended", "stood": stood.json }),
-    })
 }
 
 /// Where an activation stood when the run ended.
@@ -266,8 +277,12 @@ fn stood(scene: &Scene<'_, '_>, time: u64) -> Result<Option<Stood>> {
     if depth > 0 {
         let waits = scene.operator(call.function, end_of(scene, block(call)?)?)?;
         what = format!(
-            "{what}, when it was in the call at {}, at t={}",
-            text(&waits),
+            "{what}, when {} was in its call at {}, at t={}",
+            waits.function,
+            match waits.line.is_empty() {
+                true => waits.at.clone(),
+                false => waits.source(),
+            },
             grouped(call.time)
         );
         json["call"] = json!({

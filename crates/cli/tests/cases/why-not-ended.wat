@@ -21,7 +21,7 @@
 ;; $ afterimage why-not run.aft --at @0x46 --after 3
 ;; | @0x46 was not executed after t=3 (it was executed once before, the last time at t=2): the run trapped: integer division by zero at @0x3e in share, at t=4, before it came there
 ;; $ afterimage why-not run.aft --at later
-;; | later was never executed: the run trapped: integer division by zero at @0x3e in share, at t=4, when it was in the call at @0x58 in _start, at t=3; the way there leads on from call at @0x53 in _start, which was executed once, the last time at t=1
+;; | later was never executed: the run trapped: integer division by zero at @0x3e in share, at t=4, when _start was in its call at @0x58, at t=3; the way there leads on from call at @0x53 in _start, which was executed once, the last time at t=1
 ;; |   its function would be called by call at @0x5b in _start, which was not executed
 ;; $ afterimage why-not run.aft --at later --format json
 ;; | {"after":0,"at":"later","cause":{"function":"_start","kind":"ended","line":"","operator":"call","place":"@0x53","stood":{"at":"@0x3e","call":{"at":"@0x58","function":"_start","line":"","time":3},"function":"share","line":"","time":4},"through":[{"at":"@0x5b","function":"_start","how":"call","line":"","operator":"call"}],"time":1,"times":1},"others":[],"schema":"afterimage/why-not/1","why":[]}

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use afterimage_graph::{ControlDependence, PostDominatorTree};
-use afterimage_ids::{BlockId, EdgeId, FuncId, NodeId};
+use afterimage_ids::{BlockId, EdgeId, FuncId, NodeId, OpId};
 use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, EdgeKind, FunctionType, Program};
 use afterimage_wpp::{Occurrences, PathError};
 
@@ -48,6 +48,8 @@ pub enum Cause {
         /// The last time.
         time: u64,
     },
+    /// The run ended in this block, before it came to its end.
+    Stopped(Place),
     /// A call through a table, which could have called the function, was executed, and called others.
     Table {
         /// The block that it ends.
@@ -65,6 +67,15 @@ pub enum Cause {
     Host(FuncId),
     /// Nothing in the program calls the function.
     Uncalled(FuncId),
+}
+
+/// Where the run ended, if that was within a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// The block, of which the last execution was cut short.
+    pub place: Place,
+    /// The first operator that was not come to.
+    pub next: OpId,
 }
 
 /// An execution of a branch.
@@ -94,6 +105,7 @@ pub struct Absent {
 pub struct Absence<'v, 'a> {
     walk: Walk<'v, 'a>,
     after: u64,
+    stopped: Option<Stopped>,
     /// Nodes by the blocks that they contain, and where.
     nodes: HashMap<Place, Vec<(NodeId, u64)>>,
     dependences: RefCell<HashMap<FuncId, Rc<Dependence>>>,
@@ -137,8 +149,8 @@ fn way(queue: &[Asked], mut this: usize) -> Vec<Hop> {
 const TOLD: usize = 10;
 
 impl<'v, 'a> Absence<'v, 'a> {
-    /// After block T; 0 for the whole run. O(blocks of the path's nodes).
-    pub fn new(walk: Walk<'v, 'a>, after: u64) -> Self {
+    /// After block T; 0 for the whole run. `stopped` is where the run ended, if that was within a block. O(blocks of the path's nodes).
+    pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stopped>) -> Self {
         let mut nodes: HashMap<Place, Vec<(NodeId, u64)>> = HashMap::new();
         for (id, node) in walk.values.path().nodes() {
             for (position, &block) in (0..).zip(&node.blocks) {
@@ -149,6 +161,7 @@ impl<'v, 'a> Absence<'v, 'a> {
         Self {
             walk,
             after,
+            stopped,
             nodes,
             dependences: RefCell::default(),
             callers: RefCell::default(),
@@ -181,6 +194,21 @@ impl<'v, 'a> Absence<'v, 'a> {
             return Ok(0);
         }
         self.later(&self.runs(place)?)
+    }
+
+    /// Whether the last execution of a block was cut short before its end.
+    fn is_cut(&self, (function, block): Place) -> bool {
+        let cut = self.stopped.filter(|cut| cut.place == (function, block));
+        let code = self.walk.program.function(function);
+        let end = code.and_then(|code| code.cfg.blocks.get(block));
+        cut.zip(end)
+            .is_some_and(|(cut, end)| cut.next < end.ops.end)
+    }
+
+    /// How often a block was executed to its end after the time.
+    fn times_to_end(&self, place: Place) -> Result<u64, WhyError> {
+        let times = self.times(place)?;
+        Ok(times - u64::from(times > 0 && self.is_cut(place)))
     }
 
     fn later(&self, all: &Occurrences<'_, FileSegments>) -> Result<u64, WhyError> {
@@ -224,13 +252,20 @@ impl<'v, 'a> Absence<'v, 'a> {
             let Some(code) = self.walk.program.function(function) else {
                 continue;
             };
+            if self.stopped.is_some_and(|cut| cut.place == place) && self.times(place)? > 0 {
+                found.push(Absent {
+                    hops: way(&queue, this),
+                    cause: Cause::Stopped(place),
+                });
+                continue;
+            }
             let cfg = &code.cfg;
             let dependence = self.dependence(function, cfg);
             let edges = dependence.edges.controllers(block);
             for &edge in edges {
                 let from = (function, cfg.graph.from(edge));
                 // A vertex that dispatches exceptions executes nothing itself.
-                if cfg.blocks[from.1].kind == BlockKind::Code && self.times(from)? > 0 {
+                if cfg.blocks[from.1].kind == BlockKind::Code && self.times_to_end(from)? > 0 {
                     let cause = self.turned(cfg, from, edge)?;
                     let hops = way(&queue, this);
                     found.push(Absent { hops, cause });
@@ -244,7 +279,10 @@ impl<'v, 'a> Absence<'v, 'a> {
                 continue;
             }
             if block != root.1 && self.times(root)? > 0 {
-                let cause = self.ended(root)?;
+                let cause = match self.times_to_end(root)? {
+                    0 => Cause::Stopped(root),
+                    _ => self.ended(root)?,
+                };
                 let hops = way(&queue, this);
                 found.push(Absent { hops, cause });
                 continue;
@@ -253,7 +291,7 @@ impl<'v, 'a> Absence<'v, 'a> {
             let mut any = false;
             for &site in callers.direct.get(&function).into_iter().flatten() {
                 any = true;
-                match self.times(site)? {
+                match self.times_to_end(site)? {
                     0 => go_on(&mut queue, site, Hop::Call(site)),
                     _ => {
                         let cause = self.ended(site)?;
@@ -266,7 +304,7 @@ impl<'v, 'a> Absence<'v, 'a> {
                 let ty = &self.walk.program.types[code.ty];
                 for &site in callers.indirect.get(ty).into_iter().flatten() {
                     any = true;
-                    match self.times(site)? {
+                    match self.times_to_end(site)? {
                         0 => go_on(&mut queue, site, Hop::Call(site)),
                         _ => {
                             let cause = self.table(site, function)?;
@@ -295,6 +333,7 @@ impl<'v, 'a> Absence<'v, 'a> {
             std::cmp::Reverse(match absent.cause {
                 Cause::Branch { execution, .. } | Cause::Table { execution, .. } => execution.time,
                 Cause::Ended { time, .. } => time,
+                Cause::Stopped(_) => u64::MAX,
                 _ => 0,
             })
         });
@@ -302,7 +341,9 @@ impl<'v, 'a> Absence<'v, 'a> {
         let mut told = HashSet::new();
         let mut functions = HashSet::new();
         found.retain(|absent| match absent.cause {
-            Cause::Branch { place, .. } | Cause::Ended { place, .. } => told.insert((place, None)),
+            Cause::Branch { place, .. } | Cause::Ended { place, .. } | Cause::Stopped(place) => {
+                told.insert((place, None))
+            }
             Cause::Table {
                 place, function, ..
             } => told.insert((place, Some(function))),
@@ -373,7 +414,7 @@ impl<'v, 'a> Absence<'v, 'a> {
     fn told(&self, place: Place) -> Result<(u64, Turned), WhyError> {
         let all = self.runs(place)?;
         let found = match self.after {
-            0 => all.select(all.count()),
+            0 => all.select(all.count() - u64::from(self.is_cut(place))),
             after => all.next_after(after),
         };
         let found = found.map_err(path)?;
@@ -385,16 +426,16 @@ impl<'v, 'a> Absence<'v, 'a> {
             time,
             to: self.next((instance.node, time - instance.time))?,
         };
-        Ok((self.later(&all)?, execution))
+        Ok((self.times_to_end(place)?, execution))
     }
 
     fn ended(&self, place: Place) -> Result<Cause, WhyError> {
         let all = self.runs(place)?;
-        let last = all.select(all.count());
+        let last = all.select(all.count() - u64::from(self.is_cut(place)));
         let last = last.map_err(path)?;
         Ok(Cause::Ended {
             place,
-            times: self.later(&all)?,
+            times: self.times_to_end(place)?,
             time: last.map_or(0, |last| last.time),
         })
     }

@@ -1,0 +1,41 @@
+;; A division traps before the call and the branch of its block, the third time: these were executed twice. Control enters a loop where there is no operator.
+(module
+  (memory (export "memory") 1)
+  (func $never (drop (i32.clz (i32.const 1))))
+  (func $later (drop (i32.ctz (i32.const 1))))
+  (func $share (param $among i32)
+    (i32.store (i32.const 8) (i32.div_u (i32.const 10) (local.get $among)))
+    (if (i32.eqz (local.get $among)) (then (call $never))))
+  (func $loops (param $i i32)
+    (loop $again
+      (call $share (local.get $i))
+      (local.set $i (i32.sub (local.get $i) (i32.const 1)))
+      (br_if $again (i32.const 1)))
+    (call $later))
+  (func (export "_start")
+    (call $loops (i32.const 2))))
+
+;; $ afterimage record --lens full -o run.aft FILE
+;; ! afterimage: why-not-cut.wat trapped: integer division by zero; 0 host calls recorded in run.aft (N)
+;; ! afterimage: path of 10 executed blocks in 16 bytes
+;; ! afterimage: values of 12 executed statements in 12 bytes (1.0000 a statement)
+;; = 134
+;; $ afterimage why-not run.aft --at never
+;; | never was never executed: if at @0x54#2 in share was executed 2 times and never went there; the last time, decided by 0, it left the function (that takes another value than 0)
+;; |   its function would be called by call at @0x56 in share, which was not executed
+;; | what decided it at @0x54#2, 0, comes from constants, 2 - 1 at @0x66#1, one step back
+;; |   0 = 1 == 0                          @0x53#2 in share  t=7
+;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
+;; $ afterimage why-not run.aft --at never --after 5
+;; | never was not executed after t=5 (it never was executed before, either): if at @0x54#2 in share was executed once and never went there; the first time then, decided by 0, it left the function (that takes another value than 0)
+;; |   its function would be called by call at @0x56 in share, which was not executed
+;; | what decided it at @0x54#2, 0, comes from constants, 2 - 1 at @0x66#1, one step back
+;; |   0 = 1 == 0                          @0x53#2 in share  t=7
+;; |   1 = 2 - 1                           @0x66#1 in loops  t=5
+;; $ afterimage why-not run.aft --at never --after 8
+;; | never was not executed after t=8 (it never was executed before, either): the run trapped: integer division by zero at @0x4d in share, at t=10, before it came there
+;; |   its function would be called by call at @0x56 in share, which was not executed
+;; |   that depends on if at @0x54 in share, which was not executed
+;; $ afterimage why-not run.aft --at later
+;; | later was never executed: the run trapped: integer division by zero at @0x4d in share, at t=10, when loops was in its call at @0x60, at t=9; the way there leads on from loops, which was entered once, the last time at t=2
+;; |   its function would be called by call at @0x6e in loops, which was not executed
