@@ -8,7 +8,7 @@ use std::io::Write;
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{WhyEntry, WhyText, grouped, why_json};
 use afterimage_query::location;
-use afterimage_query::why::{Absence, Place, Stopped};
+use afterimage_query::why::{Absence, Place};
 use afterimage_query::{Line, Resolver};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
@@ -78,11 +78,14 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
     };
     let at = harmless(&arguments.at);
     let (places, line) = places(scene, &arguments.at)?;
-    let stopped = stopped(scene)?;
+    let stopped = scene.traced.stops.first().copied();
+    // The run may have ended before any of the place's operators.
+    let never_came = stopped.as_ref().and_then(|stop| {
+        let place = (stop.function, stop.block);
+        let first = places.get(&place)?;
+        (*first >= stop.next).then_some(place)
+    });
     let absence = Absence::new(scene.walk(), after, stopped);
-    // Before any of the place's operators.
-    let cut = stopped.filter(|cut| places.get(&cut.place).is_some_and(|op| *op >= cut.next));
-    let never_came = cut.map(|cut| cut.place);
     let places = Vec::from_iter(places.into_keys());
     let asked = Asked {
         places: &places,
@@ -195,16 +198,6 @@ impl Asked<'_> {
     fn executed(&self, place: Place, times: u64) -> u64 {
         times - u64::from(times > 0 && self.never_came == Some(place))
     }
-}
-
-/// Where the run ended, if that was within a block.
-fn stopped(scene: &Scene<'_, '_>) -> Result<Option<Stopped>> {
-    let stood = scene.traced.stood()?;
-    let stop = scene.traced.stops.first().filter(|_| stood.is_some());
-    Ok(stop.map(|stop| Stopped {
-        place: (stop.function, stop.block),
-        next: stop.next,
-    }))
 }
 
 /// Blocks, and in each the first operator that is meant.

@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use afterimage_graph::{ControlDependence, PostDominatorTree};
-use afterimage_ids::{BlockId, EdgeId, FuncId, NodeId, OpId};
+use afterimage_ids::{BlockId, EdgeId, FuncId, NodeId};
 use afterimage_program::{BlockEnd, BlockKind, Callee, Cfg, EdgeKind, FunctionType, Program};
 use afterimage_wpp::{Occurrences, PathError};
 
 use super::{Walk, WhyError};
+use crate::Stop;
 use crate::paths::{FileSegments, PathFileError};
 use crate::values::{Instance, ValuesError};
 
@@ -69,15 +70,6 @@ pub enum Cause {
     Uncalled(FuncId),
 }
 
-/// Where the run ended, if that was within a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped {
-    /// The block, of which the last execution was cut short.
-    pub place: Place,
-    /// The first operator that was not come to.
-    pub next: OpId,
-}
-
 /// An execution of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turned {
@@ -105,7 +97,7 @@ pub struct Absent {
 pub struct Absence<'v, 'a> {
     walk: Walk<'v, 'a>,
     after: u64,
-    stopped: Option<Stopped>,
+    stopped: Option<Stop>,
     /// Nodes by the blocks that they contain, and where.
     nodes: HashMap<Place, Vec<(NodeId, u64)>>,
     dependences: RefCell<HashMap<FuncId, Rc<Dependence>>>,
@@ -149,8 +141,8 @@ fn way(queue: &[Asked], mut this: usize) -> Vec<Hop> {
 const TOLD: usize = 10;
 
 impl<'v, 'a> Absence<'v, 'a> {
-    /// After block T; 0 for the whole run. `stopped` is where the run ended, if that was within a block. O(blocks of the path's nodes).
-    pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stopped>) -> Self {
+    /// After block T; 0 for the whole run. `stopped` is where the innermost activation stood when the run ended, if one was open. O(blocks of the path's nodes).
+    pub fn new(walk: Walk<'v, 'a>, after: u64, stopped: Option<Stop>) -> Self {
         let mut nodes: HashMap<Place, Vec<(NodeId, u64)>> = HashMap::new();
         for (id, node) in walk.values.path().nodes() {
             for (position, &block) in (0..).zip(&node.blocks) {
@@ -198,11 +190,12 @@ impl<'v, 'a> Absence<'v, 'a> {
 
     /// Whether the last execution of a block was cut short before its end.
     fn is_cut(&self, (function, block): Place) -> bool {
-        let cut = self.stopped.filter(|cut| cut.place == (function, block));
+        let stopped = self.stopped.as_ref();
+        let stopped = stopped.filter(|stop| (stop.function, stop.block) == (function, block));
         let code = self.walk.program.function(function);
         let end = code.and_then(|code| code.cfg.blocks.get(block));
-        cut.zip(end)
-            .is_some_and(|(cut, end)| cut.next < end.ops.end)
+        let mut both = stopped.into_iter().zip(end);
+        both.any(|(stop, end)| stop.next < end.ops.end)
     }
 
     /// How often a block was executed to its end after the time.
@@ -252,7 +245,7 @@ impl<'v, 'a> Absence<'v, 'a> {
             let Some(code) = self.walk.program.function(function) else {
                 continue;
             };
-            if self.stopped.is_some_and(|cut| cut.place == place) && self.times(place)? > 0 {
+            if self.is_cut(place) && self.times(place)? > 0 {
                 found.push(Absent {
                     hops: way(&queue, this),
                     cause: Cause::Stopped(place),
