@@ -13,7 +13,7 @@ use std::process::Command;
 /// If Cargo cannot be run, or fails.
 pub fn build() -> Result<PathBuf> {
     eprintln!(
-        "Building afterimage: the first time this takes about five minutes, for the WebAssembly engine"
+        "Building afterimage: the first time this takes about ten minutes on two processors, for the WebAssembly engine"
     );
     let status = cargo()
         .args(["build", "--locked", "-p", "afterimage"])

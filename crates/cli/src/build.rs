@@ -16,7 +16,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::exit::{Exit, Failed};
 use crate::filters::{Beyond, FilterArguments, KeptValues};
 use crate::input::{self, Loaded};
-use crate::lens::{gaps, stops_of};
+use crate::lens::{complete, stops_of};
 use crate::output::{pasted, say};
 use crate::progress::Bar;
 use crate::signals::StopFlag;
@@ -200,8 +200,8 @@ pub(crate) fn follow(at: &Path, loaded: &Loaded, filters: &FilterArguments) -> R
         Ok(kept) => add_values(at, &file, loaded, &path, &kept, Adds::First),
         Err(why) => {
             say(format_args!(
-                "{why:#}; no values were added. The path is there: add values with afterimage build --lens full {}",
-                at.display()
+                "{why:#}; no values were added. The path is there: add values with: afterimage build --lens full {}",
+                pasted(at)
             ));
             Ok(())
         }
@@ -220,14 +220,7 @@ pub(crate) fn whole_path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result
 
 /// Refuses a path of which something was left out.
 pub(crate) fn whole(at: &Path, path: &RecordedPath) -> Result<()> {
-    if let Some(left_out) = gaps(path) {
-        bail!(
-            "{}: the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {}",
-            at.display(),
-            pasted(at)
-        );
-    }
-    Ok(())
+    complete(at, path).with_context(|| at.display().to_string())
 }
 
 fn epochs_of(at: &Path, file: &TraceFile, path: &RecordedPath) -> Result<Option<FileEpochs>> {

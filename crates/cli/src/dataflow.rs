@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, gaps, traced_whole};
+use crate::lens::{Traced, complete, traced_whole};
 use crate::output::write;
 use crate::progress::Bar;
 
@@ -142,11 +142,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Result<()> {
-    if let Some(left_out) = gaps(&traced.path) {
-        bail!(
-            "the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again"
-        );
-    }
+    complete(&traced.at, &traced.path)?;
     let loaded = &traced.loaded;
     let source = loaded.source_map();
     let names = loaded.names(&source);

@@ -5,7 +5,7 @@ mod sizes;
 use std::io::Write;
 use std::path::PathBuf;
 
-use afterimage_present::grouped;
+use afterimage_present::{grouped, shell_word};
 use afterimage_query::paths::RecordedPath;
 use afterimage_query::paths::recorded_path;
 use afterimage_query::simulate::stored_simulations;
@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::input::{self, Loaded};
-use crate::output::{harmless, quoted, write};
+use crate::output::{harmless, write};
 use crate::record::{bytes, counted};
 use sizes::{InUse, SectionRow, Streams};
 
@@ -481,7 +481,7 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
     let words = |first: &String| {
         std::iter::once(first)
             .chain(&d.args)
-            .map(|word| quoted(word))
+            .map(|word| shell_word(word))
             .collect::<Vec<_>>()
             .join(" ")
     };
@@ -490,7 +490,7 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
         Some(export) => writeln!(
             out,
             "program   {}\ninvoked   {}",
-            quoted(&d.program),
+            shell_word(&d.program),
             words(export)
         )?,
     }
@@ -538,7 +538,7 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
         )?;
     }
     for dir in &d.dirs {
-        writeln!(out, "folder    {}", quoted(dir))?;
+        writeln!(out, "folder    {}", shell_word(dir))?;
     }
     if !d.env.is_empty() {
         writeln!(
@@ -546,7 +546,7 @@ fn text(out: &mut dyn Write, d: &Document, sized: bool) -> Result<()> {
             "env       {}",
             d.env
                 .iter()
-                .map(|name| quoted(name))
+                .map(|name| shell_word(name))
                 .collect::<Vec<_>>()
                 .join(" ")
         )?;

@@ -1,6 +1,6 @@
 //! What commands that look at the path of a run have in common.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{absent, grouped};
@@ -18,11 +18,13 @@ use anyhow::{Context, Result, bail};
 use crate::arguments::Which;
 use crate::build;
 use crate::input::{self, Loaded};
-use crate::output::say;
+use crate::output::{pasted, say};
 use crate::progress::Bar;
 
 /// A recording with its path.
 pub(crate) struct Traced {
+    /// Where the recording is.
+    pub at: PathBuf,
     pub file: TraceFile,
     pub loaded: Loaded,
     pub path: RecordedPath,
@@ -55,6 +57,7 @@ fn traced_with(
     };
     let stops = stops_of(&file, &loaded).with_context(name)?;
     Ok(Traced {
+        at: at.to_owned(),
         file,
         loaded,
         path,
@@ -82,6 +85,17 @@ fn so_far(at: &Path, file: &TraceFile, loaded: &Loaded, recorder: Writer) -> Res
     let progress = bar.progress();
     let all = live.whole(|time| progress(time)).with_context(name)?;
     path_in_memory(file, all.directory, all.segments).with_context(name)
+}
+
+/// Refuses a path of which something was left out, without the name of its recording in front.
+pub(crate) fn complete(at: &Path, path: &RecordedPath) -> Result<()> {
+    if let Some(left_out) = gaps(path) {
+        bail!(
+            "the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {}",
+            pasted(at)
+        );
+    }
+    Ok(())
 }
 
 /// What a filter left out of a path, in words. `None` if nothing lacks but what came after its end.
@@ -114,6 +128,7 @@ pub(crate) fn unbuilt(
     let path = path_in_memory(&file, stretch.directory, stretch.segments).with_context(name)?;
     let stops = stops_of(&file, &loaded).with_context(name)?;
     Ok(Some(Traced {
+        at: at.to_owned(),
         file,
         loaded,
         path,

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, IsTerminal, Read as _, Write, stderr, stdout};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use afterimage_present::{Sources, Style};
+use afterimage_present::{Sources, Style, shell_name};
 use anyhow::{Context, Result, bail};
 
 /// When to use color.
@@ -142,7 +142,7 @@ fn to_file(
             path.display()
         );
     }
-    if !binary && begins_with(path, b"\0asm") {
+    if !binary && (begins_with(path, b"\0asm") || is_module_text(path)) {
         bail!(
             "{} is a module, which no report replaces; name another file with -o",
             path.display()
@@ -177,6 +177,27 @@ fn begins_with(path: &Path, magic: &[u8]) -> bool {
     read.is_ok() && first == magic
 }
 
+/// Whether there is a file that begins, behind space and comments, as a module in text form does.
+fn is_module_text(path: &Path) -> bool {
+    let mut first = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(PREAMBLE).read_to_end(&mut first));
+    let first = String::from_utf8_lossy(&first);
+    let mut rest = first.trim_start();
+    loop {
+        let behind = match rest {
+            line if line.starts_with(";;") => line.split_once('\n'),
+            block if block.starts_with("(;") => block.split_once(";)"),
+            _ => break,
+        };
+        let Some((_, behind)) = behind else { break };
+        rest = behind.trim_start();
+    }
+    read.is_ok() && rest.starts_with("(module")
+}
+
+/// So much of a file is looked through for comments in front of a module.
+const PREAMBLE: u64 = 1 << 16;
+
 /// The system's reason, without the name of the temporary file, which says nothing to anybody.
 fn reason(error: io::Error) -> io::Error {
     io::Error::from(error.kind())
@@ -199,30 +220,7 @@ impl Sources for SourceFiles {
     }
 }
 
-/// A word as a shell takes it: between quotation marks if it needs them.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%#".contains(c);
-    if !word.is_empty() && !word.starts_with('#') && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", harmless(word).replace('\'', "'\\''"))
-}
-
 /// The name of a file, to be pasted into a command.
 pub(crate) fn pasted(path: &Path) -> String {
-    quoted(&path.display().to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_are_quoted_only_where_a_shell_would_split_them() {
-        assert_eq!(quoted("a/b-c.txt"), "a/b-c.txt");
-        assert_eq!(quoted("@0x1f3#7"), "@0x1f3#7");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("\x1b[2J"), "'\\u{1b}[2J'");
-    }
+    shell_name(&path.display().to_string())
 }

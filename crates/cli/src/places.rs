@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use afterimage_ids::{FuncId, OpId, OrigOffset};
-use afterimage_present::grouped;
+use afterimage_present::{grouped, shell_word};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::location::{Form, Occurrence, Place, form, split_occurrence};
 use afterimage_query::paths::{PathFileError, Places, PositionError};
@@ -12,7 +12,7 @@ use afterimage_query::{Resolver, Source, operator_texts, readable};
 use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::lens::Traced;
-use crate::output::{pasted, quoted, say};
+use crate::output::{pasted, say};
 
 /// A statement of the program.
 #[derive(Clone, Debug)]
@@ -291,7 +291,7 @@ fn other_executions(at: &str) -> String {
     let place = split_occurrence(at).map_or(at, |split| split.0);
     format!(
         "; for all executions of its statements: afterimage values --at {}",
-        quoted(place)
+        shell_word(place)
     )
 }
 
@@ -360,7 +360,11 @@ pub(crate) fn times(count: u64) -> String {
 /// The command that tells why a place was not executed.
 pub(crate) fn why_not(file: &Path, at: &str) -> String {
     let place = at.rsplit_once('#').map_or(at, |(place, _)| place);
-    format!("afterimage why-not {} --at {}", pasted(file), quoted(place))
+    format!(
+        "afterimage why-not {} --at {}",
+        pasted(file),
+        shell_word(place)
+    )
 }
 
 /// An error that says that a place was never there, with what tells why; others as they are.

@@ -3,9 +3,9 @@
 use afterimage_query::paths::FileSegments;
 use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_trace::LogReader;
-use anyhow::{Result, bail};
+use anyhow::Result;
 
-use crate::lens::{Traced, gaps};
+use crate::lens::{Traced, complete};
 use crate::progress::Bar;
 
 /// Lets a question follow the run, and shows how far it has come.
@@ -33,11 +33,7 @@ pub(crate) fn follow_telling<T>(
     question: impl FnOnce(Run<'_, FileSegments>, LogReader) -> Result<T>,
 ) -> Result<T> {
     let directory = traced.path.segments().directory();
-    if let Some(left_out) = gaps(&traced.path) {
-        bail!(
-            "the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again"
-        );
-    }
+    complete(&traced.at, &traced.path)?;
     let loaded = &traced.loaded;
     let end = traced.file.end()?;
     let checkpoints = recorded_checkpoints(&traced.file, &traced.path)?;

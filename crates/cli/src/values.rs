@@ -5,6 +5,7 @@ mod variable;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
+use std::path::Path;
 
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::{grouped, range_json, range_text, type_text, value_text};
@@ -23,7 +24,7 @@ use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::input;
 use crate::lens::{Traced, Trapped, traced_whole};
-use crate::output::{harmless, write};
+use crate::output::{harmless, pasted, write};
 use crate::places::{Site, chosen, executions, line_of, statements, times};
 use crate::progress::Bar;
 use crate::steps::follow;
@@ -329,7 +330,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
                 let file = &arguments.report.file;
                 let scene = Shown {
                     memories: loaded.program.memories,
-                    rest: rest_of(&windows, &file.display().to_string()),
+                    rest: rest_of(&windows, file),
                 };
                 text(out, &scene, &reports)?;
             }
@@ -371,10 +372,11 @@ fn windows_text(windows: &[(u64, u64)]) -> String {
 }
 
 /// What is not kept, and how to get it.
-fn rest_of(windows: &[(u64, u64)], file: &str) -> String {
+fn rest_of(windows: &[(u64, u64)], file: &Path) -> String {
     format!(
-        "outside of what was kept, {}; the rest: afterimage build --lens full {file}",
-        windows_text(windows)
+        "outside of what was kept, {}; the rest: afterimage build --lens full {}",
+        windows_text(windows),
+        pasted(file)
     )
 }
 

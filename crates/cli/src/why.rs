@@ -1,6 +1,7 @@
 //! `afterimage why`
 
 mod ends;
+mod led;
 mod printed;
 mod start;
 mod tell;

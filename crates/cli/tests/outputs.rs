@@ -81,6 +81,21 @@ fn places_where_nothing_can_be_written() {
 }
 
 #[test]
+fn no_report_replaces_a_program_in_text_form() {
+    let sandbox = with_recording();
+    let commented = format!(";; a line\n(; a\nblock ;)\n{HELLO}");
+    sandbox.write("commented.wat", &commented);
+    sandbox.write("list.txt", "(modest)");
+    for name in ["hello.wat", "commented.wat"] {
+        let part = format!("{name} is a module, which no report replaces");
+        sandbox.refused(&format!("profile hello.aft -o {name}"), 125, &[&part]);
+    }
+    assert_eq!(sandbox.read("hello.wat"), HELLO.as_bytes());
+    assert_eq!(sandbox.read("commented.wat"), commented.as_bytes());
+    sandbox.ok("profile hello.aft -o list.txt");
+}
+
+#[test]
 fn an_existing_recording_is_kept_unless_force() {
     let sandbox = with_recording();
     let before = sandbox.read("hello.aft");

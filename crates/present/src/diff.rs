@@ -18,6 +18,7 @@ pub use self::text::diff_text;
 pub use self::versions::{versions_json, versions_text};
 use crate::PresentError;
 use crate::name::without_parameters;
+use crate::shell::shell_name;
 use crate::steps::StepScene;
 use crate::table::plain;
 use crate::text::short;
@@ -174,17 +175,10 @@ fn import_name(names: &Names, function: FuncId) -> String {
 
 /// A command that tells what led to an operator's execution.
 fn command(verb: &str, name: &str, place: &str, number: u64) -> String {
-    format!("afterimage {verb} {} --at {place}#{number}", shell(name))
-}
-
-/// A name of a file as a shell takes it.
-fn shell(name: &str) -> String {
-    let special = |c: char| c.is_whitespace() || "'\"\\$&;()<>|*?`![]{}~#".contains(c);
-    let name = match name.contains(special) {
-        true => format!("'{}'", name.replace('\'', "'\\''")),
-        false => name.to_owned(),
-    };
-    plain(&name)
+    format!(
+        "afterimage {verb} {} --at {place}#{number}",
+        shell_name(name)
+    )
 }
 
 /// Whether the run ended with a step: of that one cannot ask as of others.
@@ -221,7 +215,7 @@ impl DiffReport<'_> {
                 for ((name, scene), (function, op, number, trapped)) in sides {
                     let spot = Spot::of(scene, function, Some(op))?;
                     if trapped {
-                        questions.push(format!("afterimage {verb} {} --trap", shell(name)));
+                        questions.push(format!("afterimage {verb} {} --trap", shell_name(name)));
                         continue;
                     }
                     questions.push(command(verb, name, &spot.place, number));

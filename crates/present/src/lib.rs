@@ -31,6 +31,7 @@ mod pprof;
 mod protobuf;
 mod rank;
 mod redundancy;
+mod shell;
 mod simulate;
 mod slice;
 mod sources;
@@ -87,6 +88,7 @@ pub use redundancy::{
     RedundancyOf, RedundancyReport, RedundancyScene, redundancy_csv, redundancy_json,
     redundancy_text,
 };
+pub use shell::{shell_name, shell_word};
 pub use simulate::{
     MissReport, SiteHistory, WorstSite, history_csv, history_json, history_text, misses_csv,
     misses_json, misses_text, outcome_text, worst_json, worst_text,

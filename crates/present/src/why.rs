@@ -113,6 +113,8 @@ pub struct WhyEnd {
     pub place: Option<WhyPlace>,
     /// Where it was read from an address that had been computed.
     pub read: Option<WhyPlace>,
+    /// Of a constant, the branch that led to it, and the value that decided that.
+    pub led: Option<(WhyPlace, String)>,
     /// What else is to be said.
     pub remark: Option<String>,
 }
@@ -311,6 +313,18 @@ impl WhyText<'_> {
         }
         if let Some(remark) = &end.remark {
             writeln!(self.out, "      {remark}")?;
+        }
+        if let Some((branch, decided)) = &end.led {
+            let on = match decided.is_empty() {
+                true => String::new(),
+                false => format!(", on {decided}"),
+            };
+            let (file, operator, place) = (&self.file, &branch.operator, at(branch));
+            writeln!(
+                self.out,
+                "      led there by {operator} at {place}{on}: afterimage why {file} --at {}",
+                branch.at
+            )?;
         }
         if let Some(read) = &end.read {
             let (file, at) = (&self.file, &read.at);

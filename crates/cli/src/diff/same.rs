@@ -21,8 +21,8 @@ use anyhow::{Context, Result, bail};
 
 use super::{Arguments, Format, counts};
 use crate::given::say_if_given_otherwise;
-use crate::lens::{Traced, gaps};
-use crate::output::{SourceFiles, pasted, write};
+use crate::lens::{Traced, complete};
+use crate::output::{SourceFiles, write};
 use crate::progress::Bar;
 
 /// Frames that are shown of a stack.
@@ -204,14 +204,9 @@ fn replaced<'a>(
 type Checkpoints = afterimage_query::steps::FileCheckpoints;
 
 fn checkpoints(at: &Path, traced: &Traced) -> Result<Option<Checkpoints>> {
-    if let Some(left_out) = gaps(&traced.path) {
-        bail!(
-            "{}: the path lacks {left_out}, and this needs all of it; build the whole path with: afterimage build --lens paths --again {}",
-            at.display(),
-            pasted(at)
-        );
-    }
-    recorded_checkpoints(&traced.file, &traced.path).with_context(|| at.display().to_string())
+    let found = complete(at, &traced.path);
+    let found = found.and_then(|()| Ok(recorded_checkpoints(&traced.file, &traced.path)?));
+    found.with_context(|| at.display().to_string())
 }
 
 fn opened<'a>(

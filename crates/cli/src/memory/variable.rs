@@ -3,7 +3,7 @@
 use std::path::Path as FilePath;
 
 use afterimage_ids::FuncId;
-use afterimage_present::{MemoryVariable, VariableCall, grouped};
+use afterimage_present::{MemoryVariable, VariableCall, grouped, shell_word};
 use afterimage_program::{Function, Names};
 use afterimage_query::paths::{At as When, Window};
 use afterimage_query::state::{
@@ -16,7 +16,7 @@ use anyhow::{Result, anyhow, bail};
 
 use crate::ended::at_end;
 use crate::lens::Traced;
-use crate::output::{pasted, quoted};
+use crate::output::pasted;
 use crate::steps::follow;
 
 /// A variable that is in memory.
@@ -123,7 +123,7 @@ pub(super) fn find<'a>(
             "{expression}: {why}, so it is not in memory at t={}; see what it holds elsewhere with: afterimage values {} --at PLACE --var {}",
             grouped(time),
             pasted(at_file),
-            quoted(expression)
+            shell_word(expression)
         ),
         Err(why) => bail!(
             "{expression} at t={}: {why}{}",
@@ -137,8 +137,8 @@ pub(super) fn find<'a>(
             names.function(function),
             grouped(time),
             pasted(at_file),
-            quoted(place_of(moment, names.function(function))),
-            quoted(expression)
+            shell_word(place_of(moment, names.function(function))),
+            shell_word(expression)
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;
@@ -261,9 +261,10 @@ fn global<'a>(
             match functions.as_slice() {
                 [] => bail!("{error}"),
                 [first, ..] => bail!(
-                    "{} is a variable of {}: say in which call, such as --at '{first}#1'",
+                    "{} is a variable of {}: say in which call, such as --at {}",
                     path.variable,
-                    functions.join(", ")
+                    functions.join(", "),
+                    shell_word(&format!("{first}#1"))
                 ),
             }
         }
@@ -274,7 +275,9 @@ fn global<'a>(
     };
     let range = in_memory(expression, &object).map_err(|error| match error {
         NotInMemory::Elsewhere(place) => anyhow!(
-            "{expression} is {place}, not in memory; see what it holds with: afterimage values --at PLACE --var '{expression}'"
+            "{expression} is {place}, not in memory; see what it holds with: afterimage values --at PLACE --var {} {}",
+            shell_word(expression),
+            pasted(&traced.at)
         ),
         NotInMemory::Size(why) => anyhow!(why),
     })?;

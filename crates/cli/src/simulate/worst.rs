@@ -1,7 +1,9 @@
 //! The loads and branches that missed most, and who is behind them.
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::{MissReport, SiteHistory, StepScene, WorstSite, worst_json, worst_text};
+use afterimage_present::{
+    MissReport, SiteHistory, StepScene, WorstSite, shell_word, worst_json, worst_text,
+};
 use afterimage_query::simulate::producers;
 use afterimage_query::simulate::{MissesBy, MissesPlace, SiteKind, StoredSimulation, miss_rows};
 use afterimage_query::steps::Operators;
@@ -10,7 +12,7 @@ use anyhow::{Result, bail};
 
 use super::{Arguments, Format};
 use crate::lens::Traced;
-use crate::output::{quoted, say, write};
+use crate::output::{say, write};
 
 /// Sites, if nothing else is asked for.
 const SITES: u64 = 5;
@@ -46,7 +48,7 @@ pub(super) fn answer(
     if values.is_none() {
         say(format_args!(
             "who made addresses and conditions is told if the recording has values: afterimage build --lens full {}",
-            quoted(&file)
+            shell_word(&file)
         ));
     }
     let mut found = Vec::new();
@@ -131,7 +133,7 @@ fn worst<'a>(
             sample,
             command: format!(
                 "afterimage slice {} --at @{}#{last}{operand}",
-                quoted(file),
+                shell_word(file),
                 place.offset
             ),
         });

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use afterimage_present::grouped;
+use afterimage_present::{grouped, shell_word};
 use afterimage_query::paths::RecordedPath;
 use afterimage_query::slices::{Question, SavedSlice, save, saved_slices};
 use afterimage_trace::TraceWriter;
 use anyhow::{Context, Result, bail};
 
 use crate::lens::Traced;
-use crate::output::{pasted, quoted, say};
+use crate::output::{pasted, say};
 
 /// What tells the path of a run: saved questions speak of its nodes.
 pub(super) fn identity(path: &RecordedPath) -> (u64, u64) {
@@ -66,7 +66,7 @@ pub(super) fn keep(at: &Path, traced: &Traced, name: &str, saved: &SavedSlice) -
         "kept as {name:?}: {} statements; show it again with: afterimage slice {} --saved {}",
         grouped(saved.slice.operators.len() as u64),
         pasted(at),
-        quoted(name)
+        shell_word(name)
     ));
     Ok(())
 }

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::ended::{self, is_over, stood};
 use crate::lens::Traced;
-use crate::output::harmless;
+use crate::output::{harmless, pasted};
 use crate::places::{self, chosen, statements};
 use crate::steps::follow;
 
@@ -160,8 +160,9 @@ pub(super) fn of_trap<'a>(
     match end.ending {
         Ending::Returned => bail!("the run was not killed: it returned; ask with --at"),
         Ending::Interrupted { .. } | Ending::StackOverflow | Ending::HostError { .. } => bail!(
-            "the run {}: no statement is to blame; see: afterimage state --at end",
-            end.ending
+            "the run {}: no statement is to blame; see: afterimage state --at end {}",
+            end.ending,
+            pasted(&traced.at)
         ),
         Ending::Exited { .. } | Ending::Exception { .. } | Ending::Trapped { .. } => {}
     }

@@ -7,6 +7,7 @@ use afterimage_query::values::Instance;
 use afterimage_query::why::{DataPart, End, Given, Spot, Stream, data_in, data_of};
 use anyhow::Result;
 
+use super::led::{Value, led_by};
 use super::tell::{Teller, memory};
 use crate::output::harmless;
 
@@ -20,6 +21,7 @@ pub(super) fn none(kind: &'static str, what: String) -> WhyEnd {
         bytes: None,
         place: None,
         read: None,
+        led: None,
         remark: None,
     }
 }
@@ -53,8 +55,14 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
                 Some(spot) => Some(scene.place(spot)?),
                 None => teller.last.clone(),
             };
+            let led = match spot.or(teller.spot) {
+                Some(spot) => led_by(scene, spot.instance, spot.time)?,
+                None => None,
+            };
+            let text = |decided: Option<Value>| decided.map_or(String::new(), |it| it.text);
             WhyEnd {
                 place,
+                led: led.map(|(branch, decided)| (branch, text(decided))),
                 ..none("constant", format!("the constant {value}"))
             }
         }

@@ -1,16 +1,18 @@
 //! What killed the program.
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_present::{WhyEntry, WhyFrame, WhyPlace, grouped, value_text};
+use afterimage_present::{WhyEntry, WhyFrame, WhyPlace, grouped};
 use afterimage_program::{BlockEnd, OperatorIndex};
 use afterimage_query::state::calls;
-use afterimage_query::values::{Controller, Execution, Instance, ValuesError};
-use afterimage_query::why::{At, End, Found, Register, ValType};
+use afterimage_query::values::Instance;
+use afterimage_query::why::{At, End, Found};
 use afterimage_trace::{Ending, TrapCode};
 use anyhow::{Context, Result, bail};
 
+use super::led::{Value, last_of, led_by, value};
 use super::start::Start;
 use crate::explain::Scene;
+use crate::output::pasted;
 
 /// So many functions of the call stack are told, and more if the branch that is followed is further out.
 const FRAMES: usize = 16;
@@ -35,8 +37,9 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     let (how, code) = match &end.ending {
         Ending::Returned => bail!("the run was not killed: it returned; ask with --at or --stdout"),
         Ending::Interrupted { .. } | Ending::StackOverflow | Ending::HostError { .. } => bail!(
-            "the run {}: no value is to blame; see: afterimage state --at end",
-            end.ending
+            "the run {}: no value is to blame; see: afterimage state --at end {}",
+            end.ending,
+            pasted(&traced.at)
         ),
         Ending::Exited { code } => (format!("exited with code {code}"), None),
         Ending::Exception { .. } => (end.ending.to_string(), None),
@@ -128,30 +131,6 @@ pub(super) fn find(scene: &Scene<'_, '_>) -> Result<Start> {
     })
 }
 
-/// A value in a register.
-#[derive(Clone)]
-struct Value {
-    instance: Instance,
-    register: Register,
-    ty: ValType,
-    text: String,
-}
-
-fn value(
-    scene: &Scene<'_, '_>,
-    instance: Instance,
-    register: Register,
-    ty: ValType,
-) -> Result<Value> {
-    let bits = scene.values.value(instance, register)?;
-    Ok(Value {
-        instance,
-        register,
-        ty,
-        text: value_text(ty, bits),
-    })
-}
-
 /// The operand that is to blame for a trap, or the exit code, with its role.
 fn operand(
     scene: &Scene<'_, '_>,
@@ -199,50 +178,20 @@ fn beyond(scene: &Scene<'_, '_>, death: &Death) -> Result<String> {
 fn told(scene: &Scene<'_, '_>, time: u64, op: Option<OpId>) -> Result<(WhyFrame, Option<Value>)> {
     let walk = scene.walk();
     let instance = scene.values.at(time)?.context("a call at no time")?;
-    let last = |instance: Instance, time: u64| {
-        let node = &scene.values.path().nodes()[instance.node];
-        let block = *node.blocks.get((time - instance.time) as usize)?;
-        let function = scene.traced.loaded.program.function(node.function)?;
-        let end = function.cfg.blocks.get(block)?.ops.end.as_u32();
-        Some(OpId::from_u32(end.checked_sub(1)?))
+    let op = match op {
+        Some(op) => Some(op),
+        None => last_of(scene, instance, time),
     };
-    let op = op.or_else(|| last(instance, time));
     let op = op.context("a block without operators")?;
     let place = scene.place(walk.spot_of(instance, op))?;
-    let execution = Execution {
-        number: 0,
-        time,
-        instance,
-        statement: None,
-    };
-    let (mut branch, mut decided) = (None, None);
-    if let Some(&Controller::Branch { time, .. }) = scene
-        .controllers
-        .of_execution(scene.values, &execution)?
-        .first()
-        && let Some(instance) = scene.values.at(time)?
-        && let Some(op) = last(instance, time)
-    {
-        let place = scene.place(walk.spot_of(instance, op))?;
-        if let Some(statement) = walk.statement(instance, op)? {
-            let compiled = scene.values.compiled(instance.node)?;
-            let (types, _) = scene
-                .types
-                .of(compiled.code.function, op)
-                .unwrap_or_default();
-            let operands = statement.operands(&compiled.code);
-            if let (Some(one), Some(&ty)) = (operands.first(), types.last()) {
-                decided = match value(scene, instance, one.register, ty) {
-                    Ok(value) => Some(value),
-                    // What decided it is not known, but which branch it was is.
-                    Err(error) if is_outside(&error) => None,
-                    Err(error) => return Err(error),
-                };
-            }
+    let led = led_by(scene, instance, time)?;
+    let (branch, decided) = match led {
+        Some((branch, decided)) => {
+            let text = decided.as_ref().map_or(String::new(), |it| it.text.clone());
+            (Some((branch, text)), decided)
         }
-        let text = decided.as_ref().map_or(String::new(), |it| it.text.clone());
-        branch = Some((place, text));
-    }
+        None => (None, None),
+    };
     let frame = WhyFrame {
         place,
         branch,
@@ -277,11 +226,6 @@ fn is_computed(scene: &Scene<'_, '_>, value: &Value) -> Result<bool> {
         Err(error) if error.is_outside() => Ok(true),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Whether a value is of a part of the run of which none were kept.
-fn is_outside(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(ValuesError::Outside { .. }))
 }
 
 /// Whether a function is of a library, by where its source is: of Rust's, of a crate, of wasi-libc; or not known.

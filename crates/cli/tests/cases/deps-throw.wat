@@ -77,10 +77,11 @@
 ;; |   control  → t=9  @0xab..@0xb1, 3 statements  in _start
 ;; $ afterimage why run.aft --at @0xb3
 ;; | 0 at @0xb3#1 in _start
-;; | comes from constants, 4 + 1 at @0x45#1, 2 steps back
+;; | comes from the constant 4 at @0x8a#1, 3 steps back
 ;; |   0 = 15 == 0                         @0xb3#1 in _start  t=11
 ;; |   15 = 5 * 3                          @0x77#1 in own  t=10
 ;; |   5 = 4 + 1                           @0x45#1 in deep  t=3
+;; |   the constant 4                      @0x8a#1 in _start  t=1
 ;; $ afterimage why run.aft --at @0xab
 ;; | 0 at @0xab#1 in _start
 ;; | comes from an exception that was thrown at @0x69#1, one step back

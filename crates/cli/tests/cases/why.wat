@@ -102,7 +102,7 @@
 ;; | {"about":"30 at @0xe3#30 in _start","place":"@0xe3#30","schema":"afterimage/why/1","value":"30"}
 ;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"29"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"around":null,"at":"@0xe3#30","function":"_start","line":null,"operator":"i32.add","source":null,"time":38},"step":"computed","value":"30"}
 ;; | {"back":{"operands":[{"constant":false,"followed":true,"role":"left","value":"0"},{"constant":true,"followed":false,"role":"right","value":"1"}],"place":{"around":null,"at":"@0xe3#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":9},"step":"computed","value":"1"},"step":"again","steps":1,"times":29}
-;; | {"bytes":Nnull,"file":null,"kind":"zero","offset":null,"place":null,"read":null,"remark":null,"step":"end","what":"a local that nothing wrote, which is 0"}
+;; | {"bytes":Nnull,"file":null,"kind":"zero","led":null,"offset":null,"place":null,"read":null,"remark":null,"step":"end","what":"a local that nothing wrote, which is 0"}
 ;; $ afterimage why run.aft --at @0xe3#30 --steps 10 --format dot
 ;; | digraph why {
 ;; |   node [shape=box, fontname="monospace"];

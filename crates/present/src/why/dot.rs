@@ -1,5 +1,6 @@
 //! The way back as a graph for Graphviz.
 
+use std::fmt::Write as _;
 use std::io::Write;
 
 use super::{WhyEnd, WhyEntry, WhyMade, WhyMove, WhyPlace, at, expression};
@@ -111,6 +112,18 @@ impl<'o> WhyDot<'o> {
         if let Some(remark) = &end.remark {
             what.push('\n');
             what.push_str(remark);
+        }
+        if let Some((branch, decided)) = &end.led {
+            let on = match decided.is_empty() {
+                true => String::new(),
+                false => format!(" on {decided}"),
+            };
+            let _ = write!(
+                what,
+                "\nled there by {} at {}{on}",
+                branch.operator,
+                at(branch)
+            );
         }
         self.vertex(&what, end.place.as_ref(), ", shape=ellipse")?;
         Ok(())

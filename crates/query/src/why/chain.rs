@@ -88,7 +88,7 @@ pub struct Operand {
     pub role: &'static str,
     /// Its value.
     pub value: Bits,
-    /// It is a constant of the code.
+    /// It is a constant of the code, of the same execution of a node.
     pub constant: bool,
     /// Its register.
     pub register: Register,

@@ -1,0 +1,89 @@
+//! Which branch led to a block.
+
+use afterimage_ids::OpId;
+use afterimage_present::{WhyPlace, value_text};
+use afterimage_query::values::{Controller, Execution, Instance, ValuesError};
+use afterimage_query::why::{Register, ValType};
+use anyhow::Result;
+
+use crate::explain::Scene;
+
+/// A value in a register.
+#[derive(Clone)]
+pub(super) struct Value {
+    pub instance: Instance,
+    pub register: Register,
+    pub ty: ValType,
+    pub text: String,
+}
+
+pub(super) fn value(
+    scene: &Scene<'_, '_>,
+    instance: Instance,
+    register: Register,
+    ty: ValType,
+) -> Result<Value> {
+    let bits = scene.values.value(instance, register)?;
+    Ok(Value {
+        instance,
+        register,
+        ty,
+        text: value_text(ty, bits),
+    })
+}
+
+/// The last operator of the block at T.
+pub(super) fn last_of(scene: &Scene<'_, '_>, instance: Instance, time: u64) -> Option<OpId> {
+    let node = &scene.values.path().nodes()[instance.node];
+    let block = *node.blocks.get((time - instance.time) as usize)?;
+    let function = scene.traced.loaded.program.function(node.function)?;
+    let end = function.cfg.blocks.get(block)?.ops.end.as_u32();
+    Some(OpId::from_u32(end.checked_sub(1)?))
+}
+
+/// The branch of its activation that led to the block at T, and what decided it, if that was kept. `None` if the call alone did.
+pub(super) fn led_by(
+    scene: &Scene<'_, '_>,
+    instance: Instance,
+    time: u64,
+) -> Result<Option<(WhyPlace, Option<Value>)>> {
+    let execution = Execution {
+        number: 0,
+        time,
+        instance,
+        statement: None,
+    };
+    let found = scene.controllers.of_execution(scene.values, &execution)?;
+    let Some(&Controller::Branch { time, .. }) = found.first() else {
+        return Ok(None);
+    };
+    let Some(instance) = scene.values.at(time)? else {
+        return Ok(None);
+    };
+    let Some(op) = last_of(scene, instance, time) else {
+        return Ok(None);
+    };
+    let walk = scene.walk();
+    let place = scene.place(walk.spot_of(instance, op))?;
+    let mut decided = None;
+    if let Some(statement) = walk.statement(instance, op)? {
+        let compiled = scene.values.compiled(instance.node)?;
+        let types = scene.types.of(compiled.code.function, op);
+        let (types, _) = types.unwrap_or_default();
+        let operands = statement.operands(&compiled.code);
+        if let (Some(one), Some(&ty)) = (operands.first(), types.last()) {
+            decided = match value(scene, instance, one.register, ty) {
+                Ok(value) => Some(value),
+                // What decided it is not known, but which branch it was is.
+                Err(error) if is_outside(&error) => None,
+                Err(error) => return Err(error),
+            };
+        }
+    }
+    Ok(Some((place, decided)))
+}
+
+/// Whether a value is of a part of the run of which none were kept.
+fn is_outside(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ValuesError::Outside { .. }))
+}
