@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use afterimage_program::{Names, Program, SourceMap};
 use afterimage_query::matching::{
-    Accuracy, Matched, Matching, Sketched, Trial, TruthSide, accuracy, copies, judge,
+    Accuracy, LIKELY, Matched, Matching, Sketched, Trial, TruthSide, accuracy, copies, judge,
     match_runs_by, version,
 };
 use afterimage_query::paths::{FileSegments, recorded_path};
@@ -50,6 +50,11 @@ struct Row {
     true_counterpart: u64,
     matched: u64,
     correct: u64,
+    /// Statements of whose matches one is right, and how many matches these with a true counterpart have; then the same of unchanged functions.
+    found: [u64; 2],
+    found_of_unchanged: [u64; 2],
+    /// By how likely the match is said to be: how many, and how many of these are right.
+    by_likelihood: [[u64; 2]; LIKELY.len() + 1],
     equivalent: u64,
     /// Of matches that are wrong, those with a copy of what a true counterpart gave.
     copies: u64,
@@ -68,6 +73,17 @@ impl Row {
     /// Statements that have a true counterpart, those of unchanged functions included.
     fn all(&self) -> u64 {
         self.true_counterpart + self.unchanged[0]
+    }
+
+    /// Those of whose matches one is right.
+    fn all_found(&self) -> u64 {
+        self.found[0] + self.found_of_unchanged[0]
+    }
+
+    /// How many matches they have, in the mean.
+    fn all_matches(&self) -> f64 {
+        let matches = self.found[1] + self.found_of_unchanged[1];
+        matches as f64 / self.all().max(1) as f64
     }
 }
 
@@ -297,12 +313,17 @@ fn measure(a: &Loaded, b: &Loaded, others: bool) -> Result<Row> {
         true_counterpart,
         matched,
         correct,
+        found: one_right,
+        listed,
+        by_likelihood,
         equivalent,
         same_line,
         of_column,
         correct_of_column,
         unchanged,
         correct_of_unchanged,
+        found_of_unchanged,
+        listed_of_unchanged,
         ..
     } = pair.accuracy(&found.matching);
     let others = match others {
@@ -326,6 +347,9 @@ fn measure(a: &Loaded, b: &Loaded, others: bool) -> Result<Row> {
         true_counterpart,
         matched,
         correct,
+        found: [one_right, listed],
+        found_of_unchanged: [found_of_unchanged, listed_of_unchanged],
+        by_likelihood,
         equivalent,
         copies: copies(pair.side(0), pair.side(1), &found),
         others,
@@ -347,13 +371,15 @@ fn report(results: &Results) -> String {
          column counts, too, matches with a statement that did exactly the same as a true counterpart: operator, every value and address, in the same parts of the run. An optimiser that finds a common subexpression keeps one position of\n\
          several. *Or a copy* counts besides what gave the same values in the same order as a true counterpart, through the same calls, wherever it read or wrote them: no comparison of values tells these apart. *By line and column* any instance counts. The columns under *all* count functions that are the same in both versions, too, such as those of the C library: there the true counterpart is\n\
          the same operator of the function of the same name, if both versions executed it.\n\n\
-         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right, or did the same | right, or a copy | right line | by line and column | all with a true counterpart | all right | all right, or did the same | following both (s) | matching (s) |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+         *Right* is about the one match that is likeliest. *Found* is the measure of Zhang and Gupta (2005, Table IX): a statement of the optimised run is matched with one or more, and it counts if one of these is right. Those that are at least a tenth as likely\n\
+         as the likeliest are its matches; *matches each* tells how many that are in the mean.\n\n\
+         | pair | statements executed (M) | distinct | own | with a true counterpart | matched | right | right, or did the same | right, or a copy | right line | by line and column | all with a true counterpart | all right | all right, or did the same | found | matches each | all found | all matches each | following both (s) | matching (s) |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for row in &results.rows {
         let _ = writeln!(
             text,
-            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {} | {:.1} % | {:.1} % | {:.2} | {:.2} |",
+            "| {}, {} | {:.1}, {:.1} | {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {} | {:.1} % | {:.1} % | {:.1} % | {:.2} | {:.1} % | {:.2} | {:.2} | {:.2} |",
             row.a,
             row.b,
             row.executed[0] as f64 / 1e6,
@@ -370,6 +396,10 @@ fn report(results: &Results) -> String {
             row.all(),
             percent(row.correct + row.unchanged[1], row.all()),
             percent(row.equivalent + row.unchanged[1], row.all()),
+            percent(row.found[0], row.true_counterpart),
+            row.found[1] as f64 / row.true_counterpart.max(1) as f64,
+            percent(row.all_found(), row.all()),
+            row.all_matches(),
             row.sketching_seconds,
             row.matching_seconds,
         );
@@ -396,9 +426,41 @@ fn report(results: &Results) -> String {
             mean(|row| row.equivalent + row.unchanged[1], Row::all),
             mean(|row| row.correct + row.copies + row.unchanged[1], Row::all),
         );
+        let each = rows().map(Row::all_matches).sum::<f64>() / rows().count() as f64;
+        let _ = writeln!(
+            text,
+            "Found: {:.1} %; of all **{:.1} %**, with {each:.2} matches each.",
+            mean(|row| row.found[0], own),
+            mean(Row::all_found, Row::all),
+        );
     }
+    text.push_str(&how_likely(&results.rows));
     if results.rows.iter().any(|row| row.others.is_some()) {
         text.push_str(&if_others_were_right(&results.rows));
+    }
+    text
+}
+
+/// Whether as many matches are right as are said to be.
+fn how_likely(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "\n## How likely\n\n\
+         By how likely a match is said to be, how many are right, of those above with a true counterpart, all pairs together.\n\n\
+         | said to be right | matches | right |\n|---|---|---|\n",
+    );
+    let bounds = LIKELY.map(|bound| format!("{:.0} %", 100.0 * bound));
+    for band in 0..=LIKELY.len() {
+        let said = match band.checked_sub(1).map(|below| &bounds[below]) {
+            None => format!("below {}", bounds[0]),
+            Some(from) => match bounds.get(band) {
+                Some(to) => format!("{from} to {to}"),
+                None => format!("{from} and more"),
+            },
+        };
+        let sum = |of: usize| rows.iter().map(|row| row.by_likelihood[band][of]).sum::<u64>();
+        let (all, right) = (sum(0), sum(1));
+        let share = 100.0 * right as f64 / all.max(1) as f64;
+        let _ = writeln!(text, "| {said} | {all} | {share:.1} % |");
     }
     text
 }

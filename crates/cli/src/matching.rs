@@ -24,7 +24,8 @@ use crate::steps::{follow, follow_telling};
 /// their operands, who uses what they give, what stands around them, and what else was executed at the same time, until nothing changes. The second version may be the first one compiled
 /// otherwise, optimised, or changed; it should have run on the same input. Nothing of the line tables is used, and names of functions only as a hint.
 ///
-/// Matching is by evidence, not by proof: each match says what speaks for it.
+/// Matching is by evidence, not by proof: each match says what speaks for it, and how likely it is. Where several statements of the first version are nearly as likely, --all and the other formats
+/// list them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,7 +37,7 @@ pub(crate) struct Arguments {
     /// Do not use the names of functions
     #[arg(long)]
     no_names: bool,
-    /// Show every statement of the second version and its counterpart
+    /// Show every statement of the second version and its counterpart, or counterparts
     #[arg(long)]
     all: bool,
     /// At most N rows of each list in text [default: 10]; what --all shows is not cut

@@ -6,6 +6,7 @@ use crate::both::{Both, Candidates, strongest};
 use crate::chain::Chain;
 use crate::evidence::compare;
 use crate::features::{Feature, Stage, column};
+use crate::matching::likeliest_first;
 use crate::surroundings::{Around, Surroundings};
 use crate::told::{Candidate, Told};
 use crate::votes::Votes;
@@ -246,10 +247,12 @@ impl<'m> Rounds<'m> {
                 score.1 = (score.1 - most).exp();
             }
             let sum: f32 = scores.iter().map(|s| s.1).sum();
+            let found = known[at as usize].as_ref().map(|found| found.a);
             scores.retain_mut(|score| {
                 score.1 /= sum;
-                score.1 > UNLIKELY
+                score.1 > UNLIKELY || found == Some(score.0)
             });
+            likeliest_first(&mut scores);
             scores
         })
     }

@@ -192,6 +192,7 @@ pub fn match_text(
             writeln!(out, "  {:>10}  by {ground_of}", grouped(count as u64))?;
         }
     }
+    how_likely(out, report.matching)?;
     if let Some(accuracy) = report.accuracy {
         accuracy_text(out, &accuracy)?;
     }
@@ -201,6 +202,32 @@ pub fn match_text(
         writeln!(out)?;
         listed(out, report, style)?;
     }
+    Ok(())
+}
+
+/// A match that is this likely at least is taken for right.
+const SURE: f32 = 0.95;
+
+/// Says how likely the matches are.
+fn how_likely(out: &mut dyn Write, matching: &Matching) -> Result<(), PresentError> {
+    let all = 0..matching.of_b.len() as u32;
+    let (mut matched, mut sure, mut several) = (0, 0, 0);
+    for b in all {
+        let mut matches = matching.matches(b);
+        let Some((_, likely)) = matches.next() else {
+            continue;
+        };
+        matched += 1;
+        sure += u64::from(likely >= SURE);
+        several += u64::from(matches.next().is_some());
+    }
+    writeln!(
+        out,
+        "{} of these matches ({}) are likely (95 % and more); {} correspond to one of several, of which the likeliest is taken",
+        grouped(sure),
+        percent(sure, matched),
+        counted(several, "statement"),
+    )?;
     Ok(())
 }
 
@@ -237,6 +264,13 @@ fn accuracy_text(out: &mut dyn Write, accuracy: &Accuracy) -> Result<(), Present
         percent(accuracy.correct, accuracy.true_counterpart),
         grouped(accuracy.same_line),
         percent(accuracy.same_line, accuracy.true_counterpart),
+    )?;
+    writeln!(
+        out,
+        "one of several matches is right of {} ({}), where there are {:.2} matches each",
+        grouped(accuracy.found),
+        percent(accuracy.found, accuracy.true_counterpart),
+        accuracy.listed as f64 / accuracy.true_counterpart.max(1) as f64,
     )?;
     writeln!(
         out,
@@ -430,21 +464,41 @@ fn listed(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result
         ("in B", Left),
         ("source", Left),
         ("in A", Left),
+        ("likely", Right),
         ("ground", Left),
     ]);
     for (at, found) in (0..).zip(&report.matching.of_b) {
         let b = report.b.tell(at)?;
-        let [source, place, by] = match found {
-            Some(found) => {
-                let a = report.a.tell(found.a)?;
-                [a.source(), a.place(), ground(&found.evidence).to_owned()]
-            }
-            None => ["-".to_owned(), "-".to_owned(), String::new()],
+        let [source, place] = [b.source(), b.place()];
+        let Some(found) = found else {
+            let nothing = || "-".to_owned();
+            table.row([
+                source,
+                place,
+                nothing(),
+                nothing(),
+                String::new(),
+                String::new(),
+            ]);
+            continue;
         };
-        table.row([b.source(), b.place(), source, place, by]);
+        let mut by = ground(&found.evidence);
+        let mut of_b = [source, place];
+        for (a, likely) in report.matching.matches(at) {
+            let a = report.a.tell(a)?;
+            let likely = format!("{:.0} %", 100.0 * likely);
+            let [source, place] = std::mem::take(&mut of_b);
+            table.row([source, place, a.source(), a.place(), likely, by.to_owned()]);
+            by = "or this one";
+        }
     }
     table.write(out, style, |_| Paint::Plain)?;
     Ok(())
+}
+
+/// How likely a match is, in thousandths: more is not known.
+fn thousandths(likely: f32) -> f64 {
+    (f64::from(likely) * 1000.0).round() / 1000.0
 }
 
 /// Writes what corresponds as one object.
@@ -455,10 +509,19 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
     let mut statements = Vec::new();
     for (at, found) in (0..).zip(&report.matching.of_b) {
         let mut b = report.b.tell(at)?.json();
+        let mut matches = report.matching.matches(at);
+        let likely = matches.next().map_or(0.0, |(_, likely)| likely);
+        let others = matches.map(|(a, likely)| {
+            let a = report.a.tell(a)?.json();
+            Ok(json!({ "a": a, "likely": thousandths(likely) }))
+        });
+        let others = others.collect::<Result<Vec<Json>, PresentError>>()?;
         b["match"] = match found {
             None => Json::Null,
             Some(Match { a, evidence, .. }) => json!({
                 "a": report.a.tell(*a)?.json(),
+                "likely": thousandths(likely),
+                "others": others,
                 "ground": ground(evidence),
                 "same_operator": evidence.operator,
                 "operands": [evidence.operands.0, evidence.operands.1],
@@ -485,6 +548,8 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
             "true_counterpart": found.true_counterpart,
             "matched": found.matched,
             "correct": found.correct,
+            "found": found.found,
+            "listed": found.listed,
             "same_line": found.same_line,
         })),
     });
@@ -499,7 +564,7 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
 pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), PresentError> {
     write!(
         out,
-        "b_name,b_offset,b_operator,b_file,b_line,a_name,a_offset,a_operator,a_file,a_line,ground\r\n"
+        "b_name,b_offset,b_operator,b_file,b_line,a_name,a_offset,a_operator,a_file,a_line,ground,likely,others\r\n"
     )?;
     let cells = |told: &Told| -> [String; 5] {
         let line = told.file.as_ref().map(|_| told.line.to_string());
@@ -517,8 +582,17 @@ pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), Pr
             Some(found) => {
                 row.extend(cells(&report.a.tell(found.a)?));
                 row.push(ground(&found.evidence).to_owned());
+                let mut matches = report.matching.matches(at);
+                let likely = matches.next().map_or(0.0, |(_, likely)| likely);
+                row.push(thousandths(likely).to_string());
+                let others = matches.map(|(a, likely)| {
+                    let offset = report.a.tell(a)?.offset.0;
+                    Ok(format!("{offset}:{}", thousandths(likely)))
+                });
+                let others = others.collect::<Result<Vec<String>, PresentError>>()?;
+                row.push(others.join(" "));
             }
-            None => row.extend(std::iter::repeat_n(String::new(), 6)),
+            None => row.extend(std::iter::repeat_n(String::new(), 8)),
         }
         let row: Vec<_> = row.iter().map(|cell| crate::csv::quoted(cell)).collect();
         write!(out, "{}\r\n", row.join(","))?;

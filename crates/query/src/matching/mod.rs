@@ -61,5 +61,5 @@ pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
 pub use runs::{Matched, Trial, match_runs, match_runs_by};
 pub use truth::{
-    Accuracy, Frame, Judged, Position, Side as TruthSide, accuracy, copies, judge, recompiled,
+    Accuracy, Frame, Judged, LIKELY, Position, Side as TruthSide, accuracy, copies, judge, recompiled,
 };

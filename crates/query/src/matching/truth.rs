@@ -54,7 +54,11 @@ pub struct Accuracy {
     pub matched: u64,
     /// Those that are matched with a statement of the same position.
     pub correct: u64,
-    /// Those that are matched so, or with a statement that did exactly the same as a true counterpart.
+    /// Those of whose matches, one or more, some is a statement of the same position.
+    pub found: u64,
+    /// How many matches these statements have in all.
+    pub listed: u64,
+    /// Those that are matched rightly, or with a statement that did exactly the same as a true counterpart.
     pub equivalent: u64,
     /// Those that are matched with a statement of the same line.
     pub same_line: u64,
@@ -62,7 +66,16 @@ pub struct Accuracy {
     pub unchanged: u64,
     /// Those of these that are matched with themselves.
     pub correct_of_unchanged: u64,
+    /// Those of these that are among their matches.
+    pub found_of_unchanged: u64,
+    /// How many matches these have in all.
+    pub listed_of_unchanged: u64,
+    /// Of those that are matched, of functions that differ, by how likely the match is said to be (below the first of [`LIKELY`], from there to below the second, …): how many, and how many of these are right.
+    pub by_likelihood: [[u64; 2]; LIKELY.len() + 1],
 }
+
+/// Matches that are less likely than this, or than the next, are counted by themselves.
+pub const LIKELY: [f32; 4] = [0.5, 0.8, 0.95, 0.99];
 
 /// The functions of the second version that are the same in the first, by name and operators, and which these are there.
 fn unchanged(a: Side<'_>, b: Side<'_>) -> HashMap<FuncId, Rc<[FuncId]>> {
@@ -253,11 +266,20 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
             found.correct += u64::from(judged.correct);
             found.equivalent += u64::from(judged.equivalent);
             found.same_line += u64::from(judged.same_line);
+            let matches = Vec::from_iter(matching.matches(at as u32));
+            let is_right = |(a, _): &(u32, f32)| judged.from_there.contains(a);
+            found.found += u64::from(matches.iter().any(is_right));
+            found.listed += matches.len() as u64;
+            if let Some((_, likely)) = matches.first() {
+                let band = LIKELY.partition_point(|bound| bound <= likely);
+                found.by_likelihood[band][0] += 1;
+                found.by_likelihood[band][1] += u64::from(judged.correct);
+            }
         }
     }
     let unchanged = unchanged(a, b);
     let executed: HashSet<Place> = a.sketched.places.iter().copied().collect();
-    for (place, of_b) in b.sketched.places.iter().zip(&matching.of_b) {
+    for (at, place) in (0..).zip(&b.sketched.places) {
         let Some(same) = unchanged.get(&place.function) else {
             continue;
         };
@@ -268,10 +290,15 @@ pub fn accuracy(a: Side<'_>, b: Side<'_>, matching: &Matching) -> Accuracy {
         let counterparts = same.iter().map(itself);
         let counterparts = Vec::from_iter(counterparts.filter(|place| executed.contains(place)));
         if !counterparts.is_empty() {
-            let other = of_b.as_ref().map(|of_b| a.sketched.places[of_b.a as usize]);
+            let matches = matching.matches(at).map(|(of_a, _)| {
+                let other = a.sketched.places[of_a as usize];
+                counterparts.contains(&other)
+            });
+            let matches = Vec::from_iter(matches);
             found.unchanged += 1;
-            found.correct_of_unchanged +=
-                u64::from(other.is_some_and(|other| counterparts.contains(&other)));
+            found.correct_of_unchanged += u64::from(matches.first() == Some(&true));
+            found.found_of_unchanged += u64::from(matches.contains(&true));
+            found.listed_of_unchanged += matches.len() as u64;
         }
     }
     found
