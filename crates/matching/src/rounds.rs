@@ -22,6 +22,8 @@ pub(crate) const RELATED: usize = 24;
 const OFTEN: f32 = 0.2;
 /// What must speak for a match.
 const ENOUGH: f32 = 2.6;
+/// What is more likely than not is a match though its values differ and nothing around it corresponds: where it was executed may tell it.
+const LIKELY_ENOUGH: f32 = 0.5;
 /// What is less likely is no candidate for an alignment.
 const UNLIKELY: f32 = 0.02;
 
@@ -154,20 +156,21 @@ impl<'m> Rounds<'m> {
             let around = Surroundings::new(self.both, at, known, affinity);
             let pairs = candidates.iter();
             let pairs = pairs.map(|&(a, apart)| self.judge(&around, a, apart));
-            let best = pairs.max_by(|x, y| {
+            let pairs = Vec::from_iter(pairs);
+            let best = pairs.iter().max_by(|x, y| {
                 // Of equal ones the first in the program.
                 let order = x.score.total_cmp(&y.score);
                 order.then(y.a.cmp(&x.a))
-            });
-            let best = best.map(|best| self.as_match(best, at));
-            best.filter(|best| {
-                let by_structure = best.evidence.operands.0 + best.evidence.users.0 > 0;
-                best.score >= ENOUGH
-                    && (best.evidence.values > Values::Different
-                        || by_structure
-                        || best.evidence.neighbours.0 > 1
-                        || statement.operands.is_some())
-            })
+            })?;
+            let others = pairs.iter().map(|other| (other.score - best.score).exp());
+            let likely = others.sum::<f32>() <= 1.0 / LIKELY_ENOUGH;
+            let best = self.as_match(*best, at);
+            let evidence = &best.evidence;
+            let is_evident = evidence.values > Values::Different
+                || evidence.operands.0 + evidence.users.0 > 0
+                || evidence.neighbours.0 > 1
+                || statement.operands.is_some();
+            (best.score >= ENOUGH && (is_evident || likely)).then_some(best)
         })
     }
 
