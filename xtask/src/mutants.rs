@@ -41,6 +41,17 @@ const OPERATORS: [&[(&str, u8)]; 2] = [
 /// A mutant that makes no difference is no mutant; so many are tried for each that is wanted.
 const TRIED: usize = 20;
 
+/// So many rows of a list are shown as text.
+const SHOWN: usize = 10;
+
+/// A place in a list.
+fn told((rank, listed): (Option<usize>, usize)) -> String {
+    match rank {
+        Some(rank) => format!("number {} of {listed}", rank + 1),
+        None => format!("not among {listed}"),
+    }
+}
+
 /// An operator that was executed.
 struct Site {
     offset: usize,
@@ -62,9 +73,11 @@ pub fn run(arguments: &MutantsArguments) -> Result<ExitCode> {
     let tool = tool::build()?;
     let out = corpus::workspace().join("target/mutants");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    println!("| program | place | operator | instead | against level 2 | against level 0 |");
-    println!("|---|---|---|---|---|---|");
-    let (mut all, mut alike, mut matched) = (0, 0, 0);
+    println!(
+        "| program | place | operator | instead | against level 2 | against level 0: stopped doing the same | wrong from the first execution on |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    let mut sums = [0; 4];
     for name in &arguments.only {
         let of_level = |level: u32| {
             let wanted = format!("{name}-O{level}");
@@ -84,12 +97,15 @@ pub fn run(arguments: &MutantsArguments) -> Result<ExitCode> {
         };
         let unoptimised = out.join("unoptimised.aft");
         mutants.record(of_level(0)?, None, &unoptimised)?;
-        let (tried, of_alike, of_matched) = mutants.named(arguments, &unoptimised)?;
-        all += tried;
-        alike += of_alike;
-        matched += of_matched;
+        let counts = mutants.named(arguments, &unoptimised)?;
+        for (sum, count) in sums.iter_mut().zip(counts) {
+            *sum += count;
+        }
     }
-    println!("\nOf {all} mutants {alike} are named against level 2, {matched} against level 0.");
+    let [all, alike, matched, shown] = sums;
+    println!(
+        "\nOf {all} mutants {alike} are named against level 2; against level 0 {matched} are in one of the lists, {shown} among the first {SHOWN} of it."
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -102,12 +118,8 @@ struct Mutants<'a> {
 }
 
 impl Mutants<'_> {
-    /// Makes mutants and asks about them: how many there are, and how many were named against each version.
-    fn named(
-        &self,
-        arguments: &MutantsArguments,
-        unoptimised: &Path,
-    ) -> Result<(usize, usize, usize)> {
+    /// Makes mutants and asks about them: how many there are, how many are named against level 2, and how many against level 0, in all and where text shows them.
+    fn named(&self, arguments: &MutantsArguments, unoptimised: &Path) -> Result<[usize; 4]> {
         let right = self.out.join("right.aft");
         let expected = self.record(self.entry, None, &right)?;
         let sites = self.sites(&right)?;
@@ -118,7 +130,7 @@ impl Mutants<'_> {
         let own = Path::new(&self.entry.wasm).file_name().context("no name")?;
         let (wasm, aft) = (self.out.join(own), self.out.join("mutant.aft"));
         let mut random = Random(arguments.seed);
-        let (mut all, mut alike, mut matched) = (0, 0, 0);
+        let (mut all, mut alike, mut matched, mut shown) = (0, 0, 0, 0);
         for _ in 0..arguments.count * TRIED {
             if all == arguments.count {
                 break;
@@ -148,25 +160,31 @@ impl Mutants<'_> {
             let by_alike = of_alike["alike"]["replaced"][0]["b"]["place"] == place
                 && !of_alike["alike"]["replaced"][0]["first"].is_null();
             let of_matched = self.diff(unoptimised, &aft)?;
-            let listed = of_matched["divergences"].as_array().context("no list")?;
-            let rank = listed
-                .iter()
-                .position(|one| one["b"]["offset"] == site.offset);
+            let rank = |list: &str| -> Result<(Option<usize>, usize)> {
+                let listed = of_matched[list].as_array().context("no list")?;
+                let mut each = listed.iter();
+                let rank = each.position(|one| one["b"]["offset"] == site.offset);
+                Ok((rank, listed.len()))
+            };
+            let ranks = [rank("divergences")?, rank("suspects")?];
             alike += usize::from(by_alike);
-            matched += usize::from(rank.is_some());
+            matched += usize::from(ranks.iter().any(|(rank, _)| rank.is_some()));
+            shown += usize::from(
+                ranks
+                    .iter()
+                    .any(|(rank, _)| rank.is_some_and(|r| r < SHOWN)),
+            );
             println!(
-                "| {} | @0x{:x} | {} | {other} | {} | {} |",
+                "| {} | @0x{:x} | {} | {other} | {} | {} | {} |",
                 self.entry.name,
                 site.offset,
                 site.name,
                 if by_alike { "named" } else { "not named" },
-                match rank {
-                    Some(rank) => format!("number {} of {}", rank + 1, listed.len()),
-                    None => format!("not among {}", listed.len()),
-                }
+                told(ranks[0]),
+                told(ranks[1]),
             );
         }
-        Ok((all, alike, matched))
+        Ok([all, alike, matched, shown])
     }
 
     /// Records a program, or a mutant of it.

@@ -457,7 +457,11 @@ fn how_likely(rows: &[Row]) -> String {
                 None => format!("{from} and more"),
             },
         };
-        let sum = |of: usize| rows.iter().map(|row| row.by_likelihood[band][of]).sum::<u64>();
+        let sum = |of: usize| {
+            rows.iter()
+                .map(|row| row.by_likelihood[band][of])
+                .sum::<u64>()
+        };
         let (all, right) = (sum(0), sum(1));
         let share = 100.0 * right as f64 / all.max(1) as f64;
         let _ = writeln!(text, "| {said} | {all} | {share:.1} % |");

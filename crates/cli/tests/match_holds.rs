@@ -4,6 +4,8 @@ mod common;
 #[path = "common/recorded.rs"]
 mod recorded;
 
+use std::collections::HashSet;
+
 use afterimage_ids::EntityRef;
 use afterimage_query::matching::{Sketched, match_runs, version};
 use afterimage_testkit::versions::{Transformations, Version, versions};
@@ -18,8 +20,20 @@ fn recording(version: &Version) -> (Recorded, Option<i32>) {
     (Recorded::open(&sandbox), ran.code)
 }
 
-/// How many statements of the second version do an operation that the first did, too, and how many are matched with one that does it.
-fn matched(seed: u64, transformations: Transformations) -> (usize, usize) {
+/// What is counted of statements of the second version that do an operation that the first did, too.
+#[derive(Default)]
+struct Counted {
+    all: usize,
+    /// Those whose match does it.
+    right: usize,
+    /// Those of whose matches, one or more, some does it.
+    found: usize,
+    /// How many matches they have.
+    matches: usize,
+}
+
+/// Matches two versions, and counts.
+fn matched(seed: u64, transformations: Transformations) -> Counted {
     let both = versions(seed, transformations);
     let [(a, code_a), (b, code_b)] = [recording(&both[0]), recording(&both[1])];
     assert_eq!(
@@ -39,38 +53,52 @@ fn matched(seed: u64, transformations: Transformations) -> (usize, usize) {
     let done: Vec<_> = (0..of_a.places.len())
         .map(|at| operation(&both[0], &of_a, at))
         .collect();
-    let (mut all, mut right) = (0, 0);
-    for (at, found) in found.of_b.iter().enumerate() {
+    let mut counted = Counted::default();
+    for (at, own) in found.of_b.iter().enumerate() {
+        let matches = Vec::from_iter(found.matches(at as u32));
+        assert_eq!(own.map(|own| own.a), matches.first().map(|(a, _)| *a));
+        assert!(
+            matches
+                .iter()
+                .all(|(_, likely)| (0.0..=1.001).contains(likely))
+        );
+        let different: HashSet<u32> = matches.iter().map(|(a, _)| *a).collect();
+        assert_eq!(different.len(), matches.len());
+        assert!(matches.iter().skip(1).is_sorted_by(|x, y| x.1 >= y.1));
         let Some(id) = operation(&both[1], &of_b, at) else {
             continue;
         };
         if done.contains(&Some(id)) {
-            all += 1;
-            right += usize::from(
-                found
-                    .as_ref()
-                    .is_some_and(|m| done[m.a as usize] == Some(id)),
-            );
+            let is_right = |(a, _): &(u32, f32)| done[*a as usize] == Some(id);
+            counted.all += 1;
+            counted.right += usize::from(matches.first().is_some_and(is_right));
+            counted.found += usize::from(matches.iter().any(is_right));
+            counted.matches += matches.len();
         }
     }
-    (all, right)
+    counted
 }
 
-/// The share of what is right, in hundredths, of some programs.
-fn share(transformations: Transformations) -> f64 {
+/// The share of what is right, in hundredths, of some programs; that of what is found, and how many matches a statement has.
+fn share(transformations: Transformations) -> (f64, f64, f64) {
     let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
     let seeds = seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(12);
-    let (mut all, mut right) = (0, 0);
+    let mut sum = Counted::default();
     for seed in 0..seeds {
-        let (of_seed, right_of_seed) = matched(seed, transformations);
+        let of_seed = matched(seed, transformations);
         assert!(
-            of_seed > 20,
-            "seed {seed}: only {of_seed} statements correspond"
+            of_seed.all > 20,
+            "seed {seed}: only {} statements correspond",
+            of_seed.all
         );
-        all += of_seed;
-        right += right_of_seed;
+        sum.all += of_seed.all;
+        sum.right += of_seed.right;
+        sum.found += of_seed.found;
+        sum.matches += of_seed.matches;
     }
-    100.0 * right as f64 / all as f64
+    let share = |part: usize| 100.0 * part as f64 / sum.all as f64;
+    let each = sum.matches as f64 / sum.all as f64;
+    (share(sum.right), share(sum.found), each)
 }
 
 /// What was measured, less one in a hundred: a change of the matcher that loses more than that is no improvement.
@@ -124,8 +152,8 @@ fn each_transformation_is_seen_through() {
     ];
     let mut failed = Vec::new();
     for (name, transformations, least) in cases {
-        let share = share(transformations);
-        println!("{name}: {share:.1} % right");
+        let (share, found, each) = share(transformations);
+        println!("{name}: {share:.1} % right, {found:.1} % found with {each:.2} matches each");
         if share < least {
             failed.push(format!("{name}: {share:.1} %, not {least} %"));
         }

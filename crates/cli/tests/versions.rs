@@ -123,6 +123,86 @@ fn a_planted_miscompilation_is_found_and_named() {
     }
 }
 
+/// A function that both versions have, and that is called at the end of both.
+const SHARED: &str = r#"
+  (func $last (param $x i32) (result i32)
+    (if (i32.lt_u (local.get $x) (i32.const 2)) (then (return (i32.const 1))))
+    (i32.add
+      (i32.and (i32.rotl (local.get $x) (i32.const 7)) (i32.const 0x7fff))
+      (i32.div_u (local.get $x) (i32.const 11))))"#;
+
+#[test]
+fn another_operator_in_a_function_that_is_the_same_otherwise_is_named() {
+    let sandbox = Sandbox::new();
+    let with_last = |program: &str, shared: &str, number: &str| {
+        let whole = program.replacen("\n  (func", &format!("{shared}\n  (func"), 1);
+        let old = format!("(i32.and {number} (i32.const 15))");
+        let new = format!("(i32.and (call $last {number}) (i32.const 15))");
+        assert!(whole.contains(&old));
+        whole.replace(&old, &new)
+    };
+    let loaded = "(i32.load offset=8 (local.get $fp))";
+    sandbox.wasm("o0.wasm", &with_last(UNOPTIMISED, SHARED, loaded));
+    let wrong = SHARED.replace("i32.rotl", "i32.rotr");
+    let module = wat::parse_str(with_last(OPTIMISED, &wrong, "(local.get $x)")).unwrap();
+    let guilty = offset_of(&module, "i32.rotr");
+    sandbox.write("o2.wasm", &module);
+    for name in ["o0", "o2"] {
+        sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
+    }
+    let found = answer(&sandbox, "diff --format json o0.aft o2.aft");
+    let suspects = found["suspects"].as_array().unwrap();
+    assert_eq!(suspects[0]["b"]["offset"], guilty, "{found}");
+    assert_eq!(suspects[0]["replaces"]["operator"], "i32.rotl");
+    let others = &suspects[1..];
+    assert!(others.iter().all(|other| other["replaces"].is_null()));
+    let text = sandbox.ok("diff o0.aft o2.aft").stdout;
+    let told = format!("@0x{guilty:x} i32.rotr");
+    let line = text.lines().find(|line| line.contains(&told)).unwrap();
+    assert!(
+        line.contains("replaces @0x") && line.contains("i32.rotl"),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("afterimage why o2.aft --at @0x{guilty:x}#1")),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_computation_that_is_wrong_from_the_first_execution_on_is_suspected() {
+    // What it gives is shifted, added to, multiplied and stored, in both versions; none of it could be an address.
+    let more = |number: &str| {
+        format!(
+            "(i32.store8 (i32.const 96) (i32.mul (i32.add (i32.shl (i32.div_u (i32.and {number} (i32.const 63)) (i32.const 3)) (i32.const 1)) (i32.const 9)) (i32.const 5)))"
+        )
+    };
+    let sandbox = Sandbox::new();
+    let of = |program: &str, number: &str| {
+        let at = program.find("    (drop (call $write").unwrap();
+        format!("{}{}\n{}", &program[..at], more(number), &program[at..])
+    };
+    sandbox.wasm(
+        "o0.wasm",
+        &of(UNOPTIMISED, "(i32.load offset=8 (local.get $fp))"),
+    );
+    let right = of(OPTIMISED, "(local.get $x)");
+    let module = wat::parse_str(right.replace("i32.div_u", "i32.rem_u")).unwrap();
+    let guilty = offset_of(&module, "i32.rem_u");
+    sandbox.wasm("good.wasm", &right);
+    sandbox.write("o2.wasm", &module);
+    for name in ["o0", "o2", "good"] {
+        sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
+    }
+    let found = answer(&sandbox, "diff --format json o0.aft o2.aft");
+    let first = &found["suspects"][0];
+    assert_eq!(first["b"]["offset"], guilty, "{found}");
+    assert!(first["wrong"].as_u64().unwrap() >= 3 && first["replaces"].is_null());
+    // Nothing is suspected of a version that does the same.
+    let found = answer(&sandbox, "diff --format json o0.aft good.aft");
+    assert_eq!(found["suspects"], json!([]), "{found}");
+}
+
 /// In how many of its rounds a miscompiled version computes something else than it should from what it has.
 fn wrong_executions(wrong: &str) -> u64 {
     let mut x: u32 = 7;

@@ -167,7 +167,7 @@ impl Version {
     }
 
     /// For each statement the loads that read what it wrote, ascending, and for how much that counts. O(statements).
-    pub(crate) fn readers(&self) -> Vec<Vec<(u32, f32)>> {
+    pub fn readers(&self) -> Vec<Vec<(u32, f32)>> {
         let mut readers = vec![Vec::new(); self.statements.len()];
         for (load, statement) in (0..).zip(&self.statements) {
             for &(store, counts) in &statement.writers {

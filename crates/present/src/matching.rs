@@ -90,18 +90,18 @@ impl MatchSide<'_> {
 }
 
 impl Told {
-    fn source(&self) -> String {
+    pub(crate) fn source(&self) -> String {
         match &self.file {
             Some(file) => plain(&format!("{}:{}", short(file), self.line)),
             None => "-".to_owned(),
         }
     }
 
-    fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         format!("@{} {}", self.offset, self.operator)
     }
 
-    fn function(&self) -> String {
+    pub(crate) fn function(&self) -> String {
         plain(without_parameters(&self.function))
     }
 
@@ -158,7 +158,7 @@ const BY_VALUES: f64 = 0.5;
 /// That is asked only if so many statements are in other functions, and this part of all: where little was changed, little of that has the same values.
 const OTHERS: (usize, f64) = (200, 0.25);
 /// Rows that are shown of a list if nothing else is asked for.
-const ROWS: usize = 10;
+pub(crate) const ROWS: usize = 10;
 
 /// Writes what corresponds, for a person; with `all`, statement by statement.
 ///
@@ -415,7 +415,7 @@ fn value(bits: u64) -> String {
     }
 }
 
-fn more(out: &mut dyn Write, count: usize, top: usize) -> Result<(), PresentError> {
+pub(crate) fn more(out: &mut dyn Write, count: usize, top: usize) -> Result<(), PresentError> {
     if count > top {
         let more = grouped((count - top) as u64);
         writeln!(out, "… and {more} more: --top N")?;

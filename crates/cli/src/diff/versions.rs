@@ -4,7 +4,7 @@ use std::path::Path;
 
 use afterimage_present::{MatchReport, MatchSide, versions_json, versions_text};
 use afterimage_query::diff::{Side, output_differences};
-use afterimage_query::matching::{divergences, match_runs, same_names};
+use afterimage_query::matching::{divergences, match_runs, same_names, suspects};
 use afterimage_query::steps::Operators;
 use anyhow::Result;
 
@@ -26,7 +26,7 @@ pub(super) fn compare(
     let sources = (a.loaded.source_map(), b.loaded.source_map());
     let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
     let same = same_names((&a.loaded.program, &names.0), (&b.loaded.program, &names.1));
-    let (found, diverging, outputs) = follow(a, |run_a, _| {
+    let (found, diverging, suspects, outputs) = follow(a, |run_a, _| {
         follow(b, |run_b, _| {
             let logs = (|| a.file.log(), || b.file.log());
             let outputs = output_differences(
@@ -42,7 +42,8 @@ pub(super) fn compare(
             let runs = [(run_a, &logs.0 as _), (run_b, &logs.1 as _)];
             let found = match_runs([&of_a, &of_b], Some(&same), runs)?;
             let diverging = divergences([&of_a, &of_b], &found, runs)?;
-            Ok((found.matching, diverging, outputs))
+            let suspects = suspects([&of_a, &of_b], &found);
+            Ok((found.matching, diverging, suspects, outputs))
         })
     })?;
     let operators = (
@@ -75,8 +76,8 @@ pub(super) fn compare(
     let style = arguments.color.style(out);
     write(out, false, |out| {
         match arguments.format {
-            Format::Text => versions_text(out, &report, &outputs, style)?,
-            Format::Json | Format::Csv => versions_json(out, &report, &outputs)?,
+            Format::Text => versions_text(out, &report, &suspects, &outputs, style)?,
+            Format::Json | Format::Csv => versions_json(out, &report, &suspects, &outputs)?,
         }
         Ok(())
     })

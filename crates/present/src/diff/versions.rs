@@ -3,13 +3,15 @@
 use std::io::Write;
 
 use afterimage_query::diff::OutputDifference;
+use afterimage_query::matching::Suspect;
 use serde_json::json;
 
 use super::command;
 use super::text::put_out;
 use crate::PresentError;
-use crate::matching::{MatchReport, divergences_json, diverging, unlike};
-use crate::table::{Paint, Style, plain};
+use crate::matching::{MatchReport, ROWS, divergences_json, diverging, more, unlike};
+use crate::number::{counted, grouped};
+use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
 /// Writes how two versions differ, for a person.
 ///
@@ -18,6 +20,7 @@ use crate::table::{Paint, Style, plain};
 pub fn versions_text(
     out: &mut dyn Write,
     report: &MatchReport<'_>,
+    suspects: &[Suspect],
     outputs: &[OutputDifference],
     style: Style,
 ) -> Result<(), PresentError> {
@@ -40,8 +43,9 @@ pub fn versions_text(
         writeln!(out)?;
         put_out(out, style, output, &sides)?;
     }
+    suspicious(out, report, suspects, style)?;
     diverging(out, report, style)?;
-    let questions = questions(report)?;
+    let questions = questions(report, suspects)?;
     if !questions.is_empty() {
         writeln!(out, "\n{}", style.paint(Paint::Bold, "what led there"))?;
         for question in questions {
@@ -51,12 +55,56 @@ pub fn versions_text(
     Ok(())
 }
 
-/// Where to go on asking: at what stops doing the same first.
-fn questions(report: &MatchReport<'_>) -> Result<Vec<String>, PresentError> {
-    let Some(first) = report.divergences.first() else {
-        return Ok(Vec::new());
+/// Shows what computes of the same what nothing in the first version does.
+fn suspicious(
+    out: &mut dyn Write,
+    report: &MatchReport<'_>,
+    suspects: &[Suspect],
+    style: Style,
+) -> Result<(), PresentError> {
+    if suspects.is_empty() {
+        return Ok(());
+    }
+    let other = plain(report.a.name);
+    let head = match suspects.len() {
+        1 => format!("one computation takes the same and gives what nothing in {other} gives:"),
+        count => format!(
+            "{} take the same and give what nothing in {other} gives:",
+            counted(count as u64, "computation")
+        ),
     };
+    writeln!(out, "\n{}", style.paint(Paint::Bold, &head))?;
+    let mut table = Table::new(&[
+        ("wrong behind", Right),
+        ("source", Left),
+        ("in B", Left),
+        ("function", Left),
+        ("in A", Left),
+    ]);
+    let top = report.top.unwrap_or(ROWS);
+    for suspect in suspects.iter().take(top) {
+        let b = report.b.tell(suspect.b)?;
+        let replaced = match suspect.replaces {
+            Some(a) => format!("replaces {}", report.a.tell(a)?.place()),
+            None => String::new(),
+        };
+        let wrong = grouped(suspect.wrong as u64);
+        table.row([wrong, b.source(), b.place(), b.function(), replaced]);
+    }
+    table.write(out, style, |_| Paint::Plain)?;
+    more(out, suspects.len(), top)
+}
+
+/// Where to go on asking: at the first of what gives what nothing else gives, and at what stops doing the same first.
+fn questions(report: &MatchReport<'_>, suspects: &[Suspect]) -> Result<Vec<String>, PresentError> {
     let mut questions = Vec::new();
+    if let Some(suspect) = suspects.first() {
+        let place = format!("@{}", report.b.tell(suspect.b)?.offset);
+        questions.push(command("why", report.b.name, &place, 1));
+    }
+    let Some(first) = report.divergences.first() else {
+        return Ok(questions);
+    };
     for verb in ["why", "slice"] {
         let sides = [(report.a, first.a), (report.b, first.b)];
         for ((side, statement), number) in sides.into_iter().zip(first.numbers) {
@@ -74,6 +122,7 @@ fn questions(report: &MatchReport<'_>) -> Result<Vec<String>, PresentError> {
 pub fn versions_json(
     out: &mut dyn Write,
     report: &MatchReport<'_>,
+    suspects: &[Suspect],
     outputs: &[OutputDifference],
 ) -> Result<(), PresentError> {
     let outputs = outputs.iter().map(|output| {
@@ -92,6 +141,13 @@ pub fn versions_json(
     });
     let outputs: Vec<_> = outputs.collect();
     let divergences = divergences_json(report)?;
+    let listed = suspects.iter().map(|suspect| {
+        let replaces = suspect.replaces.map(|a| report.a.tell(a)).transpose()?;
+        let replaces = replaces.map(|a| a.json());
+        let b = report.b.tell(suspect.b)?.json();
+        Ok(json!({ "b": b, "replaces": replaces, "wrong": suspect.wrong }))
+    });
+    let listed = listed.collect::<Result<Vec<_>, PresentError>>()?;
     let found = &report.matching.of_b;
     let whole = json!({
         "schema": "afterimage/versions/1",
@@ -101,7 +157,8 @@ pub fn versions_json(
         "matched": found.iter().flatten().count(),
         "outputs": outputs,
         "divergences": divergences,
-        "questions": questions(report)?,
+        "suspects": listed,
+        "questions": questions(report, suspects)?,
     });
     writeln!(out, "{whole}")?;
     Ok(())

@@ -118,7 +118,7 @@ where
     let matching = &matched.matching_apart;
     let versions = [&matched.apart, versions[1]];
     let standing = [Some(&matched.standing), None];
-    let mut open = suspects([&versions[0].version, &versions[1].version], matching);
+    let mut open = open_pairs([&versions[0].version, &versions[1].version], matching);
     let mut found = Vec::new();
     while !open.is_empty() {
         let room = (KEPT / open.len() as u64).max(2);
@@ -332,7 +332,7 @@ fn matters(
 }
 
 /// Whether a statement did what its counterpart did, as far as it was executed.
-fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool {
+pub(super) fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool {
     let shorter = a.values.count.min(b.values.count);
     let same = match values {
         Values::Same | Values::Shifted | Values::Permuted | Values::Part => true,
@@ -346,7 +346,7 @@ fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool {
 }
 
 /// Numbers from here on may be addresses of data, which lie elsewhere in another version.
-const ADDRESSES: u64 = 1024;
+pub(super) const ADDRESSES: u64 = 1024;
 
 /// Whether a pair is of different operators, or of one with different constants that are no addresses.
 fn is_changed(versions: [&Version; 2], matching: &Matching, found: &Divergence) -> bool {
@@ -368,7 +368,7 @@ fn is_changed(versions: [&Version; 2], matching: &Matching, found: &Divergence) 
 }
 
 /// The pairs to look into, those that are executed first if there are too many.
-fn suspects(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
+fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
     let pairs = (0..).zip(&matching.of_b).filter_map(|(b, found)| {
         let found = found.as_ref()?;
         let evidence = &found.evidence;
@@ -380,14 +380,17 @@ fn suspects(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
         let decides = matches!(class, Class::Test | Class::Branch | Class::Table);
         let takes = evidence.operands.1 > 0 && evidence.operands.0 == evidence.operands.1;
         let equally_often = of_a.count == of_b.count && evidence.operator;
+        // Another operator of the same may give something else from the first execution on; then all that comes behind may go other ways.
+        let computes = matches!(class, Class::Compute | Class::Test);
+        let other = !evidence.operator && computes && (takes || evidence.same_code);
         let wanted = match evidence.values {
             // The same was compared in both.
             Values::Same if decides => equally_often && takes,
             Values::Same | Values::Permuted | Values::Shifted => false,
             // Loops are turned round, conditions are taken apart and put together again.
-            _ if decides && !(equally_often && takes) && !evidence.same_code => false,
+            _ if decides && !(equally_often && takes) && !evidence.same_code && !other => false,
             Values::Prefix => true,
-            _ => of_a.count == of_b.count && (takes || evidence.same_code),
+            _ => other || of_a.count == of_b.count && (takes || evidence.same_code),
         };
         (wanted && same < shorter).then_some(Open {
             a: found.a,

@@ -48,6 +48,7 @@ mod names;
 mod producers;
 mod regions;
 mod runs;
+mod suspects;
 mod truth;
 mod written;
 
@@ -60,6 +61,8 @@ pub use collect::{Place, Sketched, version};
 pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
 pub use runs::{Matched, Trial, match_runs, match_runs_by};
+pub use suspects::{Suspect, suspects};
 pub use truth::{
-    Accuracy, Frame, Judged, LIKELY, Position, Side as TruthSide, accuracy, copies, judge, recompiled,
+    Accuracy, Frame, Judged, LIKELY, Position, Side as TruthSide, accuracy, copies, judge,
+    recompiled,
 };
