@@ -402,9 +402,9 @@ pub(crate) fn path(at: &Path, file: &TraceFile, loaded: &Loaded) -> Result<Recor
     let left_out = &path.segments().directory().left_out;
     if !left_out.is_empty() {
         let all = match file.end() {
-            Ok(Some(_)) => "; exact counts of all: afterimage profile",
+            Ok(Some(_)) => format!("; exact counts of all: afterimage profile {}", pasted(at)),
             // Without its end a run cannot be followed, nor counted.
-            _ => "",
+            _ => String::new(),
         };
         say(format_args!(
             "the path in {} lacks {left_out}: what follows counts only what is there, and numbers calls as in the whole run{all}",

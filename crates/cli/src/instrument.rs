@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::exit::{Exit, Failed};
 use crate::input::{self, Loaded};
-use crate::output::{say, write};
+use crate::output::{say, write, write_module};
 use crate::record::{counted, same_file};
 
 /// Write the instrumented module, to run in other engines and in browsers
@@ -133,7 +133,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
                 error: anyhow::Error::new(error).context(arguments.program.display().to_string()),
             }
         })?;
-    write(Some(&arguments.output), true, |out| {
+    write_module(&arguments.output, |out| {
         Ok(out.write_all(&rewritten.module)?)
     })?;
     let size = rewritten.module.len();

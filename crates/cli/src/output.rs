@@ -62,7 +62,7 @@ pub(crate) fn write(
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     match out {
-        Some(path) => to_file(path, binary, report),
+        Some(path) => to_file(path, Replaces::Files, report),
         None => {
             let terminal = stdout();
             if binary && terminal.is_terminal() {
@@ -72,6 +72,23 @@ pub(crate) fn write(
             fill(terminal.lock(), report, place).map(drop)
         }
     }
+}
+
+/// Writes a module to a file, in place of another one if that is there.
+pub(crate) fn write_module(
+    path: &Path,
+    module: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    to_file(path, Replaces::Modules, module)
+}
+
+/// What a new file may take the place of. Nothing takes that of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Replaces {
+    /// All but modules.
+    Files,
+    /// Modules, too.
+    Modules,
 }
 
 /// Writes a report through a buffer. If the writing fails, that is the error, with its place, whatever the report made of it.
@@ -123,7 +140,7 @@ impl<W: Write> Write for Watched<W> {
 
 fn to_file(
     path: &Path,
-    binary: bool,
+    replaces: Replaces,
     report: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
@@ -142,7 +159,8 @@ fn to_file(
             path.display()
         );
     }
-    if !binary && (begins_with(path, b"\0asm") || is_module_text(path)) {
+    let is_module = || begins_with(path, b"\0asm") || is_module_text(path);
+    if replaces == Replaces::Files && is_module() {
         bail!(
             "{} is a module, which no report replaces; name another file with -o",
             path.display()
@@ -182,18 +200,60 @@ fn is_module_text(path: &Path) -> bool {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| file.take(PREAMBLE).read_to_end(&mut first));
     let first = String::from_utf8_lossy(&first);
-    let mut rest = first.trim_start();
-    loop {
-        let behind = match rest {
-            line if line.starts_with(";;") => line.split_once('\n'),
-            block if block.starts_with("(;") => block.split_once(";)"),
-            _ => break,
-        };
-        let Some((_, behind)) = behind else { break };
-        rest = behind.trim_start();
-    }
-    read.is_ok() && rest.starts_with("(module")
+    let field = behind_comments(&first)
+        .and_then(|rest| rest.strip_prefix('('))
+        .and_then(behind_comments);
+    let Some(field) = field.filter(|_| read.is_ok()) else {
+        return false;
+    };
+    let end = field.find(|c: char| !c.is_ascii_lowercase());
+    FIELDS.contains(&&field[..end.unwrap_or(field.len())])
 }
+
+/// What is behind space and comments, which may be nested; nothing if one does not end.
+fn behind_comments(mut text: &str) -> Option<&str> {
+    loop {
+        text = text.trim_start();
+        if text.starts_with(";;") {
+            text = text.split_once('\n')?.1;
+        } else if text.starts_with("(;") {
+            let mut depth = 0;
+            loop {
+                let next = text.find(['(', ';'])?;
+                text = &text[next..];
+                let (step, length) = match text {
+                    open if open.starts_with("(;") => (1, 2),
+                    close if close.starts_with(";)") => (-1, 2),
+                    _ => (0, 1),
+                };
+                depth += step;
+                text = &text[length..];
+                if depth == 0 {
+                    break;
+                }
+            }
+        } else {
+            return Some(text);
+        }
+    }
+}
+
+/// What a module in text form begins with: itself, or one of its fields.
+const FIELDS: [&str; 13] = [
+    "module",
+    "component",
+    "type",
+    "rec",
+    "import",
+    "func",
+    "table",
+    "memory",
+    "global",
+    "export",
+    "start",
+    "elem",
+    "data",
+];
 
 /// So much of a file is looked through for comments in front of a module.
 const PREAMBLE: u64 = 1 << 16;

@@ -83,16 +83,26 @@ fn places_where_nothing_can_be_written() {
 #[test]
 fn no_report_replaces_a_program_in_text_form() {
     let sandbox = with_recording();
-    let commented = format!(";; a line\n(; a\nblock ;)\n{HELLO}");
-    sandbox.write("commented.wat", &commented);
-    sandbox.write("list.txt", "(modest)");
-    for name in ["hello.wat", "commented.wat"] {
+    let commented = format!(";; a line\n(; a (; nested ;) block;) ;; (\n{HELLO}");
+    let programs = [
+        ("hello.wat", HELLO),
+        ("commented.wat", &commented),
+        ("field.wat", "( func (export \"_start\"))"),
+        ("binary.wasm", "\0asm\u{1}\0\0\0"),
+    ];
+    for (name, text) in programs {
+        sandbox.write(name, text);
         let part = format!("{name} is a module, which no report replaces");
-        sandbox.refused(&format!("profile hello.aft -o {name}"), 125, &[&part]);
+        for format in ["text", "pprof"] {
+            let words = format!("profile hello.aft --format {format} -o {name}");
+            sandbox.refused(&words, 125, &[&part]);
+        }
+        assert_eq!(sandbox.read(name), text.as_bytes());
     }
-    assert_eq!(sandbox.read("hello.wat"), HELLO.as_bytes());
-    assert_eq!(sandbox.read("commented.wat"), commented.as_bytes());
-    sandbox.ok("profile hello.aft -o list.txt");
+    for (name, text) in [("a.txt", "(modules)"), ("b.txt", "(; open"), ("c.txt", "(")] {
+        sandbox.write(name, text);
+        sandbox.ok(&format!("profile hello.aft -o {name}"));
+    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::HashSet;
+
 use common::Sandbox;
 use serde_json::{Value, json};
 
@@ -127,9 +129,9 @@ fn a_planted_miscompilation_is_found_and_named() {
 const SHARED: &str = r#"
   (func $last (param $x i32) (result i32)
     (if (i32.lt_u (local.get $x) (i32.const 2)) (then (return (i32.const 1))))
-    (i32.add
-      (i32.and (i32.rotl (local.get $x) (i32.const 7)) (i32.const 0x7fff))
-      (i32.div_u (local.get $x) (i32.const 11))))"#;
+    (i32.xor
+      (i32.sub (i32.and (i32.rotl (local.get $x) (i32.const 7)) (i32.const 0xff)) (i32.const -9))
+      (i32.const 5)))"#;
 
 #[test]
 fn another_operator_in_a_function_that_is_the_same_otherwise_is_named() {
@@ -154,11 +156,21 @@ fn another_operator_in_a_function_that_is_the_same_otherwise_is_named() {
     let suspects = found["suspects"].as_array().unwrap();
     assert_eq!(suspects[0]["b"]["offset"], guilty, "{found}");
     assert_eq!(suspects[0]["replaces"]["operator"], "i32.rotl");
+    // None of what is behind it could be an address.
+    assert!(suspects[0]["wrong"].as_u64().unwrap() >= 3, "{found}");
+    let questions = found["questions"].as_array().unwrap();
+    let different: HashSet<&Value> = questions.iter().collect();
+    assert_eq!(different.len(), questions.len(), "{found}");
     let others = &suspects[1..];
     assert!(others.iter().all(|other| other["replaces"].is_null()));
     let text = sandbox.ok("diff o0.aft o2.aft").stdout;
-    let told = format!("@0x{guilty:x} i32.rotr");
-    let line = text.lines().find(|line| line.contains(&told)).unwrap();
+    let told = format!("@0x{guilty:x}#1 i32.rotr");
+    assert!(text.lines().next().unwrap().contains(&told), "{text}");
+    let line = text
+        .lines()
+        .skip(1)
+        .find(|line| line.contains(&told))
+        .unwrap();
     assert!(
         line.contains("replaces @0x") && line.contains("i32.rotl"),
         "{text}"
@@ -201,6 +213,67 @@ fn a_computation_that_is_wrong_from_the_first_execution_on_is_suspected() {
     // Nothing is suspected of a version that does the same.
     let found = answer(&sandbox, "diff --format json o0.aft good.aft");
     assert_eq!(found["suspects"], json!([]), "{found}");
+}
+
+#[test]
+fn statements_that_cannot_be_told_apart_are_all_matches() {
+    // Both additions do exactly the same, one after the other; the second version does one of them.
+    let program = |body: &str| {
+        format!(
+            r#"(module (memory (export "memory") 1)
+              (func (export "_start") (local $i i32) (local $a i32) (local $b i32)
+                (loop $again
+                  {body}
+                  (i32.store (i32.const 64) (i32.mul (local.get $a) (i32.const 3)))
+                  (i32.store (i32.const 68) (i32.mul (local.get $b) (i32.const 5)))
+                  (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 7))) (i32.const 999))))))"#
+        )
+    };
+    let add = "(i32.add (local.get $i) (i32.const 11))";
+    let sandbox = Sandbox::new();
+    let twice = format!("(local.set $a {add}) (local.set $b {add})");
+    sandbox.wasm("a.wasm", &program(&twice));
+    let once = format!("(local.set $a {add}) (local.set $b (local.get $a))");
+    sandbox.wasm("b.wasm", &program(&once));
+    for name in ["a", "b"] {
+        sandbox.ok(&format!("record -o {name}.aft {name}.wasm"));
+    }
+    let found = answer(&sandbox, "match --format json a.aft b.aft");
+    let mut several = 0;
+    for statement in found["statements"].as_array().unwrap() {
+        let own = &statement["match"];
+        let likely = own["likely"].as_f64().unwrap();
+        let others = own["others"].as_array().unwrap();
+        let sum: f64 = others
+            .iter()
+            .map(|other| other["likely"].as_f64().unwrap())
+            .sum();
+        assert!(likely > 0.0 && likely + sum <= 1.001, "{statement}");
+        several += others.len();
+        if others.is_empty() {
+            continue;
+        }
+        let offsets = [&own["a"], &others[0]["a"]].map(|a| a["offset"].as_u64().unwrap());
+        assert_ne!(offsets[0], offsets[1]);
+        let csv = sandbox.ok("match --format csv a.aft b.aft").stdout;
+        assert!(
+            csv.lines()
+                .next()
+                .unwrap()
+                .ends_with("ground,likely,others")
+        );
+        let row = csv
+            .lines()
+            .find(|row| row.contains(&format!(",{likely},{}:", offsets[1])));
+        assert!(row.is_some(), "{csv}");
+    }
+    assert!(several > 0, "{found}");
+    let text = sandbox.ok("match --all a.aft b.aft").stdout;
+    assert!(text.contains("or this one"), "{text}");
+    assert!(
+        text.contains("one of several, of which one was chosen: "),
+        "{text}"
+    );
 }
 
 /// In how many of its rounds a miscompiled version computes something else than it should from what it has.

@@ -37,10 +37,10 @@ pub struct Matching {
 const NEARLY: f32 = 0.1;
 
 impl Matching {
-    /// The statements of the first version that one of the second corresponds to, one or more, as Zhang and Gupta (2005, section 6.2) have it: its match first, then those that are at least a tenth as likely as the
+    /// The statements of the first version that one of the second corresponds to, one or more, as Zhang and Gupta (2005, section 6.2) have it: the one that was chosen first, in most cases the likeliest, then those that are at least a tenth as likely as the
     /// likeliest, each with how likely it is (0 for a match that stopped being a candidate). Nothing if it has no match.
     ///
-    /// How likely a match is was fitted, and holds well on programs that were not: of those that are said to be right with 95 of a hundred, about so many are (`runs/`, matching).
+    /// How likely a match is, is what the fitted weights say, of a statement that has a counterpart at all. The benchmark (`bench matching`) counts how many are right by how likely they are said to be.
     pub fn matches(&self, b: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
         let found = self.of_b.get(b as usize).and_then(Option::as_ref);
         let found = found.map(|found| found.a);

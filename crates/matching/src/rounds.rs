@@ -162,15 +162,17 @@ impl<'m> Rounds<'m> {
                 let order = x.score.total_cmp(&y.score);
                 order.then(y.a.cmp(&x.a))
             })?;
-            let others = pairs.iter().map(|other| (other.score - best.score).exp());
-            let likely = others.sum::<f32>() <= 1.0 / LIKELY_ENOUGH;
+            let likely = || {
+                let all = pairs.iter().map(|other| (other.score - best.score).exp());
+                all.sum::<f32>() < 1.0 / LIKELY_ENOUGH
+            };
             let best = self.as_match(*best, at);
             let evidence = &best.evidence;
             let is_evident = evidence.values > Values::Different
                 || evidence.operands.0 + evidence.users.0 > 0
                 || evidence.neighbours.0 > 1
                 || statement.operands.is_some();
-            (best.score >= ENOUGH && (is_evident || likely)).then_some(best)
+            (best.score >= ENOUGH && (is_evident || likely())).then_some(best)
         })
     }
 

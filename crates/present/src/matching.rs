@@ -53,7 +53,7 @@ pub struct MatchReport<'a> {
 
 /// A statement, told.
 pub(crate) struct Told {
-    operator: String,
+    pub(crate) operator: String,
     pub(crate) offset: OrigOffset,
     file: Option<String>,
     line: u32,
@@ -221,13 +221,15 @@ fn how_likely(out: &mut dyn Write, matching: &Matching) -> Result<(), PresentErr
         sure += u64::from(likely >= SURE);
         several += u64::from(matches.next().is_some());
     }
-    writeln!(
-        out,
-        "{} of these matches ({}) are likely (95 % and more); {} correspond to one of several, of which the likeliest is taken",
-        grouped(sure),
-        percent(sure, matched),
-        counted(several, "statement"),
-    )?;
+    if matched > 0 {
+        writeln!(
+            out,
+            "likely (95% and more): {} of these ({}); one of several, of which one was chosen: {}",
+            grouped(sure),
+            percent(sure, matched),
+            grouped(several),
+        )?;
+    }
     Ok(())
 }
 
@@ -267,7 +269,7 @@ fn accuracy_text(out: &mut dyn Write, accuracy: &Accuracy) -> Result<(), Present
     )?;
     writeln!(
         out,
-        "one of several matches is right of {} ({}), where there are {:.2} matches each",
+        "for {} ({}) one of the matches is; a statement has {:.2} in the mean",
         grouped(accuracy.found),
         percent(accuracy.found, accuracy.true_counterpart),
         accuracy.listed as f64 / accuracy.true_counterpart.max(1) as f64,
@@ -486,7 +488,7 @@ fn listed(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result
         let mut of_b = [source, place];
         for (a, likely) in report.matching.matches(at) {
             let a = report.a.tell(a)?;
-            let likely = format!("{:.0} %", 100.0 * likely);
+            let likely = likelihood(likely);
             let [source, place] = std::mem::take(&mut of_b);
             table.row([source, place, a.source(), a.place(), likely, by.to_owned()]);
             by = "or this one";
@@ -494,6 +496,15 @@ fn listed(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result
     }
     table.write(out, style, |_| Paint::Plain)?;
     Ok(())
+}
+
+/// How likely a match is, for a person: what is not certain is not said to be.
+fn likelihood(likely: f32) -> String {
+    match (100.0 * likely).round() as u32 {
+        0 => "<1%".to_owned(),
+        100.. if likely < 1.0 => ">99%".to_owned(),
+        share => format!("{share}%"),
+    }
 }
 
 /// How likely a match is, in thousandths: more is not known.

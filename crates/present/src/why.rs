@@ -10,6 +10,7 @@ pub use dot::WhyDot;
 pub use expression::expression;
 pub use json::why_json;
 
+use crate::shell::shell_word;
 use crate::{PresentError, grouped};
 
 /// An operator of an execution.
@@ -49,7 +50,7 @@ pub struct WhyOperand {
     pub role: String,
     /// Its value.
     pub value: String,
-    /// It is a constant of the code.
+    /// It is a constant of the code there, and not one that was passed, returned or set before.
     pub constant: bool,
 }
 
@@ -114,7 +115,7 @@ pub struct WhyEnd {
     /// Where it was read from an address that had been computed.
     pub read: Option<WhyPlace>,
     /// Of a constant, the branch that led to it, and the value that decided that.
-    pub led: Option<(WhyPlace, String)>,
+    pub led: Option<Box<(WhyPlace, String)>>,
     /// What else is to be said.
     pub remark: Option<String>,
 }
@@ -205,10 +206,7 @@ impl WhyText<'_> {
             if !operand.constant && made.followed.is_some_and(|followed| followed != i) {
                 let WhyOperand { role, value, .. } = operand;
                 let (file, at) = (&self.file, &made.place.at);
-                let role = match role.contains(' ') {
-                    true => format!("'{role}'"),
-                    false => role.clone(),
-                };
+                let role = shell_word(role);
                 writeln!(
                     self.out,
                     "      {value}: afterimage why {file} --at {at} --operand {role}"
@@ -227,8 +225,9 @@ impl WhyText<'_> {
             };
             let operator = &branch.operator;
             let on = format!(
-                "      led there by {operator} at {}, on {decided}",
-                at(branch)
+                "      led there by {operator} at {}{}",
+                at(branch),
+                on(decided)
             );
             match frame.chosen {
                 true => writeln!(self.out, "{on}, which is gone back from below")?,
@@ -314,12 +313,9 @@ impl WhyText<'_> {
         if let Some(remark) = &end.remark {
             writeln!(self.out, "      {remark}")?;
         }
-        if let Some((branch, decided)) = &end.led {
-            let on = match decided.is_empty() {
-                true => String::new(),
-                false => format!(", on {decided}"),
-            };
+        if let Some((branch, decided)) = end.led.as_deref() {
             let (file, operator, place) = (&self.file, &branch.operator, at(branch));
+            let on = on(decided);
             writeln!(
                 self.out,
                 "      led there by {operator} at {place}{on}: afterimage why {file} --at {}",
@@ -334,6 +330,14 @@ impl WhyText<'_> {
             )?;
         }
         Ok(())
+    }
+}
+
+/// What decided a branch, if that was kept.
+fn on(decided: &str) -> String {
+    match decided.is_empty() {
+        true => String::new(),
+        false => format!(", on {decided}"),
     }
 }
 

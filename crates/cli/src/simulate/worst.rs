@@ -2,7 +2,7 @@
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{
-    MissReport, SiteHistory, StepScene, WorstSite, shell_word, worst_json, worst_text,
+    MissReport, SiteHistory, StepScene, WorstSite, shell_name, worst_json, worst_text,
 };
 use afterimage_query::simulate::producers;
 use afterimage_query::simulate::{MissesBy, MissesPlace, SiteKind, StoredSimulation, miss_rows};
@@ -48,7 +48,7 @@ pub(super) fn answer(
     if values.is_none() {
         say(format_args!(
             "who made addresses and conditions is told if the recording has values: afterimage build --lens full {}",
-            shell_word(&file)
+            shell_name(&file)
         ));
     }
     let mut found = Vec::new();
@@ -133,7 +133,7 @@ fn worst<'a>(
             sample,
             command: format!(
                 "afterimage slice {} --at @{}#{last}{operand}",
-                shell_word(file),
+                shell_name(file),
                 place.offset
             ),
         });

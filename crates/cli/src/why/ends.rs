@@ -55,14 +55,14 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
                 Some(spot) => Some(scene.place(spot)?),
                 None => teller.last.clone(),
             };
-            let led = match spot.or(teller.spot) {
+            let led = match spot {
                 Some(spot) => led_by(scene, spot.instance, spot.time)?,
                 None => None,
             };
             let text = |decided: Option<Value>| decided.map_or(String::new(), |it| it.text);
             WhyEnd {
                 place,
-                led: led.map(|(branch, decided)| (branch, text(decided))),
+                led: led.map(|(branch, decided)| Box::new((branch, text(decided)))),
                 ..none("constant", format!("the constant {value}"))
             }
         }

@@ -122,15 +122,15 @@
 ;; |     30  … 3 blocks were left out
 ;; |     33      1  block0    0x53        leaf
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage trace run.aft --level call --function step
 ;; |      t   blocks  depth  called at               function
 ;; |      7       4       1                          step#2
 ;; |     17       4       1                          step#4
 ;; |     27       4       1                          step#6
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage trace run.aft --from step#5 --to step#5
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; ! afterimage: run.aft: --from step#5: step: call 5 was left out when the path was built, which kept call 4 nearest to it
 ;; = 125
 ;; $ afterimage trace run.aft --from step#4
@@ -142,9 +142,9 @@
 ;; |     30  … 3 blocks were left out
 ;; |     33      1  block0    0x53        leaf
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage trace run.aft --from step#7
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; ! afterimage: run.aft: --from step#7: step: it was called 6 times, so there is no call 7; the last is call 6
 ;; = 125
 ;; $ afterimage trace run.aft --from step#last
@@ -154,12 +154,12 @@
 ;; |     30  … 3 blocks were left out
 ;; |     33      1  block0    0x53        leaf
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage trace run.aft --from leaf#last
 ;; |      t  depth  block     offset      function
 ;; |     33      1  block0    0x53        leaf
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage trace run.aft --level call --reverse
 ;; |      t   blocks  depth  called at               function
 ;; |     33       1       1                            leaf
@@ -170,9 +170,9 @@
 ;; |      9       1       2                              leaf
 ;; |      7       4       1                            step
 ;; |      1      33       0                          main
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage calls run.aft --function step --call 3
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; ! afterimage: run.aft: step: call 3 was left out when the path was built, which kept call 2 nearest to it
 ;; = 125
 ;; $ afterimage calls run.aft --function step --call 2
@@ -181,9 +181,9 @@
 ;; | depth       t  called at               function
 ;; |     1       7  (left out)              step
 ;; |     0       1  (host)                  main
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage cfg run.aft --function step --dynamic --call 1
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; ! afterimage: run.aft: step: call 1 was left out when the path was built, which kept call 2 nearest to it
 ;; = 125
 ;; $ afterimage paths run.aft --find leaf:0
@@ -194,9 +194,9 @@
 ;; |     19    19        2          19
 ;; |     29    29        3          29
 ;; |     33    33        4          33
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage paths run.aft --find step:1>leaf:0
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; ! afterimage: run.aft: blocks of step were left out when the path was built; build the whole path with `afterimage build --lens paths --again`
 ;; = 125
 ;; $ afterimage export run.aft --format collapsed
@@ -204,7 +204,7 @@
 ;; | main;step;[left out] 9
 ;; | main;step;leaf 3
 ;; | main;leaf 1
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage export run.aft --format perfetto
 ;; | {"displayTimeUnit":"ms","otherData":{"calls_deeper_are_merged":256,"calls_shorter_are_merged":1,"clock":"executed basic blocks; 1 block is shown as 1 microsecond","first_block":1,"last_block":33,"program":"filters.wat","tool":"afterimage"},"traceEvents":[
 ;; | {"args":{"name":"filters.wat"},"name":"process_name","ph":"M","pid":1,"tid":1},
@@ -236,7 +236,7 @@
 ;; | {"ph":"E","pid":1,"tid":1,"ts":33},
 ;; | {"ph":"E","pid":1,"tid":1,"ts":33}
 ;; | ]}
-;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks functions other than leaf: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage build --lens paths --again --window 9..15 run.aft
 ;; ! afterimage: path of 33 executed blocks in 19 bytes, without what is outside 9..15
 ;; $ afterimage trace run.aft
@@ -251,7 +251,7 @@
 ;; |     15      0  block2    0x37        main
 ;; |     16  … 18 blocks were left out
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage trace run.aft --level path
 ;; |      t  depth  offset      function                        path
 ;; |      1  … 8 blocks were left out
@@ -264,16 +264,16 @@
 ;; |     15      0  0x37        main                            2
 ;; |     16  … 18 blocks were left out
 ;; | the run returned
-;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage trace run.aft --level call --function step
 ;; |      t   blocks  depth  called at               function
 ;; |      7       4       1                          step#2
 ;; |     13       2       1  0x30 block1             step#3
-;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; $ afterimage calls run.aft --function step --call 3
 ;; | step#3: from t=13 to t=14, 2 blocks
 ;; |
 ;; | depth       t  called at               function
 ;; |     1      13  0x30 block1             step
 ;; |     0       1  (host)                  main
-;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks what is outside 9..15: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft

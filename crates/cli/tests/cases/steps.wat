@@ -331,6 +331,6 @@
 ;; $ afterimage build --lens paths --again --exclude sum run.aft
 ;; ! afterimage: path of 14 executed blocks in 13 bytes, without sum
 ;; $ afterimage trace run.aft --level statement
-;; ! afterimage: the path in run.aft lacks sum: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile
+;; ! afterimage: the path in run.aft lacks sum: what follows counts only what is there, and numbers calls as in the whole run; exact counts of all: afterimage profile run.aft
 ;; ! afterimage: run.aft: the path lacks sum, and this needs all of it; build the whole path with: afterimage build --lens paths --again run.aft
 ;; = 125

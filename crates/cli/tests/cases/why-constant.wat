@@ -9,20 +9,48 @@
   (func (export "_start")
     (local $sum i32)
     (local.set $sum (i32.add (call $grade (i32.const 95)) (call $grade (i32.const 70))))
-    (drop (i32.mul (local.get $sum) (i32.const 3)))))
+    (drop (i32.mul (local.get $sum) (i32.const 3)))
+    (if (i32.gt_s (local.get $sum) (i32.const 2))
+      (then (local.set $sum (i32.const 40)))
+      (else (local.set $sum (i32.const 50))))
+    (drop (i32.sub (local.get $sum) (i32.const 7)))))
 
 ;; $ afterimage record --lens full -o run.aft FILE
 ;; ! afterimage: why-constant.wat returned; 0 host calls recorded in run.aft (N)
-;; ! afterimage: path of 9 executed blocks in 13 bytes
-;; ! afterimage: values of 6 executed statements in 1 bytes (0.1667 a statement)
-;; $ afterimage why run.aft --at _start --operand left
+;; ! afterimage: path of 11 executed blocks in 13 bytes
+;; ! afterimage: values of 9 executed statements in 1 bytes (0.1111 a statement)
+;; $ afterimage why run.aft --at @0x55 --operand left
 ;; | 3 (left of i32.mul at @0x55#1 in _start)
 ;; | comes from the constant 1 at @0x33#1, one step back
 ;; |   3 = 1 + 2                           @0x4e#1 in _start  t=9
 ;; |       2: afterimage why run.aft --at @0x4e#1 --operand right
 ;; |   the constant 1                      @0x33#1 in grade  t=3
 ;; |       led there by if at @0x31#1 in grade, on 1: afterimage why run.aft --at @0x31#1
-;; $ afterimage why run.aft --at _start --operand right
+;; $ afterimage why run.aft --at @0x55 --operand right
 ;; | 3 (right of i32.mul at @0x55#1 in _start)
 ;; | comes from the constant 3 at @0x55#1
 ;; |   the constant 3                      @0x55#1 in _start  t=9
+;; $ afterimage why run.aft --at @0x55 --format json
+;; | {"about":"9 at @0x55#1 in _start","place":"@0x55#1","schema":"afterimage/why/1","value":"9"}
+;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"3"},{"constant":true,"followed":false,"role":"right","value":"3"}],"place":{"around":null,"at":"@0x55#1","function":"_start","line":null,"operator":"i32.mul","source":null,"time":9},"step":"computed","value":"9"}
+;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"1"},{"constant":false,"followed":false,"role":"right","value":"2"}],"place":{"around":null,"at":"@0x4e#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":9},"step":"computed","value":"3"}
+;; | {"bytes":Nnull,"file":null,"kind":"constant","led":{"place":{"around":null,"at":"@0x31#1","function":"grade","line":null,"operator":"if","source":null,"time":2},"value":"1"},"offset":null,"place":{"around":null,"at":"@0x33#1","function":"grade","line":null,"operator":"i32.const","source":null,"time":3},"read":null,"remark":null,"step":"end","what":"the constant 1"}
+;; $ afterimage why run.aft --at @0x55 --format dot
+;; | digraph why {
+;; |   node [shape=box, fontname="monospace"];
+;; |   n0 [label="9 at @0x55#1 in _start", penwidth=3];
+;; |   n1 [label="9 = 3 * 3\l@0x55#1 in _start  t=9\l"];
+;; |   n0 -> n1;
+;; |   n2 [label="3 = 1 + 2\l@0x4e#1 in _start  t=9\l"];
+;; |   n1 -> n2;
+;; |   n2_1 [label="right 2", style=dashed];
+;; |   n2 -> n2_1 [style=dashed];
+;; |   n3 [label="the constant 1\lled there by if at @0x31#1 in grade on 1\l@0x33#1 in grade  t=3\l", shape=ellipse];
+;; |   n2 -> n3;
+;; | }
+;; $ afterimage why run.aft --at @0x6c
+;; | 33 at @0x6c#1 in _start
+;; | comes from the constant 40 at @0x5e#1, one step back
+;; |   33 = 40 - 7                         @0x6c#1 in _start  t=11
+;; |   the constant 40                     @0x5e#1 in _start  t=10
+;; |       led there by if at @0x5c#1 in _start, on 1: afterimage why run.aft --at @0x5c#1

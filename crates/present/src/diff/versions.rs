@@ -9,7 +9,7 @@ use serde_json::json;
 use super::command;
 use super::text::put_out;
 use crate::PresentError;
-use crate::matching::{MatchReport, ROWS, divergences_json, diverging, more, unlike};
+use crate::matching::{MatchReport, ROWS, Told, divergences_json, diverging, more, unlike};
 use crate::number::{counted, grouped};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
 
@@ -30,10 +30,20 @@ pub fn versions_text(
         _ => "they put out something else",
     };
     let found = &report.matching.of_b;
+    let matched = found.iter().flatten().count();
+    let suspected = match suspects.first() {
+        None => String::new(),
+        Some(first) => {
+            let first = report.b.tell(first.b)?;
+            let count = counted(suspects.len() as u64, "suspect");
+            let place = format!("{} in {}", first_of(&first), first.function());
+            format!("; {count}, first {place}")
+        }
+    };
     let head = format!(
-        "{a} and {b} are recordings of different programs; {same}; {} of {} statements correspond",
-        found.iter().flatten().count(),
-        found.len()
+        "{a} and {b} are recordings of different programs; {same}; {} of {} statements correspond{suspected}",
+        grouped(matched as u64),
+        grouped(found.len() as u64),
     );
     writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
     unlike(out, report)?;
@@ -66,15 +76,12 @@ fn suspicious(
         return Ok(());
     }
     let other = plain(report.a.name);
-    let head = match suspects.len() {
-        1 => format!("one computation takes the same and gives what nothing in {other} gives:"),
-        count => format!(
-            "{} take the same and give what nothing in {other} gives:",
-            counted(count as u64, "computation")
-        ),
-    };
+    let head = format!(
+        "suspects: other operators in functions that are the same otherwise, and what takes the same and gives from the beginning what nothing like it in {other} gives"
+    );
     writeln!(out, "\n{}", style.paint(Paint::Bold, &head))?;
     let mut table = Table::new(&[
+        ("t", Right),
         ("wrong behind", Right),
         ("source", Left),
         ("in B", Left),
@@ -88,11 +95,22 @@ fn suspicious(
             Some(a) => format!("replaces {}", report.a.tell(a)?.place()),
             None => String::new(),
         };
-        let wrong = grouped(suspect.wrong as u64);
-        table.row([wrong, b.source(), b.place(), b.function(), replaced]);
+        table.row([
+            grouped(suspect.time),
+            grouped(suspect.wrong as u64),
+            b.source(),
+            first_of(&b),
+            b.function(),
+            replaced,
+        ]);
     }
     table.write(out, style, |_| Paint::Plain)?;
     more(out, suspects.len(), top)
+}
+
+/// `@0x1f3#1 i32.add`: what is wrong is its first execution.
+fn first_of(told: &Told) -> String {
+    format!("@{}#1 {}", told.offset, told.operator)
 }
 
 /// Where to go on asking: at the first of what gives what nothing else gives, and at what stops doing the same first.
@@ -109,7 +127,10 @@ fn questions(report: &MatchReport<'_>, suspects: &[Suspect]) -> Result<Vec<Strin
         let sides = [(report.a, first.a), (report.b, first.b)];
         for ((side, statement), number) in sides.into_iter().zip(first.numbers) {
             let place = format!("@{}", side.tell(statement)?.offset);
-            questions.push(command(verb, side.name, &place, number));
+            let question = command(verb, side.name, &place, number);
+            if !questions.contains(&question) {
+                questions.push(question);
+            }
         }
     }
     Ok(questions)
@@ -145,7 +166,7 @@ pub fn versions_json(
         let replaces = suspect.replaces.map(|a| report.a.tell(a)).transpose()?;
         let replaces = replaces.map(|a| a.json());
         let b = report.b.tell(suspect.b)?.json();
-        Ok(json!({ "b": b, "replaces": replaces, "wrong": suspect.wrong }))
+        Ok(json!({ "b": b, "t": suspect.time, "replaces": replaces, "wrong": suspect.wrong }))
     });
     let listed = listed.collect::<Result<Vec<_>, PresentError>>()?;
     let found = &report.matching.of_b;

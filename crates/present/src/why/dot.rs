@@ -113,7 +113,7 @@ impl<'o> WhyDot<'o> {
             what.push('\n');
             what.push_str(remark);
         }
-        if let Some((branch, decided)) = &end.led {
+        if let Some((branch, decided)) = end.led.as_deref() {
             let on = match decided.is_empty() {
                 true => String::new(),
                 false => format!(" on {decided}"),

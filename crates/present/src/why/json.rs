@@ -78,7 +78,7 @@ fn end(end: &WhyEnd) -> Value {
         "offset": end.offset,
         "bytes": end.bytes,
         "remark": end.remark,
-        "led": end.led.as_ref().map(|(branch, decided)| json!({ "place": place(branch), "value": decided })),
+        "led": end.led.as_deref().map(|(branch, decided)| json!({ "place": place(branch), "value": decided })),
         "read": end.read.as_ref().map(place),
         "place": end.place.as_ref().map(place),
     })

@@ -383,12 +383,13 @@ fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
         // Another operator of the same may give something else from the first execution on; then all that comes behind may go other ways.
         let computes = matches!(class, Class::Compute | Class::Test);
         let other = !evidence.operator && computes && (takes || evidence.same_code);
+        let comparable = equally_often && takes || evidence.same_code || other;
         let wanted = match evidence.values {
             // The same was compared in both.
             Values::Same if decides => equally_often && takes,
             Values::Same | Values::Permuted | Values::Shifted => false,
             // Loops are turned round, conditions are taken apart and put together again.
-            _ if decides && !(equally_often && takes) && !evidence.same_code && !other => false,
+            _ if decides && !comparable => false,
             Values::Prefix => true,
             _ => other || of_a.count == of_b.count && (takes || evidence.same_code),
         };

@@ -1,19 +1,21 @@
 //! Computations of the second version that are wrong from their first execution on, so that nothing in the first version does the same.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
-use afterimage_matching::{Class, Matching, Producer, Version};
+use afterimage_matching::{Class, Match, Matching, Producer, Version};
 
 use super::Sketched;
 use super::diverge::{ADDRESSES, did_the_same};
 use super::runs::Matched;
 
-/// A computation of the second version that takes what corresponds, and gives what no counterpart does.
+/// A computation of the second version that takes what corresponds, and in its first execution gives what no counterpart did; or another operator in a function that is the same otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspect {
     /// The statement of the second version.
     pub b: u32,
+    /// When it was executed first.
+    pub time: u64,
     /// It is another operator in a function that is the same otherwise: the statement of the first version that stands there.
     pub replaces: Option<u32>,
     /// How many statements behind it, which take what it gives, perhaps through others, correspond to something and are wrong from the first execution on, too.
@@ -27,12 +29,12 @@ const WRONG: usize = 3;
 /// Most statements that are looked at behind one.
 const FOLLOWED: usize = 256;
 
-/// Computations that take what corresponds and did the same at first, but of which nothing that is likely their counterpart does the same, not even at first, as nothing does behind them; those with most behind them first. Before them
-/// those that are another operator in a function that is the same otherwise.
+/// Computations whose makers did what their likely counterparts did, at first at least, and which did what none of their own matches did, not even at first; and of which at least three statements behind, which certainly correspond, are
+/// wrong from the first execution on, too. Those with most behind them first. Before them, computations that are another operator in a function that is the same otherwise, and did not do the same.
 ///
 /// That is how a wrong operator looks whose result was wrong from the first execution on (Zhang and Gupta 2005, section 6.2: what does not match anything). What an optimiser computes in other steps ends in the same.
 ///
-/// O(statements), and a bounded number behind each suspect. `matched` has to be of `versions`.
+/// O(statements), and a bounded number behind each that is looked into. `matched` has to be of `versions`.
 pub fn suspects(versions: [&Sketched; 2], matched: &Matched) -> Vec<Suspect> {
     let sides = [&matched.apart.version, &versions[1].version];
     let search = Search {
@@ -49,13 +51,19 @@ pub fn suspects(versions: [&Sketched; 2], matched: &Matched) -> Vec<Suspect> {
             true => search.wrong_behind(b),
             false => 0,
         };
-        let suspect = Suspect { b, replaces, wrong };
+        let time = sides[1].statements[b as usize].first;
+        let suspect = Suspect {
+            b,
+            time,
+            replaces,
+            wrong,
+        };
         (replaces.is_some() || wrong >= WRONG).then_some(suspect)
     });
     let mut found = Vec::from_iter(found);
     found.sort_by_key(|suspect| {
-        let first = sides[1].statements[suspect.b as usize].first;
-        (suspect.replaces.is_none(), Reverse(suspect.wrong), first)
+        let replaces = suspect.replaces.is_some();
+        (!replaces, Reverse(suspect.wrong), suspect.time)
     });
     found
 }
@@ -76,7 +84,10 @@ impl Search<'_> {
         let found = self.apart.of_b[b as usize].as_ref()?;
         let of_a = &self.versions[0].statements[found.a as usize];
         let of_b = &self.versions[1].statements[b as usize];
-        let other = found.evidence.same_code && of_a.exact != of_b.exact;
+        let computes = matches!(of_b.class, Class::Compute | Class::Test);
+        // How a test is decided is known only in relation to its first execution.
+        let same = of_b.class == Class::Compute && self.began_as(b, found);
+        let other = computes && found.evidence.same_code && of_a.exact != of_b.exact && !same;
         let found = self.matching.of_b[b as usize].as_ref();
         found.filter(|_| other).map(|found| found.a)
     }
@@ -85,7 +96,7 @@ impl Search<'_> {
     fn is_wrong_first(&self, b: u32) -> bool {
         let statement = &self.versions[1].statements[b as usize];
         let computes = matches!(statement.class, Class::Compute | Class::Test);
-        if !computes || self.did_the_same_first(b) {
+        if !computes || self.did_the_same_first(b) || self.is_like_another(b) {
             return false;
         }
         let found = self.apart.of_b[b as usize].as_ref();
@@ -101,19 +112,25 @@ impl Search<'_> {
         !makers.is_empty() && makers.iter().all(is_right)
     }
 
-    /// How many statements that certainly correspond were wrong from the first execution on behind this one.
+    /// How many statements that certainly correspond were wrong from the first execution on behind this one, of those that are nearest to it.
     fn wrong_behind(&self, b: u32) -> usize {
         let mut seen = HashSet::from([b]);
-        let mut open = vec![b];
+        let mut open = VecDeque::from([b]);
         let mut wrong = 0;
-        while let Some(at) = open.pop() {
+        while let Some(at) = open.pop_front() {
             let users = self.users[at as usize].iter().copied();
             let readers = self.readers[at as usize].iter().map(|(reader, _)| *reader);
             for user in users.chain(readers) {
-                let room = seen.len() < FOLLOWED;
-                if room && seen.insert(user) && !self.did_the_same_first(user) {
+                if !seen.insert(user) {
+                    continue;
+                }
+                let found = self.apart.of_b[user as usize].as_ref();
+                if !found.is_some_and(|found| self.began_as(user, found)) {
                     wrong += usize::from(self.is_wrong(user));
-                    open.push(user);
+                    open.push_back(user);
+                }
+                if seen.len() == FOLLOWED {
+                    return wrong;
                 }
             }
         }
@@ -135,13 +152,23 @@ impl Search<'_> {
 
     /// Whether a statement did what its counterpart did, or at least began so.
     fn did_the_same_first(&self, b: u32) -> bool {
-        let Some(found) = &self.apart.of_b[b as usize] else {
-            return false;
-        };
+        let found = self.apart.of_b[b as usize].as_ref();
+        found.is_some_and(|found| found.evidence.same_code || self.began_as(b, found))
+    }
+
+    fn began_as(&self, b: u32, found: &Match) -> bool {
         let of_a = &self.versions[0].statements[found.a as usize];
         let of_b = &self.versions[1].statements[b as usize];
-        found.evidence.same_code
-            || did_the_same(of_a, of_b, found.evidence.values)
+        did_the_same(of_a, of_b, found.evidence.values)
             || of_a.values.common_prefix(&of_b.values) > 0
+    }
+
+    /// Whether another one of its matches began as it did.
+    fn is_like_another(&self, b: u32) -> bool {
+        let of_b = &self.versions[1].statements[b as usize].values;
+        self.apart.matches(b).any(|(a, _)| {
+            let of_a = &self.versions[0].statements[a as usize].values;
+            of_a.common_prefix(of_b) > 0
+        })
     }
 }

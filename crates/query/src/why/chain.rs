@@ -96,8 +96,8 @@ pub struct Operand {
 
 /// Goes back from a value, step by step.
 ///
-/// Which operand of several is followed: none that is a constant; if something that the host gave can be reached through operands, by going back a thousand links at most, the one
-/// that is on the shortest way to it, counted in computing operators; otherwise one that was computed itself, and of several such the one that was computed first.
+/// Which operand of several is followed: none that is a constant there, if there are others; if something that the host gave can be reached through operands, by going back a thousand links at most, the one
+/// that is on the shortest way to it, counted in computing operators; otherwise one that was computed itself, and of several such the one that was computed first; otherwise one that is no constant.
 /// On the way to what the host gave, a read of a table that nothing ever wrote counts as computed from its address.
 pub struct Chain<'v, 'a> {
     walk: Walk<'v, 'a>,
@@ -230,7 +230,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         let mut open = operands.iter().enumerate();
         let open = Vec::from_iter(open.by_ref().filter(|(_, it)| !it.constant));
         let followed = match &*open {
-            [] => None,
+            [] => self.chosen_before(computed, &operands)?,
             [(only, _)] => Some(*only),
             [(first, _), ..] => {
                 let open: Vec<(usize, At)> = open
@@ -250,6 +250,28 @@ impl<'v, 'a> Chain<'v, 'a> {
             followed,
             lookup: false,
         })
+    }
+
+    /// Of constants one that a block before has: a branch led there.
+    fn chosen_before(
+        &self,
+        computed: Computed,
+        operands: &[Operand],
+    ) -> Result<Option<usize>, WhyError> {
+        let here = self.walk.spot(computed.instance, computed.inst)?.time;
+        for (i, operand) in operands.iter().enumerate() {
+            let at = At::Register(computed.instance, operand.register);
+            if let Found::End(End::Constant {
+                instance,
+                op: Some(op),
+                ..
+            }) = self.walk.back(at)?
+                && self.walk.spot_of(instance, op).time != here
+            {
+                return Ok(Some(i));
+            }
+        }
+        Ok(None)
     }
 
     fn looked_up(&self, read: Computed) -> Result<Made, WhyError> {
@@ -284,17 +306,27 @@ impl<'v, 'a> Chain<'v, 'a> {
         Ok(best.map(|(_, operand)| operand))
     }
 
-    /// When a value was computed; those that were not come after all others.
-    fn age(&self, mut at: At) -> Result<(bool, u64), WhyError> {
+    /// When a value was computed; those that were not come after all others, and constants last.
+    fn age(&self, mut at: At) -> Result<(Age, u64), WhyError> {
         for _ in 0..MOVES {
             match self.walk.back(at) {
-                Ok(Found::Computed(made)) => return Ok((false, made.instance.time)),
+                Ok(Found::Computed(made)) => return Ok((Age::Computed, made.instance.time)),
                 Ok(Found::Moved { next, .. }) => at = next,
-                Ok(Found::End(_)) => return Ok((true, 0)),
-                Err(error) if error.is_outside() => return Ok((true, 0)),
+                Ok(Found::End(End::Constant { .. })) => return Ok((Age::Constant, 0)),
+                Ok(Found::End(_)) => return Ok((Age::Given, 0)),
+                Err(error) if error.is_outside() => return Ok((Age::Given, 0)),
                 Err(error) => return Err(error),
             }
         }
-        Ok((true, 0))
+        Ok((Age::Given, 0))
     }
+}
+
+/// What is gone back to first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Age {
+    Computed,
+    /// It comes from where nothing was computed, or from too far away.
+    Given,
+    Constant,
 }
