@@ -1,5 +1,5 @@
 //! One build of the engine: the command line, the benchmark and the tests use the same features of everything outside
-//! the workspace. Otherwise Cargo compiles the engine again, five minutes, each time one of them comes after another.
+//! the workspace. Otherwise Cargo compiles the engine again, minutes, each time one of them comes after another.
 
 use anyhow::Result;
 use std::collections::BTreeSet;
