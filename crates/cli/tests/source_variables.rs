@@ -232,7 +232,7 @@ fn a_variable_on_the_stack_is_that_of_one_call() {
     sandbox.refused(
         "memory app.aft --var half",
         125,
-        &["half is a variable of app::halve", "--at 'app::halve#1'"],
+        &["half is a variable of app::halve", "--at app::halve#1"],
     );
     sandbox.refused("memory app.aft --var nobody", 125, &["no variable nobody"]);
     let both = sandbox.run("memory app.aft --var half --address 0");

@@ -50,7 +50,7 @@ pub struct WhyOperand {
     pub role: String,
     /// Its value.
     pub value: String,
-    /// It is a constant of the code there, and not one that was passed, returned or set before.
+    /// It is a constant of the code.
     pub constant: bool,
 }
 

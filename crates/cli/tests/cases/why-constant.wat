@@ -23,7 +23,6 @@
 ;; | 3 (left of i32.mul at @0x55#1 in _start)
 ;; | comes from the constant 1 at @0x33#1, one step back
 ;; |   3 = 1 + 2                           @0x4e#1 in _start  t=9
-;; |       2: afterimage why run.aft --at @0x4e#1 --operand right
 ;; |   the constant 1                      @0x33#1 in grade  t=3
 ;; |       led there by if at @0x31#1 in grade, on 1: afterimage why run.aft --at @0x31#1
 ;; $ afterimage why run.aft --at @0x55 --operand right
@@ -33,7 +32,7 @@
 ;; $ afterimage why run.aft --at @0x55 --format json
 ;; | {"about":"9 at @0x55#1 in _start","place":"@0x55#1","schema":"afterimage/why/1","value":"9"}
 ;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"3"},{"constant":true,"followed":false,"role":"right","value":"3"}],"place":{"around":null,"at":"@0x55#1","function":"_start","line":null,"operator":"i32.mul","source":null,"time":9},"step":"computed","value":"9"}
-;; | {"operands":[{"constant":false,"followed":true,"role":"left","value":"1"},{"constant":false,"followed":false,"role":"right","value":"2"}],"place":{"around":null,"at":"@0x4e#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":9},"step":"computed","value":"3"}
+;; | {"operands":[{"constant":true,"followed":true,"role":"left","value":"1"},{"constant":true,"followed":false,"role":"right","value":"2"}],"place":{"around":null,"at":"@0x4e#1","function":"_start","line":null,"operator":"i32.add","source":null,"time":9},"step":"computed","value":"3"}
 ;; | {"bytes":Nnull,"file":null,"kind":"constant","led":{"place":{"around":null,"at":"@0x31#1","function":"grade","line":null,"operator":"if","source":null,"time":2},"value":"1"},"offset":null,"place":{"around":null,"at":"@0x33#1","function":"grade","line":null,"operator":"i32.const","source":null,"time":3},"read":null,"remark":null,"step":"end","what":"the constant 1"}
 ;; $ afterimage why run.aft --at @0x55 --format dot
 ;; | digraph why {
@@ -43,8 +42,6 @@
 ;; |   n0 -> n1;
 ;; |   n2 [label="3 = 1 + 2\l@0x4e#1 in _start  t=9\l"];
 ;; |   n1 -> n2;
-;; |   n2_1 [label="right 2", style=dashed];
-;; |   n2 -> n2_1 [style=dashed];
 ;; |   n3 [label="the constant 1\lled there by if at @0x31#1 in grade on 1\l@0x33#1 in grade  t=3\l", shape=ellipse];
 ;; |   n2 -> n3;
 ;; | }

@@ -31,7 +31,6 @@
 ;; |       led there by if at @0x6b#1 in check, on 1, which is gone back from below
 ;; |   called at @0x93#1 in _start
 ;; |   1 = 27 >= 3                         @0x6a#1 in check  t=3
-;; |       3: afterimage why run.aft --at @0x6a#1 --operand right
 ;; |     ↑ loaded at @0x8e#1 in _start ← stored at @0x7c#1
 ;; |   the constant 27                     @0x7c#1 in _start  t=1
 ;; $ afterimage record --lens full -o plain.aft --invoke plain FILE

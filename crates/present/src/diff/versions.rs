@@ -53,8 +53,8 @@ pub fn versions_text(
         writeln!(out)?;
         put_out(out, style, output, &sides)?;
     }
-    suspicious(out, report, suspects, style)?;
     diverging(out, report, style)?;
+    suspicious(out, report, suspects, style)?;
     let questions = questions(report, suspects)?;
     if !questions.is_empty() {
         writeln!(out, "\n{}", style.paint(Paint::Bold, "what led there"))?;
@@ -113,25 +113,26 @@ fn first_of(told: &Told) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
 
-/// Where to go on asking: at the first of what gives what nothing else gives, and at what stops doing the same first.
+/// Where to go on asking: at what stops doing the same first, and at the first suspect.
 fn questions(report: &MatchReport<'_>, suspects: &[Suspect]) -> Result<Vec<String>, PresentError> {
     let mut questions = Vec::new();
-    if let Some(suspect) = suspects.first() {
-        let place = format!("@{}", report.b.tell(suspect.b)?.offset);
-        questions.push(command("why", report.b.name, &place, 1));
-    }
-    let Some(first) = report.divergences.first() else {
-        return Ok(questions);
+    let mut ask = |question: String| {
+        if !questions.contains(&question) {
+            questions.push(question);
+        }
     };
-    for verb in ["why", "slice"] {
-        let sides = [(report.a, first.a), (report.b, first.b)];
-        for ((side, statement), number) in sides.into_iter().zip(first.numbers) {
-            let place = format!("@{}", side.tell(statement)?.offset);
-            let question = command(verb, side.name, &place, number);
-            if !questions.contains(&question) {
-                questions.push(question);
+    if let Some(first) = report.divergences.first() {
+        for verb in ["why", "slice"] {
+            let sides = [(report.a, first.a), (report.b, first.b)];
+            for ((side, statement), number) in sides.into_iter().zip(first.numbers) {
+                let place = format!("@{}", side.tell(statement)?.offset);
+                ask(command(verb, side.name, &place, number));
             }
         }
+    }
+    if let Some(suspect) = suspects.first() {
+        let place = format!("@{}", report.b.tell(suspect.b)?.offset);
+        ask(command("why", report.b.name, &place, 1));
     }
     Ok(questions)
 }

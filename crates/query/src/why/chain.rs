@@ -88,7 +88,7 @@ pub struct Operand {
     pub role: &'static str,
     /// Its value.
     pub value: Bits,
-    /// It is a constant of the code, of the same execution of a node.
+    /// It is a constant of the code.
     pub constant: bool,
     /// Its register.
     pub register: Register,
@@ -96,7 +96,7 @@ pub struct Operand {
 
 /// Goes back from a value, step by step.
 ///
-/// Which operand of several is followed: none that is a constant there, if there are others; if something that the host gave can be reached through operands, by going back a thousand links at most, the one
+/// Which operand of several is followed: none that is a constant, if there are others; if something that the host gave can be reached through operands, by going back a thousand links at most, the one
 /// that is on the shortest way to it, counted in computing operators; otherwise one that was computed itself, and of several such the one that was computed first; otherwise one that is no constant.
 /// On the way to what the host gave, a read of a table that nothing ever wrote counts as computed from its address.
 pub struct Chain<'v, 'a> {
@@ -252,7 +252,7 @@ impl<'v, 'a> Chain<'v, 'a> {
         })
     }
 
-    /// Of constants one that a block before has: a branch led there.
+    /// Of constants one that was passed, returned, or set in another block: something led there.
     fn chosen_before(
         &self,
         computed: Computed,
@@ -261,12 +261,9 @@ impl<'v, 'a> Chain<'v, 'a> {
         let here = self.walk.spot(computed.instance, computed.inst)?.time;
         for (i, operand) in operands.iter().enumerate() {
             let at = At::Register(computed.instance, operand.register);
-            if let Found::End(End::Constant {
-                instance,
-                op: Some(op),
-                ..
-            }) = self.walk.back(at)?
-                && self.walk.spot_of(instance, op).time != here
+            if let Found::End(End::Constant { instance, op, .. }) = self.walk.back(at)?
+                && (instance != computed.instance
+                    || op.is_some_and(|op| self.walk.spot_of(instance, op).time != here))
             {
                 return Ok(Some(i));
             }

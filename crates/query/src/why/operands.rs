@@ -74,12 +74,11 @@ impl Walk<'_, '_> {
         let mut all = Vec::new();
         for operand in operands {
             let register = operand.register;
-            let (source, at, _) = self.values.source_at(instance, register)?;
+            let source = self.values.source(instance, register)?;
             all.push(Operand {
                 role: operand.role,
                 value: self.values.value(instance, register)?,
-                // What came from another node was chosen by whatever led through that.
-                constant: matches!(source, Source::Constant(_)) && at == instance,
+                constant: matches!(source, Source::Constant(_)),
                 register,
             });
         }
