@@ -562,7 +562,11 @@ impl Scene<'_, '_> {
                     assert!(made.spot.time <= last);
                     last = made.spot.time;
                     match made.followed {
-                        Some(followed) => assert!(!made.operands[followed].constant),
+                        // A constant only where there is nothing else: one that was set elsewhere.
+                        Some(followed) => assert!(
+                            !made.operands[followed].constant
+                                || made.operands.iter().all(|operand| operand.constant)
+                        ),
                         None => {
                             assert!(made.operands.iter().all(|operand| operand.constant));
                             ended = true;
