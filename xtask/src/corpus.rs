@@ -34,6 +34,19 @@ pub fn run(arguments: &CorpusArguments) -> Result<ExitCode> {
         std::path::absolute(&out).with_context(|| format!("cannot resolve {}", out.display()))?;
     toolchain::ensure_wasm_target()?;
 
+    for program in &selected {
+        if !arguments.only.is_empty() && versions(program, arguments.versions).is_empty() {
+            bail!(
+                "{} is built {} --versions",
+                program.name,
+                match arguments.versions {
+                    true => "without",
+                    false => "only with",
+                }
+            );
+        }
+    }
+
     // Programs by what they lack, so that the same advice is given once.
     let mut left_out = BTreeMap::<String, Vec<&str>>::new();
     let mut failed = Vec::new();
@@ -98,12 +111,12 @@ impl Version {
     }
 }
 
-/// The versions of a program to build: without `all` one.
+/// The versions of a program to build: without `all` one, if it is there for more than its versions.
 fn versions(program: &Program, all: bool) -> Vec<Version> {
-    match (all, program.small_input) {
-        (false, _) => vec![Version::Measured],
-        (true, Some(_)) => (0..=3).map(Version::Level).collect(),
-        (true, None) => Vec::new(),
+    match all {
+        false => Vec::from_iter(program.input.map(|_| Version::Measured)),
+        true if program.small_input.is_some() => (0..=3).map(Version::Level).collect(),
+        true => Vec::new(),
     }
 }
 
@@ -217,10 +230,11 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
     }
     fs::write(out.join(&wasm), &bytes).with_context(|| format!("cannot write {wasm}"))?;
 
-    let input = match (version, program.small_input) {
-        (Version::Level(_), Some(small)) => small,
-        _ => program.input,
+    let input = match version {
+        Version::Measured => program.input,
+        Version::Level(_) => program.small_input,
     };
+    let input = input.with_context(|| format!("there is no input for {name}"))?;
     let entry = Entry {
         name,
         wasm,
@@ -234,7 +248,7 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
         bytes: bytes.len() as u64,
         functions: facts.functions,
     };
-    if version == Version::Measured {
+    if let (Version::Measured, Some(tiny_input)) = (version, program.tiny_input) {
         // The same module, from a folder further in.
         let further = |path: &str| format!("../{path}");
         let dirs = entry.dirs.iter();
@@ -245,7 +259,7 @@ pub fn make(program: &Program, version: Version, out: &Path) -> Result<Entry> {
                 .collect(),
             ..entry.clone()
         };
-        given(&out.join(TINY), &folder, tiny, (program.tiny_input)())?;
+        given(&out.join(TINY), &folder, tiny, tiny_input())?;
     }
     given(out, &folder, entry, input())
 }

@@ -158,8 +158,20 @@ pub fn small_batsat() -> Input {
     Input::stdin("formula.cnf", formula::generate(11, 100, 440), &[])
 }
 
+pub fn small_brotli() -> Input {
+    c_file(60_000, &["9", "/in/text.c"])
+}
+
 pub fn small_bzip2() -> Input {
     c_file(50_000, &["9", "/in/text.c"])
+}
+
+pub fn small_minijinja() -> Input {
+    let files = vec![
+        ("page.html", include_bytes!("page.html").to_vec()),
+        ("text.md", markdown::generate(13, 20_000).into_bytes()),
+    ];
+    Input::files(files, &["/in/page.html", "3", "/in/text.md"])
 }
 
 pub fn small_lua() -> Input {
@@ -187,12 +199,29 @@ pub fn small_regex() -> Input {
     regex_of(6_000)
 }
 
+pub fn small_rhai() -> Input {
+    script("bench.rhai", "", include_str!("bench.rhai"))
+}
+
 pub fn small_sqlite() -> Input {
     Input::stdin("script.sql", sql::generate(14, 1_000), &[])
 }
 
 pub fn small_syn() -> Input {
     syn_of(15_000)
+}
+
+pub fn small_tree_sitter() -> Input {
+    c_file(60_000, &["/in/text.c"])
+}
+
+pub fn small_webp() -> Input {
+    let args = ["96", "72", "40", "75", "95"];
+    Input::stdin("pixels.rgb", image::generate(12, 96, 72), &args)
+}
+
+pub fn small_zlib() -> Input {
+    c_file(100_000, &["9", "/in/text.c"])
 }
 
 pub fn small_zstd() -> Input {
