@@ -141,7 +141,10 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
                 told(Feature::DifferentSteps, found as f32 / known as f32);
             }
             // Where something lies in memory may differ, what is computed may not.
-            _ if b.values.count == 1 && is_address(b) && is_address(a) => {
+            _ if b.values.count == 1
+                && b.values.may_be_addresses()
+                && a.values.may_be_addresses() =>
+            {
                 told(Feature::DifferentAddress, 1.0)
             }
             _ => told(Feature::Different, 1.0),
@@ -175,11 +178,6 @@ fn beginning(values: Values, a: &Statement, b: &Statement) -> f32 {
         }
         _ => 0.0,
     }
-}
-
-/// Whether the value may be an address.
-fn is_address(of: &Statement) -> bool {
-    of.values.smallest >= 1024 && of.values.largest < 1 << 32
 }
 
 /// What the addresses say of a pair.

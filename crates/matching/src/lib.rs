@@ -36,7 +36,7 @@ pub use features::{Column, Feature, KINDS, Stage, Weights};
 pub use matching::{Match, Matcher, Matching, match_versions};
 pub use region::{Instance, Region, anchors};
 pub use sample::Sample;
-pub use sketch::{Sketch, mix};
+pub use sketch::{ADDRESSES, Sketch, mix};
 pub use standing::standing;
 pub use told::{Candidate, Told};
 pub use version::{Class, Entered, Producer, Statement, Version};

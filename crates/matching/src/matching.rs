@@ -29,7 +29,7 @@ pub struct Matching {
     pub of_b: Vec<Option<Match>>,
     /// How many rounds it took until nothing changed, or was given up.
     pub rounds: u32,
-    /// By statement of the second version the candidates that are left, the likeliest first, and how likely each is: 0 to 1, in all at most 1. The match is among them, unless it stopped being a candidate in the last round.
+    /// By statement of the second version the candidates that are left, the likeliest first, and how likely each is: 0 to 1, in all at most 1. The match is among them: the likeliest, unless statements were [renumbered](Self::renumbered), where several that are one may be likelier together.
     pub likely: Vec<Vec<(u32, f32)>>,
 }
 
@@ -38,7 +38,7 @@ const NEARLY: f32 = 0.1;
 
 impl Matching {
     /// The statements of the first version that one of the second corresponds to, one or more, as Zhang and Gupta (2005, section 6.2) have it: the one that was chosen first, in most cases the likeliest, then those that are at least a tenth as likely as the
-    /// likeliest, each with how likely it is (0 for a match that stopped being a candidate). Nothing if it has no match.
+    /// likeliest, each with how likely it is. Nothing if it has no match.
     ///
     /// How likely a match is, is what the fitted weights say, of a statement that has a counterpart at all. The benchmark (`bench matching`) counts how many are right by how likely they are said to be.
     pub fn matches(&self, b: u32) -> impl Iterator<Item = (u32, f32)> + '_ {

@@ -63,7 +63,7 @@ pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matchin
         found.of_b = rounds.next(&found.of_b, &affinity);
         affinity = rounds.affinity(&found.of_b);
     }
-    found.likely = rounds.likelihoods(&found.of_b, &affinity);
+    (found.likely, found.of_b) = rounds.likelihoods(&found.of_b, &affinity);
     found
 }
 
@@ -73,6 +73,15 @@ pub(crate) struct Judged {
     pub a: u32,
     pub score: f32,
     pub around: Around,
+}
+
+/// The candidate for which most speaks; of equal ones the first in the program.
+fn strongest_of(judged: &[Judged]) -> Option<Judged> {
+    let order = |x: &&Judged, y: &&Judged| {
+        let order = x.score.total_cmp(&y.score);
+        order.then(y.a.cmp(&x.a))
+    };
+    judged.iter().max_by(order).copied()
 }
 
 /// What does not change from round to round.
@@ -157,16 +166,12 @@ impl<'m> Rounds<'m> {
             let pairs = candidates.iter();
             let pairs = pairs.map(|&(a, apart)| self.judge(&around, a, apart));
             let pairs = Vec::from_iter(pairs);
-            let best = pairs.iter().max_by(|x, y| {
-                // Of equal ones the first in the program.
-                let order = x.score.total_cmp(&y.score);
-                order.then(y.a.cmp(&x.a))
-            })?;
+            let best = strongest_of(&pairs)?;
             let likely = || {
                 let all = pairs.iter().map(|other| (other.score - best.score).exp());
                 all.sum::<f32>() < 1.0 / LIKELY_ENOUGH
             };
-            let best = self.as_match(*best, at);
+            let best = self.as_match(best, at);
             let evidence = &best.evidence;
             let is_evident = evidence.values > Values::Different
                 || evidence.operands.0 + evidence.users.0 > 0
@@ -235,31 +240,42 @@ impl<'m> Rounds<'m> {
         self.next(&mended, &affinity)
     }
 
-    /// The candidates of each statement that are left, and how likely each is.
-    fn likelihoods(&self, known: &[Option<Match>], affinity: &Affinity) -> Vec<Vec<(u32, f32)>> {
-        parallel::map(self.b.statements.len(), |at| {
+    /// The candidates of each statement that are left, and how likely each is; and for those that have a match, the likeliest.
+    fn likelihoods(
+        &self,
+        known: &[Option<Match>],
+        affinity: &Affinity,
+    ) -> (Vec<Vec<(u32, f32)>>, Vec<Option<Match>>) {
+        let judged = parallel::map(self.b.statements.len(), |at| {
             if let Some(a) = self.both.certain[at] {
-                return vec![(a, 1.0)];
+                return (vec![(a, 1.0)], known[at]);
             }
             let at = at as u32;
             let all = self.candidates(at, known);
             let around = Surroundings::new(self.both, at, known, affinity);
             let judged = all.into_iter();
-            let judged = judged.map(|(a, apart)| (a, self.judge(&around, a, apart).score));
-            let mut scores: Vec<(u32, f32)> = judged.collect();
-            let most = scores.iter().map(|s| s.1).fold(f32::MIN, f32::max);
-            for score in &mut scores {
-                score.1 = (score.1 - most).exp();
-            }
+            let judged = judged.map(|(a, apart)| self.judge(&around, a, apart));
+            let judged = Vec::from_iter(judged);
+            let Some(best) = strongest_of(&judged) else {
+                return Default::default();
+            };
+            let scores = judged.iter();
+            let scores = scores.map(|other| (other.a, (other.score - best.score).exp()));
+            let mut scores: Vec<(u32, f32)> = scores.collect();
             let sum: f32 = scores.iter().map(|s| s.1).sum();
-            let found = known[at as usize].as_ref().map(|found| found.a);
             scores.retain_mut(|score| {
                 score.1 /= sum;
-                score.1 > UNLIKELY || found == Some(score.0)
+                score.1 > UNLIKELY || best.a == score.0
             });
             likeliest_first(&mut scores);
-            scores
-        })
+            let found = known[at as usize];
+            let found = found.map(|found| match found.a == best.a {
+                true => found,
+                false => self.as_match(best, at),
+            });
+            (scores, found)
+        });
+        judged.into_iter().unzip()
     }
 
     /// The likely candidates, and those that what is matched already suggests.

@@ -14,6 +14,9 @@ pub fn mix(mut x: u64) -> u64 {
 /// An odd number, so that no element is lost from a polynomial in it.
 const BASE: u64 = 0xd6e8_feb8_6659_fd93;
 
+/// Numbers from here on may be addresses of data: compilers leave the first kilobyte free.
+pub const ADDRESSES: u64 = 1024;
+
 /// What a sequence of values was. All of it is exact but for collisions of 64-bit hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sketch {
@@ -71,6 +74,11 @@ impl Sketch {
     /// Whether all values were the same.
     pub fn is_constant(&self) -> bool {
         self.smallest == self.largest
+    }
+
+    /// Whether all values may be addresses of data: no smaller ones, and none beyond 32 bits.
+    pub fn may_be_addresses(&self) -> bool {
+        self.smallest >= ADDRESSES && self.largest < 1 << 32
     }
 
     /// Of how many first values it is known that they are the same in both: a power of two, all of the shorter one, or 0.

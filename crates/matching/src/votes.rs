@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::region::{Instance, Region};
-use crate::{Match, Matching, Version, parallel};
+use crate::{ADDRESSES, Match, Matching, Version, parallel};
 
 /// How often two statements were executed at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -236,7 +236,7 @@ fn weight(operator: bool, a: &Instance, b: &Instance, moved: &Moved) -> Option<(
         weight += 1.0 + if b.value > 16 { 0.5 } else { 0.0 };
     } else {
         let known = moved.get(&distance(a.value, b.value))?;
-        if a.value < 1024 || b.value < 1024 {
+        if a.value < ADDRESSES || b.value < ADDRESSES {
             return None;
         }
         weight += 0.5 + 0.5 * known;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use afterimage_ids::{EntityRef, FuncId, OpId};
-use afterimage_matching::{Class, Matching, Producer, Statement, Values, Version, mix};
+use afterimage_matching::{ADDRESSES, Class, Matching, Producer, Statement, Values, Version, mix};
 use afterimage_trace::{LogReader, TraceError};
 use afterimage_wpp::Segments;
 use rustc_hash::FxHashMap;
@@ -344,9 +344,6 @@ pub(super) fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool
         _ => true,
     }
 }
-
-/// Numbers from here on may be addresses of data, which lie elsewhere in another version.
-pub(super) const ADDRESSES: u64 = 1024;
 
 /// Whether a pair is of different operators, or of one with different constants that are no addresses.
 fn is_changed(versions: [&Version; 2], matching: &Matching, found: &Divergence) -> bool {

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
-use afterimage_matching::{Class, Match, Matching, Producer, Version};
+use afterimage_matching::{ADDRESSES, Class, Match, Matching, Producer, Version};
 
 use super::Sketched;
-use super::diverge::{ADDRESSES, did_the_same};
+use super::diverge::did_the_same;
 use super::runs::Matched;
 
 /// A computation of the second version that takes what corresponds, and in its first execution gives what no counterpart did; or another operator in a function that is the same otherwise.
