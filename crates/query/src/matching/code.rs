@@ -24,6 +24,8 @@ pub(super) struct Known {
     pub is_and: bool,
     /// It is a `select`.
     pub chooses: bool,
+    /// Its constants may be addresses of data.
+    pub takes_addresses: bool,
     /// It may make one condition of several.
     pub joins: bool,
     /// How many arguments it takes, if it is a call.
@@ -53,10 +55,28 @@ fn known(program: &Program, operator: &Operator<'_>) -> Known {
         exact: exact.finish(),
         joins: chooses || matches!(operator, Operator::I32And | Operator::I32Or),
         chooses,
+        takes_addresses: takes_addresses(class, operator, &name),
         operator: hasher.finish(),
         immediate: immediate(operator, &name),
         is_and: matches!(operator, Operator::I32And),
         arguments: arguments(program, operator),
+    }
+}
+
+/// Whether constants that it takes may be addresses of data: it may add to them, compare them or choose between them, but nobody multiplies them.
+fn takes_addresses(class: Class, operator: &Operator<'_>, name: &str) -> bool {
+    match class {
+        Class::Compute => matches!(
+            operator,
+            Operator::I32Add
+                | Operator::I32Sub
+                | Operator::I32Or
+                | Operator::I32And
+                | Operator::Select
+                | Operator::TypedSelect { .. }
+        ),
+        Class::Test => name.starts_with("i32."),
+        _ => true,
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
 use afterimage_machine::{Code, Inst, NodeCode, NodeEnd, Observer, Range};
-use afterimage_matching::{Active, Class, Entered, Instance, Sketch, Statement, Version};
+use afterimage_matching::{Active, Class, Entered, Instance, Sketch, Statement, Version, mix};
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Node, Segments, Visit};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -77,6 +77,54 @@ pub(crate) struct Given {
     pub value: u64,
     /// Of tests and branches what they compare.
     pub operands: Option<u64>,
+    /// What it took, if [`Take::TAKEN`].
+    pub taken: Taken,
+}
+
+/// What an execution of a computation took, in whatever order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// A hash of all operands; 0 if they are not known.
+    pub all: u64,
+    /// A hash of those that are no constants; 0 if there are none.
+    pub variables: u64,
+}
+
+/// The registers of up to three operands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Operands {
+    registers: [u32; 3],
+    count: u8,
+    /// How many registers of the node, from the first, are variables and constants; and how many of these are variables.
+    constants: (u32, u32),
+}
+
+impl Operands {
+    /// Those of an instruction that computes numbers.
+    fn of(code: &NodeCode, inst: &Inst) -> Self {
+        let count = match inst.code {
+            Code::Scalar(_) | Code::Select => inst.code.operands() as u8,
+            _ => 0,
+        };
+        Self {
+            registers: [inst.a, inst.b, inst.c],
+            count,
+            constants: (code.variables, code.first_result()),
+        }
+    }
+
+    fn taken(&self, low: &[u64]) -> Taken {
+        let mut taken = Taken::default();
+        for register in &self.registers[..usize::from(self.count)] {
+            // A sum does not depend on the order.
+            let hash = mix(low[*register as usize]) | 1;
+            taken.all = taken.all.wrapping_add(hash);
+            if !(self.constants.0..self.constants.1).contains(register) {
+                taken.variables = taken.variables.wrapping_add(hash);
+            }
+        }
+        taken
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +139,8 @@ struct Told {
 #[derive(Debug, Default)]
 struct Template {
     told: Vec<Told>,
+    /// What each takes, if [`Take::TAKEN`].
+    operands: Vec<Operands>,
     /// By instruction, the statement; `u32::MAX` for none.
     of_inst: Vec<u32>,
     /// The call with which the node ends.
@@ -124,6 +174,9 @@ pub(crate) struct Collected {
 
 /// What is done with the values that statements give.
 pub(crate) trait Take {
+    /// It wants to know what computations took.
+    const TAKEN: bool = false;
+
     /// The number of a statement in the version that is known, if there is one.
     fn number(&self, _: u32, _: Place) -> u32 {
         u32::MAX
@@ -216,14 +269,10 @@ impl Take for Sketches {
 }
 
 impl Take for Keeper {
+    const TAKEN: bool = true;
+
     fn take(&mut self, statement: &mut Collected, given: Given, time: u64) {
-        self.add(
-            statement.context,
-            statement.place,
-            given.compared,
-            given.value,
-            time,
-        );
+        self.add(statement.context, statement.place, given, time);
     }
 
     fn access(&mut self, _: &mut Collected, _: u64) {}
@@ -253,22 +302,28 @@ impl<T: Take> Sketcher<T> {
 
     #[inline(always)]
     fn told(&mut self, executed: usize, low: &[u64]) {
-        for told in &self.template.told {
+        for (at, told) in self.template.told.iter().enumerate() {
             if told.after as usize > executed {
                 break;
             }
             let statement = &mut self.statements[told.statement as usize];
             let time = self.start + u64::from(told.block);
+            let taken = match T::TAKEN {
+                true => self.template.operands[at].taken(low),
+                false => Taken::default(),
+            };
             let given = match told.from {
                 From::Register(register) => Given {
                     compared: low[register as usize],
                     value: low[register as usize],
                     operands: None,
+                    taken,
                 },
                 From::Nothing => Given {
                     compared: 0,
                     value: 0,
                     operands: None,
+                    taken,
                 },
                 From::Truth(register, Compared(a, b)) => {
                     let value = low[register as usize];
@@ -281,6 +336,7 @@ impl<T: Take> Sketcher<T> {
                         compared: u64::from(truth != decided),
                         value,
                         operands: Some(operands),
+                        taken,
                     }
                 }
             };
@@ -676,17 +732,18 @@ fn bodies(known: &HashMap<FuncId, Vec<Known>>, contexts: &Contexts) -> FxHashMap
 }
 
 /// What is written of a node's statements.
-fn make(
+fn make<T: Take>(
     code: &NodeCode,
     plan: &Plan,
     (function, context): (FuncId, u32),
     known: &[Known],
     numbers: &mut HashMap<(u32, OpId), u32>,
     statements: &mut Vec<Collected>,
-    taker: &impl Take,
+    taker: &T,
 ) -> Template {
     let mut template = Template {
         told: Vec::new(),
+        operands: Vec::new(),
         of_inst: vec![u32::MAX; code.insts.len()],
         call: None,
     };
@@ -719,14 +776,18 @@ fn make(
             });
             statements.len() as u32 - 1
         });
-        let mut tell = |after: usize, from| {
+        let mut tell = |after: usize, from, operands: Operands| {
             template.told.push(Told {
                 after: after as u32,
                 statement: number,
                 block: item.block,
                 from,
             });
+            if T::TAKEN {
+                template.operands.push(operands);
+            }
         };
+        let none = Operands::default();
         match item.kind {
             PlanKind::Inst(at) => {
                 template.of_inst[at] = number;
@@ -736,7 +797,7 @@ fn make(
                     Code::Store(_) | Code::StoreVector(_) => inst.b,
                     _ if inst.code.operands() > 0 => inst.a,
                     _ => {
-                        tell(at + 1, From::Nothing);
+                        tell(at + 1, From::Nothing, none);
                         continue;
                     }
                 };
@@ -748,6 +809,7 @@ fn make(
                         }
                         _ => From::Register(register),
                     },
+                    Operands::of(code, inst),
                 );
             }
             PlanKind::Call => {
@@ -762,10 +824,10 @@ fn make(
                     _ => continue,
                 };
                 if arguments.is_empty() {
-                    tell(code.insts.len(), From::Nothing);
+                    tell(code.insts.len(), From::Nothing, none);
                 }
                 for &argument in arguments {
-                    tell(code.insts.len(), From::Register(argument));
+                    tell(code.insts.len(), From::Register(argument), none);
                 }
             }
             PlanKind::Jump | PlanKind::Throw | PlanKind::Unreachable => {}

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::Place;
 use super::code::{Known, operators};
-use super::collect::{Sketched, values_of};
+use super::collect::{Given, Sketched, Taken, values_of};
 use super::runs::Matched;
 use crate::steps::{Run, StepsError};
 
@@ -34,14 +34,37 @@ pub struct Divergence {
     pub decided: Option<[bool; 2]>,
     /// When.
     pub times: [u64; 2],
+    /// What both took then.
+    pub took: Took,
     /// How it comes about.
     pub origin: Origin,
+}
+
+/// What two executions took, in whatever order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Took {
+    /// The same.
+    Same,
+    /// The same but for constants.
+    SameVariables,
+    /// Something else, or it is not known, as of what reads memory or calls.
+    Else,
+}
+
+impl Took {
+    fn of(a: Taken, b: Taken) -> Self {
+        match a.all != 0 && b.all != 0 {
+            true if a.all == b.all => Self::Same,
+            true if a.variables != 0 && a.variables == b.variables => Self::SameVariables,
+            _ => Self::Else,
+        }
+    }
 }
 
 /// How it comes about that statements that correspond gave other values, the most telling first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// It computes something else: it is another operator, or has another constant, nobody who makes its operands did something else before, and something that takes what it gives
+    /// It computes something else: it is another operator, or has another constant, and took the same but for that; nobody who makes its operands did something else before, and something that takes what it gives
     /// does something else, or is not known to correspond to anything.
     Computed,
     /// It takes something else, from memory, as an argument or from a statement that is not known to correspond, and nobody who makes its operands did something
@@ -83,6 +106,7 @@ pub(super) struct Kept {
     pub time: u64,
     /// Which execution of the statement it is, from 1, whatever calls it is executed through.
     pub number: u64,
+    pub taken: Taken,
 }
 
 /// A stretch of a statement's executions: those after the first `after`, up to number `last`; every `stride`-th is kept, and the last.
@@ -159,6 +183,7 @@ where
                     arguments: None,
                     decided: decides.then(|| both.map(|kept| kept.compared != 0)),
                     times: both.map(|kept| kept.time),
+                    took: Took::of(a[at].taken, b[at].taken),
                     origin: Origin::Read,
                 });
                 continue;
@@ -212,6 +237,15 @@ impl<S: Segments> Operators<'_, '_, S> {
             known.is_some_and(|known| known.chooses)
         });
         chooses[0] != chooses[1]
+    }
+
+    /// Whether constants of one of them may be addresses of data.
+    fn may_be_addresses(&mut self, found: &Divergence) -> bool {
+        let mut known = [(0, found.a), (1, found.b)].into_iter();
+        known.any(|(side, statement)| {
+            self.of(side, statement)
+                .is_none_or(|known| known.takes_addresses)
+        })
     }
 
     /// What is compared of calls are their arguments, one after the other: tells which argument of which execution a value is.
@@ -281,7 +315,7 @@ fn tell_origins<S: Segments>(
             // The same operator gives the same of the same.
             Class::Compute | Class::Test
                 if !operators.one_chooses(found)
-                    && is_changed(versions, matching, found)
+                    && is_changed(versions, matching, found, operators.may_be_addresses(found))
                     && matters(versions, matching, &users, found.b) =>
             {
                 Origin::Computed
@@ -345,23 +379,40 @@ pub(super) fn did_the_same(a: &Statement, b: &Statement, values: Values) -> bool
     }
 }
 
-/// Whether a pair is of different operators, or of one with different constants that are no addresses.
-fn is_changed(versions: [&Version; 2], matching: &Matching, found: &Divergence) -> bool {
+/// Whether a pair is of different operators, or of one with different constants that are no addresses (which `addresses` tells that they may be), and took the same but for that.
+fn is_changed(
+    versions: [&Version; 2],
+    matching: &Matching,
+    found: &Divergence,
+    addresses: bool,
+) -> bool {
     let evidence = matching.of_b[found.b as usize].as_ref().map(|m| m.evidence);
     let Some(evidence) = evidence else {
         return false;
     };
     let [a, b] = [(0, found.a), (1, found.b)].map(|(side, at)| {
-        let producers = &versions[side].statements[at as usize].producers;
-        let constants = producers.iter().filter_map(|producer| match producer {
-            Producer::Constant(value) if *value < ADDRESSES => Some(*value),
-            _ => None,
+        let statement = &versions[side].statements[at as usize];
+        let producers = statement.producers.iter();
+        let constants = producers.filter_map(|producer| match producer {
+            Producer::Constant(value) => Some(*value),
+            Producer::Statement(_) => None,
         });
-        constants.collect::<BTreeSet<u64>>()
+        (statement.exact, constants.collect::<BTreeSet<u64>>())
     });
-    let makers =
-        evidence.operands.1 > 0 && evidence.operands.0 + u32::from(a != b) >= evidence.operands.1;
-    (!evidence.operator || a != b) && (makers || evidence.same_code)
+    let operator = a.0 != b.0;
+    let only = |these: &BTreeSet<u64>, others: &BTreeSet<u64>| {
+        let mut only = these.difference(others).peekable();
+        only.peek().is_some() && only.all(|value| *value < ADDRESSES || !addresses)
+    };
+    let constant = only(&a.1, &b.1) || only(&b.1, &a.1);
+    let changed = match found.took {
+        Took::Same => operator,
+        Took::SameVariables => operator || constant,
+        Took::Else => false,
+    };
+    let (same, all) = evidence.operands;
+    let makers = all > 0 && same + u32::from(a.1 != b.1) >= all;
+    changed && (makers || evidence.same_code)
 }
 
 /// The pairs to look into, those that are executed first if there are too many.
@@ -439,8 +490,8 @@ impl Keeper {
         self.executed.contains_key(&place)
     }
 
-    /// A statement gave a value. `compared` is what is the same in both versions if they do the same, `value` what a person wants to see.
-    pub fn add(&mut self, context: u32, place: Place, compared: u64, value: u64, time: u64) {
+    /// A statement gave a value.
+    pub fn add(&mut self, context: u32, place: Place, given: Given, time: u64) {
         let Some(executed) = self.executed.get_mut(&place) else {
             return;
         };
@@ -455,15 +506,16 @@ impl Keeper {
             if number <= stretch.after || number > stretch.last {
                 continue;
             }
-            let hash = mix(self.hashes[at] ^ mix(compared));
+            let hash = mix(self.hashes[at] ^ mix(given.compared));
             self.hashes[at] = hash;
             if (number - stretch.after).is_multiple_of(stretch.stride) || number == stretch.last {
                 self.kept[at].push(Kept {
                     hash,
-                    compared,
-                    value,
+                    compared: given.compared,
+                    value: given.value,
                     time,
                     number: *executed,
+                    taken: given.taken,
                 });
             }
         }
