@@ -582,6 +582,56 @@ fn of_calls_the_argument_and_the_execution_are_named() {
     assert!(text.contains("argument 2: 2  argument 2: 3"), "{text}");
 }
 
+/// Hashes numbers, counts those beyond a bound, and aligns an address.
+const HASHED: &str = r#"(module
+  (memory (export "memory") 1)
+  (func $hash (param $h i32) (param $i i32) (result i32)
+    (i32.mul (i32.xor (local.get $h) (local.get $i)) (i32.const 0x01000193)))
+  (func $beyond (param $i i32) (result i32)
+    (i32.gt_s (local.get $i) (i32.const 9)))
+  (func $aligned (param $at i32) (result i32)
+    (i32.and (local.get $at) (i32.const 3)))
+  (func (export "main") (local $i i32) (local $h i32) (local $n i32)
+    (local.set $h (i32.const 7))
+    (loop $again
+      (local.set $h (call $hash (local.get $h) (local.get $i)))
+      (local.set $n (i32.add (local.get $n) (call $beyond (local.get $i))))
+      (i32.store (i32.mul (local.get $i) (i32.const 4)) (local.get $h))
+      (i32.store offset=200 (i32.mul (local.get $i) (i32.const 4)) (local.get $n))
+      (i32.store8 offset=400 (local.get $i) (call $aligned (i32.add (local.get $i) (i32.const 2048))))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 20))))))"#;
+
+#[test]
+fn what_took_something_else_computes_nothing_else() {
+    let sandbox = Sandbox::new();
+    sandbox.wasm("a.wasm", HASHED);
+    sandbox.ok("record --lens paths --invoke main -o a.aft a.wasm");
+    let changes = [
+        // A multiplier is no address, however large it is.
+        ("0x01000193", "0x01000195", Some("i32.mul")),
+        // Both are one operator to matching, as a comparison and its negation are.
+        ("i32.gt_s", "i32.ge_s", Some("i32.ge_s")),
+        // What is aligned lies elsewhere, and so differ the bits that are masked.
+        ("2048", "2051", None),
+    ];
+    for (at, (old, new, guilty)) in changes.into_iter().enumerate() {
+        // One function more, so that the modules are not alike.
+        let other = HASHED.replace("(func $hash", "(func) (func $hash");
+        assert!(other.contains(old));
+        let name = format!("b{at}");
+        sandbox.wasm(&format!("{name}.wasm"), &other.replace(old, new));
+        sandbox.ok(&format!(
+            "record --lens paths --invoke main -o {name}.aft {name}.wasm"
+        ));
+        let found = answer(&sandbox, &format!("diff --format json a.aft {name}.aft"));
+        let all = found["divergences"].as_array().unwrap();
+        assert!(!all.is_empty(), "{found}");
+        let computed = all.iter().filter(|one| one["origin"] == "computed");
+        let computed = Vec::from_iter(computed.map(|one| one["b"]["operator"].as_str().unwrap()));
+        assert_eq!(computed, Vec::from_iter(guilty), "{new}: {found}");
+    }
+}
+
 /// Scales numbers, ten in one loop and twelve in another, by a function.
 const CALLED_TWICE: &str = r#"(module
   (memory (export "memory") 1)

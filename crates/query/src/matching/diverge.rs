@@ -434,7 +434,7 @@ fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
         let comparable = equally_often && takes || evidence.same_code || other;
         let wanted = match evidence.values {
             // The same was compared in both.
-            Values::Same if decides => equally_often && takes,
+            Values::Same if decides => equally_often && takes || evidence.same_code,
             Values::Same | Values::Permuted | Values::Shifted => false,
             // Loops are turned round, conditions are taken apart and put together again.
             _ if decides && !comparable => false,
