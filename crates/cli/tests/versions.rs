@@ -590,7 +590,7 @@ const HASHED: &str = r#"(module
   (func $beyond (param $i i32) (result i32)
     (i32.gt_s (local.get $i) (i32.const 9)))
   (func $aligned (param $at i32) (result i32)
-    (i32.and (local.get $at) (i32.const 3)))
+    (i32.and (local.get $at) (i32.const 7)))
   (func (export "main") (local $i i32) (local $h i32) (local $n i32)
     (local.set $h (i32.const 7))
     (loop $again
