@@ -24,7 +24,7 @@ use crate::output::Color;
 /// gave something else than the one that it replaced would have given of the same operands.
 ///
 /// Recordings of other programs are taken for two versions that ran on the same input: what they put out is compared, and the statements that correspond,
-/// as `afterimage match` finds them. Suspects are other operators in functions that are the same otherwise, and what takes the same and gives from the beginning what nothing like it gives.
+/// as `afterimage match` finds them. Suspects are other operators in functions that have the same ones otherwise, and what takes the same and gives from the beginning what nothing like it gives.
 ///
 /// With --pass and --fail it is lines and values that tell failing executions of a program from passing ones, by Ochiai's coefficient: 1 for a line that ran in all that failed and in none
 /// that passed, and for a statement that gave, in all that failed and in none that passed, some value less than 0, 0, greater than 0, or greater or smaller than all in a passing one.

@@ -126,7 +126,7 @@ impl Told {
 /// What speaks for a match most, in words.
 fn ground(evidence: &Evidence) -> &'static str {
     if evidence.same_code {
-        return "a function of the same code";
+        return "a function of the same operators, or nearly";
     }
     match evidence.values {
         Values::Same => "the same values",
@@ -141,7 +141,7 @@ fn ground(evidence: &Evidence) -> &'static str {
 
 /// All grounds, the strongest first.
 const GROUNDS: [&str; 8] = [
-    "a function of the same code",
+    "a function of the same operators, or nearly",
     "the same values",
     "the same values, moved",
     "the same values in another order",
@@ -153,7 +153,7 @@ const GROUNDS: [&str; 8] = [
 
 /// Of versions of one program at least this part of the statements correspond.
 const LIKE: f64 = 0.75;
-/// And at least this part of what is not in functions of the same code by more than structure: of five pairs of versions 58 to 87 of a hundred, of four pairs of different programs 39 to 57.
+/// And at least this part of what is not in functions of the same operators by more than structure: of five pairs of versions 58 to 87 of a hundred, of four pairs of different programs 39 to 57.
 const BY_VALUES: f64 = 0.5;
 /// That is asked only if so many statements are in other functions, and this part of all: where little was changed, little of that has the same values.
 const OTHERS: (usize, f64) = (200, 0.25);
@@ -246,7 +246,7 @@ pub(crate) fn unlike(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<()
     let what = if (corresponding as f64) < LIKE * all as f64 {
         "few statements correspond"
     } else if are_many && (by_values as f64) < BY_VALUES * others as f64 {
-        "most of what is not in functions of the same code corresponds by structure alone, or not at all"
+        "most of what is not in functions of the same operators corresponds by structure alone, or not at all"
     } else {
         return Ok(());
     };
@@ -435,8 +435,12 @@ fn alone(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result<
         return Ok(());
     }
     writeln!(out)?;
+    let verb = match alone.len() {
+        1 => "corresponds",
+        _ => "correspond",
+    };
     let head = format!(
-        "{} correspond to nothing; executed most often:",
+        "{} {verb} to nothing; executed most often:",
         counted(alone.len() as u64, "statement")
     );
     writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
@@ -507,9 +511,9 @@ fn likelihood(likely: f32) -> String {
     }
 }
 
-/// How likely a match is, in thousandths: more is not known.
-fn thousandths(likely: f32) -> f64 {
-    (f64::from(likely) * 1000.0).round() / 1000.0
+/// How likely a match is, with the fewest digits that tell it from every other `f32`: whoever counts from these counts as the text does.
+fn digits(likely: f32) -> Result<serde_json::Number, PresentError> {
+    Ok(serde_json::from_str(&serde_json::to_string(&likely)?)?)
 }
 
 /// Writes what corresponds as one object.
@@ -524,14 +528,14 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
         let likely = matches.next().map_or(0.0, |(_, likely)| likely);
         let others = matches.map(|(a, likely)| {
             let a = report.a.tell(a)?.json();
-            Ok(json!({ "a": a, "likely": thousandths(likely) }))
+            Ok(json!({ "a": a, "likely": digits(likely)? }))
         });
         let others = others.collect::<Result<Vec<Json>, PresentError>>()?;
         b["match"] = match found {
             None => Json::Null,
             Some(Match { a, evidence, .. }) => json!({
                 "a": report.a.tell(*a)?.json(),
-                "likely": thousandths(likely),
+                "likely": digits(likely)?,
                 "others": others,
                 "ground": ground(evidence),
                 "same_operator": evidence.operator,
@@ -595,10 +599,10 @@ pub fn match_csv(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), Pr
                 row.push(ground(&found.evidence).to_owned());
                 let mut matches = report.matching.matches(at);
                 let likely = matches.next().map_or(0.0, |(_, likely)| likely);
-                row.push(thousandths(likely).to_string());
+                row.push(likely.to_string());
                 let others = matches.map(|(a, likely)| {
                     let offset = report.a.tell(a)?.offset.0;
-                    Ok(format!("{offset}:{}", thousandths(likely)))
+                    Ok(format!("{offset}:{likely}"))
                 });
                 let others = others.collect::<Result<Vec<String>, PresentError>>()?;
                 row.push(others.join(" "));
