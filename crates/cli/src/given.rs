@@ -1,11 +1,11 @@
-//! Whether the host gave two runs the same.
+//! Whether the host gave two runs the same, and whether they ended alike.
 
-use afterimage_present::grouped;
-use afterimage_trace::{Event, RawValue};
+use afterimage_present::{DiffEnding, grouped};
+use afterimage_trace::{Ending, Event, RawValue};
 use anyhow::Result;
 
 use crate::lens::Traced;
-use crate::output::say;
+use crate::output::{pasted, say};
 
 /// Says where the host gave two runs of versions of a program something else, or whoever recorded them did: what differs then differs `whatever` happened.
 ///
@@ -25,6 +25,33 @@ pub(crate) fn say_if_given_otherwise(runs: [&Traced; 2], whatever: &str) -> Resu
         ));
     }
     Ok(())
+}
+
+/// How two runs ended, if one did otherwise than the other.
+///
+/// # Errors
+/// If an ending is damaged.
+pub(crate) fn endings(runs: [&Traced; 2]) -> Result<Option<[DiffEnding; 2]>> {
+    let [a, b] = [ending(runs[0])?, ending(runs[1])?];
+    Ok((a.text != b.text).then_some([a, b]))
+}
+
+fn ending(run: &Traced) -> Result<DiffEnding> {
+    let ending = run.file.end()?.map(|end| end.ending);
+    let file = pasted(&run.at);
+    let question = ending.as_ref().and_then(|ending| match ending {
+        Ending::Returned | Ending::Exited { code: 0 } => None,
+        Ending::Exited { .. } | Ending::Trapped { .. } | Ending::Exception { .. } => {
+            Some(format!("afterimage why {file} --trap"))
+        }
+        Ending::Interrupted { .. } | Ending::StackOverflow | Ending::HostError { .. } => {
+            Some(format!("afterimage state {file} --at end"))
+        }
+    });
+    Ok(DiffEnding {
+        text: ending.map(|ending| ending.to_string()),
+        question,
+    })
 }
 
 /// What whoever recorded the runs gave them otherwise, in words, if the programs ask for it.

@@ -13,9 +13,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::arguments::rows;
 use crate::exit::Exit;
-use crate::given::say_if_given_otherwise;
+use crate::given::{endings, say_if_given_otherwise};
 use crate::lens::{Traced, traced_whole};
-use crate::output::{Color, write};
+use crate::output::{Color, say, write};
 use crate::steps::{follow, follow_telling};
 
 /// Show which statements of two versions of a program correspond, and where those that do stop doing the same
@@ -94,6 +94,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let a = traced_whole(&arguments.a)?;
     let b = traced_whole(&arguments.b)?;
     say_if_given_otherwise([&a, &b], "was changed in the program")?;
+    let endings = endings([&a, &b])?;
+    if let Some([of_a, of_b]) = &endings {
+        say(format_args!(
+            "the runs did not end alike: {} {}; {} {}",
+            arguments.a.display(),
+            of_a.words(),
+            arguments.b.display(),
+            of_b.words(),
+        ));
+    }
     let (of_a, of_b) = sketched([&arguments.a, &arguments.b], [&a, &b])?;
     let sources = (a.loaded.source_map(), b.loaded.source_map());
     let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
@@ -137,6 +147,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
         },
         matching: &found,
         divergences: &diverging,
+        endings: endings.as_ref(),
         accuracy,
         names_used: !arguments.no_names,
         top: arguments.top,

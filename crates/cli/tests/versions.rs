@@ -543,6 +543,84 @@ fn it_is_said_that_versions_were_recorded_otherwise() {
     assert!(ran.stderr.contains(said), "{ran:?}");
 }
 
+/// What it reads decides whether it traps, exits or exhausts its stack, and it prints it.
+const ENDS: &str = r#"(module
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 64) "\60\00\00\00\04\00\00\00")
+  (func $deep (call $deep))
+  (func $letter (result i32) (i32.load8_u (i32.const 96)))
+  (func (export "_start")
+    (drop (call $read (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 80)))
+    (drop (call $write (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 80)))
+    (drop (i32.div_u (i32.const 9) (i32.sub (call $letter) (i32.const 116))))
+    (if (i32.eq (call $letter) (i32.const 101)) (then (call $exit (i32.const 3))))
+    (if (i32.eq (call $letter) (i32.const 115)) (then (call $deep)))))"#;
+
+#[test]
+fn runs_that_did_not_end_alike_are_told_in_each_mode() {
+    let sandbox = Sandbox::new();
+    let modules = [
+        ("same", ENDS.to_owned()),
+        ("alike", ENDS.replace("(i32.const 9)", "(i32.const 8)")),
+        (
+            "other",
+            ENDS.replace("(func $letter", "(func) (func $letter"),
+        ),
+    ];
+    let endings = [
+        ("ends", "returned", None),
+        (
+            "trap",
+            "trapped: integer division by zero",
+            Some("why NAME --trap"),
+        ),
+        ("exit", "exited with code 3", Some("why NAME --trap")),
+        ("stop", "exhausted its stack", Some("state NAME --at end")),
+    ];
+    for (input, ..) in endings {
+        // Only the first letter counts.
+        sandbox.write("input.txt", input.replace("ends", "none"));
+        for (name, text) in &modules {
+            sandbox.wasm("m.wasm", text);
+            sandbox.run(&format!(
+                "record --stdin input.txt --stack 64 -o {name}-{input}.aft m.wasm"
+            ));
+        }
+    }
+    let a = "same-ends.aft";
+    for (name, _) in &modules {
+        for (input, ending, question) in endings {
+            let b = format!("{name}-{input}.aft");
+            let found = answer(&sandbox, &format!("diff --format json {a} {b}"));
+            let told = format!("{a} returned; {b} {ending}");
+            let text = sandbox.ok(&format!("diff {a} {b}")).stdout;
+            let first = text.lines().take(2).any(|line| line == told);
+            let warned = sandbox.ok(&format!("match {a} {b}")).stderr.contains(&told);
+            let differ = input != "ends";
+            assert_eq!((first, warned), (differ, differ), "{b}: {text}");
+            let expected = match differ {
+                true => json!({ "a": "returned", "b": ending }),
+                false => Value::Null,
+            };
+            assert_eq!(found["endings"], expected, "{b}: {found}");
+            let questions = found["questions"].as_array().unwrap();
+            if let Some(question) = question {
+                let question = format!("afterimage {}", question.replace("NAME", &b));
+                assert!(questions.contains(&json!(question)), "{b}: {found}");
+                let byte = json!(format!("afterimage why {b} --stdout 0"));
+                assert!(questions.contains(&byte), "{b}: {found}");
+            }
+            for question in questions {
+                let words = question.as_str().unwrap();
+                sandbox.ok(words.strip_prefix("afterimage ").unwrap());
+            }
+        }
+    }
+}
+
 /// Twenty calls with two arguments, of which the second is computed otherwise in the other version.
 const CALLS: &str = r#"(module
   (memory 1)

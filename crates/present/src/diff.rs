@@ -5,6 +5,8 @@ mod replaced;
 mod text;
 mod versions;
 
+use std::io::Write;
+
 use afterimage_ids::{FuncId, OpId};
 use afterimage_program::{Block, Names, Program};
 use afterimage_query::Line;
@@ -12,6 +14,7 @@ use afterimage_query::diff::{
     CallPlace, Difference, Effect, OtherData, OutputDifference, Parting, Replaced,
 };
 use afterimage_query::steps::{Step, What};
+use serde_json::{Value as Json, json};
 
 pub use self::json::diff_json;
 pub use self::text::diff_text;
@@ -20,7 +23,7 @@ use crate::PresentError;
 use crate::name::without_parameters;
 use crate::shell::shell_name;
 use crate::steps::StepScene;
-use crate::table::plain;
+use crate::table::{Paint, Style, plain};
 use crate::text::short;
 
 /// How two executions of one program differ.
@@ -42,10 +45,30 @@ pub struct DiffReport<'r> {
     pub lines: Option<Vec<LineDifference>>,
     /// How many lines there are.
     pub known_lines: usize,
+    /// How they ended, if one did otherwise than the other.
+    pub endings: Option<[DiffEnding; 2]>,
     /// If they are of two programs that are alike, what these do not have in common.
     pub alike: Option<AlikeReport>,
     /// So many rows of a list text shows at most, if not as many as usual.
     pub top: Option<usize>,
+}
+
+/// How an execution ended that did not end as another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiffEnding {
+    /// In words, behind the name of the recording; `None` if that is not recorded.
+    pub text: Option<String>,
+    /// The command that tells more of it, if there is more to tell.
+    pub question: Option<String>,
+}
+
+impl DiffEnding {
+    /// What follows the name of the recording in a sentence.
+    pub fn words(&self) -> &str {
+        self.text
+            .as_deref()
+            .unwrap_or("has no end in its recording")
+    }
 }
 
 /// What two programs that are alike do not have in common.
@@ -181,46 +204,116 @@ fn command(verb: &str, name: &str, place: &str, number: u64) -> String {
     )
 }
 
-/// Whether the run ended with a step: of that one cannot ask as of others.
-fn trapped(step: &Step) -> bool {
-    matches!(step.what, What::Trap(..))
+/// A command that tells what led to one of two steps that differ, or to what it led; `None` if there is nothing more to ask about it.
+fn question(
+    verb: &str,
+    name: &str,
+    place: &str,
+    number: u64,
+    [step, other]: [&Step; 2],
+) -> Option<String> {
+    let at = command(verb, name, place, number);
+    match (&step.what, &other.what) {
+        // The run ended with it: of that one cannot ask as of others.
+        (What::Trap(..), _) => Some(format!("afterimage {verb} {} --trap", shell_name(name))),
+        // It comes from the host, and nothing led there.
+        (What::HostReturn(..) | What::HostWrite(..), _) => {
+            (verb == "slice").then(|| format!("{at} --forward"))
+        }
+        // There is no value to ask about.
+        (What::HostRead(..) | What::Copy { .. } | What::Fill(..) | What::Init { .. }, _) => {
+            (verb == "slice").then_some(at)
+        }
+        // What a call gives is not what it was given.
+        (What::Call { arguments: x, .. }, What::Call { arguments: y, .. }) if verb == "why" => {
+            let differ = x.iter().zip(y).position(|(x, y)| x != y);
+            Some(match differ {
+                Some(argument) => format!("{at} --operand {}", argument + 1),
+                None => at,
+            })
+        }
+        _ => Some(at),
+    }
+}
+
+/// Commands that tell where the first byte that differs came from, of who put out one there.
+fn asked_of_output<'q>(
+    names: [&'q str; 2],
+    output: &'q OutputDifference,
+) -> impl Iterator<Item = String> + use<'q> {
+    let stream = match output.descriptor {
+        1 => Some("--stdout"),
+        2 => Some("--stderr"),
+        _ => None,
+    };
+    let sides = names.into_iter().zip([&output.a, &output.b]);
+    sides.filter_map(move |(name, written)| {
+        let (stream, _) = stream.zip(written.as_ref())?;
+        let name = shell_name(name);
+        Some(format!("afterimage why {name} {stream} {}", output.offset))
+    })
+}
+
+/// How two executions ended, in a line, if one did otherwise than the other.
+fn ended(
+    out: &mut dyn Write,
+    names: [&str; 2],
+    endings: Option<&[DiffEnding; 2]>,
+    style: Style,
+) -> Result<(), PresentError> {
+    let Some([a, b]) = endings else {
+        return Ok(());
+    };
+    let line = format!("{} {}; {} {}", names[0], a.words(), names[1], b.words());
+    let line = plain(&line);
+    writeln!(out, "{}", style.paint(Paint::Bold, &line))?;
+    Ok(())
+}
+
+/// The same as JSON: null if both ended alike.
+pub(crate) fn endings_json(endings: Option<&[DiffEnding; 2]>) -> Json {
+    match endings {
+        Some([a, b]) => json!({ "a": a.text, "b": b.text }),
+        None => Json::Null,
+    }
 }
 
 impl DiffReport<'_> {
-    /// Where to go on asking: at the operator that decided where control went, at the calls that put out something else, or at what differs first.
+    /// Where to go on asking: at what ended one of them, at the operator that decided where control went, at what was put out, or at what differs first.
     fn questions(&self, scenes: &[StepScene<'_>; 2]) -> Result<Vec<String>, PresentError> {
         let mut questions = self.guilty(&scenes[1])?;
+        let mut ask = |question: String| {
+            if !questions.contains(&question) {
+                questions.push(question);
+            }
+        };
+        let endings = self.endings.iter().flatten();
+        endings
+            .filter_map(|ending| ending.question.clone())
+            .for_each(&mut ask);
         let decided = self.parting.as_ref().and_then(|parting| {
             let (a, b) = parting.decided.last()?;
-            let of = |step: &Step| Some((step.function, step.op?, parting.number, trapped(step)));
-            Some([of(a)?, of(b)?])
-        });
-        let put_out = self.outputs.first().and_then(|output| {
-            let (a, b) = (output.difference.a.as_ref()?, output.difference.b.as_ref()?);
-            let [of_a, of_b] = output.numbers;
-            Some([
-                (a.function, a.op, of_a, false),
-                (b.function, b.op, of_b, false),
-            ])
+            Some(([a, b], parting.number))
         });
         let first = self.first.as_ref().and_then(|first| {
             let (a, b) = (first.difference.a.as_ref()?, first.difference.b.as_ref()?);
-            let of = |step: &Step| Some((step.function, step.op?, first.number, trapped(step)));
             let same = (a.function, a.op) == (b.function, b.op);
-            same.then_some([of(a)?, of(b)?])
+            same.then_some(([a, b], first.number))
         });
-        if let Some(places) = decided.or(put_out).or(first) {
+        if let Some((steps, number)) = decided.or(first) {
             for verb in ["why", "slice"] {
-                let sides = self.names.into_iter().zip(scenes).zip(places);
-                for ((name, scene), (function, op, number, trapped)) in sides {
-                    let spot = Spot::of(scene, function, Some(op))?;
-                    if trapped {
-                        questions.push(format!("afterimage {verb} {} --trap", shell_name(name)));
-                        continue;
-                    }
-                    questions.push(command(verb, name, &spot.place, number));
+                for side in [0, 1] {
+                    let (step, other) = (steps[side], steps[1 - side]);
+                    let Some(op) = step.op else { continue };
+                    let spot = Spot::of(&scenes[side], step.function, Some(op))?;
+                    let name = self.names[side];
+                    let asked = question(verb, name, &spot.place, number, [step, other]);
+                    asked.into_iter().for_each(&mut ask);
                 }
             }
+        }
+        for output in &self.outputs {
+            asked_of_output(self.names, &output.difference).for_each(&mut ask);
         }
         Ok(questions)
     }

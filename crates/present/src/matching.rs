@@ -12,6 +12,7 @@ use afterimage_query::steps::Operators;
 use serde_json::{Value as Json, json};
 
 use crate::PresentError;
+use crate::diff::{DiffEnding, endings_json};
 use crate::name::without_parameters;
 use crate::number::{counted, grouped, percent};
 use crate::table::{Align::Left, Align::Right, Paint, Style, Table, plain};
@@ -43,6 +44,8 @@ pub struct MatchReport<'a> {
     pub matching: &'a Matching,
     /// Statements that correspond and stop doing the same.
     pub divergences: &'a [Divergence],
+    /// How the runs ended, if one did otherwise than the other.
+    pub endings: Option<&'a [DiffEnding; 2]>,
     /// How it compares with the line tables.
     pub accuracy: Option<Accuracy>,
     /// Names of functions were used.
@@ -555,6 +558,7 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
         "names": report.names_used,
         "statements": statements,
         "divergences": divergences,
+        "endings": endings_json(report.endings),
         "accuracy": report.accuracy.map(|found| json!({
             "executed": found.executed,
             "known": found.known,

@@ -20,7 +20,7 @@ use afterimage_trace::{LogReader, TraceError};
 use anyhow::{Context, Result, bail};
 
 use super::{Arguments, Format, counts};
-use crate::given::say_if_given_otherwise;
+use crate::given::{endings, say_if_given_otherwise};
 use crate::lens::{Traced, complete};
 use crate::output::{SourceFiles, write};
 use crate::progress::Bar;
@@ -138,6 +138,7 @@ pub(super) fn compare(
         outputs,
         lines: lines.0,
         known_lines: lines.1,
+        endings: endings([a, b])?,
         alike,
         top: arguments.top,
     };

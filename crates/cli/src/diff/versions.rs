@@ -9,7 +9,7 @@ use afterimage_query::steps::Operators;
 use anyhow::Result;
 
 use super::{Arguments, Format};
-use crate::given::say_if_given_otherwise;
+use crate::given::{endings, say_if_given_otherwise};
 use crate::lens::Traced;
 use crate::matching::sketched;
 use crate::output::write;
@@ -51,6 +51,7 @@ pub(super) fn compare(
         Operators::new(&b.loaded.program, &b.loaded.bytes, &sources.1),
     );
     let texts = places.map(|place| place.display().to_string());
+    let endings = endings([a, b])?;
     let report = MatchReport {
         a: MatchSide {
             name: &texts[0],
@@ -68,6 +69,7 @@ pub(super) fn compare(
         },
         matching: &found,
         divergences: &diverging,
+        endings: endings.as_ref(),
         accuracy: None,
         names_used: true,
         top: arguments.top,

@@ -60,6 +60,8 @@
 ;; |   afterimage why b.aft --at @0xac#1
 ;; |   afterimage slice a.aft --at @0xac#1
 ;; |   afterimage slice b.aft --at @0xac#1
+;; |   afterimage why a.aft --stdout 3
+;; |   afterimage why b.aft --stdout 3
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; ! afterimage: path of 9 executed blocks in 14 bytes
 ;; $ afterimage diff a.aft c.aft
@@ -77,12 +79,12 @@
 ;; |   c.aft  "is 6 ok"  at t=8
 ;; |
 ;; | what led there
-;; |   afterimage why a.aft --at @0xdd#1
-;; |   afterimage why c.aft --at @0xdd#1
-;; |   afterimage slice a.aft --at @0xdd#1
-;; |   afterimage slice c.aft --at @0xdd#1
+;; |   afterimage slice a.aft --at @0xc7#1 --forward
+;; |   afterimage slice c.aft --at @0xc7#1 --forward
+;; |   afterimage why a.aft --stdout 3
+;; |   afterimage why c.aft --stdout 3
 ;; $ afterimage diff a.aft c.aft --format json
-;; | {"a":{"file":"a.aft","length":N},"alike":null,"b":{"file":"c.aft","length":N},"control":null,"first":{"a":{"access":{"address":0,"bytes":N,"memory":0},"callee":0,"callee_name":"sizes","contents":"01000000","function":4,"kind":"host write","name":"start","offset":199,"operator":"call","source":null,"t":1},"b":{"access":{"address":0,"bytes":N,"memory":0},"callee":0,"callee_name":"sizes","contents":"03000000","function":4,"kind":"host write","name":"start","offset":199,"operator":"call","source":null,"t":1},"bytes":N{"a":[1,0,0,0],"b":[3,0,0,0],"offset":0},"calls":[],"number":1},"lines":null,"outputs":[{"a":{"bytes":N[50,32,111,107],"function":4,"name":"start","place":"@0xdd","t":8},"b":{"bytes":N[54,32,111,107],"function":4,"name":"start","place":"@0xdd","t":8},"before":[105,115,32],"descriptor":1,"line":1,"offset":3}],"questions":["afterimage why a.aft --at @0xdd#1","afterimage why c.aft --at @0xdd#1","afterimage slice a.aft --at @0xdd#1","afterimage slice c.aft --at @0xdd#1"],"same":false,"schema":"afterimage/diff/1"}
+;; | {"a":{"file":"a.aft","length":N},"alike":null,"b":{"file":"c.aft","length":N},"control":null,"endings":null,"first":{"a":{"access":{"address":0,"bytes":N,"memory":0},"callee":0,"callee_name":"sizes","contents":"01000000","function":4,"kind":"host write","name":"start","offset":199,"operator":"call","source":null,"t":1},"b":{"access":{"address":0,"bytes":N,"memory":0},"callee":0,"callee_name":"sizes","contents":"03000000","function":4,"kind":"host write","name":"start","offset":199,"operator":"call","source":null,"t":1},"bytes":N{"a":[1,0,0,0],"b":[3,0,0,0],"offset":0},"calls":[],"number":1},"lines":null,"outputs":[{"a":{"bytes":N[50,32,111,107],"function":4,"name":"start","place":"@0xdd","t":8},"b":{"bytes":N[54,32,111,107],"function":4,"name":"start","place":"@0xdd","t":8},"before":[105,115,32],"descriptor":1,"line":1,"offset":3}],"questions":["afterimage slice a.aft --at @0xc7#1 --forward","afterimage slice c.aft --at @0xc7#1 --forward","afterimage why a.aft --stdout 3","afterimage why c.aft --stdout 3"],"same":false,"schema":"afterimage/diff/1"}
 ;; $ afterimage diff a.aft FILE
 ;; ! afterimage: diff.wat is not a recording; make one with: afterimage record diff.wat
 ;; = 125

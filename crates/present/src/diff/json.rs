@@ -8,7 +8,7 @@ use afterimage_query::steps::Step;
 use serde_json::{Value as Json, json};
 
 use super::replaced::alike_json;
-use super::{DiffReport, OutputPlaces, Spot};
+use super::{DiffReport, OutputPlaces, Spot, endings_json};
 use crate::PresentError;
 use crate::steps::{StepScene, entry};
 
@@ -95,7 +95,8 @@ pub fn diff_json(
         "a": { "file": report.names[0], "length": report.lengths[0] },
         "b": { "file": report.names[1], "length": report.lengths[1] },
         "alike": report.alike.as_ref().map(|alike| alike_json(scenes, alike)).transpose()?,
-        "same": report.first.is_none(),
+        "same": report.first.is_none() && report.endings.is_none(),
+        "endings": endings_json(report.endings.as_ref()),
         "first": first,
         "control": control,
         "outputs": outputs,

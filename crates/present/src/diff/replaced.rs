@@ -6,7 +6,7 @@ use afterimage_query::diff::{Effect, Otherwise};
 use afterimage_query::steps::{Trap, Value};
 use serde_json::{Value as Json, json};
 
-use super::{AlikeReport, DiffReport, ReplacedReport, Spot, command};
+use super::{AlikeReport, DiffReport, ReplacedReport, Spot, command, ended};
 use crate::PresentError;
 use crate::number::{counted, grouped};
 use crate::steps::{StepScene, value_json};
@@ -37,6 +37,7 @@ pub(super) fn alike_text(
     };
     let head = format!("{a} and {b} are recordings of programs {what}");
     writeln!(out, "{}", scenes[0].style.paint(Paint::Bold, &head))?;
+    ended(out, report.names, report.endings.as_ref(), scenes[0].style)?;
     let top = report.top.unwrap_or(SHOWN);
     for replaced in alike.ranked().into_iter().take(top) {
         let at = replaced.at;

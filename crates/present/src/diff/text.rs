@@ -7,7 +7,7 @@ use afterimage_query::diff::{CallPlace, OutputDifference, Written};
 use afterimage_query::steps::{Step, What};
 
 use super::replaced::alike_text;
-use super::{DiffReport, FirstDifference, PartingDifference, Spot, import_name};
+use super::{DiffReport, FirstDifference, PartingDifference, Spot, ended, import_name};
 use crate::PresentError;
 use crate::Sources;
 use crate::number::{counted, grouped};
@@ -31,19 +31,27 @@ pub fn diff_text(
 ) -> Result<(), PresentError> {
     let [a, b] = report.names.map(plain);
     let scene = &scenes[0];
+    if report.alike.is_none() {
+        ended(out, report.names, report.endings.as_ref(), scene.style)?;
+    }
     if let Some(alike) = &report.alike {
         alike_text(out, scenes, report, alike)?;
     }
     let Some(first) = &report.first else {
         let blocks = counted(report.lengths[0], "block");
+        let same = "every value, address and call of the host";
+        let ended = match report.endings {
+            None => "",
+            Some(_) => " up to where they ended",
+        };
         match &report.alike {
-            None => writeln!(
-                out,
-                "{a} and {b} are the same execution: {blocks}, every value, address and call of the host"
-            )?,
+            None if report.endings.is_none() => {
+                writeln!(out, "{a} and {b} are the same execution: {blocks}, {same}")?;
+            }
+            None => writeln!(out, "{a} and {b} did the same{ended}: {blocks}, {same}")?,
             Some(alike) => writeln!(
                 out,
-                "{a} and {b} did the same: {blocks}, every value, address and call of the host{}",
+                "{a} and {b} did the same{ended}: {blocks}, {same}{}",
                 alike.unseen()
             )?,
         }

@@ -6,8 +6,8 @@ use afterimage_query::diff::OutputDifference;
 use afterimage_query::matching::Suspect;
 use serde_json::json;
 
-use super::command;
 use super::text::put_out;
+use super::{asked_of_output, command, ended, endings_json};
 use crate::PresentError;
 use crate::matching::{MatchReport, ROWS, Told, divergences_json, diverging, more, unlike};
 use crate::number::{counted, grouped};
@@ -46,6 +46,7 @@ pub fn versions_text(
         grouped(found.len() as u64),
     );
     writeln!(out, "{}", style.paint(Paint::Bold, &head))?;
+    ended(out, [report.a.name, report.b.name], report.endings, style)?;
     unlike(out, report)?;
     let width = a.chars().count().max(b.chars().count());
     let sides = [format!("{a:width$}"), format!("{b:width$}")];
@@ -55,7 +56,7 @@ pub fn versions_text(
     }
     diverging(out, report, style)?;
     suspicious(out, report, suspects, style)?;
-    let questions = questions(report, suspects)?;
+    let questions = questions(report, suspects, outputs)?;
     if !questions.is_empty() {
         writeln!(out, "\n{}", style.paint(Paint::Bold, "what led there"))?;
         for question in questions {
@@ -113,20 +114,36 @@ fn first_of(told: &Told) -> String {
     format!("@{}#1 {}", told.offset, told.operator)
 }
 
-/// Where to go on asking: at what stops doing the same first, and at the first suspect.
-fn questions(report: &MatchReport<'_>, suspects: &[Suspect]) -> Result<Vec<String>, PresentError> {
+/// Where to go on asking: at what ended one of them, at what was put out, at what stops doing the same first, and at the first suspect.
+fn questions(
+    report: &MatchReport<'_>,
+    suspects: &[Suspect],
+    outputs: &[OutputDifference],
+) -> Result<Vec<String>, PresentError> {
     let mut questions = Vec::new();
     let mut ask = |question: String| {
         if !questions.contains(&question) {
             questions.push(question);
         }
     };
+    let endings = report.endings.into_iter().flatten();
+    endings
+        .filter_map(|ending| ending.question.clone())
+        .for_each(&mut ask);
+    for output in outputs {
+        asked_of_output([report.a.name, report.b.name], output).for_each(&mut ask);
+    }
     if let Some(first) = report.divergences.first() {
         for verb in ["why", "slice"] {
             let sides = [(report.a, first.a), (report.b, first.b)];
-            for ((side, statement), number) in sides.into_iter().zip(first.numbers) {
+            for (at, (side, statement)) in sides.into_iter().enumerate() {
                 let place = format!("@{}", side.tell(statement)?.offset);
-                ask(command(verb, side.name, &place, number));
+                let asked = command(verb, side.name, &place, first.numbers[at]);
+                // What a call gives is not what it was given.
+                ask(match first.arguments.filter(|_| verb == "why") {
+                    Some(arguments) => format!("{asked} --operand {}", arguments[at]),
+                    None => asked,
+                });
             }
         }
     }
@@ -147,6 +164,7 @@ pub fn versions_json(
     suspects: &[Suspect],
     outputs: &[OutputDifference],
 ) -> Result<(), PresentError> {
+    let questions = questions(report, suspects, outputs)?;
     let outputs = outputs.iter().map(|output| {
         let bytes = |written: &Option<afterimage_query::diff::Written>| {
             let written = written.as_ref();
@@ -177,10 +195,11 @@ pub fn versions_json(
         "b": report.b.name,
         "statements": found.len(),
         "matched": found.iter().flatten().count(),
+        "endings": endings_json(report.endings),
         "outputs": outputs,
         "divergences": divergences,
         "suspects": listed,
-        "questions": questions(report, suspects)?,
+        "questions": questions,
     });
     writeln!(out, "{whole}")?;
     Ok(())

@@ -1,0 +1,108 @@
+;; Two executions of one program that end otherwise: one traps, exits with another code, or is stopped. And one that prints something else.
+(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 64) "\60\00\00\00\05\00\00\00")
+  (data (i32.const 96) "is ? ")
+  (func (export "divide") (param $by i32) (result i32)
+    (i32.div_u (i32.const 100) (local.get $by)))
+  (func (export "exit") (param $code i32)
+    (call $proc_exit (local.get $code)))
+  (func (export "tell") (param $to i32) (param $digit i32)
+    (i32.store8 (i32.const 99) (i32.add (i32.const 48) (local.get $digit)))
+    (drop (call $write (local.get $to) (i32.const 64) (i32.const 1) (i32.const 80)))))
+
+;; $ afterimage record --lens paths -q -o five.aft --invoke divide FILE 5
+;; | 20
+;; ! afterimage: path of 1 executed blocks in 11 bytes
+;; $ afterimage record --lens paths -q -o zero.aft --invoke divide FILE 0
+;; ! afterimage: path of 1 executed blocks in 10 bytes
+;; = 134
+;; $ afterimage diff five.aft zero.aft
+;; | five.aft returned; zero.aft trapped: integer division by zero
+;; | five.aft and zero.aft first differ at t=1, divide: called with other arguments
+;; |   five.aft  divide                               host              calls divide(5)
+;; |   zero.aft  divide                               host              calls divide(0)
+;; |
+;; | control goes the same way in both, through 1 block
+;; |
+;; | what led there
+;; |   afterimage why zero.aft --trap
+;; $ afterimage diff zero.aft five.aft --format json
+;; | {"a":{"file":"zero.aft","length":N},"alike":null,"b":{"file":"five.aft","length":N},"control":null,"endings":{"a":"trapped: integer division by zero","b":"returned"},"first":{"a":{"callee":2,"callee_name":"divide","function":2,"kind":"call","name":"divide","offset":null,"operator":null,"source":null,"t":1,"values":[{"bits":"0x0","text":"0","type":"i32"}]},"b":{"callee":2,"callee_name":"divide","function":2,"kind":"call","name":"divide","offset":null,"operator":null,"source":null,"t":1,"values":[{"bits":"0x5","text":"5","type":"i32"}]},"bytes":Nnull,"calls":[],"number":1},"lines":null,"outputs":[],"questions":["afterimage why zero.aft --trap"],"same":false,"schema":"afterimage/diff/1"}
+;; $ afterimage diff zero.aft zero.aft
+;; | zero.aft and zero.aft are the same execution: 1 block, every value, address and call of the host
+;; $ afterimage match five.aft zero.aft
+;; | of 0 statements that zero.aft executed, 0 (0.0%) correspond to one of five.aft; names of functions were a hint
+;; |
+;; | no statements that correspond stop doing the same
+;; ! afterimage: the runs did not end alike: five.aft returned; zero.aft trapped: integer division by zero
+;; $ afterimage record --lens paths -q -o exit0.aft --invoke exit FILE 0
+;; ! afterimage: path of 1 executed blocks in 10 bytes
+;; $ afterimage record --lens paths -q -o exit3.aft --invoke exit FILE 3
+;; ! afterimage: path of 1 executed blocks in 10 bytes
+;; = 3
+;; $ afterimage diff exit0.aft exit3.aft
+;; | exit0.aft exited with code 0; exit3.aft exited with code 3
+;; | exit0.aft and exit3.aft first differ at t=1, exit: called with other arguments
+;; |   exit0.aft  exit                                 host              calls exit(0)
+;; |   exit3.aft  exit                                 host              calls exit(3)
+;; |
+;; | control goes the same way in both, through 1 block
+;; |
+;; | what led there
+;; |   afterimage why exit3.aft --trap
+;; $ afterimage why exit3.aft --trap
+;; | the run exited with code 3 at @0xa7#1 in exit: the exit code is 3, which
+;; | comes from argument 1 of the host's call of exit
+;; |   ended at @0xa7#1 in exit
+;; |   argument 1 of the host's call of exit
+;; ! afterimage: values of 0 executed statements in 23 bytes (23.0000 a statement)
+;; $ afterimage record --lens paths -q -o two.aft --invoke tell FILE 1 2
+;; | is 2
+;; ! afterimage: path of 2 executed blocks in 11 bytes
+;; $ afterimage record --lens paths -q -o six.aft --invoke tell FILE 1 6
+;; | is 6
+;; ! afterimage: path of 2 executed blocks in 11 bytes
+;; $ afterimage diff two.aft six.aft
+;; | two.aft and six.aft first differ at t=1, tell: called with other arguments
+;; |   two.aft  tell                                 host              calls tell(1, 2)
+;; |   six.aft  tell                                 host              calls tell(1, 6)
+;; |
+;; | control goes the same way in both, through 2 blocks
+;; |
+;; | standard output differs from byte 3 on, in line 1
+;; |   two.aft  "is 2 "  at t=1
+;; |   six.aft  "is 6 "  at t=1
+;; |
+;; | what led there
+;; |   afterimage why two.aft --stdout 3
+;; |   afterimage why six.aft --stdout 3
+;; $ afterimage why six.aft --stdout 3
+;; | byte 3 of standard output, '6' in "is 6 "
+;; | comes from argument 2 of the host's call of tell, 2 steps back
+;; |     ↑ stored at @0xb4#1 in tell
+;; |   54 = 48 + 6                         @0xb3#1 in tell  t=1
+;; |   argument 2 of the host's call of tell
+;; ! afterimage: values of 2 executed statements in 34 bytes (17.0000 a statement)
+;; $ afterimage record --lens paths -q -o error.aft --invoke tell FILE 2 2
+;; ! is 2 afterimage: path of 2 executed blocks in 11 bytes
+;; $ afterimage diff error.aft six.aft
+;; | error.aft and six.aft first differ at t=1, tell: called with other arguments
+;; |   error.aft  tell                                 host              calls tell(2, 2)
+;; |   six.aft    tell                                 host              calls tell(1, 6)
+;; |
+;; | control goes the same way in both, through 2 blocks
+;; |
+;; | standard output differs from byte 0 on, in line 1
+;; |   error.aft  "", and nothing more
+;; |   six.aft    "is 6 "  at t=1
+;; |
+;; | standard error differs from byte 0 on, in line 1
+;; |   error.aft  "is 2 "  at t=1
+;; |   six.aft    "", and nothing more
+;; |
+;; | what led there
+;; |   afterimage why six.aft --stdout 0
+;; |   afterimage why error.aft --stderr 0
