@@ -114,7 +114,7 @@ pub(crate) fn nameless_statements<'a>(
     let resolved = resolver.location(text);
     if resolved.is_err() && is_moment(text) {
         bail!(
-            "{text} is a moment of the run, and no statement: name a place, such as file.c:42#3 or func; at a moment it can be asked what memory or a variable holds (--address, --var)"
+            "{text} is a moment of the run, and no statement: name a place, such as file.c:42#3 or func; what a variable holds at a moment is asked with why --var or slice --var, and what memory holds with slice --address"
         );
     }
     let resolved = resolved?;
