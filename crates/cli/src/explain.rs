@@ -72,7 +72,6 @@ impl<'s, 'a> Scene<'s, 'a> {
         Walk {
             values: self.values,
             program: &self.traced.loaded.program,
-            module: &self.traced.loaded.bytes,
         }
     }
 

@@ -311,7 +311,7 @@ pub(crate) fn origin(begun: &[WhyEntry], links: u64) -> String {
 
 /// The way back, told entry by entry.
 pub(crate) struct Way<'t, 's, 'a> {
-    chain: Option<Chain<'s, 'a>>,
+    chain: Option<Chain<'t, 'a>>,
     folder: Option<Folder>,
     teller: Teller<'t, 's, 'a>,
 }
@@ -321,7 +321,7 @@ impl<'t, 's, 'a> Way<'t, 's, 'a> {
         Self {
             chain: start
                 .from
-                .map(|from| Chain::new(scene.walk(), from).at_most(most)),
+                .map(|from| Chain::new(scene.walk(), &scene.controllers, from).at_most(most)),
             folder: start.from.map(|_| Folder::new()),
             teller: Teller::new(scene, start),
         }

@@ -1,5 +1,5 @@
 //! Each link of the way back is a dependence that `deps` tells, too; bytes stay the same from link to link, up to what the host wrote or the module holds; and each
-//! way comes to an end. What keeps a block from being executed was executed itself, and what stands between was not.
+//! way comes to an end, a constant at the operator that is it. What keeps a block from being executed was executed itself, and what stands between was not.
 
 mod common;
 #[path = "forward/guests.rs"]
@@ -7,13 +7,13 @@ mod guests;
 
 use std::collections::{BTreeMap, HashMap};
 
-use afterimage_ids::{BlockId, FuncId};
-use afterimage_program::{BlockKind, OperatorIndex, Program};
+use afterimage_ids::{BlockId, FuncId, OpId};
+use afterimage_program::{BlockKind, Callee, OperatorIndex, Program, ValueDef};
 use afterimage_query::paths::recorded_path;
 use afterimage_query::steps::{Range, Run, recorded_checkpoints, stopped_before};
 use afterimage_query::values::{
-    HostReads, Instance, Kind, Origin, RecordedValues, Statement, of_statement, recorded_epochs,
-    recorded_values,
+    Bits, Controllers, HostReads, Instance, Kind, Origin, RecordedValues, Statement, Types,
+    of_statement, recorded_epochs, recorded_values,
 };
 use afterimage_query::why::{
     Absence, At, Bytes, Cause, Chain, Code, Computed, End, Found, Given, Hop, Link, Move, State,
@@ -23,6 +23,7 @@ use afterimage_query::{Stop, stops};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_trace::TraceFile;
 use common::Sandbox;
+use wasmparser::Operator;
 
 /// Longer runs are left out.
 const MOST: u64 = 5000;
@@ -38,11 +39,16 @@ struct Compared {
     input: usize,
     /// Moves between the lanes of vectors.
     lanes: usize,
+    /// Operands that are one constant of their function.
+    constants: usize,
     absent: usize,
 }
 
 struct Scene<'v, 'a> {
     walk: Walk<'v, 'a>,
+    module: &'a [u8],
+    controllers: &'v Controllers<'a>,
+    types: Types<'a>,
     host: HostReads<'v, 'a>,
     file: &'a TraceFile,
     stopped: Option<Stop>,
@@ -70,9 +76,11 @@ fn programs_that_get_input() {
         moves,
         ends,
         input,
+        constants,
         ..
     } = all;
     assert!(links > 8000 && moves > 500 && ends > 80, "{all:?}");
+    assert!(constants > 1000, "{all:?}");
     assert!(input > 8, "{all:?}");
 }
 
@@ -216,12 +224,15 @@ fn compare(sandbox: &Sandbox, all: &mut Compared) {
         checkpoints: checkpoints.as_ref(),
         progress: &|_| {},
     };
+    let controllers = Controllers::new(&program);
     let mut scene = Scene {
         walk: Walk {
             values: &values,
             program: &program,
-            module: &module,
         },
+        module: &module,
+        controllers: &controllers,
+        types: Types::new(&program, &module),
         host: HostReads::new(&values, run, &file),
         file: &file,
         stopped: stops(&program, &OperatorIndex::new(&program, &module), &end)
@@ -257,6 +268,7 @@ impl Scene<'_, '_> {
             let compiled = values.compiled(visit.node).unwrap();
             let blocks = &values.path().nodes()[visit.node].blocks;
             for (_, statement) in Statement::all(self.walk.program, &compiled.code, blocks) {
+                self.constants(instance, statement);
                 if let Some(at) = self.walk.start(instance, statement).unwrap() {
                     self.any_way(at);
                     // That looks far ahead.
@@ -265,6 +277,32 @@ impl Scene<'_, '_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Operands that static single assignment form says to be one constant come from that, however many more are the same.
+    fn constants(&mut self, instance: Instance, statement: Statement) {
+        let compiled = self.walk.values.compiled(instance.node).unwrap();
+        let op = match statement.kind {
+            Kind::Inst(inst) => compiled.code.insts[inst].op,
+            Kind::Call(Callee::Direct(_)) => self.walk.end_spot(instance).unwrap().op,
+            _ => return,
+        };
+        let ssa = self.types.statements(compiled.code.function).unwrap();
+        let Some(id) = ssa.statement_at(op) else {
+            return;
+        };
+        let operands = statement.operands(&compiled.code);
+        for (operand, &value) in operands.iter().zip(ssa.operands(id)) {
+            let ValueDef::Constant(op) = ssa.values[value].def else {
+                continue;
+            };
+            let at = At::Register(instance, operand.register);
+            match self.walk.back(at).unwrap() {
+                Found::End(End::Constant { op: told, .. }) => assert_eq!(told, op),
+                other => panic!("{other:?}"),
+            }
+            self.compared.constants += 1;
         }
     }
 
@@ -506,6 +544,9 @@ impl Scene<'_, '_> {
 
     /// Bytes are what the host wrote, or the module holds.
     fn end(&mut self, end: End, held: Option<Vec<u8>>) {
+        if let End::Constant { bits, instance, op } = end {
+            self.is_constant(bits, instance, op);
+        }
         let Some(held) = held else { return };
         match end {
             End::Memory(range) => {
@@ -546,9 +587,33 @@ impl Scene<'_, '_> {
         }
     }
 
+    /// An operator of an execution is this constant.
+    fn is_constant(&self, bits: Bits, instance: Instance, op: OpId) {
+        let node = &self.walk.values.path().nodes()[instance.node];
+        let function = self.walk.program.function(node.function).unwrap();
+        let block = function.block_of(op).unwrap();
+        assert!(node.blocks.contains(&block));
+        let mut all = self.walk.program.operators(self.module, function);
+        let operator = all.find(|(other, ..)| *other == op).unwrap().2;
+        let its = match operator {
+            Operator::I32Const { value } => (u64::from(value as u32), 0),
+            Operator::I64Const { value } => (value as u64, 0),
+            Operator::F32Const { value } => (u64::from(value.bits()), 0),
+            Operator::F64Const { value } => (value.bits(), 0),
+            Operator::RefNull { .. } => (0, 0),
+            Operator::RefFunc { function_index } => (u64::from(function_index) + 1, 0),
+            Operator::V128Const { value } => {
+                let value = value.i128() as u128;
+                (value as u64, (value >> 64) as u64)
+            }
+            other => panic!("{other:?} is no constant"),
+        };
+        assert_eq!(its, bits);
+    }
+
     /// The chain that people are told comes to an end, and each step goes back in time.
     fn chain(&mut self, at: At) {
-        let mut chain = Chain::new(self.walk, at);
+        let mut chain = Chain::new(self.walk, self.controllers, at);
         let mut last = u64::MAX;
         let mut ended = false;
         while let Some(step) = chain.next().unwrap() {

@@ -44,6 +44,10 @@ struct Compiler<'a> {
     firsts: Vec<u32>,
     constants: Vec<Constant>,
     known: HashMap<Constant, Register>,
+    /// Per constant: the first operator that is it.
+    constant_ops: Vec<OpId>,
+    /// No two operators share a constant's register.
+    apart: bool,
     insts: Vec<Inst>,
     vectors: Vec<(Register, VectorExtra)>,
     lists: Vec<TableIndices>,
@@ -63,6 +67,28 @@ pub fn compile<'a>(
     blocks: &[BlockId],
     next: Option<BlockId>,
 ) -> Result<NodeCode, MachineError> {
+    Ok(compile_whole(program, body, (blocks, next), false)?.0)
+}
+
+/// The same, but each operator that is a constant has a register of its own. Which operators these are, by the constants' positions.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_apart<'a>(
+    program: &'a Program,
+    body: &'a Body<'a>,
+    blocks: &[BlockId],
+    next: Option<BlockId>,
+) -> Result<(NodeCode, Box<[OpId]>), MachineError> {
+    compile_whole(program, body, (blocks, next), true)
+}
+
+fn compile_whole<'a>(
+    program: &'a Program,
+    body: &'a Body<'a>,
+    (blocks, next): (&[BlockId], Option<BlockId>),
+    apart: bool,
+) -> Result<(NodeCode, Box<[OpId]>), MachineError> {
     let cfg = &body.function.cfg;
     let no_path = || MachineError::NoPath {
         function: body.function.id,
@@ -75,7 +101,7 @@ pub fn compile<'a>(
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(no_path());
     }
-    let mut compiler = Compiler::new(program, body, first);
+    let mut compiler = Compiler::new(program, body, first, apart);
     for (i, &block) in blocks.iter().enumerate() {
         let (to, last) = match blocks.get(i + 1) {
             Some(&to) => (Some(to), false),
@@ -84,11 +110,12 @@ pub fn compile<'a>(
         compiler.block(block, to, last).ok_or_else(no_path)?;
     }
     let kept = compiler.kept(next);
-    Ok(compiler.finish(next, kept))
+    let constant_ops = std::mem::take(&mut compiler.constant_ops);
+    Ok((compiler.finish(next, kept), constant_ops.into()))
 }
 
 /// Compiles a path up to an operator of its last block, or up to the end of that. Its instructions are the first ones of any longer path's that
-/// begins like this, at the same positions; its outputs are what the variables are before the operator. O(operators on it + variables written).
+/// begins like this, at the same positions, and so are its constants, with registers of their own ([`compile_apart`]); its outputs are what the variables are before the operator. O(operators on it + variables written).
 ///
 /// # Errors
 /// If the blocks are not a path of the function, or the operator is not in the last one.
@@ -106,7 +133,7 @@ pub fn compile_before<'a>(
     let (Some(&first), Some(&last)) = (blocks.first(), blocks.last()) else {
         return Err(no_path());
     };
-    let mut compiler = Compiler::new(program, body, first);
+    let mut compiler = Compiler::new(program, body, first, true);
     for pair in blocks.windows(2) {
         compiler
             .block(pair[0], Some(pair[1]), false)
@@ -127,7 +154,7 @@ pub fn compile_before<'a>(
 
 impl<'a> Compiler<'a> {
     /// Of a path that begins with this block.
-    fn new(program: &'a Program, body: &'a Body<'a>, first: BlockId) -> Self {
+    fn new(program: &'a Program, body: &'a Body<'a>, first: BlockId, apart: bool) -> Self {
         Self {
             program,
             body,
@@ -138,6 +165,8 @@ impl<'a> Compiler<'a> {
             firsts: Vec::new(),
             constants: Vec::new(),
             known: HashMap::new(),
+            constant_ops: Vec::new(),
+            apart,
             insts: Vec::new(),
             vectors: Vec::new(),
             lists: Vec::new(),
@@ -327,11 +356,15 @@ impl Compiler<'_> {
         self.height += 1;
     }
 
-    fn constant(&mut self, value: Constant) -> Register {
+    fn constant(&mut self, op: OpId, value: Constant) -> Register {
         let next = CONSTANT | self.constants.len() as u32;
-        let register = *self.known.entry(value).or_insert(next);
+        let register = match self.apart {
+            true => next,
+            false => *self.known.entry(value).or_insert(next),
+        };
         if register == next {
             self.constants.push(value);
+            self.constant_ops.push(op);
         }
         register
     }

@@ -24,7 +24,7 @@ mod step;
 
 pub use checkpoint::Checkpoint;
 pub use code::{Moved, NodeCode, NodeEnd, Operand, TableIndices, Taker, VectorExtra};
-pub use compile::{Body, compile, compile_before};
+pub use compile::{Body, compile, compile_apart, compile_before};
 pub use define::Path;
 pub use end::{StoppedBefore, stopped_before};
 pub use error::{MachineError, Trap};

@@ -1,7 +1,7 @@
 //! The code of a path up to an operator: the first part of the path's, and what variables are there.
 
 use afterimage_ids::{BlockId, OpId};
-use afterimage_machine::{Body, NodeCode, Operand, compile, compile_before};
+use afterimage_machine::{Body, NodeCode, Operand, compile_apart, compile_before};
 use afterimage_program::{BlockEnd, BlockKind, NO_HEIGHT, Program};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use wasmparser::Operator;
@@ -56,7 +56,7 @@ fn check(program: &Program, body: &Body<'_>, blocks: &[BlockId]) -> usize {
     let (&last, earlier) = blocks.split_last().expect("a block");
     let ops = body.function.cfg.blocks[last].ops.clone();
     let mut code = before(ops.start);
-    if let Ok(whole) = compile(program, body, earlier, Some(last)) {
+    if let Ok((whole, _)) = compile_apart(program, body, earlier, Some(last)) {
         // At the block's start it is what the path before it leaves.
         assert_eq!(format!("{:?}", code.insts), format!("{:?}", whole.insts));
         assert_eq!(code.outputs, whole.outputs);

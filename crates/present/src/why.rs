@@ -52,6 +52,8 @@ pub struct WhyOperand {
     pub value: String,
     /// It is a constant of the code.
     pub constant: bool,
+    /// As all operands are, and it was passed, returned, or set in another block: that can be asked about.
+    pub elsewhere: bool,
 }
 
 /// A move of a value.
@@ -203,7 +205,8 @@ impl WhyText<'_> {
         let computed = format!("{} = {}", made.value, expression(made));
         self.line(&computed, &made.place)?;
         for (i, operand) in made.operands.iter().enumerate() {
-            if !operand.constant && made.followed.is_some_and(|followed| followed != i) {
+            let open = !operand.constant || operand.elsewhere;
+            if open && made.followed.is_some_and(|followed| followed != i) {
                 let WhyOperand { role, value, .. } = operand;
                 let (file, at) = (&self.file, &made.place.at);
                 let role = shell_word(role);

@@ -8,7 +8,7 @@ use afterimage_present::{Assigned, Cause, CurrencyCause, WhyPlace};
 use afterimage_query::currency::{Moments, Unit};
 use afterimage_query::state::{Activation, Path, Place};
 use afterimage_query::steps::Range;
-use afterimage_query::why::{At, Computed, End, Found as Link, Spot, constant, written_until};
+use afterimage_query::why::{At, Computed, End, Found as Link, Spot, written_until};
 use anyhow::Result;
 
 use super::pair::{Both, Found, Pair, Side};
@@ -265,14 +265,8 @@ fn maker(side: &Side<'_, '_, '_>, seen: &Seen) -> Result<Maker> {
         return Ok(Maker::Unknown("it has no bytes"));
     };
     let of_variable = |variable: u32| -> Result<At> {
-        Ok(match activation.register(scene.values, variable)? {
-            Ok(register) => At::Register(activation.instance, register),
-            Err(bits) => At::End(End::Constant {
-                bits,
-                instance: activation.instance,
-                op: constant(&walk, activation.instance, bits),
-            }),
-        })
+        let register = activation.register(scene.values, variable)?;
+        Ok(At::Register(activation.instance, register))
     };
     let from = match piece.place {
         Place::Local(index) => of_variable(index)?,
@@ -305,12 +299,9 @@ fn maker(side: &Side<'_, '_, '_>, seen: &Seen) -> Result<Maker> {
             let op = compiled.code.insts[inst].op;
             Maker::Operator(walk.spot_of(instance, op))
         }
-        Link::End(End::Constant {
-            instance,
-            op: Some(op),
-            ..
-        }) => Maker::Operator(walk.spot_of(instance, op)),
-        Link::End(End::Constant { .. }) => Maker::Unknown("it is a constant"),
+        Link::End(End::Constant { instance, op, .. }) => {
+            Maker::Operator(walk.spot_of(instance, op))
+        }
         Link::End(End::Zero | End::Memory(_) | End::Global(_)) => Maker::Beginning,
         Link::End(End::Host { .. } | End::Returned { .. } | End::Argument { .. }) => {
             Maker::Unknown("the host gave it")

@@ -173,7 +173,6 @@ pub(super) fn of_trap<'a>(
     let walk = Walk {
         values,
         program: &loaded.program,
-        module: &loaded.bytes,
     };
     let execution = Execution {
         number: 0,

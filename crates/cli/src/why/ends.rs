@@ -42,26 +42,26 @@ pub(super) fn end(teller: &Teller<'_, '_, '_>, end: End) -> Result<WhyEnd> {
                 Some(ty) => value_text(ty, bits),
                 None => value.clone(),
             };
-            // Line tables place a constant by what is before it; what takes it in the same block tells more.
-            let spot = op.map(|op| scene.walk().spot_of(instance, op));
-            let same = |spot: &Spot| {
-                let of = |spot: &Spot| (spot.instance, spot.time);
-                teller
-                    .spot
-                    .as_ref()
-                    .is_some_and(|last| of(last) == of(spot))
+            // Line tables place a constant by what is before it; what takes it in the same block tells more: of a call, only the line.
+            let spot = scene.walk().spot_of(instance, op);
+            let of = |spot: Spot| (spot.instance, spot.time);
+            let same = teller.spot.is_some_and(|last| of(last) == of(spot));
+            let place = match teller.last.clone().filter(|_| same) {
+                Some(last) => last,
+                None => {
+                    let mut place = scene.place(spot)?;
+                    if let Some(call) = scene.walk().passed_by(instance, op)? {
+                        let call = scene.operator(call.function, call.op)?;
+                        (place.line, place.around, place.text) =
+                            (call.line, call.around, call.text);
+                    }
+                    place
+                }
             };
-            let place = match spot.filter(|spot| !same(spot)) {
-                Some(spot) => Some(scene.place(spot)?),
-                None => teller.last.clone(),
-            };
-            let led = match spot {
-                Some(spot) => led_by(scene, spot.instance, spot.time)?,
-                None => None,
-            };
+            let led = led_by(scene, spot.instance, spot.time)?;
             let text = |decided: Option<Value>| decided.map_or(String::new(), |it| it.text);
             WhyEnd {
-                place,
+                place: Some(place),
                 led: led.map(|(branch, decided)| Box::new((branch, text(decided)))),
                 ..none("constant", format!("the constant {value}"))
             }

@@ -148,6 +148,7 @@ impl<'t, 's, 'a> Teller<'t, 's, 'a> {
             role: operand.role.to_owned(),
             value: value_text(ty, operand.value),
             constant: operand.constant,
+            elsewhere: operand.elsewhere,
         });
         let operands = Vec::from_iter(operands);
         if let Some(followed) = made.followed

@@ -6,7 +6,7 @@ use afterimage_query::state::{
     WatchError, follow_to,
 };
 use afterimage_query::steps::Range;
-use afterimage_query::why::{At, End, constant, written_until};
+use afterimage_query::why::{At, written_until};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::start::Start;
@@ -46,14 +46,8 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     let piece = piece.with_context(|| format!("{expression} has no bytes"))?;
     let spot = scene.walk().spot_of(activation.instance, activation.op);
     let of_local = |variable: u32| -> Result<At> {
-        Ok(match activation.register(scene.values, variable)? {
-            Ok(register) => At::Register(activation.instance, register),
-            Err(bits) => At::End(End::Constant {
-                bits,
-                instance: activation.instance,
-                op: constant(&scene.walk(), activation.instance, bits),
-            }),
-        })
+        let register = activation.register(scene.values, variable)?;
+        Ok(At::Register(activation.instance, register))
     };
     let from = match piece.place {
         Place::Local(index) => of_local(index)?,

@@ -23,6 +23,7 @@
 ;; | 3 (left of i32.mul at @0x55#1 in _start)
 ;; | comes from the constant 1 at @0x33#1, one step back
 ;; |   3 = 1 + 2                           @0x4e#1 in _start  t=9
+;; |       2: afterimage why run.aft --at @0x4e#1 --operand right
 ;; |   the constant 1                      @0x33#1 in grade  t=3
 ;; |       led there by if at @0x31#1 in grade, on 1: afterimage why run.aft --at @0x31#1
 ;; $ afterimage why run.aft --at @0x55 --operand right

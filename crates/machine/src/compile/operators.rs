@@ -27,7 +27,7 @@ impl Compiler<'_> {
             return Some(());
         }
         if self.moves(operator)?
-            || self.constants_of(operator)
+            || self.constants_of(op, operator)
             || self.memory_access(op, operator)?
             || self.control(op, operator, ways, block)?
             || self.vector(op, operator)?
@@ -61,7 +61,7 @@ impl Compiler<'_> {
         Some(true)
     }
 
-    fn constants_of(&mut self, operator: &Operator<'_>) -> bool {
+    fn constants_of(&mut self, op: OpId, operator: &Operator<'_>) -> bool {
         let value = Constant::Scalar(match *operator {
             Operator::I32Const { value } => u64::from(value as u32),
             Operator::I64Const { value } => value as u64,
@@ -71,13 +71,13 @@ impl Compiler<'_> {
             Operator::RefFunc { function_index } => u64::from(function_index) + 1,
             Operator::V128Const { value } => {
                 let bits = u128::from_le_bytes(*value.bytes());
-                let register = self.constant(Constant::Vector(bits));
+                let register = self.constant(op, Constant::Vector(bits));
                 self.push(register);
                 return true;
             }
             _ => return false,
         });
-        let register = self.constant(value);
+        let register = self.constant(op, value);
         self.push(register);
         true
     }

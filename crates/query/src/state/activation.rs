@@ -243,13 +243,10 @@ impl<'a> Activation<'a> {
     /// # Errors
     /// If the trace is damaged, or does not have it.
     pub fn recorded(&self, values: &RecordedValues<'_>, variable: u32) -> Result<Bits, StateError> {
-        match self.register(values, variable)? {
-            Ok(register) => Ok(values.value(self.instance, register)?),
-            Err(constant) => Ok(constant),
-        }
+        Ok(values.value(self.instance, self.register(values, variable)?)?)
     }
 
-    /// Where a variable's value is: a register of the whole node, or the bits of a constant. A variable is as in [`recorded`](Self::recorded).
+    /// Where a variable's value is: a register of the whole node. A variable is as in [`recorded`](Self::recorded).
     ///
     /// # Errors
     /// If the node cannot be compiled.
@@ -257,14 +254,14 @@ impl<'a> Activation<'a> {
         &self,
         values: &RecordedValues<'_>,
         variable: u32,
-    ) -> Result<Result<Register, Bits>, StateError> {
+    ) -> Result<Register, StateError> {
         Ok(match self.operand(variable) {
-            (register, Operand::Constant(low)) => Err(self.constant(register, low)),
-            (_, Operand::Variable(variable)) => Ok(variable),
-            // Instructions have the same positions in the whole node.
+            // Constants and instructions have the same positions in the whole node.
+            (register, Operand::Constant(_)) => register,
+            (_, Operand::Variable(variable)) => variable,
             (_, Operand::Result(position)) => {
                 let whole = values.compiled(self.instance.node)?;
-                Ok(whole.code.first_result() + position as u32)
+                whole.code.first_result() + position as u32
             }
         })
     }

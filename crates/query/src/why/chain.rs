@@ -7,7 +7,7 @@ use afterimage_machine::Register;
 
 use super::nearest::{Choice, nearest};
 use super::{At, Computed, End, Found, Move, Walk, WhyError};
-use crate::values::{Bits, Instance};
+use crate::values::{Bits, Controller, Controllers, Execution, Instance};
 
 /// So many links at most are gone back in all, to find out which operands lead to what the host gave.
 const LOOKED_AT: u32 = 1000;
@@ -90,6 +90,8 @@ pub struct Operand {
     pub value: Bits,
     /// It is a constant of the code.
     pub constant: bool,
+    /// It is one as all operands are, and was passed, returned, or set in another block.
+    pub elsewhere: bool,
     /// Its register.
     pub register: Register,
 }
@@ -101,6 +103,7 @@ pub struct Operand {
 /// On the way to what the host gave, a read of a table that nothing ever wrote counts as computed from its address.
 pub struct Chain<'v, 'a> {
     walk: Walk<'v, 'a>,
+    controllers: &'v Controllers<'a>,
     at: Option<At>,
     choices: HashMap<Computed, Choice>,
     left: u32,
@@ -110,9 +113,10 @@ pub struct Chain<'v, 'a> {
 
 impl<'v, 'a> Chain<'v, 'a> {
     /// From a value.
-    pub fn new(walk: Walk<'v, 'a>, at: At) -> Self {
+    pub fn new(walk: Walk<'v, 'a>, controllers: &'v Controllers<'a>, at: At) -> Self {
         Self {
             walk,
+            controllers,
             at: Some(at),
             choices: HashMap::new(),
             left: LOOKED_AT,
@@ -226,11 +230,11 @@ impl<'v, 'a> Chain<'v, 'a> {
     }
 
     fn made(&mut self, computed: Computed) -> Result<Made, WhyError> {
-        let operands = self.walk.operands(computed)?;
+        let mut operands = self.walk.operands(computed)?;
         let mut open = operands.iter().enumerate();
         let open = Vec::from_iter(open.by_ref().filter(|(_, it)| !it.constant));
         let followed = match &*open {
-            [] => self.chosen_before(computed, &operands)?,
+            [] => self.chosen_before(computed, &mut operands)?,
             [(only, _)] => Some(*only),
             [(first, _), ..] => {
                 let open: Vec<(usize, At)> = open
@@ -252,23 +256,58 @@ impl<'v, 'a> Chain<'v, 'a> {
         })
     }
 
-    /// Of constants one that was passed, returned, or set in another block: something led there.
+    /// Of constants one that was passed, returned, or set in another block: something led there. First come those that a branch led to that did not lead to what takes them as well, then
+    /// those that were returned.
     fn chosen_before(
         &self,
         computed: Computed,
-        operands: &[Operand],
+        operands: &mut [Operand],
     ) -> Result<Option<usize>, WhyError> {
-        let here = self.walk.spot(computed.instance, computed.inst)?.time;
-        for (i, operand) in operands.iter().enumerate() {
+        let here = self.walk.spot(computed.instance, computed.inst)?;
+        let mut best = None;
+        for (i, operand) in operands.iter_mut().enumerate() {
             let at = At::Register(computed.instance, operand.register);
-            if let Found::End(End::Constant { instance, op, .. }) = self.walk.back(at)?
-                && (instance != computed.instance
-                    || op.is_some_and(|op| self.walk.spot_of(instance, op).time != here))
+            let Found::End(End::Constant { instance, op, .. }) = self.walk.back(at)? else {
+                continue;
+            };
+            let there = self.walk.spot_of(instance, op);
+            operand.elsewhere = there.time != here.time;
+            if !operand.elsewhere {
+                continue;
+            }
+            let branch = self.branch_to(there)?;
+            let chosen = if branch.is_some() && branch != self.branch_to(here)? {
+                Chosen::Led
+            } else if self
+                .walk
+                .was_returned(computed.instance, operand.register)?
             {
-                return Ok(Some(i));
+                Chosen::Returned
+            } else {
+                Chosen::Before
+            };
+            if best.is_none_or(|(most, _)| chosen < most) {
+                best = Some((chosen, i));
             }
         }
-        Ok(None)
+        Ok(best.map(|(_, operand)| operand))
+    }
+
+    /// When the branch was executed that led to an operator of its activation; `None` if the call alone did.
+    fn branch_to(&self, spot: Spot) -> Result<Option<u64>, WhyError> {
+        let execution = Execution {
+            number: 0,
+            time: spot.time,
+            instance: spot.instance,
+            statement: None,
+        };
+        let found = self
+            .controllers
+            .of_execution(self.walk.values, &execution)?;
+        Ok(match found.first() {
+            Some(&Controller::Branch { time, .. }) => Some(time),
+            _ => None,
+        })
     }
 
     fn looked_up(&self, read: Computed) -> Result<Made, WhyError> {
@@ -326,4 +365,14 @@ enum Age {
     /// It comes from where nothing was computed, or from too far away.
     Given,
     Constant,
+}
+
+/// How a constant came to be an operand of what is in another block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Chosen {
+    /// A branch of its own led to it.
+    Led,
+    Returned,
+    /// It was passed, or stood in a local before.
+    Before,
 }

@@ -45,8 +45,8 @@ pub enum End {
         bits: Bits,
         /// The execution of the node that has it.
         instance: Instance,
-        /// The operator that is the constant, if only one can be it.
-        op: Option<OpId>,
+        /// The operator that is the constant.
+        op: OpId,
     },
     /// A local that nothing wrote: zero or null.
     Zero,

@@ -10,7 +10,7 @@
 //! use afterimage_ids::{FuncId, OpId};
 //! use afterimage_program::Program;
 //! use afterimage_query::paths::recorded_path;
-//! use afterimage_query::values::{Executions, recorded_epochs, recorded_values};
+//! use afterimage_query::values::{Controllers, Executions, recorded_epochs, recorded_values};
 //! use afterimage_query::why::{Chain, Walk};
 //! use afterimage_trace::TraceFile;
 //!
@@ -25,9 +25,10 @@
 //! let all = Executions::of(&values, &program, FuncId::from_u32(7), OpId::from_u32(12))?;
 //! let third = all.get(&values, 3)?.ok_or("it was not executed so often")?;
 //! let statement = third.statement.ok_or("it only moves a value")?;
-//! let walk = Walk { values: &values, program: &program, module: &module };
+//! let walk = Walk { values: &values, program: &program };
 //! let start = walk.start(third.instance, statement)?.ok_or("it has no value")?;
-//! let mut chain = Chain::new(walk, start);
+//! let controllers = Controllers::new(&program);
+//! let mut chain = Chain::new(walk, &controllers, start);
 //! while let Some(step) = chain.next()? {
 //!     println!("{:?}", step.link);
 //! }
@@ -58,5 +59,5 @@ pub use fold::{Entry, Folder};
 pub use given::{Given, Stream};
 pub use link::{At, Bytes, Computed, End, Found, Move};
 pub use printed::{Printed, Put, PutBytes, written_before, written_until};
-pub use walk::{Walk, constant};
+pub use walk::Walk;
 pub use wasmparser::ValType;

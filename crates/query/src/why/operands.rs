@@ -1,7 +1,7 @@
 //! Where an instruction of an execution is, and what it takes.
 
 use afterimage_ids::OpId;
-use afterimage_machine::Code;
+use afterimage_machine::{Code, NodeEnd, Register, Taker};
 use afterimage_wet::Source;
 
 use super::{Computed, Move, Operand, Spot, Walk, WhyError};
@@ -38,6 +38,41 @@ impl Walk<'_, '_> {
     /// If the trace is damaged.
     pub fn end_spot(&self, instance: Instance) -> Result<Spot, WhyError> {
         Ok(self.spot_of(instance, end_of(self.values, instance)?))
+    }
+
+    /// The call in the same block that takes a constant as an argument, if one does.
+    ///
+    /// # Errors
+    /// If the trace is damaged.
+    pub fn passed_by(&self, instance: Instance, constant: OpId) -> Result<Option<Spot>, WhyError> {
+        let compiled = self.values.compiled(instance.node)?;
+        let (NodeEnd::Call { arguments, .. } | NodeEnd::TailCall { arguments, .. }) =
+            &compiled.code.end
+        else {
+            return Ok(None);
+        };
+        let position = compiled.constants.iter().position(|&op| op == constant);
+        let register = position.map(|position| compiled.code.variables + position as u32);
+        if register.is_none_or(|register| !arguments.contains(&register)) {
+            return Ok(None);
+        }
+        let call = self.end_spot(instance)?;
+        Ok(Some(call).filter(|call| call.time == self.spot_of(instance, constant).time))
+    }
+
+    /// Whether a function returned what a register holds, on its way there.
+    pub(super) fn was_returned(
+        &self,
+        instance: Instance,
+        register: Register,
+    ) -> Result<bool, WhyError> {
+        for (of, taker) in self.values.takers_of(instance, register)? {
+            let compiled = self.values.compiled(of.node)?;
+            if let (Taker::Given(_), NodeEnd::Return(_)) = (taker, &compiled.code.end) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What an instruction gave.
@@ -79,6 +114,7 @@ impl Walk<'_, '_> {
                 role: operand.role,
                 value: self.values.value(instance, register)?,
                 constant: matches!(source, Source::Constant(_)),
+                elsewhere: false,
                 register,
             });
         }

@@ -1,14 +1,13 @@
 //! One link back.
 
-use afterimage_ids::{FuncId, OpId};
+use afterimage_ids::FuncId;
 use afterimage_machine::{Code, NodeEnd, Range, Register};
 use afterimage_program::{Callee, Program};
 use afterimage_wet::{Reading, Source, Writer};
-use wasmparser::Operator;
 
 use super::lanes::{self, Loaded};
 use super::{At, Bytes, Computed, End, Found, Move, WhyError};
-use crate::values::{Bits, Instance, RecordedValues, written_by};
+use crate::values::{Instance, RecordedValues, written_by};
 
 /// Of what is no memory.
 const NOTHING: Range = Range {
@@ -24,8 +23,6 @@ pub struct Walk<'v, 'a> {
     pub values: &'v RecordedValues<'a>,
     /// The program.
     pub program: &'a Program,
-    /// What it was parsed from.
-    pub module: &'a [u8],
 }
 
 impl Walk<'_, '_> {
@@ -116,11 +113,11 @@ impl Walk<'_, '_> {
                 let compiled = self.values.compiled(at.node)?;
                 let code = &compiled.code;
                 let wide = code.wide_constants.iter().find(|(r, _)| *r == register);
-                let bits = (low, wide.map_or(0, |(_, high)| *high));
+                let position = (register - code.variables) as usize;
                 Found::End(End::Constant {
-                    bits,
+                    bits: (low, wide.map_or(0, |(_, high)| *high)),
                     instance: at,
-                    op: constant(self, at, bits),
+                    op: compiled.constants[position],
                 })
             }
             Source::Zero => Found::End(End::Zero),
@@ -384,33 +381,4 @@ fn telling(parts: &[(std::ops::Range<u64>, Writer)], bytes: &[u8]) -> usize {
         own.is_some_and(|own| own.iter().any(|byte| *byte != 0))
     };
     parts.iter().position(|(part, _)| tells(part)).unwrap_or(0)
-}
-
-/// The operator in the blocks of an execution's node that is a constant, if there is one only.
-pub fn constant(walk: &Walk<'_, '_>, at: Instance, bits: Bits) -> Option<OpId> {
-    let node = &walk.values.path().nodes()[at.node];
-    let function = walk.program.function(node.function)?;
-    let is_it = |operator: &Operator<'_>| match *operator {
-        Operator::I32Const { value } => bits == (u64::from(value as u32), 0),
-        Operator::I64Const { value } => bits == (value as u64, 0),
-        Operator::F32Const { value } => bits == (u64::from(value.bits()), 0),
-        Operator::F64Const { value } => bits == (value.bits(), 0),
-        Operator::V128Const { value } => {
-            let value = value.i128() as u128;
-            bits == (value as u64, (value >> 64) as u64)
-        }
-        _ => false,
-    };
-    let mut found = None;
-    for (op, _, operator) in walk.program.operators(walk.module, function) {
-        let here = || {
-            function
-                .block_of(op)
-                .is_some_and(|block| node.blocks.contains(&block))
-        };
-        if is_it(&operator) && here() && found.replace(op).is_some() {
-            return None;
-        }
-    }
-    found
 }

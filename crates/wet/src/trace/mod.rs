@@ -14,8 +14,8 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use afterimage_ids::{EntityRef, FuncId, NodeId};
-use afterimage_machine::{Body, NodeCode, State, compile};
+use afterimage_ids::{EntityRef, FuncId, NodeId, OpId};
+use afterimage_machine::{Body, NodeCode, State, compile_apart};
 use afterimage_program::Program;
 use afterimage_wpp::{Continuation, Occurrences, Segments, WholePath};
 
@@ -146,8 +146,10 @@ pub struct Instance {
 /// A node, compiled.
 #[derive(Debug)]
 pub struct Compiled {
-    /// Its code.
+    /// Its code, in which no two operators share a constant's register.
     pub code: NodeCode,
+    /// The operators that are its constants, by their positions.
+    pub constants: Box<[OpId]>,
     /// Its inputs and writes.
     pub model: NodeModel,
 }
@@ -243,9 +245,14 @@ where
         let known = self.path.nodes().get(node).ok_or_else(unknown)?;
         let continuation = self.continuations.get(node.index()).ok_or_else(unknown)?;
         let body = self.body(known.function)?;
-        let code = compile(self.program, &body, &known.blocks, continuation.next)?;
+        let (code, constants) =
+            compile_apart(self.program, &body, &known.blocks, continuation.next)?;
         let model = NodeModel::new(&code);
-        let compiled = Rc::new(Compiled { code, model });
+        let compiled = Rc::new(Compiled {
+            code,
+            constants,
+            model,
+        });
         let mut all = self.compiled.borrow_mut();
         all.insert(node, Rc::clone(&compiled));
         Ok(compiled)

@@ -1,0 +1,67 @@
+;; Constants that stand several times in their function, or in that of the caller; and of two that came from elsewhere the one that a branch chose, or that was returned.
+(module
+  (memory (export "memory") 1)
+  (func $status (param $n i32) (result i32)
+    (if (i32.gt_u (local.get $n) (i32.const 3))
+      (then
+        (drop (i32.add (local.get $n) (i32.const -4)))
+        (return (i32.const -4))))
+    (i32.const 0))
+  (func $put (param i32 i32) (i32.store (local.get 0) (local.get 1)))
+  (func $seven (param i32) (result i32)
+    (if (result i32) (local.get 0) (then (i32.const 7)) (else (i32.const 8))))
+  (func $minus (result i32) (i32.const -1))
+  (func $add (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+  (func (export "_start")
+    (i32.store (i32.const 8) (call $status (i32.load (i32.const 1000))))
+    (call $put (i32.const 12) (i32.const 12))
+    (i32.store (i32.const 16) (call $add (i32.const 4) (call $seven (i32.const 1))))
+    (i32.store (i32.const 20) (call $add (i32.const 4) (call $minus)))
+    (i32.store (i32.const 24) (i32.add (call $seven (i32.const 5)) (call $seven (i32.const 0)))))
+  (data (i32.const 1000) "\05\00\00\00"))
+
+;; $ afterimage record --lens full -o run.aft FILE
+;; ! afterimage: why-constants-alike.wat returned; 0 host calls recorded in run.aft (N)
+;; ! afterimage: path of 21 executed blocks in 19 bytes
+;; ! afterimage: values of 15 executed statements in 14 bytes (0.9333 a statement)
+;; $ afterimage why run.aft --at _start#last
+;; | 15, stored at @0xba#1 in _start,
+;; | comes from the constant 7 at @0x6e#2, 2 steps back
+;; |     ↑ stored at @0xba#1 in _start
+;; |   15 = 7 + 8                          @0xb9#1 in _start  t=21
+;; |       8: afterimage why run.aft --at @0xb9#1 --operand right
+;; |   the constant 7                      @0x6e#2 in seven  t=17
+;; |       led there by if at @0x6c#2 in seven, on 5: afterimage why run.aft --at @0x6c#2
+;; $ afterimage why run.aft --at @0x8e
+;; | -4, stored at @0x8e#1 in _start,
+;; | comes from the constant -4 at @0x57#1, one step back
+;; |     ↑ stored at @0x8e#1 in _start
+;; |   the constant -4                     @0x57#1 in status  t=3
+;; |       led there by if at @0x4f#1 in status, on 1: afterimage why run.aft --at @0x4f#1
+;; $ afterimage why run.aft --at @0x8e --format json
+;; | {"about":"-4, stored at @0x8e#1 in _start","place":"@0x8e#1","schema":"afterimage/why/1","value":"-4"}
+;; | {"more":0,"moves":[{"besides":0,"how":"stored","place":{"around":null,"at":"@0x8e#1","function":"_start","line":null,"operator":"i32.store","source":null,"time":4},"value":"-4","what":"memory 0x8..0xb"}],"step":"moved"}
+;; | {"bytes":Nnull,"file":null,"kind":"constant","led":{"place":{"around":null,"at":"@0x4f#1","function":"status","line":null,"operator":"if","source":null,"time":2},"value":"1"},"offset":null,"place":{"around":null,"at":"@0x57#1","function":"status","line":null,"operator":"i32.const","source":null,"time":3},"read":null,"remark":null,"step":"end","what":"the constant -4"}
+;; $ afterimage why run.aft --at put
+;; | 12, stored at @0x64#1 in put,
+;; | comes from the constant 12 at @0x93#1, one step back
+;; |     ↑ stored at @0x64#1 in put
+;; |   the constant 12                     @0x93#1 in _start  t=4
+;; $ afterimage why run.aft --at @0xa1
+;; | 11, stored at @0xa1#1 in _start,
+;; | comes from the constant 7 at @0x6e#1, 2 steps back
+;; |     ↑ stored at @0xa1#1 in _start
+;; |   11 = 4 + 7                          @0x80#1 in add  t=10
+;; |       4: afterimage why run.aft --at @0x80#1 --operand left
+;; |   the constant 7                      @0x6e#1 in seven  t=8
+;; |       led there by if at @0x6c#1 in seven, on 1: afterimage why run.aft --at @0x6c#1
+;; $ afterimage why run.aft --at @0xac
+;; | 3, stored at @0xac#1 in _start,
+;; | comes from the constant -1 at @0x77#1, 2 steps back
+;; |     ↑ stored at @0xac#1 in _start
+;; |   3 = 4 + -1                          @0x80#2 in add  t=14
+;; |       4: afterimage why run.aft --at @0x80#2 --operand left
+;; |   the constant -1                     @0x77#1 in minus  t=12
+;; $ afterimage why run.aft --at 50%
+;; ! afterimage: run.aft: 50% is a moment of the run, and no statement: name a place, such as file.c:42#3 or func; what a variable holds at a moment is asked with why --var or slice --var, and what memory holds with slice --address
+;; = 125
