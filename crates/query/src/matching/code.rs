@@ -26,6 +26,8 @@ pub(super) struct Known {
     pub chooses: bool,
     /// Its constants may be addresses of data.
     pub takes_addresses: bool,
+    /// It is `i32.add` or `i32.sub`: of an address it gives an address.
+    pub adds: bool,
     /// It may make one condition of several.
     pub joins: bool,
     /// How many arguments it takes, if it is a call.
@@ -56,6 +58,7 @@ fn known(program: &Program, operator: &Operator<'_>) -> Known {
         joins: chooses || matches!(operator, Operator::I32And | Operator::I32Or),
         chooses,
         takes_addresses: takes_addresses(class, operator, &name),
+        adds: matches!(operator, Operator::I32Add | Operator::I32Sub),
         operator: hasher.finish(),
         immediate: immediate(operator, &name),
         is_and: matches!(operator, Operator::I32And),

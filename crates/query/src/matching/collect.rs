@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use afterimage_ids::{EntityRef, FuncId, NodeId, OpId, PrimaryMap};
 use afterimage_machine::{Code, Inst, NodeCode, NodeEnd, Observer, Range};
-use afterimage_matching::{Active, Class, Entered, Instance, Sketch, Statement, Version, mix};
+use afterimage_matching::{Active, Class, Entered, Instance, Sketch, Statement, Version};
 use afterimage_trace::LogReader;
 use afterimage_wpp::{Node, Segments, Visit};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -81,13 +81,27 @@ pub(crate) struct Given {
     pub taken: Taken,
 }
 
-/// What an execution of a computation took, in whatever order.
+/// What an execution of a computation took: up to three operands, none if they are not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// A hash of all operands; 0 if they are not known.
-    pub all: u64,
-    /// A hash of those that are no constants; 0 if there are none.
-    pub variables: u64,
+    values: [u64; 3],
+    count: u8,
+    /// By operand, in bits, whether it is no constant.
+    variables: u8,
+}
+
+impl Taken {
+    /// The operands.
+    pub fn all(&self) -> impl Iterator<Item = u64> {
+        self.values.into_iter().take(usize::from(self.count))
+    }
+
+    /// Those that are no constants.
+    pub fn variables(&self) -> impl Iterator<Item = u64> {
+        let bits = self.variables;
+        let numbered = (0..).zip(self.all());
+        numbered.filter_map(move |(at, value)| (bits >> at & 1 == 1).then_some(value))
+    }
 }
 
 /// The registers of up to three operands.
@@ -114,14 +128,15 @@ impl Operands {
     }
 
     fn taken(&self, low: &[u64]) -> Taken {
-        let mut taken = Taken::default();
-        for register in &self.registers[..usize::from(self.count)] {
-            // A sum does not depend on the order.
-            let hash = mix(low[*register as usize]) | 1;
-            taken.all = taken.all.wrapping_add(hash);
-            if !(self.constants.0..self.constants.1).contains(register) {
-                taken.variables = taken.variables.wrapping_add(hash);
-            }
+        let mut taken = Taken {
+            count: self.count,
+            ..Taken::default()
+        };
+        let registers = &self.registers[..usize::from(self.count)];
+        for (at, register) in registers.iter().enumerate() {
+            taken.values[at] = low[*register as usize];
+            let is_constant = (self.constants.0..self.constants.1).contains(register);
+            taken.variables |= u8::from(!is_constant) << at;
         }
         taken
     }

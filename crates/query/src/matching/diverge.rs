@@ -52,11 +52,23 @@ pub enum Took {
 }
 
 impl Took {
-    fn of(a: Taken, b: Taken) -> Self {
-        match a.all != 0 && b.all != 0 {
-            true if a.all == b.all => Self::Same,
-            true if a.variables != 0 && a.variables == b.variables => Self::SameVariables,
-            _ => Self::Else,
+    /// `moved` tells of two values whether they are addresses of one object that lies elsewhere.
+    fn of([a, b]: &[Taken; 2], moved: impl Fn(u64, u64) -> bool) -> Self {
+        let same = |of_a: Vec<u64>, mut of_b: Vec<u64>| {
+            !of_a.is_empty()
+                && of_a.len() == of_b.len()
+                && of_a.into_iter().all(|x| {
+                    let equal = of_b.iter().position(|&y| x == y);
+                    let found = equal.or_else(|| of_b.iter().position(|&y| moved(x, y)));
+                    found.map(|at| of_b.swap_remove(at)).is_some()
+                })
+        };
+        if same(a.all().collect(), b.all().collect()) {
+            Self::Same
+        } else if same(a.variables().collect(), b.variables().collect()) {
+            Self::SameVariables
+        } else {
+            Self::Else
         }
     }
 }
@@ -143,7 +155,7 @@ where
     let versions = [&matched.apart, versions[1]];
     let standing = [Some(&matched.standing), None];
     let mut open = open_pairs([&versions[0].version, &versions[1].version], matching);
-    let mut found = Vec::new();
+    let (mut found, mut taken) = (Vec::new(), HashMap::new());
     while !open.is_empty() {
         let room = (KEPT / open.len() as u64).max(2);
         let stretches = |side: usize| -> Vec<Stretch> {
@@ -175,6 +187,7 @@ where
                 let class = versions[1].version.statements[pair.b as usize].class;
                 let decides = matches!(class, Class::Test | Class::Branch);
                 let both = [a[at], b[at]];
+                taken.insert(pair.b, both.map(|kept| kept.taken));
                 found.push(Divergence {
                     a: pair.a,
                     b: pair.b,
@@ -183,7 +196,7 @@ where
                     arguments: None,
                     decided: decides.then(|| both.map(|kept| kept.compared != 0)),
                     times: both.map(|kept| kept.time),
-                    took: Took::of(a[at].taken, b[at].taken),
+                    took: Took::Else,
                     origin: Origin::Read,
                 });
                 continue;
@@ -203,6 +216,14 @@ where
         runs: runs.map(|(run, _)| run),
         known: Default::default(),
     };
+    for found in &mut found {
+        if let Some(taken) = taken.get(&found.b) {
+            // Of what lies elsewhere a sum lies elsewhere; other operators give something else.
+            let adds = operators.of(0, found.a).is_some_and(|known| known.adds);
+            let moved = |x, y| adds && x >= ADDRESSES && moves.contains(&distance([x, y]));
+            found.took = Took::of(taken, moved);
+        }
+    }
     tell_origins(matching, &mut operators, &mut found);
     found.sort_by_key(|found| (found.origin, found.times[1], found.b));
     for found in &mut found {
