@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::both::{Both, Candidates, strongest};
+use crate::both::{Both, Candidates, Weighed, strongest};
 use crate::chain::Chain;
 use crate::evidence::compare;
 use crate::features::{Feature, Stage, column};
@@ -14,8 +14,6 @@ use crate::{Evidence, Match, Matcher, Matching, Values, Version, parallel};
 
 /// Most rounds, by stage: few matches change after the third; with stretches what is known comes from rounds before.
 const ROUNDS: [u32; 2] = [3, 1];
-/// How often the matches of a function are chosen together when rounds change little, by stage, each time followed by a round.
-const TOGETHER: [u32; 2] = [2, 1];
 /// Most users or makers of matched statements that become candidates.
 pub(crate) const RELATED: usize = 24;
 /// What was executed in this part of the stretches at least, near to where it is expected, becomes a candidate.
@@ -54,15 +52,13 @@ pub(crate) fn settled(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> (Matchi
     (found, affinity)
 }
 
-/// Goes on from what is known until nothing changes, and chooses matches together.
+/// Goes on from what is known until nothing changes, and chooses the matches of each function together, once; then there is another round.
 pub(crate) fn matched(rounds: &Rounds<'_>, known: Vec<Option<Match>>) -> Matching {
     let (mut found, mut affinity) = settled(rounds, known);
-    for _ in 0..TOGETHER[rounds.stage as usize] {
-        found.of_b = rounds.together(&found.of_b, &affinity);
-        affinity = rounds.affinity(&found.of_b);
-        found.of_b = rounds.next(&found.of_b, &affinity);
-        affinity = rounds.affinity(&found.of_b);
-    }
+    found.of_b = rounds.together(&found.of_b, &affinity);
+    affinity = rounds.affinity(&found.of_b);
+    found.of_b = rounds.next(&found.of_b, &affinity);
+    affinity = rounds.affinity(&found.of_b);
     (found.likely, found.of_b) = rounds.likelihoods(&found.of_b, &affinity);
     found
 }
@@ -245,7 +241,7 @@ impl<'m> Rounds<'m> {
         &self,
         known: &[Option<Match>],
         affinity: &Affinity,
-    ) -> (Vec<Vec<(u32, f32)>>, Vec<Option<Match>>) {
+    ) -> (Weighed, Vec<Option<Match>>) {
         let judged = parallel::map(self.b.statements.len(), |at| {
             if let Some(a) = self.both.certain[at] {
                 return (vec![(a, 1.0)], known[at]);

@@ -78,7 +78,7 @@ fn suspicious(
     }
     let other = plain(report.a.name);
     let head = format!(
-        "suspects: other operators in functions that have the same ones otherwise, and what takes the same and gives from the beginning what nothing like it in {other} gives"
+        "suspects: other operators in functions that have the same ones otherwise, and what takes the same and gives from the beginning what nothing like it in {other} gives (right versions have a few, too)"
     );
     writeln!(out, "\n{}", style.paint(Paint::Bold, &head))?;
     let mut table = Table::new(&[
