@@ -70,7 +70,13 @@ impl Asked<'_, '_> {
         let constants = code.variables..code.first_result();
         let results = (0..code.insts.len()).filter(|&inst| code.insts[inst].code.gives());
         let results = results.map(|inst| (first + inst) as u32);
-        for register in code.inputs.iter().copied().chain(constants).chain(results) {
+        for register in code
+            .inputs
+            .iter()
+            .copied()
+            .chain(constants.clone())
+            .chain(results)
+        {
             let value = self.trace.value(instance, register);
             let told = || {
                 let inst = (register as usize).checked_sub(first);
@@ -85,8 +91,17 @@ impl Asked<'_, '_> {
             {
                 continue;
             }
-            let i = register as usize;
             let value = value.unwrap_or_else(|error| panic!("{}: {error}", told()));
+            let i = match register as usize {
+                // The trace has a register for each operator that is a constant.
+                i if constants.contains(&register) => {
+                    let known = &details.low[i.min(code.variables as usize)..details.first];
+                    assert!(known.contains(&value.0), "{}", told());
+                    continue;
+                }
+                i if i >= first => details.first + i - first,
+                i => i,
+            };
             assert_eq!(value.0, details.low[i], "{}", told());
             if self.vector(code, details, register) {
                 assert_eq!(value.1, details.high[i], "{}", told());

@@ -66,8 +66,10 @@ pub struct Details {
     pub reads: Vec<(usize, Vec<Wrote>)>,
     /// Per instruction that takes something of a table or a size, and without one the call at the end: who set each element, or the size.
     pub taken: Vec<(Option<usize>, Vec<Wrote>)>,
-    /// All registers.
+    /// All registers of the machine, which has one for equal constants.
     pub low: Vec<u64>,
+    /// The first of them that an instruction gives.
+    pub first: usize,
     /// The upper halves; empty if there are none.
     pub high: Vec<u64>,
     /// How many instructions were executed, if not all.
@@ -370,6 +372,7 @@ impl Observer for Naive<'_> {
         self.elsewhere(code, code.insts.len(), low, true);
         if let Some(details) = self.details() {
             details.low = low.to_vec();
+            details.first = code.first_result() as usize;
             details.high = high.to_vec();
         }
         let end: &[Register] = match &code.end {
@@ -396,6 +399,7 @@ impl Observer for Naive<'_> {
         self.elsewhere(code, executed, low, false);
         if let Some(details) = self.details() {
             details.low = low.to_vec();
+            details.first = code.first_result() as usize;
             details.high = high.to_vec();
             details.stopped = Some(executed);
         }
