@@ -1,24 +1,28 @@
 //! Going back over a run.
 
+mod ends;
+mod insts;
 mod keeping;
 
 use std::rc::Rc;
 
-use afterimage_ids::{BlockId, FuncId, NodeId, PrimaryMap};
-use afterimage_machine::{Caller, NodeCode, Range, Register, Taker};
+use afterimage_ids::{NodeId, PrimaryMap};
+use afterimage_machine::{NodeCode, Range, Register, Taker};
 use afterimage_program::Program;
 use afterimage_wpp::Node;
 
 use crate::bytes::ByteSet;
 use crate::criterion::{Asked, Criteria, Criterion, Follows, Stored, Want};
-use crate::frame::{Frame, Wanted};
+use crate::frame::Frame;
 use crate::instances::Instances;
 use crate::marks::{Marks, Slice};
-use crate::memo::{Access, Memo};
+use crate::memo::Memo;
 use crate::plan::{End, Kind, Plan};
 use crate::plans::Plans;
 use crate::reach::Reach;
 use crate::stretch::{Event, Execution, Stretch, unpacked};
+use ends::OfEnd;
+use insts::Accesses;
 use keeping::Keeping;
 
 /// So many registers are looked at at once.
@@ -26,25 +30,6 @@ const CHUNK: usize = 8;
 
 /// How many bytes what nodes came to may take.
 const ROOM: usize = 128 << 20;
-
-/// What is wanted of the node that is next.
-#[derive(Debug, Default)]
-struct OfEnd {
-    /// Arguments of its call.
-    arguments: Wanted,
-    /// The call happened: something in the callee depends on it.
-    called: Reach,
-    /// It called the host, which gave something that is wanted.
-    host: Reach,
-    /// Values of what it throws.
-    thrown: Wanted,
-    /// All of them.
-    all_thrown: Reach,
-    /// What a criterion wants of the throw, and so of all that it takes.
-    asked: Reach,
-    /// The throw happened.
-    threw: Reach,
-}
 
 /// Goes back over a run, stretch by stretch, and finds what a criterion depends on: a full dynamic slice, of executions (Zhang and Gupta 2005, section 6.1; Agrawal and Horgan 1990,
 /// the third approach).
@@ -248,131 +233,6 @@ impl<'a> Backward<'a> {
         self.marks.finish(plans, initial)
     }
 
-    /// What happened after a node's instructions, the last first. How many events are left, which are of instructions.
-    fn events(&mut self, events: &[Event]) -> usize {
-        let mut left = events.len();
-        while let Some(&event) = left.checked_sub(1).and_then(|last| events.get(last)) {
-            match event {
-                Event::Write { .. } | Event::Copy { .. } => break,
-                Event::Enter { function, by } => self.enter(function, by),
-                Event::Leave(results) => self.leave(results),
-                Event::Caught(first, count) => self.caught(first, count),
-                Event::HostCall
-                | Event::HostRead(_)
-                | Event::HostWrite(_)
-                | Event::HostReturned(..) => {
-                    let call = events[..left].iter();
-                    let begins = call
-                        .rev()
-                        .position(|event| matches!(event, Event::HostCall));
-                    let count = begins.map_or(left, |i| i + 1);
-                    self.host(&events[left - count..left]);
-                    left -= count - 1;
-                }
-            }
-            left -= 1;
-        }
-        left
-    }
-
-    /// The innermost activation began.
-    fn enter(&mut self, function: FuncId, by: Caller) {
-        let mut frame = self.frames.pop().unwrap_or_default();
-        if by == Caller::Host {
-            return;
-        }
-        let ty = self.plans.program().function(function).map(|f| f.ty);
-        let ty = ty.and_then(|ty| self.plans.program().types.get(ty));
-        let parameters = ty.map_or(0, |ty| ty.params.len() as u32);
-        self.of_end.arguments = taken(&mut frame, 0, parameters);
-        if self.follows.control {
-            self.of_end.called = frame.needs_call();
-        }
-    }
-
-    fn top(&mut self) -> &mut Frame {
-        if self.frames.is_empty() {
-            self.frames.push(Frame::default());
-        }
-        let last = self.frames.len() - 1;
-        &mut self.frames[last]
-    }
-
-    /// What a call gave went to these variables of the innermost activation: which of them are wanted. If nothing follows the call, it returned them.
-    fn given(&mut self, first: u32, count: u32) -> Wanted {
-        let frame = self.top();
-        if let Some((results, wanted)) = frame.returned.take() {
-            let top = first + count;
-            for (i, reach) in wanted {
-                frame.want(top.saturating_sub(results) + i, reach);
-            }
-        }
-        taken(frame, first, count)
-    }
-
-    /// An activation ended.
-    fn leave(&mut self, results: Option<(u32, u32)>) {
-        let returned = results.map(|(first, count)| (count, self.given(first, count)));
-        self.frames.push(Frame::that_returned(returned));
-    }
-
-    /// An exception was caught by the innermost activation.
-    fn caught(&mut self, first: u32, count: u32) {
-        let frame = self.top();
-        if let Some((results, wanted)) = frame.returned.take() {
-            // The handler is the function's own label.
-            for (i, reach) in wanted.into_iter().filter(|(i, _)| *i < results) {
-                frame.want(first + i, reach);
-            }
-        }
-        let thrown = taken(frame, first, count);
-        let all_thrown = frame.take(first + count);
-        let handler = frame.next;
-        let waits = frame.waits();
-        self.of_end.thrown = thrown;
-        self.of_end.all_thrown = all_thrown;
-        self.of_end.threw = match handler {
-            Some(handler) if waits => self.handles(handler),
-            _ => Reach::NONE,
-        };
-    }
-
-    /// How far something waits for the decision to come to a handler, whoever raised what it handles.
-    fn handles(&mut self, handler: BlockId) -> Reach {
-        let Some(function) = self.top().function else {
-            return Reach::NONE;
-        };
-        let Some(decided) = self.plans.handled(function, handler) else {
-            return Reach::NONE;
-        };
-        self.top().waits_for(&decided)
-    }
-
-    /// A call of the host.
-    fn host(&mut self, events: &[Event]) {
-        let asked = self.asked.as_ref().map(|asked| asked.end);
-        let mut wanted = asked.unwrap_or_default();
-        for event in events.iter().rev() {
-            let of_event = match *event {
-                Event::HostReturned(first, count) => {
-                    let given = self.given(first, count).into_iter();
-                    given.map(|(_, reach)| reach).max().unwrap_or_default()
-                }
-                Event::HostWrite(range) => self.bytes.take(range),
-                _ => Reach::NONE,
-            };
-            wanted = wanted.max(of_event);
-        }
-        for event in events {
-            if let Event::HostRead(range) = *event
-                && self.follows.data
-            {
-                self.bytes.add(range, wanted.next());
-            }
-        }
-        self.of_end.host = wanted;
-    }
-
     fn clear(&mut self, plan: &Plan) {
         let count = plan.registers.next_multiple_of(CHUNK);
         if self.registers.len() < count {
@@ -384,17 +244,6 @@ impl<'a> Backward<'a> {
             self.moved.resize(plan.blocks.len(), Reach::NONE);
         }
         self.ended = false;
-    }
-
-    /// What a node ends with is in the slice.
-    fn mark_end(&mut self, execution: Execution) {
-        if !std::mem::replace(&mut self.ended, true) {
-            let plan = self.plans.get(execution.node);
-            if plan.is_some_and(|plan| self.is_within(plan.insts.len())) {
-                self.marks.end(execution);
-            }
-            self.come_to(execution, None);
-        }
     }
 
     #[inline]
@@ -412,12 +261,6 @@ impl<'a> Backward<'a> {
                 self.moved[block] = reach.max(self.moved[block]);
             }
         }
-    }
-
-    /// Values that a call takes, or that are returned or thrown, are wanted.
-    fn want_given(&mut self, number: u32, register: Register, plan: &Plan, reach: Reach) {
-        self.want_register(register, plan, reach);
-        self.want_moved(Taker::Given(number), plan, reach);
     }
 
     /// A node was executed, all of it.
@@ -568,98 +411,6 @@ impl<'a> Backward<'a> {
         })
     }
 
-    /// What is wanted of how a node ended. How far its last block is to be followed because of that.
-    fn end(&mut self, plan: &Plan, execution: Execution) -> Reach {
-        let of_end = std::mem::take(&mut self.of_end);
-        let returned = self.top().returned.take();
-        let data = self.follows.data;
-        match &plan.end {
-            End::Next => Reach::NONE,
-            End::Call {
-                arguments,
-                index,
-                table,
-            } => {
-                if data {
-                    for &(i, reach) in &of_end.arguments {
-                        if let Some(&argument) = arguments.get(i as usize) {
-                            self.want_given(i, argument, plan, reach);
-                        }
-                    }
-                    for (i, &argument) in (0..).zip(arguments) {
-                        self.want_given(i, argument, plan, of_end.host.next());
-                    }
-                }
-                let happened = of_end.called.max(of_end.host);
-                if happened.is_some() {
-                    self.call_happened(plan, execution, (*index, *table), happened);
-                }
-                happened
-            }
-            End::Return(values) => {
-                for (i, reach) in returned.into_iter().flat_map(|(_, wanted)| wanted) {
-                    if let Some(&value) = values.get(i as usize) {
-                        self.want_given(i, value, plan, reach);
-                    }
-                }
-                Reach::NONE
-            }
-            End::Throw(values) => {
-                if data {
-                    for &(i, reach) in &of_end.thrown {
-                        if let Some(&value) = values.get(i as usize) {
-                            self.want_given(i, value, plan, reach);
-                        }
-                    }
-                    let all = of_end.all_thrown.max(of_end.asked.next());
-                    for (i, &value) in (0..).zip(values) {
-                        self.want_given(i, value, plan, all);
-                    }
-                }
-                if of_end.threw.is_some() {
-                    self.mark_end(execution);
-                }
-                of_end.threw
-            }
-            End::Rethrow(exception) => {
-                if data {
-                    // What throws it again takes it, and what it carries is that of the one before.
-                    let thrown = of_end.thrown.iter().map(|(_, reach)| *reach);
-                    let carried = thrown.fold(of_end.all_thrown, Reach::max);
-                    let reach = carried.max(of_end.threw.next());
-                    self.want_given(0, *exception, plan, reach);
-                }
-                if of_end.threw.is_some() {
-                    self.mark_end(execution);
-                }
-                of_end.threw
-            }
-        }
-    }
-
-    /// The call that a node ends with is in the slice.
-    fn call_happened(
-        &mut self,
-        plan: &Plan,
-        execution: Execution,
-        (index, table): (Option<Register>, Option<u32>),
-        reach: Reach,
-    ) {
-        self.mark_end(execution);
-        if self.follows.data {
-            if let Some(index) = index {
-                self.want_register(index, plan, reach.next());
-                self.want_moved(Taker::Index, plan, reach.next());
-            }
-            if let Some(table) = table {
-                want(&mut self.tables, table, reach.next());
-                if let Some(keeping) = &mut self.keeping {
-                    keeping.table = true;
-                }
-            }
-        }
-    }
-
     /// Goes back over a node's blocks, from one on, which is in the slice if it is `live`.
     fn go_over(
         &mut self,
@@ -672,10 +423,7 @@ impl<'a> Backward<'a> {
         let executed = execution.executed as usize;
         let begun = executed + usize::from(execution.trapped);
         let has_moved = plan.has_moved();
-        let mut accesses = Accesses {
-            accesses,
-            behind: 0,
-        };
+        let mut accesses = Accesses::new(accesses);
         let mut counts = self.marks.of(execution.node, plan.insts.len());
         for position in (0..=last).rev() {
             let block = plan.blocks[position];
@@ -779,182 +527,6 @@ impl<'a> Backward<'a> {
                 }
             }
         }
-    }
-
-    /// Goes back over an instruction. How far it is to be followed, if it is in the slice.
-    #[inline]
-    fn inst(
-        &mut self,
-        plan: &Plan,
-        i: usize,
-        events: &mut &[Event],
-        accesses: &mut Accesses<'_>,
-    ) -> Reach {
-        let inst = plan.insts[i];
-        let mut wanted = self.registers[plan.result(i)];
-        let data = self.follows.data;
-        match inst.kind {
-            Kind::Pure | Kind::Branch | Kind::Drop => {}
-            Kind::Load => {
-                let (access, range) = accesses.pop(inst.memory);
-                if wanted.is_some()
-                    && data
-                    && let Some(range) = range
-                {
-                    self.read(access, range, wanted.next());
-                }
-            }
-            Kind::Store | Kind::Many => {
-                let (access, range) = accesses.pop(inst.memory);
-                let range = range.or_else(|| match pop(events, i) {
-                    Some(Event::Write { range, .. }) => Some(range),
-                    _ => None,
-                });
-                if let Some(range) = range {
-                    wanted = wanted.max(self.written(access, range));
-                }
-            }
-            Kind::Copy => {
-                if let Some(Event::Copy { from, to, .. }) = pop(events, i) {
-                    wanted = wanted.max(self.copied(from, to, wanted));
-                }
-            }
-            Kind::GlobalGet if data => want(&mut self.globals, inst.number, wanted.next()),
-            Kind::GlobalGet => {}
-            Kind::GlobalSet => wanted = wanted.max(take(&mut self.globals, inst.number)),
-            Kind::MemorySize if data => want(&mut self.sizes, inst.memory.into(), wanted.next()),
-            Kind::MemorySize => {}
-            // What is in a table, and how large things are, is taken as a whole.
-            Kind::MemoryGrow => {
-                wanted = wanted.max(take(&mut self.sizes, inst.memory.into()));
-                if data {
-                    want(&mut self.sizes, inst.memory.into(), wanted.next());
-                }
-            }
-            Kind::TableGet if data => want(&mut self.tables, inst.number, wanted.next()),
-            Kind::TableGet => {}
-            Kind::TableSet | Kind::TableGrow => {
-                wanted = wanted.max(take(&mut self.tables, inst.number));
-                if data {
-                    want(&mut self.tables, inst.number, wanted.next());
-                    want(&mut self.tables, inst.other, wanted.next());
-                }
-            }
-        }
-        self.want_operands(plan, i, wanted);
-        wanted
-    }
-
-    /// The operands of an instruction are wanted as far as it is.
-    #[inline]
-    fn want_operands(&mut self, plan: &Plan, i: usize, wanted: Reach) {
-        if wanted.is_none() || !self.follows.data {
-            return;
-        }
-        let inst = plan.insts[i];
-        let skipped = match self.follows.addresses {
-            true => 0,
-            false => inst.kind.where_to(),
-        };
-        for &operand in inst.operands().iter().skip(skipped) {
-            self.want_register(operand, plan, wanted.next());
-        }
-        if !inst.moved.is_none() {
-            for (operand, block) in plan.moved_operands(i) {
-                if usize::from(operand) >= skipped {
-                    self.moved[block] = wanted.next().max(self.moved[block]);
-                }
-            }
-        }
-    }
-
-    /// Goes back over the instruction that trapped: it took what it takes, and did nothing.
-    fn trap(&mut self, plan: &Plan, i: usize) -> Reach {
-        let inst = plan.insts[i];
-        let wanted = self.registers[plan.result(i)];
-        if self.follows.data {
-            match inst.kind {
-                Kind::TableGet => want(&mut self.tables, inst.number, wanted.next()),
-                Kind::TableSet | Kind::TableGrow => {
-                    want(&mut self.tables, inst.number, wanted.next());
-                    want(&mut self.tables, inst.other, wanted.next());
-                }
-                _ => {}
-            }
-        }
-        self.want_operands(plan, i, wanted);
-        wanted
-    }
-
-    /// Bytes were copied. How far the copy is to be followed, because some are wanted, or because all are: then those that were copied to them are.
-    fn copied(&mut self, from: Range, to: Range, all: Reach) -> Reach {
-        let mut parts = std::mem::take(&mut self.parts);
-        parts.clear();
-        self.bytes.parts(to, &mut parts);
-        if all.is_some() {
-            parts.push((to, all));
-        }
-        let farthest = self.bytes.take(to).max(all);
-        if self.follows.data {
-            for (part, reach) in &parts {
-                let range = Range {
-                    memory: from.memory,
-                    address: from.address + (part.address - to.address),
-                    length: part.length,
-                };
-                self.bytes.add(range, reach.next());
-            }
-        }
-        self.parts = parts;
-        farthest
-    }
-}
-
-impl OfEnd {
-    #[inline]
-    fn is_none(&self) -> bool {
-        let throws = self.all_thrown.max(self.asked).max(self.threw);
-        self.called.max(self.host).max(throws).is_none()
-            && self.arguments.is_empty()
-            && self.thrown.is_empty()
-    }
-}
-
-/// The loads and stores of an execution, the last one first.
-struct Accesses<'a> {
-    accesses: &'a [u64],
-    /// How many were gone over.
-    behind: u32,
-}
-
-impl Accesses<'_> {
-    /// The next one, and where it was unless an event tells that.
-    #[inline]
-    fn pop(&mut self, memory: u16) -> (Access, Option<Range>) {
-        let behind = self.behind;
-        self.behind += 1;
-        let packed = self.accesses.split_off_last();
-        let range = packed.and_then(|&packed| unpacked(memory, packed));
-        (Access { behind, memory }, range)
-    }
-}
-
-/// Variables that are wanted, by their position among these: they are not wanted any more.
-fn taken(frame: &mut Frame, first: u32, count: u32) -> Wanted {
-    let of = |i| (i, frame.take(first + i));
-    let taken = (0..count).map(of);
-    taken.filter(|(_, reach)| reach.is_some()).collect()
-}
-
-/// The last event, if it is of this instruction.
-fn pop(events: &mut &[Event], of: usize) -> Option<Event> {
-    let (&last, rest) = events.split_last()?;
-    match last {
-        Event::Write { inst, .. } | Event::Copy { inst, .. } if inst as usize == of => {
-            *events = rest;
-            Some(last)
-        }
-        _ => None,
     }
 }
 

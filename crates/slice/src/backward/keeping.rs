@@ -3,7 +3,8 @@
 use afterimage_ids::EntityRef;
 use afterimage_machine::Range;
 
-use super::{Backward, OfEnd, take, want};
+use super::ends::OfEnd;
+use super::{Backward, take, want};
 use crate::memo::{Access, Did, Found, Key, Mattered, Outcome};
 use crate::plan::{End, Plan};
 use crate::reach::Reach;
