@@ -11,7 +11,7 @@ use afterimage_ids::{BlockId, FuncId, OpId, OrigOffset};
 use afterimage_present::{grouped, value_text};
 use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::paths::Places;
-use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
+use afterimage_query::steps::{Run, stopped_before};
 use afterimage_query::values::{
     Controller, Controllers, Dependence, Execution, HostReads, HostReadsError, Instance, Kind,
     Origin, RecordedValues, Statement, Types, ValuesError, moves, of_statement,
@@ -202,7 +202,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         trapped: traced.trapped()?,
         named: RefCell::default(),
     };
-    let checkpoints = recorded_checkpoints(&traced.file, &traced.path)?;
+    let checkpoints = traced.checkpoints()?;
     let end = traced.file.end()?;
     let run = Run {
         program: &loaded.program,

@@ -8,7 +8,7 @@ use std::path::Path;
 use afterimage_ids::{FuncId, OpId, OrigOffset};
 use afterimage_present::{Sources, WhyPlace};
 use afterimage_program::{Location, Names, SourceMap};
-use afterimage_query::steps::{Operators, Run, recorded_checkpoints, stopped_before};
+use afterimage_query::steps::{Operators, Run, stopped_before};
 use afterimage_query::values::{Controllers, Executions, HostReads, RecordedValues, Types};
 use afterimage_query::why::{Spot, Walk};
 use anyhow::{Context, Result};
@@ -41,7 +41,7 @@ pub(crate) fn explain<R>(
     let names = loaded.names(&source);
     let epochs = traced.epochs(file)?;
     let values = traced.values(&epochs)?;
-    let checkpoints = recorded_checkpoints(&traced.file, &traced.path)?;
+    let checkpoints = traced.checkpoints()?;
     let end = traced.file.end()?;
     let run = Run {
         program: &loaded.program,

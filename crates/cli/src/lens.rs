@@ -8,6 +8,7 @@ use afterimage_program::{Names, OperatorIndex, SourceMap};
 use afterimage_query::paths::{
     FileSegments, NumberError, Numbering, Positions, RecordedPath, path_in_memory,
 };
+use afterimage_query::steps::{FileCheckpoints, recorded_checkpoints};
 use afterimage_query::values::{RecordedValues, recorded_values};
 use afterimage_query::{Stop, stops};
 use afterimage_record::LivePath;
@@ -202,6 +203,12 @@ impl Traced {
     pub(crate) fn epochs(&self, at: &Path) -> Result<FileEpochs> {
         input::ended(at)?;
         build::values(at, &input::recording(at)?, &self.loaded, &self.path)
+    }
+
+    /// From where its run can be followed besides its beginning. The file is opened again: they come with the values, which may have been built since it was opened.
+    pub(crate) fn checkpoints(&self) -> Result<Option<FileCheckpoints>> {
+        let file = input::recording(&self.at)?;
+        Ok(recorded_checkpoints(&file, &self.path)?)
     }
 
     /// Asks them.

@@ -18,9 +18,7 @@ use afterimage_query::slices::{
     self, Algorithm as Exactness, Criterion, Direction, Edge, Follows, Reach, SavedSlice, Slice,
     SliceReport, exercised_of,
 };
-use afterimage_query::steps::{
-    FileCheckpoints, Operators, Range, Run, recorded_checkpoints, stopped_before,
-};
+use afterimage_query::steps::{FileCheckpoints, Operators, Range, Run, stopped_before};
 use afterimage_query::values::{HostReads, RecordedValues};
 use anyhow::{Context, Result, bail};
 
@@ -229,7 +227,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         Some(_) => None,
     };
     let checkpoints = match arguments.is_near() {
-        true => recorded_checkpoints(&traced.file, &traced.path)?,
+        true => traced.checkpoints()?,
         false => None,
     };
     let values = epochs.as_ref().map(|epochs| traced.values(epochs));

@@ -1,7 +1,7 @@
 //! What commands that follow the run have in common.
 
 use afterimage_query::paths::FileSegments;
-use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
+use afterimage_query::steps::{Run, stopped_before};
 use afterimage_trace::LogReader;
 use anyhow::Result;
 
@@ -36,7 +36,7 @@ pub(crate) fn follow_telling<T>(
     complete(&traced.at, &traced.path)?;
     let loaded = &traced.loaded;
     let end = traced.file.end()?;
-    let checkpoints = recorded_checkpoints(&traced.file, &traced.path)?;
+    let checkpoints = traced.checkpoints()?;
     let run = Run {
         program: &loaded.program,
         module: &loaded.bytes,

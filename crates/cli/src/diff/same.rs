@@ -12,9 +12,7 @@ use afterimage_query::diff::{
     first_difference, output_differences, parting,
 };
 use afterimage_query::paths::{FileSegments, Window};
-use afterimage_query::steps::{
-    Level, Operators, Run, Step, Steps, Wanted, recorded_checkpoints, stopped_before,
-};
+use afterimage_query::steps::{Level, Operators, Run, Step, Steps, Wanted, stopped_before};
 use afterimage_query::{operator_texts, readable};
 use afterimage_trace::{LogReader, TraceError};
 use anyhow::{Context, Result, bail};
@@ -206,7 +204,7 @@ type Checkpoints = afterimage_query::steps::FileCheckpoints;
 
 fn checkpoints(at: &Path, traced: &Traced) -> Result<Option<Checkpoints>> {
     let found = complete(at, &traced.path);
-    let found = found.and_then(|()| Ok(recorded_checkpoints(&traced.file, &traced.path)?));
+    let found = found.and_then(|()| traced.checkpoints());
     found.with_context(|| at.display().to_string())
 }
 

@@ -10,10 +10,10 @@ use super::ahead::{Wanted, ahead};
 use crate::steps::{Run, StepsError};
 
 /// Most intervals between checkpoints that are followed at once.
-const MOST: u64 = 8;
+const MOST: u64 = 32;
 
 /// The dynamic slice from criteria: the run is followed from checkpoint to checkpoint, the last stretch first, and each stretch gone over backward, until
-/// nothing is wanted any more. Stretches grow from one interval to eight: what is near is found soon, and what is far does not bring in memory so often.
+/// nothing is wanted any more. Stretches grow from one interval to 32: what is near is found soon, and what is far does not bring in memory so often.
 ///
 /// Time is linear in the blocks executed before the last criterion, memory in the guest's and in some intervals; without checkpoints, the whole run is one stretch.
 ///
@@ -59,7 +59,9 @@ where
                         let last = checkpoints.interval_at(behind - 1)?;
                         let last = last.unwrap_or(checkpoints.intervals().saturating_sub(1));
                         let first = (last + 1).saturating_sub(intervals);
-                        stretches.follower.go_to(checkpoints, first)?;
+                        stretches
+                            .follower
+                            .go_through(checkpoints, first..last + 1)?;
                         checkpoints.times(first)?.0
                     }
                 };

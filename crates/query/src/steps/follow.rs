@@ -1,5 +1,7 @@
 //! Taking the machine along a run's path.
 
+use std::ops::Range;
+
 use afterimage_ids::{EntityRef, NodeId};
 use afterimage_machine::{
     Checkpoint, Inside, Machine, MachineError, Observer, State, StoppedBefore,
@@ -205,7 +207,16 @@ where
         checkpoints: &'a FileCheckpoints,
         interval: u64,
     ) -> Result<(), StepsError<S::Error>> {
-        let checkpoint = match checkpoints.checkpoint(interval)? {
+        self.go_through(checkpoints, interval..interval + 1)
+    }
+
+    /// Goes to the beginning of the first of some intervals, to go through them all: what they need of memory is brought in at once.
+    pub fn go_through(
+        &mut self,
+        checkpoints: &'a FileCheckpoints,
+        intervals: Range<u64>,
+    ) -> Result<(), StepsError<S::Error>> {
+        let checkpoint = match checkpoints.checkpoint(intervals.start)? {
             Some(checkpoint) => checkpoint,
             None => self.start.clone(),
         };
@@ -222,7 +233,7 @@ where
             }
         };
         let image = self.image.insert(image);
-        image.restore(&mut self.machine, &checkpoint, interval)?;
+        image.restore(&mut self.machine, &checkpoint, intervals)?;
         self.seek(&checkpoint)
     }
 
@@ -280,6 +291,7 @@ where
         visit: Visit,
         observer: &mut O,
     ) -> Result<(), StepsError<S::Error>> {
+        self.bring_in()?;
         let length = self.lengths[visit.node.index()];
         match self.stopped(visit) {
             None => self.machine.step(visit.node, length, observer)?,
@@ -287,7 +299,7 @@ where
                 .machine
                 .step_before(visit.node, length, stopped, observer)?,
         }
-        self.executed()
+        Ok(())
     }
 
     /// Executes a node, and shows what there is when so many of its instructions were executed: `pauses`, ascending.
@@ -298,16 +310,18 @@ where
         pauses: &[usize],
         mut show: impl FnMut(usize, &Paused<'_>),
     ) -> Result<(), StepsError<S::Error>> {
+        self.bring_in()?;
         let length = self.lengths[visit.node.index()];
         let stopped = self.stopped(visit);
         let (machine, image) = (&mut self.machine, self.image.as_ref());
         let show = |at: usize, inside: &Inside<'_>| show(at, &Paused { inside, image });
         machine.step_pausing(visit.node, length, stopped, observer, pauses, show)?;
-        self.executed()
+        Ok(())
     }
 
+    /// Brings in what the next node needs.
     #[inline]
-    fn executed(&mut self) -> Result<(), StepsError<S::Error>> {
+    fn bring_in(&mut self) -> Result<(), StepsError<S::Error>> {
         if let Some(image) = &mut self.image {
             image.advance(&mut self.machine)?;
         }

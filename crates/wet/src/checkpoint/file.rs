@@ -1,7 +1,5 @@
 //! Checkpoints in trace files.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use afterimage_machine::Checkpoint;
@@ -10,6 +8,7 @@ use afterimage_trace::{
     TraceWriter,
 };
 
+use super::cache::{Cache, Room};
 use super::group::{Group, Parts, Sets};
 use super::tree::Tree;
 use super::vertices::Vertex;
@@ -26,10 +25,19 @@ const LARGEST: u64 = 1 << 30;
 const LEVELS: u32 = 16;
 /// The form of the index.
 const VERSION: u8 = 2;
-/// How many groups, sets of vertices, units, chunks of words, and what the host wrote in how many intervals, stay in memory.
-const KEPT: [usize; 5] = [64, 256, 64, 256, 4];
-/// Of an interval in which the host wrote more bytes, they do not stay in memory.
-const MOST_HOST: usize = 16 << 20;
+/// For how many bytes of what was read there is room in memory: a GiB in all. A few words that an interval needs may have been written in a thousand
+/// others, and whoever goes back through a run asks for these again with each stretch.
+const ROOM: Rooms = Rooms {
+    groups: 64 << 20,
+    parts: 512 << 20,
+    sets: 192 << 20,
+    united: 32 << 20,
+    units: 64 << 20,
+    words: 128 << 20,
+    host_writes: 32 << 20,
+};
+/// About how many bytes each of them has.
+const EACH: usize = 64 << 10;
 
 /// Why checkpoints cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -226,13 +234,15 @@ type Found = (Entry, usize);
 
 /// The checkpoints of a file, from the beginning of the run on as far as there are any without a gap.
 ///
-/// Some of what was read stays in memory: a fixed amount, whatever the length of the run.
+/// Some of what was read stays in memory: at most a GiB, whatever the length of the run.
 #[derive(Debug)]
 pub struct FileCheckpoints {
     file: TraceFile,
     /// The vertices, from the groups of intervals on.
     levels: Vec<Vec<Found>>,
     groups: Cache<u64, Group>,
+    /// By interval.
+    parts: Cache<u64, Parts>,
     sets: Cache<(usize, u64), Vec<Rc<Sets>>>,
     /// Of vertices without a parent.
     united: Cache<(usize, u64), Sets>,
@@ -241,8 +251,35 @@ pub struct FileCheckpoints {
     pub(super) host_writes: Cache<u64, Vec<HostWrite>>,
 }
 
-/// What was read.
-type Cache<K, V> = RefCell<HashMap<K, Rc<V>>>;
+/// For how many bytes there is room in each of the caches.
+struct Rooms {
+    groups: usize,
+    parts: usize,
+    sets: usize,
+    united: usize,
+    units: usize,
+    words: usize,
+    host_writes: usize,
+}
+
+impl Room for Vec<u8> {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Room for Vec<Rc<Sets>> {
+    fn bytes(&self) -> usize {
+        self.iter().map(|sets| sets.bytes()).sum()
+    }
+}
+
+impl Room for Vec<HostWrite> {
+    fn bytes(&self) -> usize {
+        let each = |write: &HostWrite| size_of::<HostWrite>() + write.bytes.len();
+        self.iter().map(each).sum()
+    }
+}
 
 impl FileCheckpoints {
     /// The checkpoints of a file; `None` if there are none from the beginning of the run on. `nodes` is the
@@ -291,12 +328,13 @@ impl FileCheckpoints {
         Ok((!levels.is_empty()).then(|| Self {
             file: file.clone(),
             levels,
-            groups: RefCell::default(),
-            sets: RefCell::default(),
-            united: RefCell::default(),
-            units: RefCell::default(),
-            words: RefCell::default(),
-            host_writes: RefCell::default(),
+            groups: Cache::new(ROOM.groups, EACH),
+            parts: Cache::new(ROOM.parts, EACH),
+            sets: Cache::new(ROOM.sets, EACH),
+            united: Cache::new(ROOM.united, EACH),
+            units: Cache::new(ROOM.units, EACH),
+            words: Cache::new(ROOM.words, EACH),
+            host_writes: Cache::new(ROOM.host_writes, EACH),
         }))
     }
 
@@ -384,16 +422,20 @@ impl FileCheckpoints {
         interval: u64,
     ) -> Result<(Rc<Group>, usize, Rc<Parts>), CheckpointError> {
         let (group, within) = self.group_of(interval)?;
+        if let Some(known) = self.parts.get(&interval) {
+            return Ok((group, within, known));
+        }
         let of = &group.intervals[within];
         let number = self.parent(1, interval).unwrap_or(0);
-        let parts = of.parts(|| self.unit(number, &group, of.unit))?;
-        let parts = parts.ok_or(CheckpointError::Damaged("what an interval wrote"))?;
-        Ok((Rc::clone(&group), within, parts))
+        let parts = of.parts(&self.unit(number, &group, of.unit)?);
+        let parts = Rc::new(parts.ok_or(CheckpointError::Damaged("what an interval wrote"))?);
+        self.parts.keep(interval, &parts);
+        Ok((group, within, parts))
     }
 
     fn group(&self, number: u64) -> Result<Rc<Group>, CheckpointError> {
-        if let Some(known) = self.groups.borrow().get(&number) {
-            return Ok(Rc::clone(known));
+        if let Some(known) = self.groups.get(&number) {
+            return Ok(known);
         }
         let (entry, section) = self.levels[0][number as usize];
         let bytes = self.bytes(&entry, section)?;
@@ -404,7 +446,7 @@ impl FileCheckpoints {
                 && last.map(|last| last.after) == Some(entry.after)
         });
         let group = Rc::new(group.ok_or(CheckpointError::Damaged("a group of intervals"))?);
-        keep(&self.groups, KEPT[0], number, &group);
+        self.groups.keep(number, &group);
         Ok(group)
     }
 
@@ -421,8 +463,8 @@ impl FileCheckpoints {
         unit: usize,
     ) -> Result<Rc<Vec<u8>>, CheckpointError> {
         let key = (number, unit);
-        if let Some(known) = self.units.borrow().get(&key) {
-            return Ok(Rc::clone(known));
+        if let Some(known) = self.units.get(&key) {
+            return Ok(known);
         }
         let damaged = || CheckpointError::Damaged("a group of intervals");
         let (entry, section) = self.levels[0][number as usize];
@@ -438,7 +480,7 @@ impl FileCheckpoints {
         if bytes.len() != group.units[unit] {
             return Err(damaged());
         }
-        keep(&self.units, KEPT[2], key, &bytes);
+        self.units.keep(key, &bytes);
         Ok(bytes)
     }
 
@@ -470,26 +512,17 @@ impl FileCheckpoints {
         let chunk = chunk
             .filter(|&chunk| chunk < entry.words)
             .ok_or_else(damaged)?;
-        let known = self.words.borrow().get(&(number, chunk)).cloned();
-        let bytes = match known {
+        let bytes = match self.words.get(&(number, chunk)) {
             Some(known) => known,
             None => {
                 let first = entry.chunk + entry.chunks + entry.units + chunk;
                 let bytes = Rc::new(self.chunks(first..first + 1, section)?);
-                keep(&self.words, KEPT[3], (number, chunk), &bytes);
+                self.words.keep((number, chunk), &bytes);
                 bytes
             }
         };
         let rest = bytes.get(at as usize % WORDS..).ok_or_else(damaged)?;
         rest.first_chunk().copied().ok_or_else(damaged)
-    }
-
-    /// Keeps what the host wrote in an interval, unless it is much.
-    pub(super) fn keep_host_writes(&self, interval: u64, all: &Rc<Vec<HostWrite>>) {
-        let bytes: usize = all.iter().map(|write| write.bytes.len() + 64).sum();
-        if bytes <= MOST_HOST {
-            keep(&self.host_writes, KEPT[4], interval, all);
-        }
     }
 
     /// Whether a vertex is there as this one is; `None` if it is not there.
@@ -511,15 +544,6 @@ impl FileCheckpoints {
             && self.chunks(units, section)? == vertex.units.concat();
         Ok(Some(same && self.bytes(&entry, section)? == vertex.bytes))
     }
-}
-
-/// Keeps something in memory, of which there may be so many.
-fn keep<K: std::hash::Hash + Eq, V>(all: &Cache<K, V>, most: usize, key: K, new: &Rc<V>) {
-    let mut all = all.borrow_mut();
-    if all.len() >= most {
-        all.clear();
-    }
-    all.insert(key, Rc::clone(new));
 }
 
 /// Those of the vertices that follow each other from the beginning on, and whose children are there.
@@ -555,15 +579,15 @@ impl FileCheckpoints {
     /// What a vertex without a parent wrote and read.
     fn united(&self, level: usize, number: u64) -> Result<Rc<Sets>, CheckpointError> {
         let key = (level, number);
-        if let Some(known) = self.united.borrow().get(&key) {
-            return Ok(Rc::clone(known));
+        if let Some(known) = self.united.get(&key) {
+            return Ok(known);
         }
         let mut all = Sets::default();
         for child in self.children(level, number) {
             all.add(&*self.sets(level - 1, child)?);
         }
         let all = Rc::new(all);
-        keep(&self.united, KEPT[1], key, &all);
+        self.united.keep(key, &all);
         Ok(all)
     }
 }
@@ -599,7 +623,7 @@ impl Tree for FileCheckpoints {
         };
         let position = (number - self.children(level + 1, parent).start) as usize;
         let key = (level + 1, parent);
-        if let Some(known) = self.sets.borrow().get(&key) {
+        if let Some(known) = self.sets.get(&key) {
             return Ok(Rc::clone(&known[position]));
         }
         let (entry, section) = self.levels[level][parent as usize];
@@ -609,7 +633,7 @@ impl Tree for FileCheckpoints {
         let sets = sets.collect::<Option<Vec<_>>>();
         let sets = sets.filter(|_| input.is_empty());
         let sets = Rc::new(sets.ok_or(CheckpointError::Damaged("a vertex of their tree"))?);
-        keep(&self.sets, KEPT[1], key, &sets);
+        self.sets.keep(key, &sets);
         Ok(Rc::clone(&sets[position]))
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use afterimage_streams::Stream;
 
+use super::cache::Room;
 use super::set::Set;
 use super::sites::{Lists, Site};
 use super::touched::{Line, bits};
@@ -176,7 +177,6 @@ pub(super) struct Interval {
     kept: u64,
     /// How many times are told.
     count: u64,
-    parts: OnceCell<Option<Rc<Parts>>>,
 }
 
 /// What is known of an interval's words.
@@ -244,7 +244,6 @@ impl Group {
                 words,
                 kept,
                 count,
-                parts: OnceCell::new(),
             });
             last = after;
             first_kept = first_kept.checked_add(kept)?;
@@ -280,20 +279,8 @@ fn part(at: &mut usize, length: u64) -> Option<Range<usize>> {
 }
 
 impl Interval {
-    /// What is known of its words. `unit` loads the bytes of its unit, if that was not done yet. `None` if they are damaged.
-    pub fn parts<E>(
-        &self,
-        unit: impl FnOnce() -> Result<Rc<Vec<u8>>, E>,
-    ) -> Result<Option<Rc<Parts>>, E> {
-        if let Some(known) = self.parts.get() {
-            return Ok(known.clone());
-        }
-        let unit = unit()?;
-        let parts = self.parts.get_or_init(|| self.decode(&unit));
-        Ok(parts.clone())
-    }
-
-    fn decode(&self, unit: &[u8]) -> Option<Rc<Parts>> {
+    /// What is known of its words, of which these are the bytes of its unit. `None` if they are damaged.
+    pub fn parts(&self, unit: &[u8]) -> Option<Parts> {
         let mut input = unit.get(self.sets.clone())?;
         let sets = Sets::decode(&mut input)?;
         let lines = sets.written.keys.len();
@@ -311,7 +298,7 @@ impl Interval {
         if !input.is_empty() || (times, words, kept) != (self.count, self.words, self.kept) {
             return None;
         }
-        Some(Rc::new(Parts {
+        Some(Parts {
             sets: Rc::new(sets),
             by_host,
             mixed,
@@ -320,7 +307,7 @@ impl Interval {
             lists: unit.get(self.lists.clone())?.to_vec(),
             words,
             count: times,
-        }))
+        })
     }
 }
 
@@ -367,6 +354,28 @@ impl Parts {
         let stream = Stream::open(&self.lists, self.words).ok()?;
         let at = self.first[line].words + u64::from(before.count_ones());
         stream.cursor().get(at).ok()
+    }
+}
+
+impl Room for Group {
+    fn bytes(&self) -> usize {
+        // A site of lists has two bytes at least.
+        let decoded = self.lists.len() * size_of::<Site>() / 2;
+        let intervals = self.intervals.len() * size_of::<Interval>();
+        self.bytes.len() + decoded + intervals
+    }
+}
+
+impl Room for Parts {
+    fn bytes(&self) -> usize {
+        let lines = self.first.len() * (size_of::<Before>() + 2 * size_of::<u16>());
+        self.sets.bytes() + lines + self.times.len() + self.lists.len()
+    }
+}
+
+impl Room for Sets {
+    fn bytes(&self) -> usize {
+        self.written.bytes() + self.read.bytes()
     }
 }
 

@@ -2,21 +2,25 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use afterimage_machine::{Checkpoint, Machine, MachineError, Memory, State};
 use afterimage_trace::{Event, HostWrite};
 
 use super::group::bytes_of;
+use super::set::Set;
 use super::sites::Site;
 use super::tree::{What, Words, first_from, last_before, newest};
 use super::{CheckpointError, FileCheckpoints, Key, LINE, WORD, lines, place_of};
 
 /// Lines of which words are brought in at once.
 const AT_ONCE: usize = 1 << 16;
+/// For so many intervals at most words are brought in before they are asked for.
+const MOST: u64 = 32;
 
-/// Takes a machine to checkpoints of a run, and gives its memories the words that it needs from there on: those that the interval at hand reads or
-/// writes. Words that nobody needs are zeros.
+/// Takes a machine to checkpoints of a run, and gives its memories the words that it needs from there on: those that the intervals it goes through read or
+/// write. Words that nobody needs are zeros.
 #[derive(Debug)]
 pub struct Image<'c> {
     checkpoints: &'c FileCheckpoints,
@@ -28,6 +32,10 @@ pub struct Image<'c> {
     interval: u64,
     /// How many blocks are executed at its end.
     after: u64,
+    /// What the intervals before this one need is there.
+    until: u64,
+    /// For how many intervals that was brought in at once.
+    at_once: u64,
     /// There is no need for words any more: all are there.
     whole: bool,
     /// Lines of which something is not there and was looked at: that part of them, as it is throughout the interval.
@@ -63,12 +71,15 @@ impl<'c> Image<'c> {
             there: Vec::new(),
             interval: 0,
             after: u64::MAX,
+            until: 0,
+            at_once: 0,
             whole: true,
             seen: RefCell::default(),
         }
     }
 
-    /// Takes a machine to the beginning of an interval, of which this is the checkpoint; the nodes that it names must be compiled.
+    /// Takes a machine to the beginning of the first of some intervals, of which this is the checkpoint; the nodes that it names must be compiled. What they all need is brought in
+    /// at once: most of it was written in the same intervals before, whatever needs it. It can go on behind them.
     ///
     /// # Errors
     /// If the checkpoints are damaged or of another run.
@@ -76,19 +87,20 @@ impl<'c> Image<'c> {
         &mut self,
         machine: &mut Machine<'_>,
         checkpoint: &Checkpoint,
-        interval: u64,
+        intervals: Range<u64>,
     ) -> Result<(), RestoreError> {
         machine.restore(checkpoint, |_| ())?;
         let memories = machine.state.memories.iter();
         let lines = |memory: &Memory| memory.bytes.len() / LINE as usize;
         self.there = memories.map(|memory| vec![0; lines(memory)]).collect();
         self.whole = false;
-        self.interval = interval;
+        self.interval = intervals.start;
+        self.bring(intervals, &mut machine.state)?;
         self.enter(&mut machine.state)?;
         Ok(())
     }
 
-    /// The machine has executed a node: brings in what is needed from here on.
+    /// The machine is to execute a node: brings in what is needed from here on.
     ///
     /// # Errors
     /// If the checkpoints are damaged.
@@ -104,14 +116,32 @@ impl<'c> Image<'c> {
         self.need_all(&mut machine.state)
     }
 
-    /// Brings in what the interval at hand needs.
+    /// Begins with the interval at hand.
     fn enter(&mut self, state: &mut State) -> Result<(), CheckpointError> {
-        let (group, within, parts) = self.checkpoints.parts(self.interval)?;
         self.seen.get_mut().clear();
-        // Of a word that is written in part the rest is needed, too.
-        let mut all = parts.sets.written.clone();
-        all.add(&parts.sets.read);
-        self.after = group.intervals[within].after;
+        (_, self.after) = self.checkpoints.times(self.interval)?;
+        match self.interval < self.until {
+            true => Ok(()),
+            false => {
+                // Who goes on will go on further, but may stop anywhere.
+                let end = self.interval + (2 * self.at_once).clamp(1, MOST);
+                let end = end.min(self.checkpoints.intervals());
+                self.bring(self.interval..end, state)
+            }
+        }
+    }
+
+    /// Brings in what intervals need, of which the first is the one at hand.
+    fn bring(&mut self, intervals: Range<u64>, state: &mut State) -> Result<(), CheckpointError> {
+        self.until = intervals.end;
+        self.at_once = intervals.end - intervals.start;
+        let mut all = Set::default();
+        for interval in intervals {
+            let (_, _, parts) = self.checkpoints.parts(interval)?;
+            // Of a word that is written in part the rest is needed, too.
+            all.add(&parts.sets.written);
+            all.add(&parts.sets.read);
+        }
         self.load(all.keys.into_iter().zip(all.masks).collect(), state)
     }
 
@@ -321,8 +351,8 @@ fn put(into: &mut impl Lines, key: Key, mask: u16, write: &HostWrite) {
 impl FileCheckpoints {
     /// What the host wrote in an interval.
     fn host_writes(&self, interval: u64) -> Result<Rc<Vec<HostWrite>>, CheckpointError> {
-        if let Some(known) = self.host_writes.borrow().get(&interval) {
-            return Ok(Rc::clone(known));
+        if let Some(known) = self.host_writes.get(&interval) {
+            return Ok(known);
         }
         let mut log = self.log()?;
         if let Some(checkpoint) = self.checkpoint(interval)? {
@@ -342,7 +372,7 @@ impl FileCheckpoints {
             }
         }
         let all = Rc::new(all);
-        self.keep_host_writes(interval, &all);
+        self.host_writes.keep(interval, &all);
         Ok(all)
     }
 

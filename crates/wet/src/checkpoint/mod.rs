@@ -10,6 +10,7 @@
 //! What the host wrote is in the log already, so these words are left out. All of it follows from the run alone: parts of a run give the same bytes
 //! as the whole of it.
 
+mod cache;
 mod file;
 mod group;
 mod image;

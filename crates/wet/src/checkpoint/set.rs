@@ -1,6 +1,7 @@
 //! Sets of words of memory.
 
 use super::Key;
+use super::cache::Room;
 use crate::epoch::wire::{put, take};
 
 /// A set of words: lines, ascending, each with at least one of its words.
@@ -8,6 +9,12 @@ use crate::epoch::wire::{put, take};
 pub(crate) struct Set {
     pub keys: Vec<Key>,
     pub masks: Vec<u16>,
+}
+
+impl Room for Set {
+    fn bytes(&self) -> usize {
+        self.keys.len() * (size_of::<Key>() + size_of::<u16>())
+    }
 }
 
 impl Set {

@@ -261,11 +261,10 @@ impl Known {
 }
 
 /// What is known of an interval's words.
-fn parts(group: &Group, at: usize, units: &[Vec<u8>]) -> Option<Rc<Parts>> {
+fn parts(group: &Group, at: usize, units: &[Vec<u8>]) -> Option<Parts> {
     let interval = &group.intervals[at];
-    let unit = units.get(interval.unit).cloned().unwrap_or_default();
-    let parts = interval.parts(|| Ok::<_, ()>(Rc::new(unit)));
-    parts.expect("it cannot fail")
+    let unit = units.get(interval.unit).map_or(&[][..], Vec::as_slice);
+    interval.parts(unit)
 }
 
 fn note(written: &mut Naive, range: Bytes, now: u32, host: bool) {

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use afterimage_ids::FuncId;
-use afterimage_machine::{Code, Inside, NodeCode, Observer, Range};
+use afterimage_machine::{Code, NodeCode, Observer, Range};
 use afterimage_trace::TraceFile;
-use afterimage_wet::checkpoint::FileCheckpoints;
+use afterimage_wet::checkpoint::{CheckpointError, FileCheckpoints};
 use afterimage_wet::{Compiled, WriteTo};
 use afterimage_wpp::Visit;
 
 use super::canvas::{Canvas, Part, Wrote};
 use super::{HostReadsError, Instance};
 use crate::paths::FileSegments;
-use crate::steps::{Follower, Run, StepsError};
+use crate::steps::{Follower, Paused, Run, StepsError};
 use crate::values::{RecordedValues, ValuesError};
 
 /// Of so many executions in an interval it is asked what they wrote, before the interval is followed.
@@ -185,23 +185,12 @@ impl<'a> Writers<'a> {
                 follower.execute(next, &mut ())?;
                 continue;
             }
-            for range in ranges {
-                follower.need(range.memory, range.address, range.length)?;
-            }
-            let mut held = Vec::new();
-            let length = self.run.path.nodes()[next.node].length();
-            let (stopped, machine) = (follower.stopped(next), &mut follower.machine);
-            let pauses = [instructions];
-            let show = |_, inside: &Inside<'_>| {
-                let bytes = ranges.iter().map(|range| {
-                    let memory = inside.state.memories.get(range.memory as usize)?;
-                    let place = memory.range(range.address, range.length).ok()?;
-                    memory.bytes.get(place).map(<[u8]>::to_vec)
-                });
-                held = bytes.flatten().collect();
-            };
-            let stepped = machine.step_pausing(next.node, length, stopped, &mut (), &pauses, show);
-            stepped.map_err(StepsError::from)?;
+            let mut held = Ok(Vec::new());
+            follower.execute_pausing(next, &mut (), &[instructions], |_, paused| {
+                held = ranges.iter().map(|range| bytes(paused, *range)).collect();
+            })?;
+            let held = held.map_err(StepsError::from)?;
+            let held = Vec::from_iter(held.into_iter().flatten());
             if held.len() == ranges.len() {
                 return Ok(held);
             }
@@ -252,6 +241,18 @@ impl<'a> Writers<'a> {
         self.follower = from.map(|_| follower);
         Ok(())
     }
+}
+
+/// What a range of memory holds; `None` if the memory does not have it all.
+fn bytes(paused: &Paused<'_>, range: Range) -> Result<Option<Vec<u8>>, CheckpointError> {
+    let memory = paused.inside.state.memories.get(range.memory as usize);
+    let place = memory.and_then(|memory| memory.range(range.address, range.length).ok());
+    let Some(place) = place else {
+        return Ok(None);
+    };
+    let mut bytes = vec![0; place.len()];
+    let known = paused.memory(range.memory, range.address, &mut bytes)?;
+    Ok(known.then_some(bytes))
 }
 
 /// Asks the whole execution trace what an execution wrote of some bytes. Whether it tells it of all of them.

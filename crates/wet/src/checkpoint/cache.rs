@@ -1,0 +1,124 @@
+//! What was read of checkpoints and may be needed again, as long as there is room for it.
+
+use std::cell::RefCell;
+use std::fmt::{Debug, Formatter, Result as FmtResult};
+use std::hash::Hash;
+use std::rc::Rc;
+
+use quick_cache::Weighter;
+use quick_cache::unsync;
+
+/// What takes room in memory.
+pub(super) trait Room {
+    /// About how many bytes, and not fewer than half of them.
+    fn bytes(&self) -> usize;
+}
+
+/// Things by keys, of which those stay that are asked for again: going over more than there is room for does not drive out everything.
+pub(super) struct Cache<K, V>(RefCell<unsync::Cache<K, Rc<V>, Bytes>>);
+
+#[derive(Clone)]
+struct Bytes;
+
+impl<K, V: Room> Weighter<K, Rc<V>> for Bytes {
+    fn weight(&self, _: &K, value: &Rc<V>) -> u64 {
+        (value.bytes() + OWN) as u64
+    }
+}
+
+/// Bytes that each one takes besides.
+const OWN: usize = 64;
+
+impl<K: Eq + Hash, V: Room> Cache<K, V> {
+    /// An empty one with room for so many bytes, of about so many each.
+    pub fn new(room: usize, each: usize) -> Self {
+        Self(RefCell::new(unsync::Cache::with_weighter(
+            room / each,
+            room as u64,
+            Bytes,
+        )))
+    }
+
+    pub fn get(&self, key: &K) -> Option<Rc<V>> {
+        self.0.borrow().get(key).cloned()
+    }
+
+    /// Keeps it if there is room, and lets others go for that. What has no room even alone is not kept.
+    pub fn keep(&self, key: K, value: &Rc<V>) {
+        self.0.borrow_mut().insert(key, Rc::clone(value));
+    }
+
+    /// How many bytes are taken.
+    #[cfg(test)]
+    pub fn bytes(&self) -> u64 {
+        self.0.borrow().weight()
+    }
+}
+
+impl<K, V> Debug for Cache<K, V> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> FmtResult {
+        f.debug_struct("Cache").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use afterimage_testkit::modules::SplitMix64;
+
+    use super::{Cache, Rc, Room};
+
+    struct Large(u64, usize);
+
+    impl Room for Large {
+        fn bytes(&self) -> usize {
+            self.1
+        }
+    }
+
+    const ROOM: usize = 1 << 20;
+
+    #[test]
+    fn what_is_kept_has_room_and_is_what_was_given() {
+        let mut random = SplitMix64(1);
+        let cache = Cache::new(ROOM, 1 << 12);
+        let mut found = 0;
+        for _ in 0..20_000 {
+            let key = random.below(1000) as u64;
+            match cache.get(&key) {
+                Some(known) => {
+                    let Large(of, _) = *known;
+                    assert_eq!(of, key);
+                    found += 1;
+                }
+                None => {
+                    let bytes = match random.below(50) {
+                        0 => 2 * ROOM,
+                        _ => random.below(1 << 13),
+                    };
+                    cache.keep(key, &Rc::new(Large(key, bytes)));
+                }
+            }
+            assert!(cache.bytes() <= ROOM as u64);
+        }
+        assert!(found > 1000, "{found} were found");
+    }
+
+    /// Whoever goes back through a run goes over the same again and again; if that is too much, a part of it stays all the same.
+    #[test]
+    fn going_over_twice_the_room_finds_a_part_each_time() {
+        let cache = Cache::new(ROOM, 1 << 12);
+        let all = 2 * (ROOM >> 12) as u64;
+        let mut found = 0;
+        for time in 0..10 {
+            found = 0;
+            for key in 0..all {
+                match cache.get(&key) {
+                    Some(_) => found += 1,
+                    None => cache.keep(key, &Rc::new(Large(key, 1 << 12))),
+                }
+            }
+            assert!(time > 0 || found == 0);
+        }
+        assert!(found > all / 4, "{found} of {all} were found");
+    }
+}
