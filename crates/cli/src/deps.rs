@@ -213,7 +213,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
         checkpoints: checkpoints.as_ref(),
         progress: &|_| {},
     };
-    let host = HostReads::new(&values, run, &traced.file);
+    let host = HostReads::new(&values, run, traced.newest());
     let controllers = Controllers::new(&loaded.program);
     let asked = Asked {
         host: &host,

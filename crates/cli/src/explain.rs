@@ -58,7 +58,7 @@ pub(crate) fn explain<R>(
         source: &source,
         types: Types::new(&loaded.program, &loaded.bytes),
         values: &values,
-        host: HostReads::new(&values, run, &traced.file),
+        host: HostReads::new(&values, run, traced.newest()),
         controllers: Controllers::new(&loaded.program),
         operators: Operators::new(&loaded.program, &loaded.bytes, &source),
         counted: RefCell::default(),

@@ -1,6 +1,7 @@
 //! What commands that look at the path of a run have in common.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_present::{absent, grouped};
@@ -27,6 +28,8 @@ pub(crate) struct Traced {
     /// Where the recording is.
     pub at: PathBuf,
     pub file: TraceFile,
+    /// It again, with the values that were built since it was opened.
+    with_values: OnceLock<TraceFile>,
     pub loaded: Loaded,
     pub path: RecordedPath,
     /// Only of a stretch of the path is there more than how many blocks it has.
@@ -60,6 +63,7 @@ fn traced_with(
     Ok(Traced {
         at: at.to_owned(),
         file,
+        with_values: OnceLock::new(),
         loaded,
         path,
         is_stretch: false,
@@ -131,6 +135,7 @@ pub(crate) fn unbuilt(
     Ok(Some(Traced {
         at: at.to_owned(),
         file,
+        with_values: OnceLock::new(),
         loaded,
         path,
         is_stretch: true,
@@ -202,13 +207,22 @@ impl Traced {
     /// Its values, built if they are not there yet.
     pub(crate) fn epochs(&self, at: &Path) -> Result<FileEpochs> {
         input::ended(at)?;
-        build::values(at, &input::recording(at)?, &self.loaded, &self.path)
+        let epochs = build::values(at, &input::recording(at)?, &self.loaded, &self.path)?;
+        if self.with_values.get().is_none() {
+            // Nobody else sets it.
+            let _ = self.with_values.set(input::recording(at)?);
+        }
+        Ok(epochs)
     }
 
-    /// From where its run can be followed besides its beginning. The file is opened again: they come with the values, which may have been built since it was opened.
+    /// The file, with what [`epochs`](Self::epochs) may have added to it since it was opened.
+    pub(crate) fn newest(&self) -> &TraceFile {
+        self.with_values.get().unwrap_or(&self.file)
+    }
+
+    /// From where its run can be followed besides its beginning.
     pub(crate) fn checkpoints(&self) -> Result<Option<FileCheckpoints>> {
-        let file = input::recording(&self.at)?;
-        Ok(recorded_checkpoints(&file, &self.path)?)
+        Ok(recorded_checkpoints(self.newest(), &self.path)?)
     }
 
     /// Asks them.

@@ -173,7 +173,7 @@ fn answer(arguments: &Arguments, traced: &Traced) -> Result<()> {
     if arguments.all {
         return accesses(arguments, traced, &scene, range, &place);
     }
-    let epochs = recorded_epochs(&traced.file, &traced.path)?;
+    let epochs = recorded_epochs(traced.newest(), &traced.path)?;
     let values = epochs.as_ref().map(|epochs| traced.values(epochs));
     let values = values.transpose()?;
     let answer = follow(traced, |run, log| {

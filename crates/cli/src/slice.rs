@@ -389,7 +389,7 @@ fn near<'a>(
         checkpoints,
         progress: &|_| {},
     };
-    let host = HostReads::new(values, run, &traced.file);
+    let host = HostReads::new(values, run, traced.newest());
     let (follows, criteria) = (question.follows, &question.criteria);
     let found = slices::near(&host, &loaded.bytes, follows, criteria, NEAR);
     Ok(found?)

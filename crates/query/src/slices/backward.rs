@@ -15,7 +15,7 @@ const MOST: u64 = 32;
 /// The dynamic slice from criteria: the run is followed from checkpoint to checkpoint, the last stretch first, and each stretch gone over backward, until
 /// nothing is wanted any more. Stretches grow from one interval to 32: what is near is found soon, and what is far does not bring in memory so often.
 ///
-/// Time is linear in the blocks executed before the last criterion, memory in the guest's and in some intervals; without checkpoints, the whole run is one stretch.
+/// Time is linear in the blocks executed before the last criterion, memory in the guest's and in some intervals, and what stays of checkpoints comes to it; without checkpoints, the whole run is one stretch.
 ///
 /// # Errors
 /// If the run cannot be followed.

@@ -20,7 +20,7 @@ pub struct Halt {
 /// register of a result in its node, and the state. A moment that the run did not come to, because it ended just before, is not shown.
 ///
 /// Time is linear in the blocks from the last checkpoint before a moment, or the moment before it, to the moment, and in what is read of memories; memory is
-/// the guest's and the nodes' code.
+/// the guest's, the nodes' code and what stays of checkpoints.
 ///
 /// # Errors
 /// If the path, the log and the program disagree, or the path lacks something.

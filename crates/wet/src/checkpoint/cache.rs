@@ -6,7 +6,8 @@ use std::hash::Hash;
 use std::rc::Rc;
 
 use quick_cache::Weighter;
-use quick_cache::unsync;
+use quick_cache::unsync::{self, DefaultLifecycle};
+use rustc_hash::FxBuildHasher;
 
 /// What takes room in memory.
 pub(super) trait Room {
@@ -15,27 +16,32 @@ pub(super) trait Room {
 }
 
 /// Things by keys, of which those stay that are asked for again: going over more than there is room for does not drive out everything.
-pub(super) struct Cache<K, V>(RefCell<unsync::Cache<K, Rc<V>, Bytes>>);
+pub(super) struct Cache<K, V>(RefCell<unsync::Cache<K, Rc<V>, Bytes, FxBuildHasher>>);
 
-#[derive(Clone)]
-struct Bytes;
+/// Counts bytes. What has no room even alone counts as something that just has, so that it is kept, alone.
+struct Bytes {
+    most: u64,
+}
 
 impl<K, V: Room> Weighter<K, Rc<V>> for Bytes {
     fn weight(&self, _: &K, value: &Rc<V>) -> u64 {
-        (value.bytes() + OWN) as u64
+        self.most.min((value.bytes() + OWN) as u64)
     }
 }
 
 /// Bytes that each one takes besides.
-const OWN: usize = 64;
+const OWN: usize = 128;
 
 impl<K: Eq + Hash, V: Room> Cache<K, V> {
-    /// An empty one with room for so many bytes, of about so many each.
+    /// An empty one with room for so many bytes, of things of about so many each.
     pub fn new(room: usize, each: usize) -> Self {
-        Self(RefCell::new(unsync::Cache::with_weighter(
+        let most = room as u64 / 10 * 9;
+        Self(RefCell::new(unsync::Cache::with(
             room / each,
             room as u64,
-            Bytes,
+            Bytes { most },
+            FxBuildHasher,
+            DefaultLifecycle::default(),
         )))
     }
 
@@ -43,7 +49,7 @@ impl<K: Eq + Hash, V: Room> Cache<K, V> {
         self.0.borrow().get(key).cloned()
     }
 
-    /// Keeps it if there is room, and lets others go for that. What has no room even alone is not kept.
+    /// Keeps it, and lets others go if there is no room for all.
     pub fn keep(&self, key: K, value: &Rc<V>) {
         self.0.borrow_mut().insert(key, Rc::clone(value));
     }
@@ -101,6 +107,17 @@ mod tests {
             assert!(cache.bytes() <= ROOM as u64);
         }
         assert!(found > 1000, "{found} were found");
+    }
+
+    /// It is asked for many times in a row.
+    #[test]
+    fn what_is_larger_than_the_room_is_kept() {
+        let cache = Cache::new(ROOM, 1 << 12);
+        for key in 0..100 {
+            cache.keep(key, &Rc::new(Large(key, 3 * ROOM)));
+            assert!(cache.get(&key).is_some_and(|known| known.0 == key));
+        }
+        assert!(cache.bytes() <= ROOM as u64);
     }
 
     /// Whoever goes back through a run goes over the same again and again; if that is too much, a part of it stays all the same.

@@ -25,20 +25,6 @@ const LARGEST: u64 = 1 << 30;
 const LEVELS: u32 = 16;
 /// The form of the index.
 const VERSION: u8 = 2;
-/// For how many bytes of what was read there is room in memory: a GiB in all. A few words that an interval needs may have been written in a thousand
-/// others, and whoever goes back through a run asks for these again with each stretch.
-const ROOM: Rooms = Rooms {
-    groups: 64 << 20,
-    parts: 512 << 20,
-    sets: 192 << 20,
-    united: 32 << 20,
-    units: 64 << 20,
-    words: 128 << 20,
-    host_writes: 32 << 20,
-};
-/// About how many bytes each of them has.
-const EACH: usize = 64 << 10;
-
 /// Why checkpoints cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
@@ -234,7 +220,7 @@ type Found = (Entry, usize);
 
 /// The checkpoints of a file, from the beginning of the run on as far as there are any without a gap.
 ///
-/// Some of what was read stays in memory: at most a GiB, whatever the length of the run.
+/// Some of what was read stays in memory: about a GiB, whatever the length of the run; more if a single thing has more.
 #[derive(Debug)]
 pub struct FileCheckpoints {
     file: TraceFile,
@@ -251,17 +237,6 @@ pub struct FileCheckpoints {
     pub(super) host_writes: Cache<u64, Vec<HostWrite>>,
 }
 
-/// For how many bytes there is room in each of the caches.
-struct Rooms {
-    groups: usize,
-    parts: usize,
-    sets: usize,
-    united: usize,
-    units: usize,
-    words: usize,
-    host_writes: usize,
-}
-
 impl Room for Vec<u8> {
     fn bytes(&self) -> usize {
         self.len()
@@ -276,7 +251,7 @@ impl Room for Vec<Rc<Sets>> {
 
 impl Room for Vec<HostWrite> {
     fn bytes(&self) -> usize {
-        let each = |write: &HostWrite| size_of::<HostWrite>() + write.bytes.len();
+        let each = |write: &HostWrite| 2 * size_of::<HostWrite>() + write.bytes.len();
         self.iter().map(each).sum()
     }
 }
@@ -325,17 +300,24 @@ impl FileCheckpoints {
             last.map_or(0, |(entry, _)| entry.after)
         };
         let levels = all.rev().max_by_key(end).unwrap_or_default();
-        Ok((!levels.is_empty()).then(|| Self {
-            file: file.clone(),
+        Ok((!levels.is_empty()).then(|| Self::of(file.clone(), levels)))
+    }
+
+    fn of(file: TraceFile, levels: Vec<Vec<Found>>) -> Self {
+        let (kib, mib) = (1 << 10, 1 << 20);
+        // A GiB in all. A few words that an interval needs may have been written in a thousand others, and whoever goes back through a run asks for these again
+        // with each stretch.
+        Self {
+            file,
             levels,
-            groups: Cache::new(ROOM.groups, EACH),
-            parts: Cache::new(ROOM.parts, EACH),
-            sets: Cache::new(ROOM.sets, EACH),
-            united: Cache::new(ROOM.united, EACH),
-            units: Cache::new(ROOM.units, EACH),
-            words: Cache::new(ROOM.words, EACH),
-            host_writes: Cache::new(ROOM.host_writes, EACH),
-        }))
+            groups: Cache::new(64 * mib, 64 * kib),
+            parts: Cache::new(512 * mib, 128 * kib),
+            sets: Cache::new(192 * mib, mib),
+            united: Cache::new(32 * mib, mib),
+            units: Cache::new(64 * mib, mib),
+            words: Cache::new(128 * mib, WORDS),
+            host_writes: Cache::new(32 * mib, 16 * kib),
+        }
     }
 
     /// Which of the file's sections they are in, ascending.
@@ -586,6 +568,7 @@ impl FileCheckpoints {
         for child in self.children(level, number) {
             all.add(&*self.sets(level - 1, child)?);
         }
+        all.shrink();
         let all = Rc::new(all);
         self.united.keep(key, &all);
         Ok(all)

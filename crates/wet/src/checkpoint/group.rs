@@ -62,6 +62,12 @@ impl Sets {
         self.read.add(&other.read);
     }
 
+    /// Gives back memory that it does not need.
+    pub fn shrink(&mut self) {
+        self.written.shrink();
+        self.read.shrink();
+    }
+
     pub fn encode(&self, out: &mut Vec<u8>) {
         self.written.encode(out);
         self.read.encode(out);
@@ -359,8 +365,8 @@ impl Parts {
 
 impl Room for Group {
     fn bytes(&self) -> usize {
-        // A site of lists has two bytes at least.
-        let decoded = self.lists.len() * size_of::<Site>() / 2;
+        // Decoded, one byte of the lists is a number mostly, or half of a site.
+        let decoded = 2 * self.lists.len() * size_of::<u32>();
         let intervals = self.intervals.len() * size_of::<Interval>();
         self.bytes.len() + decoded + intervals
     }

@@ -59,6 +59,12 @@ impl Set {
         *self = all;
     }
 
+    /// Gives back memory that it does not need.
+    pub fn shrink(&mut self) {
+        self.keys.shrink_to_fit();
+        self.masks.shrink_to_fit();
+    }
+
     /// Appends its bytes: how many lines; the differences between them; the lower halves of their masks, and the upper ones.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put(out, self.keys.len() as u64);
