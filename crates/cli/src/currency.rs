@@ -34,14 +34,17 @@ use read::{Nowhere, Seen, read};
 /// holds the same; *not current* if it holds something else, because an assignment was moved or removed: which one is said; or *not available*. With #K one stop is looked at, otherwise all, so
 /// the answer holds for this execution, not for all that there could be. What cannot be told is said by name; docs/CURRENCY.md has the rules.
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "afterimage currency [OPTIONS] --unoptimised <A.aft> --at <LOC#K> <B.aft>"
+)]
 #[command(after_help = "\
 Examples:
-  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total
-  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17#4 --var total
-  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17
-  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17#last --var 'p->next.key'
-  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total --all
-  afterimage currency optimised.aft --unoptimised plain.aft --at app.c:17 --var total --format json")]
+  afterimage currency o2.aft --unoptimised o0.aft --at a.c:17 --var total
+  afterimage currency o2.aft --unoptimised o0.aft --at a.c:17#4 --var total
+  afterimage currency o2.aft --unoptimised o0.aft --at a.c:17
+  afterimage currency o2.aft --unoptimised o0.aft --at a.c:17#last --var 'p->k'
+  afterimage currency o2.aft --unoptimised o0.aft --at a.c:17 --var total --all
+  afterimage currency o2.aft --unoptimised o0.aft --at a.c:17 --format json")]
 pub(crate) struct Arguments {
     /// The recording of the unoptimised version, run on the same input: it says what the variable should hold
     #[arg(long, value_name = "FILE.aft")]

@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use crate::arguments::{ReportArguments, entries};
 use crate::exit::Exit;
 use crate::input;
-use crate::lens::{Traced, complete, traced_whole};
+use crate::lens::{Traced, traced_whole};
 use crate::output::write;
 use crate::progress::Bar;
 
@@ -40,7 +40,8 @@ Facts:
                    are separated by commas; one of gen and kill may be left
                    out; parts are separated by spaces or semicolons
 
-Places are file.c:42, func+0x2a and @0x1f3. Of a line it is all operators there
+Places are file.c:42, func+0x2a and @0x1f3, functions by name or, if that has
+spaces or commas in it, as func[12], by index. Of a line it is all operators there
 that the fact can be about. For gen and kill, a function is a call of it. With
 #7 or #last behind the place of an operator that is asked about, only this
 execution is.
@@ -51,7 +52,7 @@ Examples:
   afterimage dataflow app.aft --fact reaching:parse+0x2a
   afterimage dataflow app.aft --fact reaching:parse+0x2a#7
   afterimage dataflow app.aft --fact 'gen=lock kill=unlock at=shared.c:17'
-  afterimage dataflow app.aft --fact 'gen=free kill=shared.c:17 at=shared.c:20 ahead'")]
+  afterimage dataflow app.aft --fact 'gen=free kill=a.c:17 at=a.c:20 ahead'")]
 pub(crate) struct Arguments {
     /// The question
     #[arg(long, value_name = "FACT")]
@@ -142,7 +143,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Result<()> {
-    complete(&traced.at, &traced.path)?;
     let loaded = &traced.loaded;
     let source = loaded.source_map();
     let names = loaded.names(&source);
@@ -185,6 +185,22 @@ fn answer(arguments: &Arguments, written: &Written<'_>, traced: &Traced) -> Resu
     };
     let at = resolver.location(written.at)?;
     let one = at.occurrence;
+    match arguments.format {
+        Format::Csv if one.is_some() => bail!(
+            "{}: comma-separated values are of all executions; of one, ask for text or JSON",
+            written.at
+        ),
+        Format::Csv if arguments.paths.is_some() || arguments.instances.is_some() => bail!(
+            "--paths and --instances are for text and JSON: comma-separated values have a row for what decided"
+        ),
+        _ if one.is_some() && (arguments.paths.is_some() || arguments.instances.is_some()) => {
+            bail!(
+                "{} is one execution: leave out --paths and --instances, or what is behind the #",
+                written.at
+            )
+        }
+        _ => {}
+    }
     let (asked, is_line) = match at.place {
         Place::Line(..) if one.is_some() => bail!(
             "{} is an arrival at a line, and facts are about executions of operators: leave out what is behind the # to see the line's, and then add it to one of these",

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use afterimage_query::paths::At;
 use afterimage_query::state::{
-    Ended, Limits, Object, Path, PathError, Shape, Unavailable, Variables,
+    Ended, Limits, Object, Path, PathError, Rendered, Shape, Unavailable, Variables,
 };
 use afterimage_query::steps::follow_to_end;
 use anyhow::{Result, anyhow, bail};
@@ -52,13 +52,13 @@ pub(crate) fn variable(
     variables: &Variables<'_>,
     path: &Path,
     name: &str,
-) -> Result<(Object, String)> {
+) -> Result<(Object, Rendered)> {
     let found = at_end(traced, |ended| {
         let object = variables.resolve(path, None, ended)?;
         let rendered = variables.render(&object, &Limits::default(), ended);
         match rendered.shape {
             Shape::Missing(why) => Err(*why),
-            _ => Ok((object, rendered.to_string())),
+            _ => Ok((object, rendered)),
         }
     })?;
     match found {

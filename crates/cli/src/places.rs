@@ -201,7 +201,8 @@ pub(crate) fn counts_whole(place: &Place, text: &str) -> bool {
     }
 }
 
-fn has_column(text: &str) -> bool {
+/// Whether a place is a column of a line.
+pub(crate) fn has_column(text: &str) -> bool {
     let place = split_occurrence(text).map_or(text, |split| split.0);
     matches!(
         form(place),
@@ -359,7 +360,7 @@ pub(crate) fn times(count: u64) -> String {
 
 /// The command that tells why a place was not executed.
 pub(crate) fn why_not(file: &Path, at: &str) -> String {
-    let place = at.rsplit_once('#').map_or(at, |(place, _)| place);
+    let place = split_occurrence(at).map_or(at, |split| split.0);
     format!(
         "afterimage why-not {} --at {}",
         pasted(file),

@@ -7,7 +7,7 @@ use afterimage_present::{
 use afterimage_query::dataflow::{path_expressions, path_redundancy};
 use afterimage_query::redundancy::{expression_redundancy, load_redundancy};
 use afterimage_query::steps::Operators;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::arguments::{ReportArguments, entries};
 use crate::dataflow::run_calls;
@@ -73,6 +73,9 @@ enum Format {
 const SHOWN: u64 = 20;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
+    if arguments.paths.is_some() && arguments.format == Format::Csv {
+        bail!("--paths is for text and JSON: comma-separated values have a row for each");
+    }
     let traced = traced(&arguments.report.file)?;
     answer(&arguments, &traced).with_context(|| arguments.report.file.display().to_string())?;
     Ok(Exit::Success)

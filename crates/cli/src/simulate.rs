@@ -38,7 +38,7 @@ Caches:
 Examples:
   afterimage simulate app.aft --branch-predictor gshare:bits=14,history=12
   afterimage simulate app.aft --cache 32k,8,64 --cache2 1m,16,64 --by function
-  afterimage simulate app.aft --cache 48k,12,64 --branch-predictor tage --format json
+  afterimage simulate app.aft --branch-predictor tage --format json
   afterimage simulate app.aft --at parser.c:42 --cache 32k,8,64
   afterimage simulate app.aft --at @0x1f3#1000
   afterimage simulate app.aft --worst --top 5
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     /// The second level of cache
     #[arg(long, value_name = "SIZE,WAYS,LINE", alias = "LL", requires = "cache")]
     cache2: Option<LevelSpec>,
-    /// The history of what is at a place: file.c:42, func+0x2a, @0x1f3, or a function; with #K or #last at its end, of one execution
+    /// The history of what is at a place: file.c:42, func+0x2a, @0x1f3, or a function; with #K or #last behind an instruction, of one execution of it
     #[arg(long, value_name = "PLACE", conflicts_with_all = ["by", "no_save"])]
     at: Option<String>,
     /// The loads or branches that missed most, who made their addresses or conditions, if the recording has values, and how to see the slice behind a miss
@@ -136,6 +136,11 @@ fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> 
         );
     }
     if arguments.no_save || is_live {
+        if specs.is_empty() {
+            bail!(
+                "say what to simulate, with --cache or --branch-predictor: what the recording has is not asked where nothing is kept"
+            );
+        }
         let summaries = follow(traced, |run, log| {
             Ok(simulate(run, log, &traced.stops, specs, &mut |_, _, _| {
                 Ok(())

@@ -58,8 +58,9 @@ Examples:
   afterimage slice app.aft --at parser.c:42#7 --forward
   afterimage slice app.aft --at report.c:10#last --chop parser.c:42#7
   afterimage slice app.aft --at parser.c:42#7 --depth 2 --by statement
-  afterimage slice app.aft --at parser.c:42#7 --save crash && afterimage slice app.aft --saved crash --annotate
-  afterimage slice app.aft --at parser.c:42#7 --format dot | dot -Tsvg -o slice.svg
+  afterimage slice app.aft --at parser.c:42#7 --save crash
+  afterimage slice app.aft --saved crash --annotate
+  afterimage slice app.aft --at parser.c:42#7 --format dot | dot -Tsvg > a.svg
   afterimage slice app.aft --at parser.c:42#7 --format html -o slice.html")]
 pub(crate) struct Arguments {
     /// The place and which of its executions: file.c:42#K, func+0x2a#last, @0x1f3#3 [default: the first]; with --var and --address, any moment
@@ -113,7 +114,7 @@ pub(crate) struct Arguments {
     /// Show whole source files, with the slice marked
     #[arg(long)]
     annotate: bool,
-    /// At most so many rows [default: 200 for text on standard output]
+    /// At most so many rows of text [default: 200 on standard output]
     #[arg(long, value_name = "N", value_parser = entries)]
     limit: Option<u64>,
     /// The format
@@ -162,7 +163,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     }
     input::ended(&arguments.report.file)?;
     if arguments.annotate && arguments.format != Format::Text {
-        bail!("--annotate writes text; the page of --format html is the same with color");
+        bail!("--annotate writes text; --format html has the same files, as a page");
+    }
+    if arguments.limit.is_some() && arguments.format != Format::Text {
+        bail!("--limit is for rows of text; the other formats have everything");
+    }
+    if arguments.by.is_some() && arguments.format == Format::Html {
+        bail!("--by says what a row of a table is; the page of --format html has whole files");
     }
     if arguments.chain && arguments.format != Format::Text {
         bail!("--chain writes text; in other formats, afterimage why writes it");

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::path::Path;
 
-use afterimage_present::{WhyDot, WhyEntry, WhyText, expression, grouped, why_json};
+use afterimage_present::{WhyDot, WhyEntry, WhyText, expression, grouped, shell_word, why_json};
 use afterimage_query::why::{Chain, Folder, Stream};
 use anyhow::{Context, Result};
 use clap::ArgGroup;
@@ -39,6 +39,10 @@ use tell::{Teller, steps_were};
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 #[command(group = ArgGroup::new("about").required(true))]
+#[command(override_usage = "\
+afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
+       afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|line:N> <FILE.aft>
+       afterimage why [OPTIONS] --trap <FILE.aft>")]
 #[command(after_help = "\
 Examples:
   afterimage why app.aft --at parser.c:42#7
@@ -50,10 +54,15 @@ Examples:
   afterimage why app.aft --stderr 12
   afterimage why app.aft --trap
   afterimage why app.aft --at parse+0x2a --format json
-  afterimage why app.aft --at parser.c:42#7 --format dot | dot -Tsvg > why.svg")]
+  afterimage why app.aft --at parser.c:42#7 --format dot | dot -Tsvg > a.svg")]
 pub(crate) struct Arguments {
     /// The statement and which of its executions: func+0x2a#K, @0x1f3#last [default: the first]; or file.c:42#K, the last statement with a value that the K-th arrival at the line executes; of func#K, that the K-th call does
-    #[arg(long, value_name = "PLACE#K", group = "about")]
+    #[arg(
+        long,
+        value_name = "PLACE#K",
+        group = "about",
+        allow_hyphen_values = true
+    )]
     at: Option<String>,
     /// Explain a byte that the program printed, counted from 0, or with line:N, from 1, the first one of a line
     #[arg(long, value_name = "BYTE|line:N", group = "about")]
@@ -125,7 +134,11 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
         let mut begun = start.prelude.clone();
         match arguments.format {
             Format::Text => {
-                text(out, file, scene, &start, (arguments.steps, arguments.all))?;
+                let rest = match arguments.all {
+                    true => Rest::Shown,
+                    false => Rest::Hidden("--all shows them"),
+                };
+                text(out, file, scene, &start, (arguments.steps, rest))?;
             }
             Format::Dot => {
                 way.begin(&mut begun)?;
@@ -178,7 +191,17 @@ pub(crate) fn chain(
         Some(name) => variable::find(scene, at, name)?,
         None => start::find(scene, file, at, operand)?,
     };
-    text(out, file, scene, &start, (STEPS, false))
+    let about = match (name, operand) {
+        (Some(name), _) => format!(" --var {}", shell_word(name)),
+        (_, Some(operand)) => format!(" --operand {}", shell_word(operand)),
+        _ => String::new(),
+    };
+    let more = format!(
+        "see them with afterimage why {} --at {}{about} --all",
+        pasted(file),
+        shell_word(at)
+    );
+    text(out, file, scene, &start, (STEPS, Rest::Hidden(&more)))
 }
 
 fn text(
@@ -186,7 +209,7 @@ fn text(
     file: &Path,
     scene: &Scene<'_, '_>,
     start: &Start,
-    (steps, all): (u64, bool),
+    (steps, rest): (u64, Rest<'_>),
 ) -> Result<()> {
     let mut way = Way::new(scene, start, steps);
     let mut begun = start.prelude.clone();
@@ -202,7 +225,7 @@ fn text(
         file: pasted(file),
         shown: None,
     };
-    let mut shown = Shown::new(all);
+    let mut shown = Shown::new(rest);
     loop {
         for entry in begun.drain(..) {
             shown.next(&mut text, entry)?;
@@ -215,13 +238,23 @@ fn text(
     shown.finish(&mut text)
 }
 
+/// What lies between the beginning and the end of a long way.
+#[derive(Clone, Copy)]
+enum Rest<'t> {
+    Shown,
+    /// This tells how to see it.
+    Hidden(&'t str),
+}
+
 /// What is shown of a long way: its beginning and its end.
-struct Shown {
+struct Shown<'t> {
     /// So many may still be shown at once.
     left: usize,
     last: VecDeque<WhyEntry>,
     /// How many are not shown.
     between: u64,
+    /// How to see them.
+    more: &'t str,
 }
 
 /// So many entries are shown at the beginning of the way, unless it is short.
@@ -229,12 +262,17 @@ const FIRST: usize = 40;
 /// And at its end.
 const LAST: usize = 12;
 
-impl Shown {
-    fn new(all: bool) -> Self {
+impl<'t> Shown<'t> {
+    fn new(rest: Rest<'t>) -> Self {
+        let (left, more) = match rest {
+            Rest::Shown => (usize::MAX, ""),
+            Rest::Hidden(more) => (FIRST, more),
+        };
         Self {
-            left: if all { usize::MAX } else { FIRST },
+            left,
             last: VecDeque::new(),
             between: 0,
+            more,
         }
     }
 
@@ -256,7 +294,8 @@ impl Shown {
             let between = grouped(self.between);
             writeln!(
                 text.out,
-                "  … {between} more lines like these: --all shows them"
+                "  … {between} more lines like these: {}",
+                self.more
             )?;
         }
         for entry in self.last {

@@ -19,7 +19,7 @@ use crate::explain::{Scene, explain};
 use crate::input;
 use crate::lens::traced_whole;
 use crate::output::{harmless, pasted, write};
-use crate::places::times;
+use crate::places::{has_column, times};
 use crate::why::Way;
 use tell::{Told, told};
 
@@ -222,7 +222,7 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     match resolved.place {
         location::Place::Operator(function, op) => found.extend(of((function, op))),
         location::Place::Line(own, operators) => {
-            line = Some(own);
+            line = (!has_column(at)).then_some(own);
             for (place, op) in operators.into_iter().filter_map(of) {
                 let first = found.entry(place).or_insert(op);
                 *first = op.min(*first);
@@ -308,8 +308,15 @@ fn refuse_executed(
         0 => String::new(),
         after => format!(" after t={}", grouped(after)),
     };
-    let hint = match last < scene.values.path().length() {
-        true => format!("; for why not again: --after {last}"),
+    // Other blocks of a line may be executed after the last arrival at it.
+    let mut end = last;
+    for &place in asked.places {
+        let runs = absence.runs(place)?;
+        let last = runs.select(asked.executed(place, runs.count()))?;
+        end = last.map_or(0, |last| last.time).max(end);
+    }
+    let hint = match end < scene.values.path().length() {
+        true => format!("; for why not again: --after {end}"),
         false => String::new(),
     };
     let how = match arrived {

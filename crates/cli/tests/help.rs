@@ -4,7 +4,7 @@ mod common;
 
 use common::Sandbox;
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 18] = [
     "",
     "record",
     "profile",
@@ -14,6 +14,15 @@ const COMMANDS: [&str; 9] = [
     "verify",
     "cfg",
     "instrument",
+    "slice",
+    "why",
+    "why-not",
+    "redundancy",
+    "dataflow",
+    "currency",
+    "match",
+    "diff",
+    "simulate",
 ];
 
 #[test]
@@ -47,6 +56,22 @@ fn help_is_on_standard_output_and_fits_a_terminal() {
     assert!(sandbox.ok("--version").stdout.starts_with("afterimage "));
 }
 
+/// The words of a command as a shell takes them, up to where another command or a file follows.
+fn words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for char in command.chars() {
+        match char {
+            '\'' => quoted = !quoted,
+            '|' | '&' | '>' if !quoted => break,
+            ' ' if !quoted => words.push(String::new()),
+            other => words.last_mut().unwrap().push(other),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 #[test]
 fn exit_codes_are_documented() {
     let sandbox = Sandbox::new();
@@ -68,12 +93,12 @@ fn examples_of_the_help_parse() {
             .lines()
             .filter_map(|line| line.strip_prefix("  afterimage "));
         for example in examples.filter(|_| !command.is_empty()) {
-            let words = example.split(['|', '&', '>']).next().unwrap();
-            let ran = sandbox.run(words);
+            let mut run = sandbox.command(words(example).iter().map(String::as_str));
+            let ran = common::ran(&mut run);
             assert_eq!(
                 ran.code,
                 Some(127),
-                "only the file is missing: {words}: {ran:?}"
+                "only the file is missing: {example}: {ran:?}"
             );
         }
     }

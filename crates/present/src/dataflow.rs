@@ -448,7 +448,7 @@ pub fn dataflow_csv(
 ) -> Result<(), PresentError> {
     write!(
         out,
-        "function,name,offset,operator,file,line,executions,holds,decided,by_offset,by_file,by_line,times\r\n"
+        "function,name,offset,operator,file,line,executions,holds,decided,by_function,by_name,by_offset,by_file,by_line,times\r\n"
     )?;
     for row in rows {
         let shown = scene.shown(row.function, row.op)?;
@@ -458,10 +458,11 @@ pub fn dataflow_csv(
             false => row.answer.holds.to_string(),
         };
         for &(decider, times) in &row.answer.decided {
-            let by = match decider {
-                Some(Decider::Gen(f, op) | Decider::Kill(f, op)) => Some((f, op)),
-                Some(Decider::Meets(f, block)) => Some((f, (scene.first)(f, block))),
-                _ => None,
+            let (own, by) = match decider {
+                Some(Decider::Gen(f, op) | Decider::Kill(f, op)) => (Some(f), Some((f, op))),
+                Some(Decider::Meets(f, block)) => (Some(f), Some((f, (scene.first)(f, block)))),
+                Some(Decider::GenEntry(f) | Decider::KillEntry(f)) => (Some(f), None),
+                Some(Decider::Something) | None => (None, None),
             };
             let by = by.map(|(f, op)| scene.shown(f, op)).transpose()?;
             let (by_file, by_line) = by
@@ -478,6 +479,10 @@ pub fn dataflow_csv(
                 row.answer.executions.to_string(),
                 holds.clone(),
                 kind(decider).to_owned(),
+                own.map_or(String::new(), |f| f.as_u32().to_string()),
+                own.map_or(String::new(), |f| {
+                    quoted(scene.steps.names.function(f)).into_owned()
+                }),
                 by.map_or(String::new(), |by| by.offset.0.to_string()),
                 quoted(&by_file).into_owned(),
                 by_line,

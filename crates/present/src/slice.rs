@@ -8,7 +8,7 @@ use std::io::Write;
 
 use afterimage_ids::FuncId;
 use afterimage_program::Names;
-use afterimage_query::slices::{SliceReport, SlicedLine};
+use afterimage_query::slices::{SliceReport, SlicedLine, SlicedOperator};
 use afterimage_query::{Line, Source};
 
 pub use dot::slice_dot;
@@ -193,9 +193,8 @@ fn elsewhere(
     scene: &SliceScene<'_>,
     style: Style,
 ) -> Result<(), PresentError> {
-    let without = report.operators.iter().filter(|one| one.line.is_none());
-    let without = Vec::from_iter(without);
-    if without.is_empty() {
+    let functions = without_lines(report);
+    if functions.is_empty() {
         return Ok(());
     }
     writeln!(
@@ -208,16 +207,27 @@ fn elsewhere(
         ("executions", Align::Right),
         ("function", Align::Left),
     ]);
-    let groups = Vec::from_iter(without.chunk_by(|a, b| a.function == b.function));
-    for group in groups.iter().take(scene.limit) {
+    for &(function, statements, executions) in functions.iter().take(scene.limit) {
         table.row([
-            grouped(group.len() as u64),
-            grouped(group.iter().map(|one| one.sliced).sum()),
-            scene.name(group[0].function),
+            grouped(statements),
+            grouped(executions),
+            scene.name(function),
         ]);
     }
     table.write(out, style, |_| Paint::Plain)?;
-    rest(out, groups.len(), scene.limit, "function")
+    rest(out, functions.len(), scene.limit, "function")
+}
+
+/// The functions with statements of which no line is known: how many, and how many executions of them.
+fn without_lines(report: &SliceReport) -> Vec<(FuncId, u64, u64)> {
+    let without = report.operators.iter().filter(|one| one.line.is_none());
+    let without = Vec::from_iter(without);
+    let groups = without.chunk_by(|a, b| a.function == b.function);
+    let of = |group: &[&SlicedOperator]| {
+        let executions = group.iter().map(|one| one.sliced).sum();
+        (group[0].function, group.len() as u64, executions)
+    };
+    groups.map(of).collect()
 }
 
 /// Writes the statements of a slice, function by function.
@@ -312,6 +322,10 @@ pub fn slice_annotated(
                 Some(_) => Paint::Plain,
             };
             writeln!(out, "{}", style.paint(paint, row.trim_end()))?;
+        }
+        if lines.peek().is_some() {
+            let numbers = numbers(lines.map(|one| one.line.number));
+            writeln!(out, "the file at hand ends here; lines {numbers}")?;
         }
     }
     elsewhere(out, report, scene, style)

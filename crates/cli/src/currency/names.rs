@@ -15,10 +15,11 @@ pub(super) fn in_scope(
     moments: &Moments,
     mut stops: Range<u32>,
 ) -> Result<Option<Vec<String>>> {
-    let Some(first) = stops.find_map(|stop| moments.counterpart(stop)) else {
+    // The other run may have ended before a counterpart.
+    let counterpart = |stop| moments.a.stops.get(moments.counterpart(stop)? as usize);
+    let Some(stop) = stops.find_map(counterpart) else {
         return Ok(None);
     };
-    let stop = moments.a.stops[first as usize];
     let at = Activation::at(side.scene.values, &side.bodies, stop.time, Some(stop.op))?;
     let scopes = side.variables.function(stop.function)?;
     let all = side.variables.in_scope_of(&scopes, at.offset)?;

@@ -34,6 +34,7 @@ pub(super) fn rank(arguments: &Arguments) -> Result<()> {
     }
     let names = loaded.names(&source);
     let lines = |at: &Path| {
+        input::ended(at)?;
         let file = input::recording(at)?;
         let own = input::recorded_program(at, &file)?;
         if own.bytes != loaded.bytes {

@@ -40,6 +40,14 @@ pub(super) fn answer(
     };
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
     let resolved = resolver.location(place)?;
+    if resolved.occurrence.is_some() && !matches!(resolved.place, Place::Operator(..)) {
+        bail!(
+            "--at {place}: histories are of the executions of instructions, and this is of a line or a function: leave out what is behind the # to see its instructions, and add it to one of these"
+        );
+    }
+    if arguments.top.is_some() && !matches!(arguments.format, Format::Text) {
+        bail!("--top shortens what --at writes as text; the other formats have the whole history");
+    }
     let histories = histories(stored, &resolved.place);
     if histories.is_empty() {
         let kind = match stored

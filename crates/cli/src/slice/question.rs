@@ -3,7 +3,7 @@
 use afterimage_ids::{FuncId, OrigOffset};
 use afterimage_present::grouped;
 use afterimage_program::{Names, SourceMap};
-use afterimage_query::location::Occurrence;
+use afterimage_query::location::{Occurrence, split_occurrence};
 use afterimage_query::paths::{At, PathFileError};
 use afterimage_query::slices::{Criterion, Operator, Reach, Want, criteria};
 use afterimage_query::state::{
@@ -126,7 +126,7 @@ fn of_statements<'a>(
             "what is at {at} only moves a value or goes on elsewhere: it is no statement that a slice could be of"
         );
     }
-    let place = at.rsplit_once('#').map_or(at, |(place, _)| place);
+    let place = split_occurrence(at).map_or(at, |split| split.0);
     let which = match found.occurrence {
         Some(Occurrence::Last) => "last".to_owned(),
         Some(Occurrence::Kth(number)) => grouped(number),

@@ -42,7 +42,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, stream: &Stream, wanted: Byte) -> Resu
     let (mut all, mut line) = (0, 1);
     let mut begins = matches!(wanted, Byte::Line(1));
     while let Some(put) = printed.next(stream)? {
-        all = put.before + put.bytes;
+        all = put.before.saturating_add(put.bytes);
         match wanted {
             Byte::Number(byte) if byte < all => return told(scene, stream, &put, byte),
             Byte::Number(_) => continue,
@@ -101,7 +101,7 @@ fn ends_line(scene: &Scene<'_, '_>, stream: &Stream, all: u64) -> Result<bool> {
     let imports = &scene.traced.loaded.program.imports;
     let mut printed = Printed::new(&scene.traced.file, imports)?;
     while let Some(put) = printed.next(stream)? {
-        if put.before + put.bytes == all {
+        if put.before.saturating_add(put.bytes) == all {
             let held = put.open(&scene.host)?;
             return Ok(put.bytes(&held, &scene.host, all - 1, 1)? == b"\n");
         }
@@ -119,12 +119,16 @@ fn told(scene: &Scene<'_, '_>, stream: &Stream, put: &Put, byte: u64) -> Result<
     let first = byte.saturating_sub(SHOWN).max(put.before);
     let around = put.bytes(&held, &scene.host, first, byte - first + SHOWN)?;
     let at = (byte - first) as usize;
+    if around.len() <= at {
+        let option = option(stream);
+        bail!("{option} {byte}: the recording does not tell what was put out there");
+    }
     let begin = around[..at].iter().rposition(|byte| *byte == b'\n');
     let begin = begin.map_or(0, |newline| newline + 1);
     let end = around[at..].iter().position(|byte| *byte == b'\n');
     let end = end.map_or(around.len(), |newline| at + newline);
     let line = String::from_utf8_lossy(&around[begin..end]);
-    let value = around.get(at).copied().unwrap_or(0);
+    let value = around[at];
     let shown = match value {
         b' '..=b'~' | b'\n' | b'\r' | b'\t' => format!("{:?}", char::from(value)),
         other => format!("0x{other:02x}"),

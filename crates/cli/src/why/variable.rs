@@ -2,8 +2,8 @@
 
 use afterimage_query::paths::At as When;
 use afterimage_query::state::{
-    Activation, Bodies, Limits, Object, Occasion, Path, PathError, Place, Shape, Variables, Watch,
-    WatchError, follow_to,
+    Activation, Bodies, Limits, Object, Occasion, Path, PathError, Place, Rendered, Shape,
+    Variables, Watch, WatchError, follow_to,
 };
 use afterimage_query::steps::Range;
 use afterimage_query::why::{At, written_until};
@@ -31,7 +31,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
     let variables = Variables::open(&loaded.bytes)?;
     let bodies = Bodies::new(&loaded.program, &loaded.bytes);
     let over = is_over(scene.traced, at)?;
-    let (object, value) = match over {
+    let (object, rendered) = match over {
         true => ended::variable(scene.traced, &variables, &path, expression)?,
         false => held(
             scene,
@@ -41,6 +41,7 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
             When { time, op },
         )?,
     };
+    let value = rendered.to_string();
     let activation = Activation::at(scene.values, &bodies, time, op)?;
     let piece = object.pieces.first();
     let piece = piece.with_context(|| format!("{expression} has no bytes"))?;
@@ -94,11 +95,17 @@ pub(super) fn find(scene: &Scene<'_, '_>, at: &str, expression: &str) -> Result<
         true => "at the end of the run".to_owned(),
         false => format!("before {where_} at t={}", afterimage_present::grouped(time)),
     };
+    // Other members, elements and pieces may come from elsewhere.
+    let is_one = matches!(rendered.shape, Shape::Scalar | Shape::Pointer);
+    let which = match is_one && object.pieces.len() == 1 {
+        true => "which",
+        false => "the first byte of which",
+    };
     Ok(Start {
         from: Some(from),
         ty: None,
         what: format!(
-            "{} is {} {when}, which",
+            "{} is {} {when}, {which}",
             harmless(expression),
             harmless(&value)
         ),
@@ -116,7 +123,7 @@ fn held<'a>(
     path: Path,
     (at, expression): (&str, &str),
     When { time, op }: When,
-) -> Result<(Object, String)> {
+) -> Result<(Object, Rendered)> {
     let loaded = &scene.traced.loaded;
     let called = |function| scene.names.function(function).to_owned();
     let watch = Watch::new(
@@ -146,7 +153,7 @@ fn held<'a>(
                 .render(&watched.object, &limits, watched.moment);
             match rendered.shape {
                 Shape::Missing(why) => Err(*why),
-                _ => Ok((watched.object.clone(), rendered.to_string())),
+                _ => Ok((watched.object.clone(), rendered)),
             }
         },
     );

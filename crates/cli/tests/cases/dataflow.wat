@@ -15,7 +15,6 @@
     (local.get $sum))
   (func (export "main") (result i32)
     (i32.add (call $f (i32.const 4)) (call $f (i32.const 5)))))
-
 ;; $ afterimage record --invoke main -o run.aft FILE
 ;; | 15
 ;; ! afterimage: dataflow.wat returned; 0 host calls recorded in run.aft (N)
@@ -79,9 +78,9 @@
 ;; $ afterimage dataflow run.aft --fact gen=@0x36;at=@0x4e;ahead --paths 1 --format json
 ;; | {"answers":[{"calls":2,"decided":[{"all_instances":true,"function":0,"instances":[[1,8,0,1]],"kind":"gen","name":"g","offset":54,"operator":"i32.store","source":null,"times":8},{"all_instances":true,"instances":[[9,9,0,1]],"kind":"open","times":1}],"executions":9,"function":1,"holds":8,"name":"f","offset":78,"operator":"i32.load","path_traces":2,"paths":[{"blocks":14,"calls":1,"executions":[[2,11,3]],"holds":[[2,11,3]]}],"queries":7,"scanned":0,"source":null}],"fact":"gen=@0x36;at=@0x4e;ahead","schema":"afterimage/dataflow/1"}
 ;; $ afterimage dataflow run.aft --fact available:@0x6c --format csv
-;; | function,name,offset,operator,file,line,executions,holds,decided,by_offset,by_file,by_line,times
-;; | 1,f,108,i32.load,,,9,9,gen,78,,,5
-;; | 1,f,108,i32.load,,,9,9,gen,54,,,4
+;; | function,name,offset,operator,file,line,executions,holds,decided,by_function,by_name,by_offset,by_file,by_line,times
+;; | 1,f,108,i32.load,,,9,9,gen,1,f,78,,,5
+;; | 1,f,108,i32.load,,,9,9,gen,0,g,54,,,4
 ;; $ afterimage dataflow run.aft --fact available:@0x5d
 ;; ! afterimage: run.aft: @0x5d: it is neither a load nor an operator that only computes: whether it is available is no question
 ;; = 125
@@ -103,3 +102,17 @@
 ;; $ afterimage dataflow run.aft --fact available:
 ;; ! afterimage: --fact available:: available of what place? write available:PLACE, reaching:PLACE, last-use:PLACE, or gen=PLACES kill=PLACES at=PLACE
 ;; = 125
+;; $ afterimage dataflow run.aft --fact available:@0x4e#5 --format csv
+;; ! afterimage: run.aft: @0x4e#5: comma-separated values are of all executions; of one, ask for text or JSON
+;; = 125
+;; $ afterimage dataflow run.aft --fact available:@0x4e#5 --paths 3
+;; ! afterimage: run.aft: @0x4e#5 is one execution: leave out --paths and --instances, or what is behind the #
+;; = 125
+;; $ afterimage dataflow run.aft --fact available:@0x4e --instances 3 --format csv
+;; ! afterimage: run.aft: --paths and --instances are for text and JSON: comma-separated values have a row for what decided
+;; = 125
+;; $ afterimage dataflow run.aft --fact gen=g;kill=@0x64;at=@0x4e --format csv
+;; | function,name,offset,operator,file,line,executions,holds,decided,by_function,by_name,by_offset,by_file,by_line,times
+;; | 1,f,78,i32.load,,,9,3,kill,1,f,100,,,4
+;; | 1,f,78,i32.load,,,9,3,gen-call,0,g,,,,3
+;; | 1,f,78,i32.load,,,9,3,open,,,,,,2

@@ -16,7 +16,6 @@
     (drop (i64.load (i32.const 64)))
     (memory.fill (i32.const 68) (i32.const 7) (i32.const 1))
     (call $twice (i32.const 64))))
-
 ;; $ afterimage record --invoke main -o run.aft FILE
 ;; | 106
 ;; ! afterimage: redundancy.wat returned; 0 host calls recorded in run.aft (N)
@@ -68,4 +67,7 @@
 ;; ! error: invalid value '0' for '--top <N>': give a number from 1 on
 ;; !
 ;; ! For more information, try '--help'.
+;; = 125
+;; $ afterimage redundancy run.aft --paths 2 --format csv
+;; ! afterimage: --paths is for text and JSON: comma-separated values have a row for each
 ;; = 125

@@ -20,7 +20,6 @@
     (drop (call_indirect (type $t) (i32.const 64) (i32.const 0)))
     (memory.copy (i32.const 256) (i32.const 0) (i32.const 128))
     (call $sum (i32.const 64))))
-
 ;; $ afterimage record --invoke main -o run.aft FILE
 ;; | 1024
 ;; ! afterimage: simulate.wat returned; 0 host calls recorded in run.aft (N)
@@ -141,16 +140,9 @@
 ;; | none before missed; the next one is #37
 ;; | 24 of 128 executions missed (18.8%): --cache 128,2,16
 ;; $ afterimage simulate run.aft --at fill#last
-;; | @0x57 i32.store    in fill
-;; | execution 64 hit the first level
-;; | the last one before that missed is #61; none after missed
-;; | 16 of 64 executions missed (25.0%): --cache 128,2,16
-;; |
-;; | @0x57 i32.store    in fill
-;; | execution 64 hit the first level
-;; | the last one before that missed is #61; none after missed
-;; | 16 of 64 executions missed (25.0%), 8 both: --cache 128,2,16 --cache2 1024,4,32
-;; |
+;; ! afterimage: run.aft: --at fill#last: histories are of the executions of instructions, and this is of a line or a function: leave out what is behind the # to see its instructions, and add it to one of these
+;; = 125
+;; $ afterimage simulate run.aft --at @0x65#last
 ;; | @0x65 br_if    in fill
 ;; | execution 64 was mispredicted, the 2nd of 2 that were mispredicted
 ;; | the last one before that was mispredicted is #1; none after was mispredicted
@@ -256,4 +248,10 @@
 ;; ! error: invalid value 'perceptron' for '--branch-predictor <PREDICTOR>': there is no branch predictor "perceptron": bimodal, gshare and tage can be simulated
 ;; !
 ;; ! For more information, try '--help'.
+;; = 125
+;; $ afterimage simulate run.aft --no-save
+;; ! afterimage: run.aft: say what to simulate, with --cache or --branch-predictor: what the recording has is not asked where nothing is kept
+;; = 125
+;; $ afterimage simulate run.aft --at fill --top 3 --format csv
+;; ! afterimage: run.aft: --top shortens what --at writes as text; the other formats have the whole history
 ;; = 125

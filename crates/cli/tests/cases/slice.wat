@@ -19,7 +19,6 @@
     (drop (call $random (i32.const 64) (local.get $x)))
     (i32.store (i32.const 48) (i32.xor (i32.load (i32.const 44)) (i32.load8_u (i32.const 64))))
     (i32.store (i32.const 52) (local.get $beside))))
-
 ;; $ afterimage record -o run.aft FILE
 ;; ! afterimage: slice.wat returned; 1 host call recorded in run.aft (N)
 ;; $ afterimage slice run.aft --at @0xd8 --by statement
@@ -400,8 +399,14 @@
 ;; ! afterimage: --algorithm edges and nodes know statements only: leave --var, --address, --operand, --chop and --depth out, or the algorithm
 ;; = 125
 ;; $ afterimage slice run.aft --at double --annotate --format json
-;; ! afterimage: --annotate writes text; the page of --format html is the same with color
+;; ! afterimage: --annotate writes text; --format html has the same files, as a page
 ;; = 125
 ;; $ afterimage slice run.aft --at nothing
 ;; ! afterimage: run.aft: no function is called "nothing"
+;; = 125
+;; $ afterimage slice run.aft --at double --limit 3 --format csv
+;; ! afterimage: --limit is for rows of text; the other formats have everything
+;; = 125
+;; $ afterimage slice run.aft --at double --by line --format html
+;; ! afterimage: --by says what a row of a table is; the page of --format html has whole files
 ;; = 125

@@ -45,14 +45,18 @@
 ;; ! error: the following required arguments were not provided:
 ;; !   <--at <PLACE#K>|--stdout <BYTE|line:N>|--stderr <BYTE|line:N>|--trap>
 ;; !
-;; ! Usage: afterimage why <--at <PLACE#K>|--stdout <BYTE|line:N>|--stderr <BYTE|line:N>|--trap> <FILE.aft>
+;; ! Usage: afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
+;; !        afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|line:N> <FILE.aft>
+;; !        afterimage why [OPTIONS] --trap <FILE.aft>
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125
 ;; $ afterimage why plain.aft --trap --stdout 3
 ;; ! error: the argument '--trap' cannot be used with '--stdout <BYTE|line:N>'
 ;; !
-;; ! Usage: afterimage why <--at <PLACE#K>|--stdout <BYTE|line:N>|--stderr <BYTE|line:N>|--trap> <FILE.aft>
+;; ! Usage: afterimage why [OPTIONS] --at <PLACE#K> <FILE.aft>
+;; !        afterimage why [OPTIONS] <--stdout|--stderr> <BYTE|line:N> <FILE.aft>
+;; !        afterimage why [OPTIONS] --trap <FILE.aft>
 ;; !
 ;; ! For more information, try '--help'.
 ;; = 125

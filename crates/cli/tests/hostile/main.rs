@@ -19,7 +19,7 @@ use common::{Ran, Sandbox, afterimage, text};
 use mutate::Parts;
 
 /// Commands that only read: FILE is the recording.
-const READING: [&str; 60] = [
+const READING: [&str; 64] = [
     "info FILE",
     "info FILE --sizes --format json",
     "verify --no-execute FILE",
@@ -70,7 +70,11 @@ const READING: [&str; 60] = [
     "simulate FILE --top 9",
     "simulate FILE --by instruction --format json",
     "simulate FILE --at work",
-    "simulate FILE --at work#last",
+    "simulate FILE --at work+0x10#last",
+    "why FILE --stdout 0",
+    "why FILE --stderr line:1",
+    "match FILE FILE --top 9",
+    "diff FILE FILE",
     "simulate FILE --worst",
     "calls FILE",
     "calls FILE --function work",

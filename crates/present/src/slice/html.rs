@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use afterimage_query::slices::SliceReport;
+use afterimage_query::slices::{SliceReport, SlicedLine};
 
-use super::{SliceScene, by_file, head};
+use super::{SliceScene, by_file, head, without_lines};
 use crate::PresentError;
 use crate::number::grouped;
 use crate::sources::Cache;
@@ -46,26 +46,30 @@ pub fn slice_html(
         )?;
         let none = Vec::new();
         let text = cache.file(path).unwrap_or(&none);
-        let last = lines.last().map_or(0, |one| one.line.number as usize);
-        let at_hand = !text.is_empty();
         let mut lines = lines.iter().peekable();
-        for number in 1..=text.len().max(last) {
-            let one = lines.next_if(|one| one.line.number as usize == number);
-            if one.is_none() && !at_hand {
-                continue;
-            }
-            let class = match one {
-                None => "out",
-                Some(one) if scene.begins(one.line) => "at",
-                Some(_) => "in",
-            };
-            let count = |n: Option<u64>| n.map_or(String::new(), grouped);
+        for (number, text) in (1..).zip(text) {
+            let one = lines.next_if(|one| one.line.number == number);
+            row(out, scene, number, one, text)?;
+        }
+        // Of a file that is not at hand, or was longer.
+        for one in lines {
+            row(out, scene, one.line.number, Some(one), "")?;
+        }
+        writeln!(out, "</table>")?;
+    }
+    let functions = without_lines(report);
+    if !functions.is_empty() {
+        writeln!(
+            out,
+            "<h2>Statements of no known line</h2>\n<table><tr><td class=\"n\">statements</td><td class=\"n\">executions</td><td>function</td></tr>"
+        )?;
+        for (function, statements, executions) in functions {
             writeln!(
                 out,
-                "<tr class=\"{class}\"><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{number}</td><td>{}</td></tr>",
-                count(one.map(|one| one.sliced)),
-                count(one.map(|one| one.executed)),
-                escaped(text.get(number - 1).map_or("", String::as_str))
+                "<tr class=\"in\"><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
+                grouped(statements),
+                grouped(executions),
+                escaped(&scene.name(function))
             )?;
         }
         writeln!(out, "</table>")?;
@@ -86,4 +90,28 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// A line of a file, and what of it is in the slice.
+fn row(
+    out: &mut dyn Write,
+    scene: &SliceScene<'_>,
+    number: u32,
+    one: Option<&SlicedLine>,
+    text: &str,
+) -> Result<(), PresentError> {
+    let class = match one {
+        None => "out",
+        Some(one) if scene.begins(one.line) => "at",
+        Some(_) => "in",
+    };
+    let count = |n: Option<u64>| n.map_or(String::new(), grouped);
+    writeln!(
+        out,
+        "<tr class=\"{class}\"><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{number}</td><td>{}</td></tr>",
+        count(one.map(|one| one.sliced)),
+        count(one.map(|one| one.executed)),
+        escaped(text)
+    )?;
+    Ok(())
 }

@@ -9,11 +9,14 @@ use afterimage_wpp::Segments;
 use super::ahead::{Wanted, ahead};
 use crate::steps::{Run, StepsError};
 
-/// Most intervals between checkpoints that are followed at once.
-const MOST: u64 = 32;
+/// Of the intervals that are left, so many at most are followed at once: a sixteenth of them, so that the two threads wait for each other only a sixteenth of the time, but not so few
+/// that most of the time goes into bringing in memory, nor so many that what was followed takes much of it.
+fn most(left: u64) -> u64 {
+    (left / 16).clamp(8, 64)
+}
 
 /// The dynamic slice from criteria: the run is followed from checkpoint to checkpoint, the last stretch first, and each stretch gone over backward, until
-/// nothing is wanted any more. Stretches grow from one interval to 32: what is near is found soon, and what is far does not bring in memory so often.
+/// nothing is wanted any more. Stretches grow from one interval to 64 in long runs: what is near is found soon, and what is far does not bring in memory so often.
 ///
 /// Time is linear in the blocks executed before the last criterion, memory in the guest's and in some intervals, and what stays of checkpoints comes to it; without checkpoints, the whole run is one stretch.
 ///
@@ -53,8 +56,8 @@ where
         |stretches| {
             let (mut behind, mut intervals) = (last + 1, 1);
             while behind > 1 {
-                let before = match run.checkpoints {
-                    None => 0,
+                let (first, before) = match run.checkpoints {
+                    None => (0, 0),
                     Some(checkpoints) => {
                         let last = checkpoints.interval_at(behind - 1)?;
                         let last = last.unwrap_or(checkpoints.intervals().saturating_sub(1));
@@ -62,7 +65,7 @@ where
                         stretches
                             .follower
                             .go_through(checkpoints, first..last + 1)?;
-                        checkpoints.times(first)?.0
+                        (first, checkpoints.times(first)?.0)
                     }
                 };
                 if stretches.give(|_, time| time + 1 < behind)? == Wanted::Enough {
@@ -70,7 +73,7 @@ where
                 }
                 (run.progress)(length - before);
                 behind = before + 1;
-                intervals = (2 * intervals).min(MOST);
+                intervals = (2 * intervals).min(most(first));
             }
             Ok(())
         },
