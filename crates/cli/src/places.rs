@@ -387,3 +387,21 @@ pub(crate) fn operand(all: &[Operand], wanted: &str) -> Option<usize> {
     let number = || wanted.parse::<usize>().ok()?.checked_sub(1);
     named.or_else(number).filter(|&found| found < all.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_a_number_sign_is_not_cut_off() {
+        let told = |at| why_not(Path::new("app.aft"), at);
+        for at in ["main::{closure#0}", "main::{closure#0}#3"] {
+            assert_eq!(
+                told(at),
+                "afterimage why-not app.aft --at 'main::{closure#0}'",
+                "{at}"
+            );
+        }
+        assert_eq!(told("a.c:3#last"), "afterimage why-not app.aft --at a.c:3");
+    }
+}

@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// Simulate again what the recording has
     #[arg(long)]
     again: bool,
-    /// Leave the recording as it is: simulate, and keep no history
+    /// Leave the recording as it is: simulate, and keep no history; not with --at, --worst or --again
     #[arg(long, conflicts_with = "again")]
     no_save: bool,
     /// What has a row [default: line, or function if no line is known]

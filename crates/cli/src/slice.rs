@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
     /// What depends on it instead: everything that it had an influence on
     #[arg(long)]
     forward: bool,
-    /// Only what also depends on this other place: how that had an influence on --at
+    /// Only what also depends on this other place: how that had an influence on --at; not with --forward or --depth
     #[arg(long, value_name = "PLACE#K", conflicts_with = "forward")]
     chop: Option<String>,
     /// How exact the slice is
@@ -105,17 +105,17 @@ pub(crate) struct Arguments {
     /// Show a slice that was kept under a name
     #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "trap", "var", "address", "operand", "forward", "chop", "algorithm", "data_only", "control_only", "thin", "depth", "save"])]
     saved: Option<String>,
-    /// Behind the slice, in text, also the chain of values that leads to --at from where it comes from, as `afterimage why` finds it
+    /// Behind the slice, in text, also the chain of values that leads to --at from where it comes from, as `afterimage why` finds it; not with --trap, --saved, --address, --forward or --chop
     #[arg(long, conflicts_with_all = ["saved", "trap", "address", "forward", "chop"])]
     chain: bool,
     /// What has a row [default: line]
     #[arg(long, conflicts_with = "annotate")]
     by: Option<By>,
-    /// Show whole source files, with the slice marked
+    /// Show whole source files, with the slice marked; not with --by
     #[arg(long)]
     annotate: bool,
-    /// At most so many rows of text [default: 200 on standard output]
-    #[arg(long, value_name = "N", value_parser = entries)]
+    /// At most so many rows of text [default: 200 on standard output]; not with --annotate
+    #[arg(long, value_name = "N", value_parser = entries, conflicts_with = "annotate")]
     limit: Option<u64>,
     /// The format
     #[arg(long, default_value = "text")]
@@ -219,7 +219,8 @@ impl Arguments {
     }
 
     fn limit(&self) -> usize {
-        let on_screen = self.format == Format::Text && self.report.output.is_none();
+        let on_screen =
+            self.format == Format::Text && self.report.output.is_none() && !self.annotate;
         let limit = self.limit.or(on_screen.then_some(ROWS));
         limit.map_or(usize::MAX, |limit| {
             usize::try_from(limit).unwrap_or(usize::MAX)

@@ -98,7 +98,7 @@ fn answer(arguments: &Arguments, scene: &Scene<'_, '_>) -> Result<()> {
         _ => format!(
             "{at} was not executed after t={} ({})",
             grouped(after),
-            before(&absence, &asked)?
+            before(scene, &absence, &asked, after)?
         ),
     };
     let length = scene.values.path().length();
@@ -239,14 +239,23 @@ fn places(scene: &Scene<'_, '_>, at: &str) -> Result<(Places, Option<Line>)> {
     Ok((found, line))
 }
 
-/// How often somebody arrived at a line after a time, as a profile counts it, and when first and last; `None` if nobody did, or the path does not tell.
+/// How often something was executed, or reached, in a part of the run, and when first and last.
+struct Executed {
+    count: u64,
+    first: u64,
+    last: u64,
+}
+
+/// How often somebody arrived at a line up to a time and after it, as a profile counts it; `None` if the path does not tell.
 fn arrivals(
     scene: &Scene<'_, '_>,
-    places: &[Place],
-    line: Line,
+    asked: &Asked<'_>,
     after: u64,
-) -> Result<Option<(u64, u64, u64)>> {
-    let functions: BTreeSet<FuncId> = places.iter().map(|place| place.0).collect();
+) -> Result<Option<[Option<Executed>; 2]>> {
+    let Some(line) = asked.line else {
+        return Ok(None);
+    };
+    let functions: BTreeSet<FuncId> = asked.places.iter().map(|place| place.0).collect();
     let positions = scene.traced.positions(scene.names, scene.source);
     let Ok(all) = positions.arrivals(line, functions.into_iter()) else {
         return Ok(None);
@@ -261,11 +270,17 @@ fn arrivals(
             false => low = middle + 1,
         }
     }
-    let count = all.count() + 1 - low;
-    Ok(match count {
-        0 => None,
-        _ => Some((count, time(low)?, time(all.count())?)),
-    })
+    let part = |first: u64, end: u64| {
+        let executed = || {
+            Ok::<_, anyhow::Error>(Executed {
+                count: end - first,
+                first: time(first)?,
+                last: time(end - 1)?,
+            })
+        };
+        (first < end).then(executed).transpose()
+    };
+    Ok(Some([part(1, low)?, part(low, all.count() + 1)?]))
 }
 
 /// Refuses what was executed.
@@ -286,18 +301,19 @@ fn refuse_executed(
     let Some((count, place)) = most else {
         return Ok(());
     };
-    let arrived = match asked.line {
-        Some(line) => arrivals(scene, asked.places, line, after)?,
-        None => None,
+    let arrived = arrivals(scene, asked, after)?.and_then(|[_, behind]| behind);
+    let how = match arrived {
+        Some(_) => "reached",
+        None => "executed",
     };
-    let (count, first, last) = match arrived {
+    let Executed { count, first, last } = match arrived {
         Some(arrived) => arrived,
         None => {
             let runs = absence.runs(place)?;
             let first = runs.next_after(after)?.map_or(0, |first| first.time);
             let all = asked.executed(place, runs.count());
             let last = runs.select(all)?.map_or(0, |last| last.time);
-            (count, first, last)
+            Executed { count, first, last }
         }
     };
     let when = match count {
@@ -319,15 +335,23 @@ fn refuse_executed(
         true => format!("; for why not again: --after {end}"),
         false => String::new(),
     };
-    let how = match arrived {
-        Some(_) => "reached",
-        None => "executed",
-    };
     bail!("{at} was {how} {}{after}, {when}{hint}", times(count))
 }
 
-/// How often something was executed, in words.
-fn before(absence: &Absence<'_, '_>, asked: &Asked<'_>) -> Result<String> {
+/// How often what was not executed after a time was reached, or executed, up to then, in words.
+fn before(
+    scene: &Scene<'_, '_>,
+    absence: &Absence<'_, '_>,
+    asked: &Asked<'_>,
+    after: u64,
+) -> Result<String> {
+    let told = |how: &str, count, last| {
+        let (times, last) = (times(count), grouped(last));
+        format!("it was {how} {times} before, the last time at t={last}")
+    };
+    if let Some([Some(arrived), _]) = arrivals(scene, asked, after)? {
+        return Ok(told("reached", arrived.count, arrived.last));
+    }
     let (mut most, mut last) = (0, 0);
     for &place in asked.places {
         let runs = absence.runs(place)?;
@@ -337,10 +361,6 @@ fn before(absence: &Absence<'_, '_>, asked: &Asked<'_>) -> Result<String> {
     }
     Ok(match most {
         0 => "it never was executed before, either".to_owned(),
-        count => format!(
-            "it was executed {} before, the last time at t={}",
-            times(count),
-            grouped(last)
-        ),
+        count => told("executed", count, last),
     })
 }

@@ -157,6 +157,18 @@ fn assignments_that_were_moved_by_construction_are_found() {
     let text = sandbox.ok(&format!(
         "currency moved.aft --unoptimised plain.aft --at {HERE}"
     ));
+    sandbox.refused(
+        &format!("currency moved.aft --unoptimised plain.aft --at {HERE}#2 --var x --limit 1"),
+        125,
+        &["one stop", "leave --limit out"],
+    );
+    let first = json(
+        &sandbox,
+        &format!(
+            "currency moved.aft --unoptimised plain.aft --at {HERE} --var x --limit 1 --format json"
+        ),
+    );
+    assert_eq!(first["stops"].as_array().unwrap().len(), 1, "{first}");
     let head = text.stdout.lines().next().unwrap();
     assert!(
         head.contains("none is known to be not always current"),

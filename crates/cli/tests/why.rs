@@ -189,6 +189,89 @@ fn an_exit_is_explained_by_the_branch_that_led_there() {
     );
 }
 
+const ROUNDS: &str = r#"struct Pair {
+    left: u32,
+    right: u32,
+}
+
+fn both(value: u32) -> bool {
+    value > 2 && value != 7
+}
+
+fn main() {
+    let given = std::env::args().count() as u32;
+    let pair = Pair {
+        left: 258 * given,
+        right: given,
+    };
+    let never = |x: u32| {
+        x * pair.right
+    };
+    let mut total = 0;
+    for i in 0..5 {
+        total += if both(i) { i } else { pair.right };
+    }
+    if total > 1000 {
+        total = never(total);
+    }
+    println!("{total} {}", pair.left);
+}
+"#;
+
+#[test]
+fn what_was_reached_is_told_with_a_moment_behind_it() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", ROUNDS);
+    sandbox.ok("record --lens full -o app.aft app.wasm");
+    // How often each line was reached: its arrivals, as a profile counts them.
+    for (line, reached) in [
+        (7, "5 times"),
+        (8, "5 times"),
+        (11, "once"),
+        (21, "5 times"),
+    ] {
+        let at = format!("why-not app.aft --at app.rs:{line}");
+        let refused = sandbox.run(&at);
+        assert_eq!(refused.code, Some(125), "{refused:?}");
+        let told = &refused.stderr;
+        assert!(told.contains(&format!("was reached {reached}, ")), "{told}");
+        let (_, after) = told.split_once("why not again: --after ").expect(told);
+        // Of several blocks of the line, it is behind the last one: the answer counts the same.
+        let again = sandbox.ok(&format!("{at} --after {}", after.trim())).stdout;
+        let expected = format!("(it was reached {reached} before, the last time at t=");
+        assert!(again.contains(&expected), "{again}");
+        let (_, last) = again.split_once(&expected).expect("it is there");
+        let last = last.split(')').next().unwrap_or_default();
+        assert!(told.contains(&format!("at t={last};")), "{told} {again}");
+    }
+    // A column is a part of a line, which nobody arrives at.
+    let told = sandbox.run("why-not app.aft --at app.rs:21:9").stderr;
+    assert!(told.contains("app.rs:21:9 was executed 5 times"), "{told}");
+    let told = sandbox.ok("why-not app.aft --at app.rs:17").stdout;
+    assert!(told.starts_with("app.rs:17 was never executed"), "{told}");
+}
+
+#[test]
+fn of_a_struct_the_first_byte_is_explained() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", ROUNDS);
+    sandbox.ok("record --lens full -o app.aft app.wasm");
+    let told = sandbox.ok("why app.aft --at app.rs:19 --var pair").stdout;
+    let (head, rest) = told.split_once('\n').expect("two lines");
+    assert!(
+        head.starts_with("pair is { left = 258, right = 1 }")
+            && head.ends_with("the first byte of which"),
+        "{told}"
+    );
+    assert!(rest.contains("app.rs:13"), "{told}");
+    // Of a member it is the value.
+    let told = sandbox
+        .ok("why app.aft --at app.rs:19 --var pair.left")
+        .stdout;
+    assert!(told.starts_with("pair.left is 258"), "{told}");
+    assert!(!told.contains("first byte"), "{told}");
+}
+
 #[test]
 fn what_was_printed_as_an_error_has_bytes_of_its_own() {
     let sandbox = Sandbox::new();

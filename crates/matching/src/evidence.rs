@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::features::Feature;
+use crate::sample::Found;
 use crate::{Class, Sketch, Statement};
 
 /// How the values of two statements compare, the strongest that holds.
@@ -83,12 +84,12 @@ pub(crate) fn compare(a: &Sketch, b: &Sketch) -> Values {
     if a.common_prefix(b) * 2 > shorter.saturating_sub(1) && shorter > 0 && a.first == b.first {
         return Values::Prefix;
     }
-    let (often, known) = b.sample.contained_in(&a.sample);
-    if known > 0 && often == known && b.smallest >= a.smallest && b.largest <= a.largest {
+    let found = b.sample.found_in(&a.sample);
+    let inside = b.smallest >= a.smallest && b.largest <= a.largest;
+    if found.known > 0 && found.as_often == found.known && inside {
         return Values::Part;
     }
-    let inside = b.smallest >= a.smallest && b.largest <= a.largest;
-    match b.sample.occurring_in(&a.sample) {
+    match (found.occurring, found.known) {
         (0, 0) if inside => Values::Unknown,
         (0, _) => Values::Different,
         _ => Values::Some,
@@ -127,18 +128,14 @@ pub(crate) fn tell_values(a: &Statement, b: &Statement, told: &mut impl FnMut(Fe
             told(Feature::PartTelling, telling);
         }
         Values::Some => {
-            let (found, known) = b.telling().sample.occurring_in(&a.telling().sample);
             told(Feature::Some, 1.0);
-            told(Feature::SomeFound, found as f32 / known.max(1) as f32);
+            let found = b.telling().sample.found_in(&a.telling().sample);
+            told(Feature::SomeFound, part(found));
         }
         Values::Unknown => told(Feature::Unknown, 1.0),
-        Values::Different => match b
-            .telling()
-            .step_sample
-            .occurring_in(&a.telling().step_sample)
-        {
-            (found, known) if !b.telling().is_constant() && found > 0 => {
-                told(Feature::DifferentSteps, found as f32 / known as f32);
+        Values::Different => match b.telling().step_sample.found_in(&a.telling().step_sample) {
+            found if !b.telling().is_constant() && found.occurring > 0 => {
+                told(Feature::DifferentSteps, part(found));
             }
             // Where something lies in memory may differ, what is computed may not.
             _ if b.values.count == 1
@@ -207,8 +204,13 @@ pub(crate) fn tell_addresses(a: &Statement, b: &Statement, told: &mut impl FnMut
         );
         return;
     }
-    let (found, known) = of_b.step_sample.occurring_in(&of_a.step_sample);
-    told(Feature::AddressFound, found as f32 / known.max(1) as f32);
+    let found = of_b.step_sample.found_in(&of_a.step_sample);
+    told(Feature::AddressFound, part(found));
+}
+
+/// The part of the elements of which it is known that does occur in both.
+fn part(found: Found) -> f32 {
+    found.occurring as f32 / found.known.max(1) as f32
 }
 
 /// What the operators say of a pair.

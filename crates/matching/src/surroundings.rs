@@ -87,6 +87,9 @@ impl<'m> Surroundings<'m> {
             }
         };
         let users = &both.of_b.users[b as usize];
+        // Filled at once, they would grow step by step.
+        let mut neighbours = Vec::with_capacity(2 * NEAR as usize);
+        let mut shared = Vec::with_capacity(2 * SHARING as usize);
         // A match of a statement of the same function.
         let here = |at: u32| {
             let there = both.b.statements.get(at as usize)?;
@@ -100,11 +103,12 @@ impl<'m> Surroundings<'m> {
             })
         };
         let around = |far: u32| (b.saturating_sub(far)..b).chain(b + 1..=b.saturating_add(far));
-        let shared = around(SHARING).filter_map(|at| {
+        neighbours.extend(around(NEAR).filter_map(nearby));
+        shared.extend(around(SHARING).filter_map(|at| {
             let found = here(at)?;
             let as_often = both.b.statements[at as usize].values.count == statement.values.count;
             as_often.then_some((found.a, found.score))
-        });
+        }));
         Self {
             both,
             affinity,
@@ -115,10 +119,10 @@ impl<'m> Surroundings<'m> {
                 .and_then(|names| names.same.get(&function).copied()),
             makers: both.of_b.makers[b as usize].iter().map(related).collect(),
             users: users.iter().take(RELATED).map(related).collect(),
-            neighbours: around(NEAR).filter_map(nearby).collect(),
+            neighbours,
             written: written(both, b, known),
             next: [b.checked_sub(1), b.checked_add(1)].map(|at| at.and_then(nearby)),
-            shared: shared.collect(),
+            shared,
             own: of(b).map(|found| (found.a, found.score)),
         }
     }
@@ -170,11 +174,7 @@ impl<'m> Surroundings<'m> {
     fn operands(&self, a: u32) -> ((u32, u32), f32) {
         let known = &self.both.of_a;
         let constants = &self.both.of_b.constants[self.b as usize];
-        let theirs = &known.constants[a as usize];
-        let same = constants
-            .iter()
-            .filter(|value| theirs.binary_search(value).is_ok());
-        let same = same.count();
+        let same = in_common(constants, &known.constants[a as usize]);
         let classes = &self.both.maker_classes[a as usize];
         let (found, sum) = self.corresponding(
             (same as u32, same as f32),
@@ -246,8 +246,8 @@ impl<'m> Surroundings<'m> {
     /// Whether operands of the first may be constants that those of the second never are: what is decided by a constant, an optimiser decides where that is chosen.
     fn has_more_constants(&self, a: u32) -> bool {
         let of_b = &self.both.of_b.constants[self.b as usize];
-        let mut of_a = self.both.of_a.constants[a as usize].iter();
-        of_a.any(|constant| of_b.binary_search(constant).is_err())
+        let of_a = &self.both.of_a.constants[a as usize];
+        in_common(of_b, of_a) < of_a.len()
     }
 
     /// The part of the stores that wrote what a load reads directly, or of the loads that read what a store wrote, whose counterparts write or read what its own does; less if that is through copies. `None` if no counterpart is known.
@@ -302,6 +302,18 @@ impl<'m> Surroundings<'m> {
             told(Feature::TakenBetter, 1.0);
         }
     }
+}
+
+/// How many numbers both have; both ascend, each number once.
+fn in_common(x: &[u64], y: &[u64]) -> usize {
+    let (mut common, mut next) = (0, 0);
+    for number in x {
+        while next < y.len() && y[next] < *number {
+            next += 1;
+        }
+        common += usize::from(y.get(next) == Some(number));
+    }
+    common
 }
 
 /// The counterparts of the stores that wrote directly what a load reads, or of the loads that read what a store wrote: ascending, and how many have it.

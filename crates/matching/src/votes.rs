@@ -76,18 +76,20 @@ impl Votes {
             });
             let some;
             (some, left) = left.split_at(few.count());
-            let counted = parallel::map_with(some.len(), Table::default, |table, at| {
-                let mut counts = counting.together(some[at], table);
-                let pairs = table.align();
-                counting.aligned(some[at], &pairs, &mut counts);
+            let counted = parallel::map_with(some.len(), Room::default, |room, at| {
+                let mut counts = Counts::default();
+                room.begin(counting.a, some[at]);
+                counting.together(some[at], room, &mut counts);
+                let pairs = room.table.align();
+                counting.aligned(some[at], &pairs, room, &mut counts);
                 counts
             });
             // Each in the order of the regions: sums of floats depend on it.
             parallel::map(SHARDS, |shard| {
                 let mut sums = shards[shard].lock().unwrap_or_else(PoisonError::into_inner);
-                let counted = counted.iter().flatten();
+                let counted = counted.iter().flat_map(Counts::executions);
                 for (of_b, here) in counted.filter(|(of_b, _)| *of_b as usize % SHARDS == shard) {
-                    add(sums.entry(*of_b).or_default(), here);
+                    add(sums.entry(of_b).or_default(), here);
                 }
             });
             for region in some {
@@ -123,8 +125,97 @@ fn add(all: &mut FxHashMap<u32, Tally>, here: &[(u32, Tally)]) {
     }
 }
 
-/// What an execution of a statement of the second version says for statements of the first.
-type Counts = Vec<(u32, Vec<(u32, Tally)>)>;
+/// What executions of statements of the second version say for statements of the first.
+#[derive(Debug, Default)]
+struct Counts {
+    tallies: Vec<(u32, Tally)>,
+    /// The statement of each execution, and where its tallies end.
+    ends: Vec<(u32, usize)>,
+}
+
+impl Counts {
+    /// By execution its statement, and what it says.
+    fn executions(&self) -> impl Iterator<Item = (u32, &[(u32, Tally)])> {
+        let mut first = 0;
+        self.ends.iter().map(move |&(of_b, end)| {
+            let here = &self.tallies[first..end];
+            first = end;
+            (of_b, here)
+        })
+    }
+}
+
+/// Of an execution of the first version what all of the second are compared with.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    /// Which of the stretch's statements it is one of.
+    local: u32,
+    group: u8,
+    operator: u64,
+}
+
+/// Room to work in.
+#[derive(Debug, Default)]
+struct Room {
+    table: Table,
+    columns: Vec<Column>,
+    /// The statements of the first version in the stretch, and where each is there.
+    statements: Vec<u32>,
+    locals: FxHashMap<u32, u32>,
+    /// By statement in the stretch: for how much it counts that it is a likely candidate.
+    priors: Vec<f32>,
+    /// By statement in the stretch: what an execution of the second version says for it, if anything.
+    tallies: Vec<Option<Tally>>,
+    /// Those for which it says something.
+    told: Vec<u32>,
+}
+
+impl Room {
+    /// Looks up what is asked for of each execution of the first version.
+    fn begin(&mut self, a: &Version, region: &Region) {
+        self.columns.clear();
+        self.statements.clear();
+        self.locals.clear();
+        for of_a in &region.a {
+            let statement = &a.statements[of_a.statement as usize];
+            let next = self.statements.len() as u32;
+            let local = *self.locals.entry(of_a.statement).or_insert(next);
+            if local == next {
+                self.statements.push(of_a.statement);
+            }
+            self.columns.push(Column {
+                local,
+                group: statement.class.group(),
+                operator: statement.operator,
+            });
+        }
+        self.priors.clear();
+        self.priors.resize(self.statements.len(), 0.0);
+        self.tallies.clear();
+        self.tallies.resize(self.statements.len(), None);
+    }
+
+    /// What the current execution says for a statement.
+    #[inline(always)]
+    fn tally(&mut self, local: u32) -> &mut Tally {
+        let tally = &mut self.tallies[local as usize];
+        if tally.is_none() {
+            self.told.push(local);
+        }
+        tally.get_or_insert_default()
+    }
+
+    /// The current execution ends.
+    fn end(&mut self, of_b: u32, counts: &mut Counts) {
+        for local in self.told.drain(..) {
+            if let Some(tally) = self.tallies[local as usize].take() {
+                let statement = self.statements[local as usize];
+                counts.tallies.push((statement, tally));
+            }
+        }
+        counts.ends.push((of_b, counts.tallies.len()));
+    }
+}
 
 /// What is known while it is counted.
 struct Counting<'v> {
@@ -136,27 +227,29 @@ struct Counting<'v> {
 }
 
 impl Counting<'_> {
-    /// Counts what was executed together, and fills the table of the alignment.
-    fn together(&self, region: &Region, table: &mut Table) -> Counts {
-        let mut counts = Counts::new();
+    /// Counts what was executed together, and fills the table of the alignment. `room` is that of the stretch.
+    fn together(&self, region: &Region, room: &mut Room, counts: &mut Counts) {
         let columns = region.a.len();
-        table.clear(region.b.len(), columns);
-        let mut here: FxHashMap<u32, Tally> = FxHashMap::default();
+        room.table.clear(region.b.len(), columns);
         for (row, of_b) in region.b.iter().enumerate() {
-            here.clear();
             let (mut earliest, mut latest) = (None, None);
             let statement = &self.b.statements[of_b.statement as usize];
+            let group = statement.class.group();
             let likely = self.likely.get(of_b.statement as usize);
             let likely = likely.map_or(&[][..], Vec::as_slice);
-            for (column, of_a) in region.a.iter().enumerate() {
-                let other = &self.a.statements[of_a.statement as usize];
-                if other.class.group() != statement.class.group() {
+            for (a, likely) in likely {
+                if let Some(&local) = room.locals.get(a) {
+                    room.priors[local as usize] = PRIOR * likely;
+                }
+            }
+            for (at, of_a) in region.a.iter().enumerate() {
+                let column = room.columns[at];
+                if column.group != group {
                     continue;
                 }
-                let operator = statement.operator == other.operator;
-                let known = likely.iter().find(|(a, _)| *a == of_a.statement);
-                let prior = known.map_or(0.0, |(_, likely)| PRIOR * likely);
-                let cell = &mut table.weights[row * columns + column];
+                let operator = statement.operator == column.operator;
+                let prior = room.priors[column.local as usize];
+                let cell = &mut room.table.weights[row * columns + at];
                 let Some((weight, placed)) = weight(operator, of_a, of_b, &self.moved) else {
                     // What is compared may have been computed otherwise.
                     if statement.operands.is_some() && operator {
@@ -166,40 +259,49 @@ impl Counting<'_> {
                     }
                     continue;
                 };
-                let inside = (region.first..=region.last).contains(&column);
+                let inside = (region.first..=region.last).contains(&at);
                 *cell = weight + prior + if inside { 0.3 } else { 0.0 };
-                let tally = here.entry(of_a.statement).or_default();
+                let tally = room.tally(column.local);
                 tally.together = 1;
                 tally.placed = placed.max(tally.placed);
                 if inside && operator {
-                    earliest.get_or_insert(of_a.statement);
-                    latest = Some(of_a.statement);
+                    earliest.get_or_insert(column.local);
+                    latest = Some(column.local);
                 }
             }
-            if let Some(tally) = earliest.and_then(|a| here.get_mut(&a)) {
-                tally.earliest = 1;
+            if let Some(earliest) = earliest {
+                room.tally(earliest).earliest = 1;
             }
-            if let Some(tally) = latest.and_then(|a| here.get_mut(&a)) {
-                tally.latest = 1;
+            if let Some(latest) = latest {
+                room.tally(latest).latest = 1;
             }
-            counts.push((of_b.statement, here.drain().collect()));
+            for (a, _) in likely {
+                if let Some(&local) = room.locals.get(a) {
+                    room.priors[local as usize] = 0.0;
+                }
+            }
+            room.end(of_b.statement, counts);
         }
-        counts
     }
 
-    /// Counts the pairs of the alignment, and what was executed near to where the pairs before and after an execution say.
-    fn aligned(&self, region: &Region, pairs: &[(usize, usize)], counts: &mut Counts) {
+    /// Counts the pairs of the alignment, and what was executed near to where the pairs before and after an execution say. `room` is that of the stretch.
+    fn aligned(
+        &self,
+        region: &Region,
+        pairs: &[(usize, usize)],
+        room: &mut Room,
+        counts: &mut Counts,
+    ) {
         let columns = region.a.len();
-        let mut here: FxHashMap<u32, Tally> = FxHashMap::default();
         let mut next = 0;
         for (row, of_b) in region.b.iter().enumerate() {
-            here.clear();
             while pairs.get(next).is_some_and(|pair| pair.0 < row) {
                 next += 1;
             }
             let own = pairs.get(next).filter(|pair| pair.0 == row);
             if let Some(&(_, column)) = own {
-                here.entry(region.a[column].statement).or_default().aligned = 1;
+                let local = room.columns[column].local;
+                room.tally(local).aligned = 1;
             }
             let before = next.checked_sub(1).map(|before| pairs[before].1 + 1);
             let before = before.unwrap_or(region.first).min(columns);
@@ -208,22 +310,22 @@ impl Counting<'_> {
             let after = after.clamp(before, columns);
             let group = self.b.statements[of_b.statement as usize].class.group();
             let around = before.saturating_sub(AROUND)..(after + AROUND).min(columns);
-            for column in around {
-                let of_a = &region.a[column];
-                if self.a.statements[of_a.statement as usize].class.group() != group {
+            for at in around {
+                let column = room.columns[at];
+                if column.group != group {
                     continue;
                 }
-                let tally = here.entry(of_a.statement).or_default();
-                let earlier = before.saturating_sub(column);
-                let apart = earlier.max((column + 1).saturating_sub(after));
+                let tally = room.tally(column.local);
+                let earlier = before.saturating_sub(at);
+                let apart = earlier.max((at + 1).saturating_sub(after));
                 tally.near = tally.near.max(1.0 / (1.0 + apart as f32 / 8.0));
                 if apart == 0 {
-                    let same = weight(true, of_a, of_b, &self.moved).is_some();
+                    let same = weight(true, &region.a[at], of_b, &self.moved).is_some();
                     tally.within = 1;
                     tally.within_same |= u32::from(same);
                 }
             }
-            counts.push((of_b.statement, here.drain().collect()));
+            room.end(of_b.statement, counts);
         }
     }
 }
@@ -257,23 +359,29 @@ type Moved = FxHashMap<u32, f32>;
 
 /// How far objects lie from where they lie in the first version: what loads and stores that correspond say.
 fn moved(regions: &[Region], known: &[Option<Match>]) -> Moved {
-    let mut pairs: FxHashMap<u32, FxHashSet<u32>> = FxHashMap::default();
-    for region in regions {
-        for of_b in region
-            .b
-            .iter()
-            .filter(|i| i.address != Instance::NO_ADDRESS)
-        {
-            let Some(matched) = known[of_b.statement as usize].as_ref() else {
+    // By stretch: the distances, and the second version's statements that tell of each.
+    let told = parallel::map(regions.len(), |at| {
+        let region = &regions[at];
+        let mut told = Vec::new();
+        for of_b in &region.b {
+            let matched = known[of_b.statement as usize].as_ref();
+            let Some(matched) = matched.filter(|_| of_b.address != Instance::NO_ADDRESS) else {
                 continue;
             };
             for of_a in region.a.iter().filter(|of_a| of_a.statement == matched.a) {
                 if of_a.value == of_b.value && of_a.address != Instance::NO_ADDRESS {
                     let distance = (of_b.address as u32).wrapping_sub(of_a.address as u32);
-                    pairs.entry(distance).or_default().insert(of_b.statement);
+                    told.push((distance, of_b.statement));
                 }
             }
         }
+        told.sort_unstable();
+        told.dedup();
+        told
+    });
+    let mut pairs: FxHashMap<u32, FxHashSet<u32>> = FxHashMap::default();
+    for (distance, statement) in told.into_iter().flatten() {
+        pairs.entry(distance).or_default().insert(statement);
     }
     let most = pairs.values().map(FxHashSet::len).max().unwrap_or(0) as f32;
     let usual = pairs.into_iter().filter(|(_, of)| of.len() > 2);
@@ -410,10 +518,11 @@ mod tests {
             };
             let moved = Moved::default();
             let counting = Counting { a: &a, b: &b, moved, likely: &[] };
-            let mut counts = Counts::new();
-            counting.aligned(&region, &pairs, &mut counts);
-            for (statement, here) in &counts {
-                add(&mut votes.with[*statement as usize], here);
+            let (mut counts, mut room) = (Counts::default(), Room::default());
+            room.begin(&a, &region);
+            counting.aligned(&region, &pairs, &mut room, &mut counts);
+            for (statement, here) in counts.executions() {
+                add(&mut votes.with[statement as usize], here);
             }
 
             let mut expected = vec![FxHashMap::<u32, Tally>::default(); 3];

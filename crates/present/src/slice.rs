@@ -207,25 +207,41 @@ fn elsewhere(
         ("executions", Align::Right),
         ("function", Align::Left),
     ]);
-    for &(function, statements, executions) in functions.iter().take(scene.limit) {
+    for one in functions.iter().take(scene.limit) {
         table.row([
-            grouped(statements),
-            grouped(executions),
-            scene.name(function),
+            grouped(one.statements),
+            grouped(one.executions),
+            scene.name(one.function),
         ]);
     }
     table.write(out, style, |_| Paint::Plain)?;
     rest(out, functions.len(), scene.limit, "function")
 }
 
-/// The functions with statements of which no line is known: how many, and how many executions of them.
-fn without_lines(report: &SliceReport) -> Vec<(FuncId, u64, u64)> {
+/// A function's statements in a slice of which no line is known.
+struct WithoutLines {
+    function: FuncId,
+    /// How many there are.
+    statements: u64,
+    /// How many executions of them.
+    executions: u64,
+    /// Most executions of one of them in the slice, and how often that was executed.
+    most: (u64, u64),
+}
+
+/// The functions with statements of which no line is known.
+fn without_lines(report: &SliceReport) -> Vec<WithoutLines> {
     let without = report.operators.iter().filter(|one| one.line.is_none());
     let without = Vec::from_iter(without);
     let groups = without.chunk_by(|a, b| a.function == b.function);
     let of = |group: &[&SlicedOperator]| {
-        let executions = group.iter().map(|one| one.sliced).sum();
-        (group[0].function, group.len() as u64, executions)
+        let counts = group.iter().map(|one| (one.sliced, one.executed));
+        WithoutLines {
+            function: group[0].function,
+            statements: group.len() as u64,
+            executions: group.iter().map(|one| one.sliced).sum(),
+            most: counts.max().unwrap_or_default(),
+        }
     };
     groups.map(of).collect()
 }

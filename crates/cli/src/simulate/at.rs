@@ -45,6 +45,9 @@ pub(super) fn answer(
             "--at {place}: histories are of the executions of instructions, and this is of a line or a function: leave out what is behind the # to see its instructions, and add it to one of these"
         );
     }
+    if arguments.top.is_some() && resolved.occurrence.is_some() {
+        bail!("--at {place}: that is one execution: leave --top out");
+    }
     if arguments.top.is_some() && !matches!(arguments.format, Format::Text) {
         bail!("--top shortens what --at writes as text; the other formats have the whole history");
     }

@@ -129,6 +129,9 @@
 ;; | "--branch-predictor gshare:bits=8,history=6,targets=9",101,1,7,missed
 ;; | "--branch-predictor gshare:bits=8,history=6,targets=9",101,8,56,hit
 ;; | "--branch-predictor gshare:bits=8,history=6,targets=9",101,64,1,missed
+;; $ afterimage simulate run.aft --at @0x7b#35 --top 3
+;; ! afterimage: run.aft: --at @0x7b#35: that is one execution: leave --top out
+;; = 125
 ;; $ afterimage simulate run.aft --at @0x7b#35 --cache 128,2,16
 ;; | @0x7b i32.load    in sum
 ;; | execution 35 hit the first level

@@ -135,6 +135,10 @@
 ;; | times  of  offset  line  text
 ;; |     1   1  @0xb3         if ;; label = @1
 ;; |     1   1  @0xbc         call $double
+;; $ afterimage slice run.aft --at double --operand 1 --thin --format csv
+;; | file,line,statements,sliced,executed,function
+;; | ,,3,3,3,sum
+;; | ,,3,1,1,start
 ;; $ afterimage slice run.aft --at double --operand 1 --thin --by statement --format csv
 ;; | function,name,op,offset,file,line,sliced,executed
 ;; | 2,sum,3,118,,,3,3

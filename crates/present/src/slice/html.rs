@@ -63,13 +63,13 @@ pub fn slice_html(
             out,
             "<h2>Statements of no known line</h2>\n<table><tr><td class=\"n\">statements</td><td class=\"n\">executions</td><td>function</td></tr>"
         )?;
-        for (function, statements, executions) in functions {
+        for one in functions {
             writeln!(
                 out,
                 "<tr class=\"in\"><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
-                grouped(statements),
-                grouped(executions),
-                escaped(&scene.name(function))
+                grouped(one.statements),
+                grouped(one.executions),
+                escaped(&scene.name(one.function))
             )?;
         }
         writeln!(out, "</table>")?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use afterimage_query::slices::SliceReport;
 use serde_json::{Value, json};
 
-use super::SliceScene;
+use super::{SliceScene, without_lines};
 use crate::PresentError;
 
 /// Writes a slice as one JSON document.
@@ -53,7 +53,7 @@ pub fn slice_json(
     Ok(())
 }
 
-/// Writes the lines of a slice, or its statements, as comma-separated values.
+/// Writes the lines of a slice, or its statements, as comma-separated values. Behind the lines each function with statements of no known line has a row.
 ///
 /// # Errors
 /// If `out` fails.
@@ -65,12 +65,17 @@ pub fn slice_csv(
 ) -> Result<(), PresentError> {
     let quoted = crate::csv::quoted;
     if by_line {
-        write!(out, "file,line,statements,sliced,executed\r\n")?;
+        write!(out, "file,line,statements,sliced,executed,function\r\n")?;
         for one in &report.lines {
             let file = scene.file(one.line);
             let (file, line) = (quoted(file), one.line.number);
             let (operators, sliced, executed) = (one.operators, one.sliced, one.executed);
-            write!(out, "{file},{line},{operators},{sliced},{executed}\r\n")?;
+            write!(out, "{file},{line},{operators},{sliced},{executed},\r\n")?;
+        }
+        for one in without_lines(report) {
+            let (operators, (sliced, executed)) = (one.statements, one.most);
+            let name = quoted(scene.names.function(one.function));
+            write!(out, ",,{operators},{sliced},{executed},{name}\r\n")?;
         }
         return Ok(());
     }

@@ -39,7 +39,7 @@ pub struct Sketched {
     /// How many statements were executed, all executions counted.
     pub executed: u64,
     /// By context and operator, which statement it is. Without contexts those are the functions, in the order in which they were entered.
-    pub(super) numbers: HashMap<(u32, OpId), u32>,
+    pub(super) numbers: FxHashMap<(u32, OpId), u32>,
     /// The context of each statement.
     pub(super) contexts: Vec<u32>,
 }
@@ -160,6 +160,8 @@ struct Template {
     of_inst: Vec<u32>,
     /// The call with which the node ends.
     call: Option<OpId>,
+    /// It has a statement with a number.
+    numbered: bool,
 }
 
 /// A statement's sketches while the run is followed.
@@ -286,8 +288,12 @@ impl Take for Sketches {
 impl Take for Keeper {
     const TAKEN: bool = true;
 
+    fn number(&self, _: u32, place: Place) -> u32 {
+        self.number_of(place)
+    }
+
     fn take(&mut self, statement: &mut Collected, given: Given, time: u64) {
-        self.add(statement.context, statement.place, given, time);
+        self.add(statement.number, statement.context, given, time);
     }
 
     fn access(&mut self, _: &mut Collected, _: u64) {}
@@ -478,11 +484,7 @@ where
     while let Some(visit) = walk.follower.next()? {
         walk.enter(visit);
         let template = walk.template(visit)?;
-        let wanted = template.told.iter().any(|told| {
-            let statement = &walk.sketcher.statements[told.statement as usize];
-            walk.sketcher.taker.wants(statement.place)
-        });
-        match wanted {
+        match template.numbered {
             true => walk.execute_inside(visit, template)?,
             false => walk.pass(visit, template)?,
         }
@@ -498,7 +500,7 @@ pub(crate) struct Walk<'a, S: Segments, T> {
     /// By node and context.
     templates: FxHashMap<(NodeId, u32), Rc<Template>>,
     known: HashMap<FuncId, Vec<Known>>,
-    numbers: HashMap<(u32, OpId), u32>,
+    numbers: FxHashMap<(u32, OpId), u32>,
     pub sketcher: Sketcher<T>,
     /// Where the stack begins, from which it grows down; 0 if that is not known.
     stack: u64,
@@ -528,7 +530,7 @@ where
             nodes: run.path.nodes(),
             templates: FxHashMap::default(),
             known: HashMap::new(),
-            numbers: HashMap::new(),
+            numbers: FxHashMap::default(),
             sketcher: Sketcher::new(taker, Contexts::new(standing.cloned(), operators)),
             stack: 0,
         })
@@ -645,7 +647,7 @@ where
         let statements = Vec::from_iter(statements.into_iter().map(|(_, statement)| statement));
         let places: Vec<Place> = statements.iter().map(|s| s.place).collect();
         let numbered = (0..).zip(&statements);
-        let numbers: HashMap<(u32, OpId), u32> = numbered
+        let numbers: FxHashMap<(u32, OpId), u32> = numbered
             .map(|(number, statement)| ((statement.context, statement.place.op), number))
             .collect();
         let of = statements.iter().map(|statement| statement.context);
@@ -752,7 +754,7 @@ fn make<T: Take>(
     plan: &Plan,
     (function, context): (FuncId, u32),
     known: &[Known],
-    numbers: &mut HashMap<(u32, OpId), u32>,
+    numbers: &mut FxHashMap<(u32, OpId), u32>,
     statements: &mut Vec<Collected>,
     taker: &T,
 ) -> Template {
@@ -761,6 +763,7 @@ fn make<T: Take>(
         operands: Vec::new(),
         of_inst: vec![u32::MAX; code.insts.len()],
         call: None,
+        numbered: false,
     };
     for item in &plan.items {
         let Some(operator) = known.get(item.op.index()) else {
@@ -791,6 +794,7 @@ fn make<T: Take>(
             });
             statements.len() as u32 - 1
         });
+        template.numbered |= statements[number as usize].number != u32::MAX;
         let mut tell = |after: usize, from, operands: Operands| {
             template.told.push(Told {
                 after: after as u32,

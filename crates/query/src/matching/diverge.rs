@@ -4,8 +4,10 @@
 //! when that began. Both runs are followed again, and of the executions in between more is kept, until the first that differs is known.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::panic::resume_unwind;
+use std::thread;
 
-use afterimage_ids::{EntityRef, FuncId, OpId};
+use afterimage_ids::{EntityRef, FuncId};
 use afterimage_matching::{ADDRESSES, Class, Matching, Producer, Statement, Values, Version, mix};
 use afterimage_trace::{LogReader, TraceError};
 use afterimage_wpp::Segments;
@@ -94,7 +96,7 @@ const MOVED: u32 = 2;
 const KEPT: u64 = 1 << 22;
 
 /// Opens a run's log from the beginning.
-pub type OpenLog<'l> = &'l dyn Fn() -> Result<LogReader, TraceError>;
+pub type OpenLog<'l> = &'l (dyn Fn() -> Result<LogReader, TraceError> + Sync);
 
 /// A pair, and between which executions the first that differs is.
 #[derive(Clone, Copy, Debug)]
@@ -136,17 +138,18 @@ pub(super) struct Stretch {
 /// Addresses of objects that lie elsewhere are no other values: which those are is told by what loads and stores that correspond accessed.
 ///
 /// These are the pairs of which the values of at least half of the shorter sequence are the same, and those whose makers correspond. `a` and `b` open
-/// the runs again. Time is that of following both, once, or for more than some thousands of executions between known ones twice.
+/// the runs again. Time is that of following both, at the same time, once, or for more than some thousands of executions between known ones twice. Of the second run no progress is told.
 ///
 /// # Errors
 /// If a run cannot be followed.
-pub fn divergences<S: Segments>(
+pub fn divergences<S>(
     versions: [&Sketched; 2],
     matched: &Matched,
     runs: [(Run<'_, S>, OpenLog<'_>); 2],
 ) -> Result<Vec<Divergence>, StepsError<S::Error>>
 where
-    S::Error: std::error::Error + 'static,
+    S: Segments + Sync,
+    S::Error: std::error::Error + Send + 'static,
 {
     let to = versions[0]
         .numbers_of(&matched.apart)
@@ -170,12 +173,7 @@ where
             };
             open.iter().map(of).collect()
         };
-        let mut kept = [Vec::new(), Vec::new()];
-        for (side, (run, log)) in runs.iter().enumerate() {
-            let log = log().map_err(afterimage_machine::MachineError::from)?;
-            kept[side] = values_of(*run, log, standing[side], &stretches(side))?;
-        }
-        let [of_a, of_b] = kept;
+        let [of_a, of_b] = values_of_both(runs, standing, [0, 1].map(stretches))?;
         let mut narrower = Vec::new();
         let strides = stretches(0);
         for (((pair, stretch), a), b) in open.iter().zip(strides).zip(of_a).zip(of_b) {
@@ -231,6 +229,47 @@ where
         found.a = to[found.a as usize];
     }
     Ok(found)
+}
+
+/// What is kept of the stretches of both runs, followed at the same time.
+fn values_of_both<S>(
+    runs: [(Run<'_, S>, OpenLog<'_>); 2],
+    standing: [Option<&HashSet<FuncId>>; 2],
+    stretches: [Vec<Stretch>; 2],
+) -> Result<[Vec<Vec<Kept>>; 2], StepsError<S::Error>>
+where
+    S: Segments + Sync,
+    S::Error: std::error::Error + Send + 'static,
+{
+    let [(run_a, log_a), (run_b, log_b)] = runs;
+    let of = |run, log: OpenLog<'_>, side: usize| {
+        let log = log().map_err(afterimage_machine::MachineError::from)?;
+        values_of(run, log, standing[side], &stretches[side])
+    };
+    // Progress is told by one thread.
+    let Run {
+        program,
+        module,
+        path,
+        continuations,
+        stopped,
+        ..
+    } = run_b;
+    let quietly = || Run {
+        program,
+        module,
+        path,
+        continuations,
+        stopped,
+        checkpoints: None,
+        progress: &|_| {},
+    };
+    thread::scope(|scope| {
+        let of_b = scope.spawn(|| of(quietly(), log_b, 1));
+        let of_a = of(run_a, log_a, 0);
+        let of_b = of_b.join().unwrap_or_else(|panic| resume_unwind(panic));
+        Ok([of_a?, of_b?])
+    })
 }
 
 /// What is known of the statements' operators, read when it is asked for.
@@ -478,64 +517,83 @@ fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
 /// Keeps executions of some statements.
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
-    stretches: Vec<Stretch>,
+    /// By place, the statement's number.
+    numbers: FxHashMap<Place, u32>,
+    /// By number, what is kept.
+    watched: Vec<Watched>,
     kept: Vec<Vec<Kept>>,
-    counts: Vec<u64>,
-    hashes: Vec<u64>,
-    /// By context and operator, which stretches are of it.
-    of: FxHashMap<(u32, OpId), Vec<usize>>,
-    /// By place, how often it was executed.
-    executed: FxHashMap<Place, u64>,
+}
+
+/// A statement of which executions are kept.
+#[derive(Debug, Default)]
+struct Watched {
+    /// How often it was executed, whatever calls it was executed through.
+    executed: u64,
+    /// Its stretches.
+    stretches: Vec<Filling>,
+}
+
+/// A stretch while it is filled.
+#[derive(Debug)]
+struct Filling {
+    stretch: Stretch,
+    /// Where it is among all.
+    at: usize,
+    /// How often the statement was executed through its calls.
+    count: u64,
+    /// Of the values in the stretch.
+    hash: u64,
 }
 
 impl Keeper {
     pub fn new(stretches: &[Stretch]) -> Self {
-        let mut of: FxHashMap<(u32, OpId), Vec<usize>> = FxHashMap::default();
-        for (at, stretch) in stretches.iter().enumerate() {
-            let key = (stretch.context, stretch.place.op);
-            of.entry(key).or_default().push(at);
-        }
-        let places = stretches.iter().map(|stretch| (stretch.place, 0));
-        Self {
-            stretches: stretches.to_vec(),
+        let mut keeper = Self {
             kept: vec![Vec::new(); stretches.len()],
-            counts: vec![0; stretches.len()],
-            hashes: vec![0; stretches.len()],
-            executed: places.collect(),
-            of,
+            ..Self::default()
+        };
+        for (at, &stretch) in stretches.iter().enumerate() {
+            let next = keeper.watched.len() as u32;
+            let number = *keeper.numbers.entry(stretch.place).or_insert(next);
+            if number == next {
+                keeper.watched.push(Watched::default());
+            }
+            keeper.watched[number as usize].stretches.push(Filling {
+                stretch,
+                at,
+                count: 0,
+                hash: 0,
+            });
         }
+        keeper
     }
 
-    /// Whether it is counted how often this is executed.
-    pub fn wants(&self, place: Place) -> bool {
-        self.executed.contains_key(&place)
+    /// The number of the statement at a place, if executions of it are counted; otherwise `u32::MAX`.
+    pub fn number_of(&self, place: Place) -> u32 {
+        self.numbers.get(&place).copied().unwrap_or(u32::MAX)
     }
 
-    /// A statement gave a value.
-    pub fn add(&mut self, context: u32, place: Place, given: Given, time: u64) {
-        let Some(executed) = self.executed.get_mut(&place) else {
+    /// The statement with a number gave a value.
+    pub fn add(&mut self, number: u32, context: u32, given: Given, time: u64) {
+        let Some(watched) = self.watched.get_mut(number as usize) else {
             return;
         };
-        *executed += 1;
-        let Some(all) = self.of.get(&(context, place.op)) else {
-            return;
-        };
-        for &at in all {
-            let stretch = self.stretches[at];
-            self.counts[at] += 1;
-            let number = self.counts[at];
+        watched.executed += 1;
+        let here = watched.stretches.iter_mut();
+        for filling in here.filter(|filling| filling.stretch.context == context) {
+            let stretch = &filling.stretch;
+            filling.count += 1;
+            let number = filling.count;
             if number <= stretch.after || number > stretch.last {
                 continue;
             }
-            let hash = mix(self.hashes[at] ^ mix(given.compared));
-            self.hashes[at] = hash;
+            filling.hash = mix(filling.hash ^ mix(given.compared));
             if (number - stretch.after).is_multiple_of(stretch.stride) || number == stretch.last {
-                self.kept[at].push(Kept {
-                    hash,
+                self.kept[filling.at].push(Kept {
+                    hash: filling.hash,
                     compared: given.compared,
                     value: given.value,
                     time,
-                    number: *executed,
+                    number: watched.executed,
                     taken: given.taken,
                 });
             }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use afterimage_ids::{EntityRef, FuncId, OpId, StmtId, ValueId};
 use afterimage_matching::{Class, Producer};
 use afterimage_program::{Callee, Effect, Program, Ssa, ValueDef};
+use rustc_hash::FxHashMap;
 
 use super::code::Known;
 use super::contexts::Contexts;
@@ -26,7 +27,7 @@ type Of = (u32, ValueId);
 pub(super) struct Producers<'a> {
     types: &'a Types<'a>,
     known: &'a HashMap<FuncId, Vec<Known>>,
-    numbers: &'a HashMap<(u32, OpId), u32>,
+    numbers: &'a FxHashMap<(u32, OpId), u32>,
     contexts: &'a Contexts,
     /// By function, calls of its own activations by themselves: contexts and statements.
     callers: HashMap<FuncId, Vec<(u32, StmtId)>>,
@@ -40,7 +41,7 @@ impl<'a> Producers<'a> {
         program: &'a Program,
         types: &'a Types<'a>,
         known: &'a HashMap<FuncId, Vec<Known>>,
-        numbers: &'a HashMap<(u32, OpId), u32>,
+        numbers: &'a FxHashMap<(u32, OpId), u32>,
         contexts: &'a Contexts,
     ) -> Self {
         let mut found = Self {

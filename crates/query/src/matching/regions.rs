@@ -1,6 +1,6 @@
 //! Stretches of two runs that correspond.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 use afterimage_ids::{FuncId, OpId};
 use afterimage_matching::{Instance, Region, Version};
@@ -43,7 +43,7 @@ fn instance(statement: &Collected, number: u32, given: Given) -> Instance {
 
 /// Chooses stretches of the second run: such that each statement's first executions are in one, and later ones ever more rarely.
 struct Chooser {
-    numbers: HashMap<(u32, OpId), u32>,
+    numbers: FxHashMap<(u32, OpId), u32>,
     /// By statement, the anchor that it belongs to.
     anchor: Vec<u32>,
     executed: Vec<u64>,
@@ -123,7 +123,7 @@ struct Open {
 
 /// Finds what corresponds to stretches in the first run.
 struct Finder {
-    numbers: HashMap<(u32, OpId), u32>,
+    numbers: FxHashMap<(u32, OpId), u32>,
     anchor: Vec<u32>,
     executed: Vec<u64>,
     recent: VecDeque<Instance>,

@@ -338,8 +338,13 @@ fn is_counterpart(a: &Statement, b: &Statement) -> bool {
         Class::Compute | Class::Test | Class::Other => a.operator == b.operator,
         _ => a.class == b.class,
     };
-    let values = b.values.sample.occurring_in(&a.values.sample).0 > 0;
-    let steps = b.values.step_sample.occurring_in(&a.values.step_sample).0 > 0;
+    let values = b.values.sample.found_in(&a.values.sample).occurring > 0;
+    let steps = b
+        .values
+        .step_sample
+        .found_in(&a.values.step_sample)
+        .occurring
+        > 0;
     same && (values || steps)
 }
 
