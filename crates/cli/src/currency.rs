@@ -13,6 +13,7 @@ use afterimage_present::{
     currency_json, currency_text, grouped,
 };
 use afterimage_query::currency::{Comparison, Symbols, compare};
+use afterimage_query::location::split_occurrence;
 use afterimage_query::state::{Path, PathError};
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -94,6 +95,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
     if arguments.all && arguments.var.is_none() {
         bail!("--all shows each stop for one variable: name it with --var");
     }
+    let one = matches!(split_occurrence(&arguments.at), Ok((_, Some(_))));
+    if one && arguments.limit.is_some() {
+        bail!("--at {}: that is one stop: leave --limit out", arguments.at);
+    }
     let a = traced_whole(unoptimised)?;
     let b = traced_whole(optimised)?;
     if a.loaded.bytes == b.loaded.bytes {
@@ -130,9 +135,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
 fn answer(arguments: &Arguments, pair: &Pair<'_, '_, '_, '_, '_>) -> Result<()> {
     let (both, which) = pair.at(&arguments.at)?;
     let Both { moments, arrivals } = &both;
-    if which.is_some() && arguments.limit.is_some() {
-        bail!("--at {}: that is one stop: leave --limit out", arguments.at);
-    }
     let place = match (which, arguments.at.rsplit_once('#')) {
         (Some(_), Some((place, _))) => place,
         _ => &arguments.at,

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     /// What has a row [default: line, or function if no line is known]
     #[arg(long)]
     by: Option<By>,
-    /// At most N rows [default for text: 20; 100 lines with --at; 5 with --worst]
+    /// At most N rows [default for text: 20; 100 lines with --at; 5 with --worst]; with --at, only in text, and not with #K
     #[arg(long, value_name = "N", value_parser = entries)]
     top: Option<u64>,
     /// The format
@@ -148,9 +148,13 @@ fn answer(arguments: &Arguments, traced: &Traced, specs: &[Spec]) -> Result<()> 
         })?;
         return shown(arguments, traced, &summaries);
     }
+    let place = arguments.at.as_deref();
+    let place =
+        place.map(|place| Ok::<_, anyhow::Error>((place, at::asked(arguments, traced, place)?)));
+    let place = place.transpose()?;
     let stored = stored::stored(at, traced, specs, arguments.again)?;
-    if let Some(place) = &arguments.at {
-        return at::answer(arguments, traced, &stored, place);
+    if let Some((place, resolved)) = &place {
+        return at::answer(arguments, traced, &stored, (place, resolved));
     }
     if arguments.worst {
         return worst::answer(arguments, traced, &stored);

@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
     /// What depends on it instead: everything that it had an influence on
     #[arg(long)]
     forward: bool,
-    /// Only what also depends on this other place: how that had an influence on --at; not with --forward or --depth
+    /// Only what also depends on this other place: how that had an influence on --at; not with --forward, --depth, --chain or another algorithm
     #[arg(long, value_name = "PLACE#K", conflicts_with = "forward")]
     chop: Option<String>,
     /// How exact the slice is
@@ -111,7 +111,7 @@ pub(crate) struct Arguments {
     /// What has a row [default: line]
     #[arg(long, conflicts_with = "annotate")]
     by: Option<By>,
-    /// Show whole source files, with the slice marked; not with --by
+    /// Show whole source files, with the slice marked, as text; not with --by
     #[arg(long)]
     annotate: bool,
     /// At most so many rows of text [default: 200 on standard output]; not with --annotate

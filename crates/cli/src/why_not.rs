@@ -261,26 +261,19 @@ fn arrivals(
         return Ok(None);
     };
     let time = |number| Ok::<u64, anyhow::Error>(all.time(number)?.unwrap_or(0));
-    // The first one that is later.
-    let (mut low, mut high) = (1, all.count() + 1);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match time(middle)? > after {
-            true => high = middle,
-            false => low = middle + 1,
-        }
-    }
-    let part = |first: u64, end: u64| {
+    // Those behind the first so many, up to this number.
+    let part = |before: u64, last: u64| {
         let executed = || {
             Ok::<_, anyhow::Error>(Executed {
-                count: end - first,
-                first: time(first)?,
-                last: time(end - 1)?,
+                count: last - before,
+                first: time(before + 1)?,
+                last: time(last)?,
             })
         };
-        (first < end).then(executed).transpose()
+        (before < last).then(executed).transpose()
     };
-    Ok(Some([part(1, low)?, part(low, all.count() + 1)?]))
+    let by = all.by(after)?;
+    Ok(Some([part(0, by)?, part(by, all.count())?]))
 }
 
 /// Refuses what was executed.

@@ -272,6 +272,43 @@ fn of_a_struct_the_first_byte_is_explained() {
     assert!(!told.contains("first byte"), "{told}");
 }
 
+/// Each row of a table without quotes, by its fields.
+fn rows(table: &str) -> Vec<Vec<&str>> {
+    let rows = table.lines().skip(1);
+    rows.map(|row| row.split(',').collect()).collect()
+}
+
+#[test]
+fn a_slice_by_line_has_all_its_statements() {
+    let sandbox = Sandbox::new();
+    sandbox.rust("app", ROUNDS);
+    sandbox.ok("record --lens full -o app.aft app.wasm");
+    let slice = "slice app.aft --at app.rs:26 --format csv";
+    let by_line = sandbox.ok(slice).stdout;
+    let by_line = rows(&by_line);
+    let by_statement = sandbox.ok(&format!("{slice} --by statement")).stdout;
+    // Names of generic functions have commas in them: a row each is enough.
+    let all = by_statement.lines().count() - 1;
+    let mut counted = 0;
+    let mut kinds = [0, 0];
+    for row in &by_line {
+        let [file, line, statements, _, _, function] = row[..] else {
+            panic!("six fields: {row:?}");
+        };
+        assert_eq!(file.is_empty(), line.is_empty(), "{row:?}");
+        assert_ne!(file.is_empty(), function.is_empty(), "{row:?}");
+        kinds[usize::from(file.is_empty())] += 1;
+        counted += statements.parse::<usize>().unwrap();
+    }
+    assert!(kinds[0] > 0 && kinds[1] > 0, "{by_line:?}");
+    assert_eq!(counted, all);
+    sandbox.refused(
+        "slice app.aft --at app.rs:26 --annotate --limit 3",
+        125,
+        &["--annotate", "--limit"],
+    );
+}
+
 #[test]
 fn what_was_printed_as_an_error_has_bytes_of_its_own() {
     let sandbox = Sandbox::new();

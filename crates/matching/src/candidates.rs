@@ -103,7 +103,7 @@ fn nearest<'i>(all: &'i [u32], order: &Order, place: usize, most: usize) -> &'i 
 pub(crate) struct Structure {
     /// By statement, the statements among its producers.
     pub makers: Vec<Set>,
-    /// The constants among them, ascending.
+    /// The constants among them, ascending, each once.
     pub constants: Vec<Vec<u64>>,
     /// The users.
     pub users: Vec<Set>,

@@ -277,16 +277,14 @@ impl<'m> Rounds<'m> {
     /// The likely candidates, and those that what is matched already suggests.
     fn candidates(&self, at: u32, known: &[Option<Match>]) -> Vec<(u32, f32)> {
         let statement = &self.b.statements[at as usize];
-        let known_before = &self.likely[at as usize];
-        let mut likely = Vec::from_iter(known_before.iter().map(|(a, _)| *a));
+        let mut candidates = self.likely[at as usize].clone();
+        let mut likely = Vec::from_iter(candidates.iter().map(|(a, _)| *a));
         likely.sort_unstable();
-        let mut related = Vec::with_capacity(8 * RELATED);
+        let mut related = Vec::new();
         self.related(at, known, &mut related);
         related.sort_unstable();
         related.dedup();
         related.retain(|&a| self.both.may_match(a, statement) && likely.binary_search(&a).is_err());
-        let mut candidates = Vec::with_capacity(known_before.len() + related.len());
-        candidates.extend_from_slice(known_before);
         self.matcher.weigh(self.stage, at, &related, |a, weight| {
             candidates.push((a, weight + self.by_votes(a, at)));
         });

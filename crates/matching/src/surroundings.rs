@@ -87,9 +87,6 @@ impl<'m> Surroundings<'m> {
             }
         };
         let users = &both.of_b.users[b as usize];
-        // Filled at once, they would grow step by step.
-        let mut neighbours = Vec::with_capacity(2 * NEAR as usize);
-        let mut shared = Vec::with_capacity(2 * SHARING as usize);
         // A match of a statement of the same function.
         let here = |at: u32| {
             let there = both.b.statements.get(at as usize)?;
@@ -103,12 +100,11 @@ impl<'m> Surroundings<'m> {
             })
         };
         let around = |far: u32| (b.saturating_sub(far)..b).chain(b + 1..=b.saturating_add(far));
-        neighbours.extend(around(NEAR).filter_map(nearby));
-        shared.extend(around(SHARING).filter_map(|at| {
+        let shared = around(SHARING).filter_map(|at| {
             let found = here(at)?;
             let as_often = both.b.statements[at as usize].values.count == statement.values.count;
             as_often.then_some((found.a, found.score))
-        }));
+        });
         Self {
             both,
             affinity,
@@ -119,10 +115,10 @@ impl<'m> Surroundings<'m> {
                 .and_then(|names| names.same.get(&function).copied()),
             makers: both.of_b.makers[b as usize].iter().map(related).collect(),
             users: users.iter().take(RELATED).map(related).collect(),
-            neighbours,
+            neighbours: around(NEAR).filter_map(nearby).collect(),
             written: written(both, b, known),
             next: [b.checked_sub(1), b.checked_add(1)].map(|at| at.and_then(nearby)),
-            shared,
+            shared: shared.collect(),
             own: of(b).map(|found| (found.a, found.score)),
         }
     }
@@ -130,7 +126,9 @@ impl<'m> Surroundings<'m> {
     /// What they say for a candidate.
     pub fn tell(&self, a: u32, told: &mut impl FnMut(Feature, f32)) -> Around {
         let function = self.both.a.statements[a as usize].function;
-        let (operands, by_operands) = self.operands(a);
+        let constants = &self.both.of_a.constants[a as usize];
+        let same_constants = in_common(&self.both.of_b.constants[self.b as usize], constants);
+        let (operands, by_operands) = self.operands(a, same_constants);
         let (users, by_users) = self.users(a);
         let (neighbours, near) = self.neighbours(a, function);
         told(Feature::Operands, by_operands);
@@ -141,7 +139,8 @@ impl<'m> Surroundings<'m> {
         if users.0 == users.1 && users.1 > 0 {
             told(Feature::UsersAll, 1.0);
         }
-        if self.has_more_constants(a) {
+        // What is decided by a constant, an optimiser decides where that is chosen.
+        if same_constants < constants.len() {
             told(Feature::ConstantsMore, 1.0);
         }
         told(Feature::Neighbours, near);
@@ -170,18 +169,16 @@ impl<'m> Surroundings<'m> {
         }
     }
 
-    /// Of how many makers there is a counterpart among those of `a`: the same constant, the same values, or a match; and for how much that counts, 0 to 1.
-    fn operands(&self, a: u32) -> ((u32, u32), f32) {
-        let known = &self.both.of_a;
-        let constants = &self.both.of_b.constants[self.b as usize];
-        let same = in_common(constants, &known.constants[a as usize]);
+    /// Of how many makers there is a counterpart among those of `a`: one of so many constants that both have, the same values, or a match; and for how much that counts, 0 to 1.
+    fn operands(&self, a: u32, constants: usize) -> ((u32, u32), f32) {
+        let makers = &self.both.of_a.makers[a as usize];
         let classes = &self.both.maker_classes[a as usize];
         let (found, sum) = self.corresponding(
-            (same as u32, same as f32),
+            (constants as u32, constants as f32),
             &self.makers,
-            (a, &known.makers[a as usize], classes),
+            (a, makers, classes),
         );
-        let all = constants.len() + self.makers.len();
+        let all = self.both.of_b.constants[self.b as usize].len() + self.makers.len();
         ((found, all as u32), sum / all.max(1) as f32)
     }
 
@@ -241,13 +238,6 @@ impl<'m> Surroundings<'m> {
         }
         let all = self.neighbours.len();
         ((found, all as u32), sum / all.max(1) as f32)
-    }
-
-    /// Whether operands of the first may be constants that those of the second never are: what is decided by a constant, an optimiser decides where that is chosen.
-    fn has_more_constants(&self, a: u32) -> bool {
-        let of_b = &self.both.of_b.constants[self.b as usize];
-        let of_a = &self.both.of_a.constants[a as usize];
-        in_common(of_b, of_a) < of_a.len()
     }
 
     /// The part of the stores that wrote what a load reads directly, or of the loads that read what a store wrote, whose counterparts write or read what its own does; less if that is through copies. `None` if no counterpart is known.

@@ -359,10 +359,9 @@ type Moved = FxHashMap<u32, f32>;
 
 /// How far objects lie from where they lie in the first version: what loads and stores that correspond say.
 fn moved(regions: &[Region], known: &[Option<Match>]) -> Moved {
-    // By stretch: the distances, and the second version's statements that tell of each.
-    let told = parallel::map(regions.len(), |at| {
+    // By stretch: each distance with each statement of the second version that tells of it.
+    let told = parallel::map_with(regions.len(), FxHashSet::default, |told, at| {
         let region = &regions[at];
-        let mut told = Vec::new();
         for of_b in &region.b {
             let matched = known[of_b.statement as usize].as_ref();
             let Some(matched) = matched.filter(|_| of_b.address != Instance::NO_ADDRESS) else {
@@ -371,13 +370,11 @@ fn moved(regions: &[Region], known: &[Option<Match>]) -> Moved {
             for of_a in region.a.iter().filter(|of_a| of_a.statement == matched.a) {
                 if of_a.value == of_b.value && of_a.address != Instance::NO_ADDRESS {
                     let distance = (of_b.address as u32).wrapping_sub(of_a.address as u32);
-                    told.push((distance, of_b.statement));
+                    told.insert((distance, of_b.statement));
                 }
             }
         }
-        told.sort_unstable();
-        told.dedup();
-        told
+        Vec::from_iter(told.drain())
     });
     let mut pairs: FxHashMap<u32, FxHashSet<u32>> = FxHashMap::default();
     for (distance, statement) in told.into_iter().flatten() {
@@ -448,6 +445,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{Class, Evidence};
 
     /// The weight of the heaviest chain that rises in both, by trying all.
     fn heaviest(weights: &[f32], rows: usize, columns: usize) -> f32 {
@@ -558,8 +556,137 @@ mod tests {
         }
     }
 
+    /// What regions say, by its definition: each execution of the second version against each of the first.
+    fn together_by_definition(
+        (a, b): (&Version, &Version),
+        regions: &[Region],
+        found: &Matching,
+    ) -> Vec<FxHashMap<u32, Tally>> {
+        let moved = moved(regions, &found.of_b);
+        let mut with = vec![FxHashMap::<u32, Tally>::default(); b.statements.len()];
+        for region in regions {
+            let mut table = Table::default();
+            table.clear(region.b.len(), region.a.len());
+            for (row, of_b) in region.b.iter().enumerate() {
+                let statement = &b.statements[of_b.statement as usize];
+                let mut here = FxHashMap::<u32, Tally>::default();
+                let mut alike = Vec::new();
+                for (column, of_a) in region.a.iter().enumerate() {
+                    let other = &a.statements[of_a.statement as usize];
+                    if other.class.group() != statement.class.group() {
+                        continue;
+                    }
+                    let operator = statement.operator == other.operator;
+                    let likely = &found.likely[of_b.statement as usize];
+                    let known = likely.iter().find(|(a, _)| *a == of_a.statement);
+                    let prior = known.map_or(0.0, |(_, likely)| PRIOR * likely);
+                    let cell = &mut table.weights[row * region.a.len() + column];
+                    match weight(operator, of_a, of_b, &moved) {
+                        None if statement.operands.is_some() && operator => *cell = 0.3 + prior,
+                        None if prior > 0.3 => *cell = prior,
+                        None => {}
+                        Some((weight, placed)) => {
+                            let inside = column >= region.first && column <= region.last;
+                            *cell = weight + prior + if inside { 0.3 } else { 0.0 };
+                            let tally = here.entry(of_a.statement).or_default();
+                            tally.together = 1;
+                            tally.placed = tally.placed.max(placed);
+                            if inside && operator {
+                                alike.push(of_a.statement);
+                            }
+                        }
+                    }
+                }
+                if let (Some(first), Some(last)) = (alike.first(), alike.last()) {
+                    here.entry(*first).or_default().earliest = 1;
+                    here.entry(*last).or_default().latest = 1;
+                }
+                let here = Vec::from_iter(here);
+                add(&mut with[of_b.statement as usize], &here);
+            }
+            // What is around the pairs of an alignment has a definition of its own.
+            let pairs = table.align();
+            let mut room = Room::default();
+            room.begin(a, region);
+            let mut counts = Counts::default();
+            let moved = moved.clone();
+            let counting = Counting {
+                a,
+                b,
+                moved,
+                likely: &[],
+            };
+            counting.aligned(region, &pairs, &mut room, &mut counts);
+            for (statement, here) in counts.executions() {
+                add(&mut with[statement as usize], here);
+            }
+        }
+        with
+    }
+
+    proptest! {
+        /// Several regions, one after the other in the same room.
+        #[test]
+        fn what_was_executed_together_is_counted(
+            classes in prop::collection::vec(0usize..3, 8),
+            executed in prop::collection::vec((
+                prop::collection::vec((0u32..5, 1000u64..1004, 0u64..4), 1..20),
+                prop::collection::vec((0u32..3, 1000u64..1004, 0u64..4), 1..8),
+                (0usize..20, 0usize..20),
+            ), 1..5),
+            likely in prop::collection::vec(prop::collection::btree_map(0u32..5, 0.0f32..1.0, 0..3), 3),
+            matched in prop::collection::vec(prop::option::of(0u32..5), 3),
+        ) {
+            let classes = classes.iter().map(|&class| [Class::Compute, Class::Load, Class::Branch][class]);
+            let classes = Vec::from_iter(classes);
+            let version = |classes: &[Class]| {
+                let mut version = version(classes.len() as u32);
+                for (statement, &class) in version.statements.iter_mut().zip(classes) {
+                    statement.class = class;
+                    statement.operator = class as u64;
+                    statement.operands = (class == Class::Branch).then(Box::default);
+                }
+                version
+            };
+            let (a, b) = (version(&classes[..5]), version(&classes[5..]));
+            let instances = |all: &[(u32, u64, u64)]| {
+                let of = |&(at, value, address): &(u32, u64, u64)| {
+                    let address = if address == 0 { Instance::NO_ADDRESS } else { 4096 + address };
+                    instance(at, value, address)
+                };
+                Vec::from_iter(all.iter().map(of))
+            };
+            let regions = executed.iter().map(|(of_a, of_b, ends)| Region {
+                first: ends.0.min(of_a.len() - 1),
+                last: ends.1.min(of_a.len()),
+                a: instances(of_a),
+                b: instances(of_b),
+            });
+            let regions = Vec::from_iter(regions);
+            let of_b = matched.iter().map(|a| Some(Match { a: (*a)?, evidence: Evidence::PLAIN, score: 1.0 }));
+            let found = Matching {
+                of_b: of_b.collect(),
+                rounds: 1,
+                likely: likely.iter().map(|of| of.iter().map(|(a, likely)| (*a, *likely)).collect()).collect(),
+            };
+            let votes = Votes::new(&a, &b, &regions, &found);
+            // A region may have the same statement twice: sums of floats are taken in another order there.
+            let expected = together_by_definition((&a, &b), &regions, &found);
+            for (votes, expected) in votes.with.iter().zip(expected) {
+                prop_assert_eq!(votes.len(), expected.len());
+                for (a, expected) in expected {
+                    let tally = votes[&a];
+                    prop_assert!((tally.placed - expected.placed).abs() < 1e-3, "{tally:?} {expected:?}");
+                    prop_assert!((tally.near - expected.near).abs() < 1e-3, "{tally:?} {expected:?}");
+                    let rounded = |tally: Tally| Tally { placed: 0.0, near: 0.0, ..tally };
+                    prop_assert_eq!(rounded(tally), rounded(expected));
+                }
+            }
+        }
+    }
+
     fn version(statements: u32) -> Version {
-        let statement = |function| crate::Statement::plain(function, crate::Class::Compute);
+        let statement = |function| crate::Statement::plain(function, Class::Compute);
         Version {
             statements: (0..statements).map(statement).collect(),
             length: 1,

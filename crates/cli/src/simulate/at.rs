@@ -7,7 +7,7 @@ use afterimage_present::{
     SiteHistory, StepScene, grouped, history_csv, history_json, history_text, outcome_text,
 };
 use afterimage_query::Resolver;
-use afterimage_query::location::{Occurrence, Place};
+use afterimage_query::location::{Occurrence, Place, Resolved};
 use afterimage_query::simulate::StoredSimulation;
 use afterimage_query::steps::Operators;
 use anyhow::{Result, bail};
@@ -20,24 +20,11 @@ use crate::places::times;
 /// Lines of text, if nothing else is asked for.
 const LINES: u64 = 100;
 
-/// Writes the histories of what is at a place, simulation by simulation.
-pub(super) fn answer(
-    arguments: &Arguments,
-    traced: &Traced,
-    stored: &[StoredSimulation],
-    place: &str,
-) -> Result<()> {
+/// What is at a place, if its history can be asked for like this.
+pub(super) fn asked(arguments: &Arguments, traced: &Traced, place: &str) -> Result<Resolved> {
     let loaded = &traced.loaded;
     let source = loaded.source_map();
     let names = loaded.names(&source);
-    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
-    let scene = StepScene {
-        names: &names,
-        operators: &operators,
-        source: &source,
-        memories: loaded.program.memories,
-        style: arguments.report.style(),
-    };
     let resolver = Resolver::new(&loaded.program, &loaded.bytes, &names, &source);
     let resolved = resolver.location(place)?;
     if resolved.occurrence.is_some() && !matches!(resolved.place, Place::Operator(..)) {
@@ -51,6 +38,27 @@ pub(super) fn answer(
     if arguments.top.is_some() && !matches!(arguments.format, Format::Text) {
         bail!("--top shortens what --at writes as text; the other formats have the whole history");
     }
+    Ok(resolved)
+}
+
+/// Writes the histories of what is at a place, simulation by simulation.
+pub(super) fn answer(
+    arguments: &Arguments,
+    traced: &Traced,
+    stored: &[StoredSimulation],
+    (place, resolved): (&str, &Resolved),
+) -> Result<()> {
+    let loaded = &traced.loaded;
+    let source = loaded.source_map();
+    let names = loaded.names(&source);
+    let operators = Operators::new(&loaded.program, &loaded.bytes, &source);
+    let scene = StepScene {
+        names: &names,
+        operators: &operators,
+        source: &source,
+        memories: loaded.program.memories,
+        style: arguments.report.style(),
+    };
     let histories = histories(stored, &resolved.place);
     if histories.is_empty() {
         let kind = match stored

@@ -14,7 +14,7 @@ use wasmparser::ValType;
 
 use super::code::{Known, operators};
 use super::contexts::Contexts;
-use super::diverge::{Keeper, Kept, Stretch};
+use super::keeper::{Keeper, Kept, Stretch};
 use super::producers::Producers;
 use super::written::Written;
 use crate::steps::{Follower, Plan, PlanKind, Plans, Run, StepsError};
@@ -288,12 +288,12 @@ impl Take for Sketches {
 impl Take for Keeper {
     const TAKEN: bool = true;
 
-    fn number(&self, _: u32, place: Place) -> u32 {
-        self.number_of(place)
+    fn number(&self, context: u32, place: Place) -> u32 {
+        self.number_of(context, place)
     }
 
     fn take(&mut self, statement: &mut Collected, given: Given, time: u64) {
-        self.add(statement.number, statement.context, given, time);
+        self.add(statement.number, given, time);
     }
 
     fn access(&mut self, _: &mut Collected, _: u64) {}

@@ -8,14 +8,13 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use afterimage_ids::{EntityRef, FuncId};
-use afterimage_matching::{ADDRESSES, Class, Matching, Producer, Statement, Values, Version, mix};
+use afterimage_matching::{ADDRESSES, Class, Matching, Producer, Statement, Values, Version};
 use afterimage_trace::{LogReader, TraceError};
 use afterimage_wpp::Segments;
-use rustc_hash::FxHashMap;
 
-use super::Place;
 use super::code::{Known, operators};
-use super::collect::{Given, Sketched, Taken, values_of};
+use super::collect::{Sketched, Taken, values_of};
+use super::keeper::{Kept, Stretch};
 use super::runs::Matched;
 use crate::steps::{Run, StepsError};
 
@@ -109,36 +108,11 @@ struct Open {
     differ: u64,
 }
 
-/// What is kept of an execution.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
-    /// Of all values from the beginning of the stretch to here.
-    pub hash: u64,
-    /// What is the same in both versions if they do the same.
-    pub compared: u64,
-    pub value: u64,
-    pub time: u64,
-    /// Which execution of the statement it is, from 1, whatever calls it is executed through.
-    pub number: u64,
-    pub taken: Taken,
-}
-
-/// A stretch of a statement's executions: those after the first `after`, up to number `last`; every `stride`-th is kept, and the last.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
-    /// Through which calls it is executed.
-    pub context: u32,
-    pub place: Place,
-    pub after: u64,
-    pub last: u64,
-    pub stride: u64,
-}
-
 /// The pairs that correspond by what they take, but gave other values at some time: those that computed something else of the same first, and then the first in time of the second version first.
 /// Addresses of objects that lie elsewhere are no other values: which those are is told by what loads and stores that correspond accessed.
 ///
-/// These are the pairs of which the values of at least half of the shorter sequence are the same, and those whose makers correspond. `a` and `b` open
-/// the runs again. Time is that of following both, at the same time, once, or for more than some thousands of executions between known ones twice. Of the second run no progress is told.
+/// These are the pairs of which the values of at least half of the shorter sequence are the same, and those whose makers correspond. Both runs are followed again, at the same time;
+/// twice, if there are more than some thousands of executions between those that are known. Of the second run no progress is told.
 ///
 /// # Errors
 /// If a run cannot be followed.
@@ -265,9 +239,14 @@ where
         progress: &|_| {},
     };
     thread::scope(|scope| {
-        let of_b = scope.spawn(|| of(quietly(), log_b, 1));
+        let behind = || of(quietly(), log_b, 1);
+        let of_b = thread::Builder::new().spawn_scoped(scope, behind);
         let of_a = of(run_a, log_a, 0);
-        let of_b = of_b.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let of_b = match of_b {
+            Ok(of_b) => of_b.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // Where no thread can be had, one after the other.
+            Err(_) => behind(),
+        };
         Ok([of_a?, of_b?])
     })
 }
@@ -512,95 +491,4 @@ fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
     pairs.sort_by_key(|pair| versions[1].statements[pair.b as usize].first);
     pairs.truncate(PAIRS);
     pairs
-}
-
-/// Keeps executions of some statements.
-#[derive(Debug, Default)]
-pub(super) struct Keeper {
-    /// By place, the statement's number.
-    numbers: FxHashMap<Place, u32>,
-    /// By number, what is kept.
-    watched: Vec<Watched>,
-    kept: Vec<Vec<Kept>>,
-}
-
-/// A statement of which executions are kept.
-#[derive(Debug, Default)]
-struct Watched {
-    /// How often it was executed, whatever calls it was executed through.
-    executed: u64,
-    /// Its stretches.
-    stretches: Vec<Filling>,
-}
-
-/// A stretch while it is filled.
-#[derive(Debug)]
-struct Filling {
-    stretch: Stretch,
-    /// Where it is among all.
-    at: usize,
-    /// How often the statement was executed through its calls.
-    count: u64,
-    /// Of the values in the stretch.
-    hash: u64,
-}
-
-impl Keeper {
-    pub fn new(stretches: &[Stretch]) -> Self {
-        let mut keeper = Self {
-            kept: vec![Vec::new(); stretches.len()],
-            ..Self::default()
-        };
-        for (at, &stretch) in stretches.iter().enumerate() {
-            let next = keeper.watched.len() as u32;
-            let number = *keeper.numbers.entry(stretch.place).or_insert(next);
-            if number == next {
-                keeper.watched.push(Watched::default());
-            }
-            keeper.watched[number as usize].stretches.push(Filling {
-                stretch,
-                at,
-                count: 0,
-                hash: 0,
-            });
-        }
-        keeper
-    }
-
-    /// The number of the statement at a place, if executions of it are counted; otherwise `u32::MAX`.
-    pub fn number_of(&self, place: Place) -> u32 {
-        self.numbers.get(&place).copied().unwrap_or(u32::MAX)
-    }
-
-    /// The statement with a number gave a value.
-    pub fn add(&mut self, number: u32, context: u32, given: Given, time: u64) {
-        let Some(watched) = self.watched.get_mut(number as usize) else {
-            return;
-        };
-        watched.executed += 1;
-        let here = watched.stretches.iter_mut();
-        for filling in here.filter(|filling| filling.stretch.context == context) {
-            let stretch = &filling.stretch;
-            filling.count += 1;
-            let number = filling.count;
-            if number <= stretch.after || number > stretch.last {
-                continue;
-            }
-            filling.hash = mix(filling.hash ^ mix(given.compared));
-            if (number - stretch.after).is_multiple_of(stretch.stride) || number == stretch.last {
-                self.kept[filling.at].push(Kept {
-                    hash: filling.hash,
-                    compared: given.compared,
-                    value: given.value,
-                    time,
-                    number: watched.executed,
-                    taken: given.taken,
-                });
-            }
-        }
-    }
-
-    pub fn kept(self) -> Vec<Vec<Kept>> {
-        self.kept
-    }
 }

@@ -44,6 +44,7 @@ mod code;
 mod collect;
 mod contexts;
 mod diverge;
+mod keeper;
 mod names;
 mod producers;
 mod regions;

@@ -1,0 +1,212 @@
+//! Executions of some statements, kept while a run is followed.
+
+use afterimage_matching::mix;
+use rustc_hash::FxHashMap;
+
+use super::Place;
+use super::collect::{Given, Taken};
+
+/// What is kept of an execution.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    /// Of all values from the beginning of the stretch to here.
+    pub hash: u64,
+    /// What is the same in both versions if they do the same.
+    pub compared: u64,
+    pub value: u64,
+    pub time: u64,
+    /// Which execution of the statement it is, from 1, whatever calls it is executed through.
+    pub number: u64,
+    pub taken: Taken,
+}
+
+/// A stretch of a statement's executions: those after the first `after`, up to number `last`; every `stride`-th is kept, and the last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    /// Through which calls it is executed.
+    pub context: u32,
+    pub place: Place,
+    pub after: u64,
+    pub last: u64,
+    pub stride: u64,
+}
+
+/// Keeps executions of some statements.
+#[derive(Debug, Default)]
+pub(super) struct Keeper {
+    /// By context and place, which of those that are watched; by place, where it is executed through other calls.
+    numbers: FxHashMap<(u32, Place), u32>,
+    others: FxHashMap<Place, u32>,
+    watched: Vec<Watched>,
+    /// How often each place was executed, whatever calls it was executed through.
+    executed: Vec<u64>,
+    kept: Vec<Vec<Kept>>,
+}
+
+/// A statement as it is executed through some calls.
+#[derive(Debug)]
+struct Watched {
+    /// Which of the places it is.
+    place: usize,
+    /// How often it was executed through these calls.
+    count: u64,
+    /// What is kept of it, if anything.
+    stretches: Vec<Filling>,
+}
+
+/// A stretch while it is filled.
+#[derive(Debug)]
+struct Filling {
+    stretch: Stretch,
+    /// Where it is among all.
+    at: usize,
+    /// Of the values in the stretch.
+    hash: u64,
+}
+
+impl Watched {
+    fn of(place: usize) -> Self {
+        Self {
+            place,
+            count: 0,
+            stretches: Vec::new(),
+        }
+    }
+}
+
+impl Keeper {
+    pub fn new(stretches: &[Stretch]) -> Self {
+        let mut keeper = Self {
+            kept: vec![Vec::new(); stretches.len()],
+            ..Self::default()
+        };
+        let watched = &mut keeper.watched;
+        for (at, &stretch) in stretches.iter().enumerate() {
+            let executed = &mut keeper.executed;
+            let other = *keeper.others.entry(stretch.place).or_insert_with(|| {
+                watched.push(Watched::of(executed.len()));
+                executed.push(0);
+                watched.len() as u32 - 1
+            });
+            let key = (stretch.context, stretch.place);
+            let number = *keeper.numbers.entry(key).or_insert_with(|| {
+                watched.push(Watched::of(watched[other as usize].place));
+                watched.len() as u32 - 1
+            });
+            watched[number as usize].stretches.push(Filling {
+                stretch,
+                at,
+                hash: 0,
+            });
+        }
+        keeper
+    }
+
+    /// The number of the statement at a place, executed through these calls, if its executions are counted; otherwise `u32::MAX`.
+    pub fn number_of(&self, context: u32, place: Place) -> u32 {
+        let own = self.numbers.get(&(context, place));
+        let known = own.or_else(|| self.others.get(&place));
+        known.copied().unwrap_or(u32::MAX)
+    }
+
+    /// The statement with a number gave a value.
+    pub fn add(&mut self, number: u32, given: Given, time: u64) {
+        let Some(watched) = self.watched.get_mut(number as usize) else {
+            return;
+        };
+        let executed = &mut self.executed[watched.place];
+        *executed += 1;
+        watched.count += 1;
+        let count = watched.count;
+        for filling in &mut watched.stretches {
+            let stretch = &filling.stretch;
+            if count <= stretch.after || count > stretch.last {
+                continue;
+            }
+            filling.hash = mix(filling.hash ^ mix(given.compared));
+            if (count - stretch.after).is_multiple_of(stretch.stride) || count == stretch.last {
+                self.kept[filling.at].push(Kept {
+                    hash: filling.hash,
+                    compared: given.compared,
+                    value: given.value,
+                    time,
+                    number: *executed,
+                    taken: given.taken,
+                });
+            }
+        }
+    }
+
+    pub fn kept(self) -> Vec<Vec<Kept>> {
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use afterimage_ids::{EntityRef, FuncId, OpId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn place(at: usize) -> Place {
+        Place {
+            function: FuncId::from_u32(0),
+            op: OpId::new(at),
+        }
+    }
+
+    fn given(value: u64) -> Given {
+        Given {
+            compared: value,
+            value,
+            operands: None,
+            taken: Taken::default(),
+        }
+    }
+
+    proptest! {
+        /// By the definition: of each context and place the executions one after the other.
+        #[test]
+        fn what_is_kept_of_a_stretch_is_what_was_executed_in_it(
+            executed in prop::collection::vec((0u32..3, 0usize..3, 0u64..4), 0..60),
+            asked in prop::collection::vec((0u32..3, 0usize..3, 0u64..8, 1u64..12, 1u64..4), 0..6),
+        ) {
+            let stretches = asked.iter().map(|&(context, at, after, more, stride)| Stretch {
+                context,
+                place: place(at),
+                after,
+                last: after + more,
+                stride,
+            });
+            let stretches = Vec::from_iter(stretches);
+            let mut keeper = Keeper::new(&stretches);
+            for (time, &(context, at, value)) in (0..).zip(&executed) {
+                let number = keeper.number_of(context, place(at));
+                keeper.add(number, given(value), time);
+            }
+            for (stretch, kept) in stretches.iter().zip(keeper.kept()) {
+                let (mut hash, mut expected) = (0, Vec::new());
+                let (mut here, mut anywhere) = (0, 0);
+                for (time, &(context, at, value)) in (0u64..).zip(&executed) {
+                    if place(at) != stretch.place {
+                        continue;
+                    }
+                    anywhere += 1;
+                    if context != stretch.context {
+                        continue;
+                    }
+                    here += 1;
+                    if here > stretch.after && here <= stretch.last {
+                        hash = mix(hash ^ mix(value));
+                        if (here - stretch.after).is_multiple_of(stretch.stride) || here == stretch.last {
+                            expected.push((hash, value, time, anywhere));
+                        }
+                    }
+                }
+                let kept = kept.iter().map(|kept| (kept.hash, kept.value, kept.time, kept.number));
+                prop_assert_eq!(Vec::from_iter(kept), expected);
+            }
+        }
+    }
+}
