@@ -117,11 +117,17 @@ fn parse(bytes: &[u8]) -> Result<Program, ParseError> {
 pub(crate) fn recording(path: &Path) -> Result<TraceFile> {
     open(path)?;
     TraceFile::open(path).map_err(|error| match error {
-        TraceError::NotATrace => anyhow!(
-            "{} is not a recording; make one with: afterimage record {}",
-            path.display(),
-            pasted(path)
-        ),
+        TraceError::NotATrace => {
+            let is_module = path.extension().is_some_and(|e| e == "wasm" || e == "wat");
+            let module = match is_module {
+                true => pasted(path),
+                false => "MODULE.wasm".into(),
+            };
+            anyhow!(
+                "{} is not a recording; make one with: afterimage record {module}",
+                path.display(),
+            )
+        }
         error => anyhow::Error::new(error).context(path.display().to_string()),
     })
 }

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     /// What has a row [default: line, or function if no line is known]
     #[arg(long)]
     by: Option<By>,
-    /// At most N rows [default for text: 20; 100 lines with --at; 5 with --worst]; with --at, only in text, and not with #K
+    /// At most N rows [default for text: 20; 100 lines of each history with --at; 5 with --worst]; with --at, only in text, and not with #K
     #[arg(long, value_name = "N", value_parser = entries)]
     top: Option<u64>,
     /// The format

@@ -125,6 +125,36 @@ fn a_planted_miscompilation_is_found_and_named() {
     }
 }
 
+/// A computation that always gives the same too much or too little is shifted as addresses are; numbers that are none are named all the same.
+#[test]
+fn a_constant_that_is_off_is_named() {
+    let sandbox = Sandbox::new();
+    let program = |bias: &str, before: &str| {
+        let old = "(i32.mul (local.get $x) (i32.const 5)) (local.get $i)";
+        let new = format!(
+            "(i32.mul (local.get $x) (i32.const 5)) (i32.add (i32.and (local.get $i) (i32.const 7)) (i32.const {bias}))"
+        );
+        assert!(OPTIMISED.contains(old));
+        let program = OPTIMISED.replace(old, &new);
+        program.replacen("\n  (func", &format!("{before}\n  (func"), 1)
+    };
+    // Another function besides: these are not alike.
+    let more = "\n  (func $more (result i32) (i32.const 1))";
+    for (wrong, gave) in [("12", "0xc"), ("500", "0x1f4")] {
+        sandbox.wasm("right.wasm", &program("11", ""));
+        sandbox.wasm("wrong.wasm", &program(wrong, more));
+        for name in ["right", "wrong"] {
+            sandbox.ok(&format!("record --force -o {name}.aft {name}.wasm"));
+        }
+        let found = answer(&sandbox, "diff --format json right.aft wrong.aft");
+        assert!(found["alike"].is_null(), "{found}");
+        let first = &found["divergences"][0];
+        assert_eq!(first["origin"], "computed", "{found}");
+        assert_eq!(first["b"]["operator"], "i32.add");
+        assert_eq!(first["values"], json!(["0xb", gave]), "{first}");
+    }
+}
+
 /// A function that both versions have, and that is called at the end of both.
 const SHARED: &str = r#"
   (func $last (param $x i32) (result i32)

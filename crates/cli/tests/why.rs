@@ -302,10 +302,13 @@ fn a_slice_by_line_has_all_its_statements() {
     }
     assert!(kinds[0] > 0 && kinds[1] > 0, "{by_line:?}");
     assert_eq!(counted, all);
-    sandbox.refused(
-        "slice app.aft --at app.rs:26 --annotate --limit 3",
-        125,
-        &["--annotate", "--limit"],
+    let refused = sandbox.run("slice app.aft --at app.rs:26 --annotate --limit 3");
+    assert_eq!(refused.code, Some(125), "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("'--annotate' cannot be used with '--limit"),
+        "{refused:?}"
     );
 }
 

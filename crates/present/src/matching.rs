@@ -301,6 +301,7 @@ pub(crate) fn diverging(
     let mut table = Table::new(&[
         ("t", Right),
         ("how", Left),
+        ("likely", Right),
         ("execution", Right),
         ("A", Right),
         ("B", Right),
@@ -315,6 +316,7 @@ pub(crate) fn diverging(
         table.row([
             grouped(found.times[1]),
             origin(found.origin).to_owned(),
+            likelihood(likely(report.matching, found.b)),
             numbers(found),
             of_a,
             of_b,
@@ -342,9 +344,16 @@ pub(crate) fn divergence_sentence(
     let other = plain(report.a.name);
     let [of_a, of_b] = first.values.map(value);
     let place = a.place();
+    let likely = match likely(report.matching, first.b) {
+        likely if likely < SURE => format!(
+            "; that these two correspond is {} likely",
+            likelihood(likely)
+        ),
+        _ => String::new(),
+    };
     Ok(match (first.arguments, first.decided) {
         (Some([in_a, in_b]), _) => format!(
-            "{what} at t={time}: {text}: argument {in_b} of execution {number} was {of_b}, and in {other} argument {in_a} of execution {number_a} of {place} was {of_a}"
+            "{what} at t={time}: {text}: argument {in_b} of execution {number} was {of_b}, and in {other} argument {in_a} of execution {number_a} of {place} was {of_a}{likely}"
         ),
         (None, Some(decided)) => {
             let [of_a, of_b] = decided.map(|other| match other {
@@ -352,12 +361,12 @@ pub(crate) fn divergence_sentence(
                 false => "as the first one",
             });
             format!(
-                "{what} at t={time}: {text}: execution {number} was decided {of_b}, and in {other} execution {number_a} of {place} {of_a}"
+                "{what} at t={time}: {text}: execution {number} was decided {of_b}, and in {other} execution {number_a} of {place} {of_a}{likely}"
             )
         }
         (None, None) => {
             format!(
-                "{what} at t={time}: {text}: execution {number} gave {of_b}, and in {other} execution {number_a} of {place} gave {of_a}"
+                "{what} at t={time}: {text}: execution {number} gave {of_b}, and in {other} execution {number_a} of {place} gave {of_a}{likely}"
             )
         }
     })
@@ -393,6 +402,7 @@ pub(crate) fn divergences_json(report: &MatchReport<'_>) -> Result<Vec<Json>, Pr
             "a": report.a.tell(found.a)?.json(),
             "b": report.b.tell(found.b)?.json(),
             "origin": origin(found.origin),
+            "likely": digits(likely(report.matching, found.b))?,
             "numbers": found.numbers,
             "values": found.values.map(|bits| format!("0x{bits:x}")),
             "arguments": found.arguments,
@@ -505,6 +515,12 @@ fn listed(out: &mut dyn Write, report: &MatchReport<'_>, style: Style) -> Result
     Ok(())
 }
 
+/// How likely the match of a statement of the second version is.
+fn likely(matching: &Matching, b: u32) -> f32 {
+    let first = matching.matches(b).next();
+    first.map_or(0.0, |(_, likely)| likely)
+}
+
 /// How likely a match is, for a person: what is not certain is not said to be.
 fn likelihood(likely: f32) -> String {
     match (100.0 * likely).round() as u32 {
@@ -527,9 +543,8 @@ pub fn match_json(out: &mut dyn Write, report: &MatchReport<'_>) -> Result<(), P
     let mut statements = Vec::new();
     for (at, found) in (0..).zip(&report.matching.of_b) {
         let mut b = report.b.tell(at)?.json();
-        let mut matches = report.matching.matches(at);
-        let likely = matches.next().map_or(0.0, |(_, likely)| likely);
-        let others = matches.map(|(a, likely)| {
+        let likely = likely(report.matching, at);
+        let others = report.matching.matches(at).skip(1).map(|(a, likely)| {
             let a = report.a.tell(a)?.json();
             Ok(json!({ "a": a, "likely": digits(likely)? }))
         });

@@ -8,7 +8,9 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use afterimage_ids::{EntityRef, FuncId};
-use afterimage_matching::{ADDRESSES, Class, Matching, Producer, Statement, Values, Version};
+use afterimage_matching::{
+    ADDRESSES, Class, Matching, Producer, Sketch, Statement, Values, Version,
+};
 use afterimage_trace::{LogReader, TraceError};
 use afterimage_wpp::Segments;
 
@@ -87,6 +89,8 @@ pub enum Origin {
     Passed,
 }
 
+/// Pairs that are less likely to correspond come behind others.
+const LIKELY: f32 = 0.5;
 /// Most pairs that are looked into.
 const PAIRS: usize = 2048;
 /// Differences between addresses in both versions that occur so often are objects that lie elsewhere.
@@ -108,7 +112,7 @@ struct Open {
     differ: u64,
 }
 
-/// The pairs that correspond by what they take, but gave other values at some time: those that computed something else of the same first, and then the first in time of the second version first.
+/// The pairs that correspond by what they take, but gave other values at some time: those that computed something else of the same first, of these and of others those that correspond more likely than not, and then the first in time of the second version first.
 /// Addresses of objects that lie elsewhere are no other values: which those are is told by what loads and stores that correspond accessed.
 ///
 /// These are the pairs of which the values of at least half of the shorter sequence are the same, and those whose makers correspond. Both runs are followed again, at the same time;
@@ -182,7 +186,11 @@ where
         open = narrower;
     }
     let moves = moves([&versions[0].version, &versions[1].version], matching);
-    found.retain(|found: &Divergence| !moves.contains(&distance(found.values)));
+    let is_shifted = |found: &Divergence| {
+        let of_b = matching.of_b[found.b as usize].as_ref();
+        of_b.is_some_and(|found| found.evidence.values == Values::Shifted)
+    };
+    found.retain(|found| is_shifted(found) || !moves.contains(&distance(found.values)));
     let mut operators = Operators {
         versions,
         runs: runs.map(|(run, _)| run),
@@ -197,7 +205,13 @@ where
         }
     }
     tell_origins(matching, &mut operators, &mut found);
-    found.sort_by_key(|found| (found.origin, found.times[1], found.b));
+    // An optimiser counts from another number; what computes something else of the same is no such thing.
+    found.retain(|found| !is_shifted(found) || found.origin == Origin::Computed);
+    found.sort_by_key(|found| {
+        let mut matches = matched.matching.matches(found.b);
+        let likely = matches.next().is_some_and(|(_, likely)| likely >= LIKELY);
+        (found.origin, !likely, found.times[1], found.b)
+    });
     for found in &mut found {
         operators.tell_argument(found);
         found.a = to[found.a as usize];
@@ -392,7 +406,9 @@ fn matters(
                 Some(found) if computes && !found.evidence.operator => open.push(user),
                 Some(found) => {
                     let of_a = &versions[0].statements[found.a as usize];
-                    if !did_the_same(of_a, of_b, found.evidence.values) {
+                    let values = found.evidence.values;
+                    let off = values == Values::Shifted && is_off(&of_a.values, &of_b.values);
+                    if off || !did_the_same(of_a, of_b, values) {
                         return true;
                     }
                 }
@@ -454,6 +470,11 @@ fn is_changed(
     changed && (makers || evidence.same_code)
 }
 
+/// Whether two sequences that differ by a number that is added to all are numbers, and not addresses of an object that lies elsewhere.
+fn is_off(a: &Sketch, b: &Sketch) -> bool {
+    !(a.may_be_addresses() && b.may_be_addresses())
+}
+
 /// The pairs to look into, those that are executed first if there are too many.
 fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
     let pairs = (0..).zip(&matching.of_b).filter_map(|(b, found)| {
@@ -474,6 +495,9 @@ fn open_pairs(versions: [&Version; 2], matching: &Matching) -> Vec<Open> {
         let wanted = match evidence.values {
             // The same was compared in both.
             Values::Same if decides => equally_often && takes || evidence.same_code,
+            Values::Shifted if is_off(of_a, of_b) => {
+                computes && (takes || evidence.same_code || other)
+            }
             Values::Same | Values::Permuted | Values::Shifted => false,
             // Loops are turned round, conditions are taken apart and put together again.
             _ if decides && !comparable => false,
