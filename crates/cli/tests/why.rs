@@ -218,11 +218,16 @@ fn main() {
 }
 "#;
 
-#[test]
-fn what_was_reached_is_told_with_a_moment_behind_it() {
+fn rounds() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.rust("app", ROUNDS);
     sandbox.ok("record --lens full -o app.aft app.wasm");
+    sandbox
+}
+
+#[test]
+fn what_was_reached_is_told_with_a_moment_behind_it() {
+    let sandbox = rounds();
     // How often each line was reached: its arrivals, as a profile counts them.
     for (line, reached) in [
         (7, "5 times"),
@@ -253,9 +258,7 @@ fn what_was_reached_is_told_with_a_moment_behind_it() {
 
 #[test]
 fn of_a_struct_the_first_byte_is_explained() {
-    let sandbox = Sandbox::new();
-    sandbox.rust("app", ROUNDS);
-    sandbox.ok("record --lens full -o app.aft app.wasm");
+    let sandbox = rounds();
     let told = sandbox.ok("why app.aft --at app.rs:19 --var pair").stdout;
     let (head, rest) = told.split_once('\n').expect("two lines");
     assert!(
@@ -280,9 +283,7 @@ fn rows(table: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn a_slice_by_line_has_all_its_statements() {
-    let sandbox = Sandbox::new();
-    sandbox.rust("app", ROUNDS);
-    sandbox.ok("record --lens full -o app.aft app.wasm");
+    let sandbox = rounds();
     let slice = "slice app.aft --at app.rs:26 --format csv";
     let by_line = sandbox.ok(slice).stdout;
     let by_line = rows(&by_line);
