@@ -155,14 +155,14 @@ impl<'v> Matcher<'v> {
 
     /// With what stretches of both runs say that correspond; `before` is what they were found with. O(statements) a round as before; and what the stretches hold of one
     /// version times what they hold of the other.
-    pub fn by_regions(&self, regions: &[Region], before: &Matching) -> Matching {
+    pub fn by_regions(&self, regions: &[Region<'_>], before: &Matching) -> Matching {
         self.by_regions_telling(regions, before, None)
     }
 
     /// The same, and tells what spoke for each candidate in the end.
     pub fn by_regions_telling(
         &self,
-        regions: &[Region],
+        regions: &[Region<'_>],
         before: &Matching,
         to: Option<&mut dyn FnMut(Told)>,
     ) -> Matching {
@@ -182,7 +182,7 @@ impl<'v> Matcher<'v> {
     /// were found with. It tells how much of what is wrong is wrong only because what is around is. Takes as long as [`by_regions`](Self::by_regions).
     pub fn if_others_were_right(
         &self,
-        regions: &[Region],
+        regions: &[Region<'_>],
         before: &Matching,
         found: &Matching,
         right: &(dyn Fn(u32, u32) -> bool + Sync),

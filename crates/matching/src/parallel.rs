@@ -53,7 +53,9 @@ pub(crate) fn map_with<R, T: Send>(
         .into_inner()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     found.sort_unstable_by_key(|(first, _): &(usize, _)| *first);
-    found.into_iter().flat_map(|(_, part)| part).collect()
+    let mut all = Vec::with_capacity(count);
+    all.extend(found.into_iter().flat_map(|(_, part)| part));
+    all
 }
 
 #[cfg(test)]

@@ -24,12 +24,12 @@ impl Instance {
 }
 
 /// A stretch of the second run, and the one of the first run that corresponds to it with some room on both sides.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Region {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Region<'r> {
     /// What the first version executed.
-    pub a: Vec<Instance>,
+    pub a: &'r [Instance],
     /// What the second executed.
-    pub b: Vec<Instance>,
+    pub b: &'r [Instance],
     /// Where in `a` that begins which is surely in the stretch.
     pub first: usize,
     /// Where it ends.

@@ -28,6 +28,11 @@ pub enum Class {
 }
 
 impl Class {
+    /// Whether it reads or writes memory.
+    pub fn accesses_memory(self) -> bool {
+        matches!(self, Self::Load | Self::Store)
+    }
+
     /// Statements of the same group may correspond: a version may test and branch at once.
     pub(crate) fn group(self) -> u8 {
         match self {
@@ -62,7 +67,7 @@ pub struct Statement {
     pub operator: u64,
     /// The values that it gave, wrote or decided by. Of tests and branches whether each was decided as the first one was, so that a
     /// condition and its negation are the same.
-    pub values: Sketch,
+    pub values: Box<Sketch>,
     /// Of tests and branches what is compared: it tells more than how it was decided.
     pub operands: Option<Box<Sketch>>,
     /// The addresses that it accessed.
@@ -98,7 +103,7 @@ impl Statement {
             function,
             class,
             operator: 0,
-            values: Sketch::default(),
+            values: Box::default(),
             operands: None,
             addresses: None,
             exact: 0,

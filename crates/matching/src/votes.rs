@@ -52,7 +52,7 @@ const CELLS: usize = 1 << 21;
 
 impl Votes {
     /// Counts; `found` is what the regions were found with. O(what the regions hold of one version times what they hold of the other).
-    pub fn new(a: &Version, b: &Version, regions: &[Region], found: &Matching) -> Self {
+    pub fn new(a: &Version, b: &Version, regions: &[Region<'_>], found: &Matching) -> Self {
         let counting = Counting {
             a,
             b,
@@ -64,7 +64,7 @@ impl Votes {
             with: vec![FxHashMap::default(); b.statements.len()],
         };
         let shards = Vec::from_iter((0..SHARDS).map(|_| Mutex::<Shard>::default()));
-        let fits = |region: &&Region| region.a.len() * region.b.len() <= CELLS;
+        let fits = |region: &&Region<'_>| region.a.len() * region.b.len() <= CELLS;
         let regions = Vec::from_iter(regions.iter().filter(fits));
         let mut left = &regions[..];
         while !left.is_empty() {
@@ -93,7 +93,7 @@ impl Votes {
                 }
             });
             for region in some {
-                for of_b in &region.b {
+                for of_b in region.b {
                     votes.executions[of_b.statement as usize] += 1;
                 }
             }
@@ -172,11 +172,11 @@ struct Room {
 
 impl Room {
     /// Looks up what is asked for of each execution of the first version.
-    fn begin(&mut self, a: &Version, region: &Region) {
+    fn begin(&mut self, a: &Version, region: &Region<'_>) {
         self.columns.clear();
         self.statements.clear();
         self.locals.clear();
-        for of_a in &region.a {
+        for of_a in region.a {
             let statement = &a.statements[of_a.statement as usize];
             let next = self.statements.len() as u32;
             let local = *self.locals.entry(of_a.statement).or_insert(next);
@@ -228,7 +228,7 @@ struct Counting<'v> {
 
 impl Counting<'_> {
     /// Counts what was executed together, and fills the table of the alignment. `room` is that of the stretch.
-    fn together(&self, region: &Region, room: &mut Room, counts: &mut Counts) {
+    fn together(&self, region: &Region<'_>, room: &mut Room, counts: &mut Counts) {
         let columns = region.a.len();
         room.table.clear(region.b.len(), columns);
         for (row, of_b) in region.b.iter().enumerate() {
@@ -287,7 +287,7 @@ impl Counting<'_> {
     /// Counts the pairs of the alignment, and what was executed near to where the pairs before and after an execution say. `room` is that of the stretch.
     fn aligned(
         &self,
-        region: &Region,
+        region: &Region<'_>,
         pairs: &[(usize, usize)],
         room: &mut Room,
         counts: &mut Counts,
@@ -358,11 +358,11 @@ fn weight(operator: bool, a: &Instance, b: &Instance, moved: &Moved) -> Option<(
 type Moved = FxHashMap<u32, f32>;
 
 /// How far objects lie from where they lie in the first version: what loads and stores that correspond say.
-fn moved(regions: &[Region], known: &[Option<Match>]) -> Moved {
+fn moved(regions: &[Region<'_>], known: &[Option<Match>]) -> Moved {
     // By stretch: each distance with each statement of the second version that tells of it.
     let told = parallel::map_with(regions.len(), FxHashSet::default, |told, at| {
         let region = &regions[at];
-        for of_b in &region.b {
+        for of_b in region.b {
             let matched = known[of_b.statement as usize].as_ref();
             let Some(matched) = matched.filter(|_| of_b.address != Instance::NO_ADDRESS) else {
                 continue;
@@ -559,7 +559,7 @@ mod tests {
     /// What regions say, by its definition: each execution of the second version against each of the first.
     fn together_by_definition(
         (a, b): (&Version, &Version),
-        regions: &[Region],
+        regions: &[Region<'_>],
         found: &Matching,
     ) -> Vec<FxHashMap<u32, Tally>> {
         let moved = moved(regions, &found.of_b);

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
 use afterimage_ids::{EntityRef, FuncId};
+use afterimage_matching::Class;
 use afterimage_program::Program;
 use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
@@ -129,6 +130,10 @@ impl Ranges<'_> {
 }
 
 impl Take for Ranges<'_> {
+    type Kept = ();
+
+    fn begin(_: Class) {}
+
     fn number(&self, _: u32, place: Place) -> u32 {
         let kind = self.kind(place);
         let mut known = self.known.borrow_mut();
@@ -141,7 +146,7 @@ impl Take for Ranges<'_> {
     }
 
     #[inline(always)]
-    fn take(&mut self, statement: &mut Collected, given: Given, _: u64) {
+    fn take(&mut self, statement: &mut Collected<()>, given: Given, _: u64) {
         let Some(known) = self.known.get_mut().get_mut(statement.number as usize) else {
             return;
         };
@@ -161,8 +166,6 @@ impl Take for Ranges<'_> {
         }
         range.signs[number.sign()] = true;
     }
-
-    fn access(&mut self, _: &mut Collected, _: u64) {}
 }
 
 /// The ranges of what the statements of a run gave that were executed and give numbers. NaNs are in no range.

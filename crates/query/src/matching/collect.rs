@@ -164,43 +164,42 @@ struct Template {
     numbered: bool,
 }
 
-/// A statement's sketches while the run is followed.
+/// A statement while the run is followed, and what is kept of it.
 #[derive(Debug)]
-pub(crate) struct Collected {
+pub(crate) struct Collected<K> {
     pub place: Place,
     /// Through which calls it is executed.
     pub context: u32,
-    pub class: Class,
     /// Its number in a version that is known.
     pub number: u32,
     /// Where it accessed memory last.
     pub address: u64,
-    /// What is added to the address that it takes.
-    offset: u64,
-    exact: u64,
-    operator: u64,
-    values: Sketch,
-    operands: Option<Box<Sketch>>,
-    addresses: Option<Box<Sketch>>,
-    first: u64,
-    last: u64,
-    active: Active,
     /// How a test was decided first.
     decided: Option<bool>,
+    kept: K,
 }
 
 /// What is done with the values that statements give.
 pub(crate) trait Take {
+    /// What is kept of each statement, besides where it is.
+    type Kept;
+
     /// It wants to know what computations took.
     const TAKEN: bool = false;
+
+    /// Of a statement that was not executed yet.
+    fn begin(class: Class) -> Self::Kept;
 
     /// The number of a statement in the version that is known, if there is one.
     fn number(&self, _: u32, _: Place) -> u32 {
         u32::MAX
     }
 
-    fn take(&mut self, statement: &mut Collected, given: Given, time: u64);
-    fn access(&mut self, statement: &mut Collected, address: u64);
+    fn take(&mut self, statement: &mut Collected<Self::Kept>, given: Given, time: u64);
+
+    /// A statement accesses memory, before it is told what it gives.
+    #[inline(always)]
+    fn access(&mut self, _: &mut Collected<Self::Kept>, _: u64) {}
 
     /// An activation of a function begins.
     #[inline(always)]
@@ -221,6 +220,17 @@ pub(crate) trait Take {
     fn host_write(&mut self, _: Range) {}
 }
 
+/// The sketches of a statement.
+#[derive(Debug)]
+struct Summary {
+    values: Box<Sketch>,
+    operands: Option<Box<Sketch>>,
+    addresses: Option<Box<Sketch>>,
+    first: u64,
+    last: u64,
+    active: Active,
+}
+
 /// Sketches them.
 #[derive(Default)]
 struct Sketches {
@@ -232,23 +242,38 @@ struct Sketches {
 }
 
 impl Take for Sketches {
-    #[inline(always)]
-    fn take(&mut self, statement: &mut Collected, given: Given, time: u64) {
-        if statement.values.count == 0 {
-            statement.first = time;
+    type Kept = Summary;
+
+    fn begin(class: Class) -> Summary {
+        let tests = matches!(class, Class::Test | Class::Branch);
+        Summary {
+            values: Box::default(),
+            operands: tests.then(Box::default),
+            addresses: class.accesses_memory().then(Box::default),
+            first: 0,
+            last: 0,
+            active: Active::default(),
         }
-        statement.last = time;
-        statement.active.set(self.window);
+    }
+
+    #[inline(always)]
+    fn take(&mut self, statement: &mut Collected<Summary>, given: Given, time: u64) {
+        let kept = &mut statement.kept;
+        if kept.values.count == 0 {
+            kept.first = time;
+        }
+        kept.last = time;
+        kept.active.set(self.window);
         self.executed += 1;
-        statement.values.add(given.compared);
-        if let (Some(operands), Some(value)) = (statement.operands.as_mut(), given.operands) {
+        kept.values.add(given.compared);
+        if let (Some(operands), Some(value)) = (kept.operands.as_mut(), given.operands) {
             operands.add(value);
         }
     }
 
     #[inline(always)]
-    fn access(&mut self, statement: &mut Collected, address: u64) {
-        if let Some(addresses) = statement.addresses.as_mut() {
+    fn access(&mut self, statement: &mut Collected<Summary>, address: u64) {
+        if let Some(addresses) = statement.kept.addresses.as_mut() {
             addresses.add(address);
         }
     }
@@ -286,22 +311,24 @@ impl Take for Sketches {
 }
 
 impl Take for Keeper {
+    type Kept = ();
+
     const TAKEN: bool = true;
+
+    fn begin(_: Class) {}
 
     fn number(&self, context: u32, place: Place) -> u32 {
         self.number_of(context, place)
     }
 
-    fn take(&mut self, statement: &mut Collected, given: Given, time: u64) {
+    fn take(&mut self, statement: &mut Collected<()>, given: Given, time: u64) {
         self.add(statement.number, given, time);
     }
-
-    fn access(&mut self, _: &mut Collected, _: u64) {}
 }
 
-pub(crate) struct Sketcher<T> {
+pub(crate) struct Sketcher<T: Take> {
     pub taker: T,
-    statements: Vec<Collected>,
+    statements: Vec<Collected<T::Kept>>,
     template: Rc<Template>,
     start: u64,
     contexts: Contexts,
@@ -492,7 +519,7 @@ where
     Ok(walk.sketcher.taker.kept())
 }
 
-pub(crate) struct Walk<'a, S: Segments, T> {
+pub(crate) struct Walk<'a, S: Segments, T: Take> {
     pub follower: Follower<'a, S>,
     plans: Plans<'a, S>,
     run: Run<'a, S>,
@@ -632,7 +659,7 @@ where
         let contexts = self.sketcher.contexts;
         let statements = self.sketcher.statements.into_iter();
         let statements = (0..).zip(statements);
-        let mut statements = Vec::from_iter(statements.filter(|(_, s)| s.values.count > 0));
+        let mut statements = Vec::from_iter(statements.filter(|(_, s)| s.kept.values.count > 0));
         statements.sort_by_cached_key(|(_, statement)| {
             let root = contexts.of(statement.context).root;
             (
@@ -655,30 +682,40 @@ where
         let types = Types::new(self.run.program, self.run.module);
         let producers = Producers::new(self.run.program, &types, &self.known, &numbers, &contexts);
         let written = self.sketcher.taker.written.by_number(&collected);
-        let sources = statements.iter().map(|statement| match statement.class {
-            Class::Store => producers.copied_from(statement.context, statement.place.op),
-            _ => Vec::new(),
-        });
+        let known = |place: Place| &self.known[&place.function][place.op.index()];
+        let sources = statements
+            .iter()
+            .map(|statement| match known(statement.place).class {
+                Class::Store => producers.copied_from(statement.context, statement.place.op),
+                _ => Vec::new(),
+            });
         let mut writers = writers(&written, &Vec::from_iter(sources));
-        let statements = (0..).zip(statements).map(|(number, statement)| Statement {
-            writers: writers.remove(&number).unwrap_or_default(),
-            function: contexts.of(statement.context).root.as_u32(),
-            class: statement.class,
-            operator: statement.operator,
-            values: statement.values,
-            operands: statement.operands,
-            addresses: statement.addresses,
-            exact: statement.exact,
-            offset: statement.offset,
-            depth: contexts.of(statement.context).depth,
-            ordinal: match contexts.of(statement.context).caller {
-                None => statement.place.op.as_u32(),
-                Some(_) => Statement::INLINED,
-            },
-            first: statement.first,
-            last: statement.last,
-            active: statement.active,
-            producers: producers.of(statement.context, statement.place.op),
+        let statements = (0..).zip(statements).map(|(number, statement)| {
+            let (known, kept) = (known(statement.place), statement.kept);
+            let context = contexts.of(statement.context);
+            Statement {
+                writers: writers.remove(&number).unwrap_or_default(),
+                function: context.root.as_u32(),
+                class: known.class,
+                operator: known.operator,
+                values: kept.values,
+                operands: kept.operands,
+                addresses: kept.addresses,
+                exact: known.exact,
+                offset: match known.class.accesses_memory() {
+                    true => known.immediate,
+                    false => 0,
+                },
+                depth: context.depth,
+                ordinal: match context.caller {
+                    None => statement.place.op.as_u32(),
+                    Some(_) => Statement::INLINED,
+                },
+                first: kept.first,
+                last: kept.last,
+                active: kept.active,
+                producers: producers.of(statement.context, statement.place.op),
+            }
         });
         let typed = |function: FuncId, mut entered: Entered| {
             let mut hasher = FxHasher::default();
@@ -755,7 +792,7 @@ fn make<T: Take>(
     (function, context): (FuncId, u32),
     known: &[Known],
     numbers: &mut FxHashMap<(u32, OpId), u32>,
-    statements: &mut Vec<Collected>,
+    statements: &mut Vec<Collected<T::Kept>>,
     taker: &T,
 ) -> Template {
     let mut template = Template {
@@ -770,7 +807,6 @@ fn make<T: Take>(
             continue;
         };
         let number = *numbers.entry((context, item.op)).or_insert_with(|| {
-            let accesses = matches!(operator.class, Class::Load | Class::Store);
             let place = Place {
                 function,
                 op: item.op,
@@ -780,17 +816,8 @@ fn make<T: Take>(
                 context,
                 number: taker.number(context, place),
                 address: Instance::NO_ADDRESS,
-                class: operator.class,
-                operator: operator.operator,
-                exact: operator.exact,
-                offset: if accesses { operator.immediate } else { 0 },
-                values: Sketch::default(),
-                operands: matches!(operator.class, Class::Test | Class::Branch).then(Box::default),
-                addresses: accesses.then(Box::default),
-                first: 0,
-                last: 0,
-                active: Active::default(),
                 decided: None,
+                kept: T::begin(operator.class),
             });
             statements.len() as u32 - 1
         });

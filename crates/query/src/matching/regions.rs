@@ -1,9 +1,10 @@
 //! Stretches of two runs that correspond.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
+use std::ops::Range;
 
 use afterimage_ids::{FuncId, OpId};
-use afterimage_matching::{Instance, Region, Version};
+use afterimage_matching::{Class, Instance, Region, Version};
 use afterimage_wpp::Segments;
 use rustc_hash::FxHashMap;
 
@@ -18,6 +19,8 @@ const SHORTEST: usize = 24;
 const LONGEST: usize = 300;
 /// How many executions of the first version are kept before the anchor that it begins with, and after the one that it ends with.
 const ROOM: usize = 48;
+/// So many executions of the first version are seen before those that no stretch is going to need are forgotten.
+const FORGET: usize = 4 * ROOM;
 /// How many it has in all.
 const FIRST: usize = 3000;
 /// Most executions that are kept of all stretches together.
@@ -29,11 +32,44 @@ struct Stretch {
     /// The anchors, and which executions of them, that it begins and ends with.
     from: (u32, u64),
     to: Option<(u32, u64)>,
-    executed: Vec<Instance>,
+    /// Which of the executions that are kept.
+    executed: Range<usize>,
+}
+
+/// What corresponds to a stretch in the first run.
+#[derive(Debug)]
+struct Counterpart {
+    stretch: usize,
+    /// Which of the executions that are kept.
+    executed: Range<usize>,
+    /// Which of them are surely in the stretch.
+    sure: Range<usize>,
+}
+
+/// Stretches of both runs that correspond. Executions that are in several are there once.
+#[derive(Debug)]
+pub(super) struct Regions {
+    a: Vec<Instance>,
+    b: Vec<Instance>,
+    stretches: Vec<Stretch>,
+    /// In the order of the stretches.
+    found: Vec<Counterpart>,
+}
+
+impl Regions {
+    /// Each with what it has of both runs.
+    pub fn all(&self) -> impl Iterator<Item = Region<'_>> {
+        self.found.iter().map(|found| Region {
+            a: &self.a[found.executed.clone()],
+            b: &self.b[self.stretches[found.stretch].executed.clone()],
+            first: found.sure.start - found.executed.start,
+            last: found.sure.end - found.executed.start,
+        })
+    }
 }
 
 /// An execution as it is compared.
-fn instance(statement: &Collected, number: u32, given: Given) -> Instance {
+fn instance(statement: &Collected<()>, number: u32, given: Given) -> Instance {
     Instance {
         statement: number,
         value: given.operands.unwrap_or(given.compared),
@@ -48,11 +84,13 @@ struct Chooser {
     anchor: Vec<u32>,
     executed: Vec<u64>,
     wanted: Vec<bool>,
-    current: Vec<Instance>,
+    /// Executions of the stretches, and then those of the current one.
+    all: Vec<Instance>,
+    /// Where that begins.
+    current: usize,
     from: Option<(u32, u64)>,
     /// The current stretch has an execution that is wanted.
     keep: bool,
-    kept: usize,
     stretches: Vec<Stretch>,
 }
 
@@ -64,31 +102,34 @@ fn is_wanted(k: u64) -> bool {
 impl Chooser {
     /// Ends the current stretch, at an anchor or because it is too long.
     fn end(&mut self, to: Option<(u32, u64)>) {
-        if let Some(from) = self.from
-            && self.keep
-            && self.kept < KEPT
-        {
-            self.kept += 4 * self.current.len();
-            self.stretches.push(Stretch {
-                from,
-                to,
-                executed: self.current.clone(),
-            });
+        match self.from {
+            Some(from) if self.keep && self.current < KEPT / 4 => {
+                self.stretches.push(Stretch {
+                    from,
+                    to,
+                    executed: self.current..self.all.len(),
+                });
+            }
+            _ => self.all.truncate(self.current),
         }
-        self.current.clear();
+        self.current = self.all.len();
         self.keep = false;
         self.from = to;
     }
 }
 
 impl Take for Chooser {
+    type Kept = ();
+
+    fn begin(_: Class) {}
+
     fn number(&self, context: u32, place: Place) -> u32 {
         let known = self.numbers.get(&(context, place.op));
         known.copied().unwrap_or(u32::MAX)
     }
 
     #[inline(always)]
-    fn take(&mut self, statement: &mut Collected, given: Given, _: u64) {
+    fn take(&mut self, statement: &mut Collected<()>, given: Given, _: u64) {
         let number = statement.number;
         let Some(executed) = self.executed.get_mut(number as usize) else {
             return;
@@ -96,29 +137,30 @@ impl Take for Chooser {
         *executed += 1;
         let k = *executed;
         self.keep |= is_wanted(k) && self.wanted[number as usize];
-        self.current.push(instance(statement, number, given));
+        self.all.push(instance(statement, number, given));
         let anchor = self.anchor[number as usize];
-        if anchor != u32::MAX && (self.current.len() >= SHORTEST || self.from.is_none()) {
+        let length = self.all.len() - self.current;
+        if anchor != u32::MAX && (length >= SHORTEST || self.from.is_none()) {
             self.end(Some((anchor, k)));
         }
-        if self.current.len() > LONGEST {
+        if self.all.len() - self.current > LONGEST {
             self.end(None);
         }
     }
 
     #[inline(always)]
-    fn access(&mut self, statement: &mut Collected, address: u64) {
+    fn access(&mut self, statement: &mut Collected<()>, address: u64) {
         statement.address = address;
     }
 }
 
-/// A stretch of the first run while it is filled.
+/// A stretch of the first run that has begun.
 struct Open {
-    stretch: usize,
-    region: Region,
-    /// So many executions are still to come, if the end is near.
-    left: usize,
+    found: Counterpart,
+    /// The execution it ends with was there.
     ended: bool,
+    /// How many executions there are when it is full.
+    full: usize,
 }
 
 /// Finds what corresponds to stretches in the first run.
@@ -126,37 +168,43 @@ struct Finder {
     numbers: FxHashMap<(u32, OpId), u32>,
     anchor: Vec<u32>,
     executed: Vec<u64>,
-    recent: VecDeque<Instance>,
+    /// Executions of the stretches, and then the last ones.
+    all: Vec<Instance>,
+    /// How many of them are of stretches.
+    kept: usize,
     begins: FxHashMap<(u32, u64), Vec<usize>>,
     ends: Vec<Option<(u32, u64)>>,
     /// By anchor, how often it was executed.
     passed: Vec<u64>,
     open: Vec<Open>,
-    found: Vec<(usize, Region)>,
+    found: Vec<Counterpart>,
 }
 
 impl Take for Finder {
+    type Kept = ();
+
+    fn begin(_: Class) {}
+
     fn number(&self, context: u32, place: Place) -> u32 {
         let known = self.numbers.get(&(context, place.op));
         known.copied().unwrap_or(u32::MAX)
     }
 
     #[inline(always)]
-    fn take(&mut self, statement: &mut Collected, given: Given, _: u64) {
+    fn take(&mut self, statement: &mut Collected<()>, given: Given, _: u64) {
         let number = statement.number;
         let Some(executed) = self.executed.get_mut(number as usize) else {
             return;
         };
         *executed += 1;
         let k = *executed;
-        let here = instance(statement, number, given);
+        if self.open.is_empty() {
+            self.forget();
+        }
+        self.all.push(instance(statement, number, given));
         if !self.open.is_empty() {
-            self.fill(here);
+            self.close();
         }
-        if self.recent.len() == ROOM {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(here);
         let anchor = self.anchor[number as usize];
         if anchor != u32::MAX {
             self.pass(anchor, k);
@@ -164,55 +212,66 @@ impl Take for Finder {
     }
 
     #[inline(always)]
-    fn access(&mut self, statement: &mut Collected, address: u64) {
+    fn access(&mut self, statement: &mut Collected<()>, address: u64) {
         statement.address = address;
     }
 }
 
 impl Finder {
-    fn fill(&mut self, here: Instance) {
-        for open in &mut self.open {
-            open.region.a.push(here);
-            open.left -= 1;
+    /// Forgets what is in no stretch, and of which no stretch is going to need anything.
+    fn forget(&mut self) {
+        let recent = self.all.len() - self.kept;
+        if recent >= FORGET {
+            let last = self.all.len() - ROOM;
+            self.all.copy_within(last.., self.kept);
+            self.all.truncate(self.kept + ROOM);
         }
-        let found = &mut self.found;
-        self.open.retain_mut(|open| {
-            if open.left == 0 {
-                let mut region = std::mem::take(&mut open.region);
-                if !open.ended {
-                    region.last = region.a.len();
-                }
-                found.push((open.stretch, region));
-            }
-            open.left > 0
-        });
+    }
+
+    /// Ends the stretches that are full.
+    fn close(&mut self) {
+        let length = self.all.len();
+        let full = |open: &mut Open| open.full <= length;
+        for open in self.open.extract_if(.., full) {
+            self.found.push(open.end(length));
+            self.kept = length;
+        }
     }
 
     fn pass(&mut self, anchor: u32, k: u64) {
         self.passed[anchor as usize] = k;
+        let length = self.all.len();
         for open in &mut self.open {
-            if !open.ended && self.ends[open.stretch] == Some((anchor, k)) {
+            if !open.ended && self.ends[open.found.stretch] == Some((anchor, k)) {
                 open.ended = true;
-                open.region.last = open.region.a.len();
-                open.left = ROOM.min(open.left);
+                open.found.sure.end = length;
+                open.full = open.full.min(length + ROOM);
             }
         }
         for stretch in self.begins.remove(&(anchor, k)).unwrap_or_default() {
             let over = self.ends[stretch].is_some_and(|(end, k)| self.passed[end as usize] >= k);
-            let a: Vec<Instance> = self.recent.iter().copied().collect();
-            let region = Region {
-                first: a.len() - 1,
-                last: a.len(),
-                a,
-                b: Vec::new(),
-            };
             self.open.push(Open {
-                stretch,
-                region,
-                left: if over { ROOM } else { FIRST },
+                found: Counterpart {
+                    stretch,
+                    executed: length.saturating_sub(ROOM)..length,
+                    sure: length - 1..length,
+                },
                 ended: over,
+                full: length + if over { ROOM } else { FIRST },
             });
         }
+    }
+}
+
+impl Open {
+    /// What was found, if there are no more executions than so many.
+    fn end(self, length: usize) -> Counterpart {
+        let mut found = self.found;
+        found.executed.end = length;
+        if !self.ended {
+            found.sure.end = length;
+        }
+        found
     }
 }
 
@@ -236,7 +295,7 @@ pub(super) fn regions<S: Segments>(
     anchors: &[(u32, u32)],
     wanted: Vec<bool>,
     runs: [(Run<'_, S>, OpenLog<'_>); 2],
-) -> Result<Vec<Region>, StepsError<S::Error>>
+) -> Result<Regions, StepsError<S::Error>>
 where
     S::Error: std::error::Error + 'static,
 {
@@ -254,13 +313,15 @@ where
         anchor: anchor_of(&of_b.version, anchors.iter().map(|pair| pair.1)),
         executed: vec![0; of_b.places.len()],
         wanted,
-        current: Vec::new(),
+        all: Vec::new(),
+        current: 0,
         from: None,
         keep: false,
-        kept: 0,
         stretches: Vec::new(),
     };
-    let stretches = follow(runs[1].0, open(runs[1].1)?, chooser, None)?.stretches;
+    let mut chooser = follow(runs[1].0, open(runs[1].1)?, chooser, None)?;
+    chooser.all.truncate(chooser.current);
+    let stretches = chooser.stretches;
     let mut begins: FxHashMap<(u32, u64), Vec<usize>> = FxHashMap::default();
     for (at, stretch) in stretches.iter().enumerate() {
         begins.entry(stretch.from).or_default().push(at);
@@ -269,7 +330,8 @@ where
         numbers: of_a.numbers.clone(),
         anchor: anchor_of(&of_a.version, anchors.iter().map(|pair| pair.0)),
         executed: vec![0; of_a.places.len()],
-        recent: VecDeque::new(),
+        all: Vec::new(),
+        kept: 0,
         begins,
         ends: stretches.iter().map(|stretch| stretch.to).collect(),
         passed: vec![0; anchors.len()],
@@ -277,19 +339,16 @@ where
         found: Vec::new(),
     };
     let mut finder = follow(runs[0].0, open(runs[0].1)?, finder, standing)?;
-    for open in finder.open.drain(..) {
-        finder.found.push((open.stretch, open.region));
-    }
-    finder.found.sort_unstable_by_key(|(stretch, _)| *stretch);
-    let mut executed: Vec<Option<Vec<Instance>>> = stretches
-        .into_iter()
-        .map(|stretch| Some(stretch.executed))
-        .collect();
-    let found = finder.found.into_iter().map(|(stretch, region)| Region {
-        b: executed[stretch].take().unwrap_or_default(),
-        ..region
-    });
-    Ok(found.collect())
+    let length = finder.all.len();
+    let open = finder.open.drain(..).map(|open| open.end(length));
+    finder.found.extend(open);
+    finder.found.sort_unstable_by_key(|found| found.stretch);
+    Ok(Regions {
+        a: finder.all,
+        b: chooser.all,
+        stretches,
+        found: finder.found,
+    })
 }
 
 fn follow<S: Segments, T: Take>(

@@ -103,6 +103,7 @@ where
             of_b.map(|found| !found.as_ref().is_some_and(|found| found.evidence.same_code));
         let sides = [&apart, versions[1]];
         let regions = regions(sides, Some(&standing), &certain, wanted.collect(), runs)?;
+        let regions = Vec::from_iter(regions.all());
         let tell = tell.as_mut().map(|tell| tell as _);
         let next = matcher.by_regions_telling(&regions, &found, tell);
         found = match right.filter(|_| pass + 1 == PASSES) {
