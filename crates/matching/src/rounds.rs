@@ -129,7 +129,7 @@ impl<'m> Rounds<'m> {
         let side = Candidates::new(self.both, at, self.stage);
         let mut seen: FxHashSet<u32> = known.iter().map(|k| k.0).collect();
         for (&a, tally) in &votes.with[at as usize] {
-            let often = (tally.together as f32).max(tally.near);
+            let often = (tally.together as f32).max(tally.near.value());
             let often = often >= OFTEN * votes.executions[at as usize] as f32;
             if often && self.both.may_match(a, side.statement) && seen.insert(a) {
                 all.push((a, side.weigh(a)));
@@ -321,7 +321,7 @@ impl<'m> Rounds<'m> {
             Feature::StretchWithinSame,
             tally.within_same as f32 / executions,
         );
-        told(Feature::StretchNear, tally.near / executions);
+        told(Feature::StretchNear, tally.near.value() / executions);
         told(Feature::StretchTogether, together);
         told(Feature::StretchEarliest, tally.earliest as f32 / executions);
         told(Feature::StretchLatest, tally.latest as f32 / executions);
@@ -331,7 +331,7 @@ impl<'m> Rounds<'m> {
             told(Feature::StretchAlignedMost, 1.0);
         }
         if of_b.addresses.is_some() {
-            told(Feature::StretchPlaced, tally.placed / executions);
+            told(Feature::StretchPlaced, tally.placed.value() / executions);
         }
     }
 

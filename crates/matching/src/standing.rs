@@ -176,7 +176,7 @@ mod tests {
 
     fn version(functions: &[Function]) -> Version {
         let statement = |function| Statement {
-            values: sketch([1]),
+            values: Box::new(sketch([1])),
             ..Statement::plain(function, Class::Compute)
         };
         let of = (0..).zip(functions);

@@ -355,7 +355,7 @@ mod tests {
             producers.dedup();
             Statement {
                 operator: *at as u64,
-                values,
+                values: Box::new(values),
                 producers: producers.into(),
                 writers: writers.into_iter().map(|at| (at, 1.0)).collect(),
                 ..Statement::plain(*function, CLASSES[*at])

@@ -7,6 +7,24 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::region::{Instance, Region};
 use crate::{ADDRESSES, Match, Matching, Version, parallel};
 
+/// A part of 1, or a sum of such parts. In fixed point, so that a sum is the same in any order: several threads add to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Parts(u64);
+
+impl Parts {
+    /// How many units 1 has: as many as 32-bit floats tell apart there.
+    const ONE: f32 = (1 << 24) as f32;
+
+    /// The nearest of a number from 0 to 1.
+    fn of(part: f32) -> Self {
+        Self((part * Self::ONE).round() as u64)
+    }
+
+    pub fn value(self) -> f32 {
+        self.0 as f32 / Self::ONE
+    }
+}
+
 /// How often two statements were executed at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tally {
@@ -19,13 +37,13 @@ pub(crate) struct Tally {
     /// An alignment of both sequences makes them a pair.
     pub aligned: u32,
     /// How often what the first accessed lies where objects lie: 1 each time if most lie so far from where they lie in the other run, less if few do.
-    pub placed: f32,
+    pub placed: Parts,
     /// How often the first was executed between what the executions before and after it are aligned with.
     pub within: u32,
     /// The same, and it gave the same value.
     pub within_same: u32,
     /// How near to there it was executed: 1 each time if between.
-    pub near: f32,
+    pub near: Parts,
 }
 
 /// How far from where an execution is expected others are looked at.
@@ -42,11 +60,6 @@ pub(crate) struct Votes {
 
 /// For how much it counts that a candidate is certain; the rest, that values are the same and the like, comes to about as much.
 const PRIOR: f32 = 3.0;
-/// So many regions are counted at once, or fewer if they have more pairs of executions than so many together: what each says is kept until then.
-const AT_ONCE: usize = 512;
-const PAIRS_AT_ONCE: usize = 1 << 24;
-/// In so many parts sums are kept, so that several threads can add to them.
-const SHARDS: usize = 8;
 /// Most cells of an alignment's table.
 const CELLS: usize = 1 << 21;
 
@@ -59,89 +72,60 @@ impl Votes {
             moved: moved(regions, &found.of_b),
             likely: &found.likely,
         };
-        let mut votes = Self {
-            executions: vec![0; b.statements.len()],
-            with: vec![FxHashMap::default(); b.statements.len()],
-        };
-        let shards = Vec::from_iter((0..SHARDS).map(|_| Mutex::<Shard>::default()));
         let fits = |region: &&Region<'_>| region.a.len() * region.b.len() <= CELLS;
         let regions = Vec::from_iter(regions.iter().filter(fits));
-        let mut left = &regions[..];
-        while !left.is_empty() {
-            let mut pairs = 0;
-            let few = left.iter().take(AT_ONCE).take_while(|region| {
-                let first = pairs == 0;
-                pairs += region.a.len() * region.b.len();
-                first || pairs <= PAIRS_AT_ONCE
-            });
-            let some;
-            (some, left) = left.split_at(few.count());
-            let counted = parallel::map_with(some.len(), Room::default, |room, at| {
-                let mut counts = Counts::default();
-                room.begin(counting.a, some[at]);
-                counting.together(some[at], room, &mut counts);
-                let pairs = room.table.align();
-                counting.aligned(some[at], &pairs, room, &mut counts);
-                counts
-            });
-            // Each in the order of the regions: sums of floats depend on it.
-            parallel::map(SHARDS, |shard| {
-                let mut sums = shards[shard].lock().unwrap_or_else(PoisonError::into_inner);
-                let counted = counted.iter().flat_map(Counts::executions);
-                for (of_b, here) in counted.filter(|(of_b, _)| *of_b as usize % SHARDS == shard) {
-                    add(sums.entry(of_b).or_default(), here);
-                }
-            });
-            for region in some {
-                for of_b in region.b {
-                    votes.executions[of_b.statement as usize] += 1;
-                }
-            }
+        let mut executions = vec![0; b.statements.len()];
+        for of_b in regions.iter().flat_map(|region| region.b) {
+            executions[of_b.statement as usize] += 1;
         }
-        for shard in shards {
-            let sums = shard.into_inner().unwrap_or_else(PoisonError::into_inner);
-            for (of_b, sums) in sums {
-                votes.with[of_b as usize] = sums;
-            }
+        let sums = Sums::new(b);
+        parallel::map_with(regions.len(), Room::default, |room, at| {
+            room.begin(counting.a, regions[at]);
+            counting.together(regions[at], room, &sums);
+            let pairs = room.table.align();
+            counting.aligned(regions[at], &pairs, room, &sums);
+        });
+        Self {
+            executions,
+            with: sums.all(),
         }
-        votes
     }
 }
 
-/// Sums of some statements of the second version.
-type Shard = FxHashMap<u32, FxHashMap<u32, Tally>>;
+/// By statement of the second version, what its executions say for statements of the first. Several threads add to it.
+struct Sums(Vec<Mutex<FxHashMap<u32, Tally>>>);
 
-fn add(all: &mut FxHashMap<u32, Tally>, here: &[(u32, Tally)]) {
-    for (statement, tally) in here {
-        let sum = all.entry(*statement).or_default();
-        sum.together += tally.together;
-        sum.earliest += tally.earliest;
-        sum.latest += tally.latest;
-        sum.aligned += tally.aligned;
-        sum.placed += tally.placed;
-        sum.within += tally.within;
-        sum.within_same += tally.within_same;
-        sum.near += tally.near;
+impl Sums {
+    fn new(b: &Version) -> Self {
+        Self(b.statements.iter().map(|_| Mutex::default()).collect())
+    }
+
+    /// Adds what one execution says.
+    fn add(&self, of_b: u32, here: impl Iterator<Item = (u32, Tally)>) {
+        let sums = self.0[of_b as usize].lock();
+        let mut sums = sums.unwrap_or_else(PoisonError::into_inner);
+        for (statement, tally) in here {
+            sums.entry(statement).or_default().add(tally);
+        }
+    }
+
+    fn all(self) -> Vec<FxHashMap<u32, Tally>> {
+        let all = self.0.into_iter();
+        all.map(|sums| sums.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect()
     }
 }
 
-/// What executions of statements of the second version say for statements of the first.
-#[derive(Debug, Default)]
-struct Counts {
-    tallies: Vec<(u32, Tally)>,
-    /// The statement of each execution, and where its tallies end.
-    ends: Vec<(u32, usize)>,
-}
-
-impl Counts {
-    /// By execution its statement, and what it says.
-    fn executions(&self) -> impl Iterator<Item = (u32, &[(u32, Tally)])> {
-        let mut first = 0;
-        self.ends.iter().map(move |&(of_b, end)| {
-            let here = &self.tallies[first..end];
-            first = end;
-            (of_b, here)
-        })
+impl Tally {
+    fn add(&mut self, tally: Self) {
+        self.together += tally.together;
+        self.earliest += tally.earliest;
+        self.latest += tally.latest;
+        self.aligned += tally.aligned;
+        self.placed.0 += tally.placed.0;
+        self.within += tally.within;
+        self.within_same += tally.within_same;
+        self.near.0 += tally.near.0;
     }
 }
 
@@ -206,14 +190,12 @@ impl Room {
     }
 
     /// The current execution ends.
-    fn end(&mut self, of_b: u32, counts: &mut Counts) {
-        for local in self.told.drain(..) {
-            if let Some(tally) = self.tallies[local as usize].take() {
-                let statement = self.statements[local as usize];
-                counts.tallies.push((statement, tally));
-            }
-        }
-        counts.ends.push((of_b, counts.tallies.len()));
+    fn end(&mut self, of_b: u32, sums: &Sums) {
+        let told = self.told.drain(..).filter_map(|local| {
+            let tally = self.tallies[local as usize].take()?;
+            Some((self.statements[local as usize], tally))
+        });
+        sums.add(of_b, told);
     }
 }
 
@@ -228,7 +210,7 @@ struct Counting<'v> {
 
 impl Counting<'_> {
     /// Counts what was executed together, and fills the table of the alignment. `room` is that of the stretch.
-    fn together(&self, region: &Region<'_>, room: &mut Room, counts: &mut Counts) {
+    fn together(&self, region: &Region<'_>, room: &mut Room, sums: &Sums) {
         let columns = region.a.len();
         room.table.clear(region.b.len(), columns);
         for (row, of_b) in region.b.iter().enumerate() {
@@ -263,7 +245,7 @@ impl Counting<'_> {
                 *cell = weight + prior + if inside { 0.3 } else { 0.0 };
                 let tally = room.tally(column.local);
                 tally.together = 1;
-                tally.placed = placed.max(tally.placed);
+                tally.placed = tally.placed.max(Parts::of(placed));
                 if inside && operator {
                     earliest.get_or_insert(column.local);
                     latest = Some(column.local);
@@ -280,18 +262,12 @@ impl Counting<'_> {
                     room.priors[local as usize] = 0.0;
                 }
             }
-            room.end(of_b.statement, counts);
+            room.end(of_b.statement, sums);
         }
     }
 
     /// Counts the pairs of the alignment, and what was executed near to where the pairs before and after an execution say. `room` is that of the stretch.
-    fn aligned(
-        &self,
-        region: &Region<'_>,
-        pairs: &[(usize, usize)],
-        room: &mut Room,
-        counts: &mut Counts,
-    ) {
+    fn aligned(&self, region: &Region<'_>, pairs: &[(usize, usize)], room: &mut Room, sums: &Sums) {
         let columns = region.a.len();
         let mut next = 0;
         for (row, of_b) in region.b.iter().enumerate() {
@@ -318,16 +294,21 @@ impl Counting<'_> {
                 let tally = room.tally(column.local);
                 let earlier = before.saturating_sub(at);
                 let apart = earlier.max((at + 1).saturating_sub(after));
-                tally.near = tally.near.max(1.0 / (1.0 + apart as f32 / 8.0));
+                tally.near = tally.near.max(near(apart));
                 if apart == 0 {
                     let same = weight(true, &region.a[at], of_b, &self.moved).is_some();
                     tally.within = 1;
                     tally.within_same |= u32::from(same);
                 }
             }
-            room.end(of_b.statement, counts);
+            room.end(of_b.statement, sums);
         }
     }
+}
+
+/// How near an execution is that lies so many apart from where it is expected.
+fn near(apart: usize) -> Parts {
+    Parts::of(1.0 / (1.0 + apart as f32 / 8.0))
 }
 
 /// How much speaks for two executions being one, and for what they access being the same object; `None` if they are not.
@@ -496,11 +477,12 @@ mod tests {
                 let of = of.iter();
                 of.map(|&at| instance(at, u64::from(at), Instance::NO_ADDRESS)).collect()
             };
+            let executed = [instances(&of_a), instances(&of_b)];
             let region = Region {
                 first: ends.0.min(of_a.len() - 1),
                 last: ends.1.min(of_a.len()),
-                a: instances(&of_a),
-                b: instances(&of_b),
+                a: &executed[0],
+                b: &executed[1],
             };
             let mut pairs: Vec<(usize, usize)> = Vec::new();
             for (row, column) in chosen {
@@ -510,18 +492,11 @@ mod tests {
                 }
             }
             let (a, b) = (version(4), version(3));
-            let mut votes = Votes {
-                executions: vec![0; 3],
-                with: vec![FxHashMap::default(); 3],
-            };
             let moved = Moved::default();
             let counting = Counting { a: &a, b: &b, moved, likely: &[] };
-            let (mut counts, mut room) = (Counts::default(), Room::default());
+            let (sums, mut room) = (Sums::new(&b), Room::default());
             room.begin(&a, &region);
-            counting.aligned(&region, &pairs, &mut room, &mut counts);
-            for (statement, here) in counts.executions() {
-                add(&mut votes.with[statement as usize], here);
-            }
+            counting.aligned(&region, &pairs, &mut room, &sums);
 
             let mut expected = vec![FxHashMap::<u32, Tally>::default(); 3];
             for (row, &statement) in of_b.iter().enumerate() {
@@ -546,13 +521,13 @@ mod tests {
                     tally.aligned += u32::from(aligned);
                     if let Some(apart) = least {
                         let within = apart == 0;
-                        tally.near += 1.0 / (1.0 + apart as f32 / 8.0);
+                        tally.near.0 += near(apart).0;
                         tally.within += u32::from(within);
                         tally.within_same += u32::from(within && other == statement);
                     }
                 }
             }
-            prop_assert_eq!(votes.with, expected);
+            prop_assert_eq!(sums.all(), expected);
         }
     }
 
@@ -563,7 +538,7 @@ mod tests {
         found: &Matching,
     ) -> Vec<FxHashMap<u32, Tally>> {
         let moved = moved(regions, &found.of_b);
-        let mut with = vec![FxHashMap::<u32, Tally>::default(); b.statements.len()];
+        let sums = Sums::new(b);
         for region in regions {
             let mut table = Table::default();
             table.clear(region.b.len(), region.a.len());
@@ -590,7 +565,7 @@ mod tests {
                             *cell = weight + prior + if inside { 0.3 } else { 0.0 };
                             let tally = here.entry(of_a.statement).or_default();
                             tally.together = 1;
-                            tally.placed = tally.placed.max(placed);
+                            tally.placed = tally.placed.max(Parts::of(placed));
                             if inside && operator {
                                 alike.push(of_a.statement);
                             }
@@ -601,14 +576,12 @@ mod tests {
                     here.entry(*first).or_default().earliest = 1;
                     here.entry(*last).or_default().latest = 1;
                 }
-                let here = Vec::from_iter(here);
-                add(&mut with[of_b.statement as usize], &here);
+                sums.add(of_b.statement, here.into_iter());
             }
             // What is around the pairs of an alignment has a definition of its own.
             let pairs = table.align();
             let mut room = Room::default();
             room.begin(a, region);
-            let mut counts = Counts::default();
             let moved = moved.clone();
             let counting = Counting {
                 a,
@@ -616,12 +589,9 @@ mod tests {
                 moved,
                 likely: &[],
             };
-            counting.aligned(region, &pairs, &mut room, &mut counts);
-            for (statement, here) in counts.executions() {
-                add(&mut with[statement as usize], here);
-            }
+            counting.aligned(region, &pairs, &mut room, &sums);
         }
-        with
+        sums.all()
     }
 
     proptest! {
@@ -656,11 +626,13 @@ mod tests {
                 };
                 Vec::from_iter(all.iter().map(of))
             };
+            let executed = executed.iter().map(|(a, b, ends)| (instances(a), instances(b), ends));
+            let executed = Vec::from_iter(executed);
             let regions = executed.iter().map(|(of_a, of_b, ends)| Region {
                 first: ends.0.min(of_a.len() - 1),
                 last: ends.1.min(of_a.len()),
-                a: instances(of_a),
-                b: instances(of_b),
+                a: of_a,
+                b: of_b,
             });
             let regions = Vec::from_iter(regions);
             let of_b = matched.iter().map(|a| Some(Match { a: (*a)?, evidence: Evidence::PLAIN, score: 1.0 }));
@@ -670,18 +642,7 @@ mod tests {
                 likely: likely.iter().map(|of| of.iter().map(|(a, likely)| (*a, *likely)).collect()).collect(),
             };
             let votes = Votes::new(&a, &b, &regions, &found);
-            // A region may have the same statement twice: sums of floats are taken in another order there.
-            let expected = together_by_definition((&a, &b), &regions, &found);
-            for (votes, expected) in votes.with.iter().zip(expected) {
-                prop_assert_eq!(votes.len(), expected.len());
-                for (a, expected) in expected {
-                    let tally = votes[&a];
-                    prop_assert!((tally.placed - expected.placed).abs() < 1e-3, "{tally:?} {expected:?}");
-                    prop_assert!((tally.near - expected.near).abs() < 1e-3, "{tally:?} {expected:?}");
-                    let rounded = |tally: Tally| Tally { placed: 0.0, near: 0.0, ..tally };
-                    prop_assert_eq!(rounded(tally), rounded(expected));
-                }
-            }
+            prop_assert_eq!(votes.with, together_by_definition((&a, &b), &regions, &found));
         }
     }
 
