@@ -14,6 +14,13 @@ impl Active {
         ((before / u128::from(length.max(1))) as usize).min(WINDOWS - 1)
     }
 
+    /// The first time behind a part.
+    pub fn behind(window: usize, length: u64) -> u64 {
+        let before = (window as u128 + 1) * u128::from(length.max(1));
+        let before = before.div_ceil(WINDOWS as u128);
+        u64::try_from(before).map_or(u64::MAX, |before| before.saturating_add(1))
+    }
+
     /// Notes that it was executed in this part.
     #[inline(always)]
     pub fn set(&mut self, window: usize) {
@@ -60,6 +67,21 @@ mod tests {
             assert_eq!(Active::window(1, length), 0);
             let last = Active::window(length, length);
             assert!(last < WINDOWS && (length < WINDOWS as u64 || last == WINDOWS - 1));
+        }
+    }
+
+    #[test]
+    fn a_part_ends_where_the_next_one_begins() {
+        for length in [1, 2, 511, 512, 513, 100_000, u64::MAX] {
+            for window in (0..WINDOWS).filter(|&window| window < length as usize) {
+                let behind = Active::behind(window, length);
+                assert!(Active::window(behind - 1, length) <= window);
+                let next = Active::window(behind, length);
+                assert!(
+                    next > window || window == WINDOWS - 1,
+                    "{window} of {length}"
+                );
+            }
         }
     }
 

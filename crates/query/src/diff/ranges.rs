@@ -10,7 +10,7 @@ use afterimage_trace::LogReader;
 use afterimage_wpp::Segments;
 use wasmparser::Operator;
 
-use crate::matching::{Collected, Given, Place, Take, Walk};
+use crate::matching::{Collected, Given, Place, Take, Taking, Walk};
 use crate::steps::{Run, StepsError, name};
 
 /// A number that a statement gave. Those of one statement are all of one type.
@@ -187,11 +187,8 @@ where
         kinds: RefCell::default(),
         known: RefCell::default(),
     };
-    let mut walk = Walk::new(run, log, taker)?;
-    while let Some(visit) = walk.follower.next()? {
-        walk.execute(visit)?;
-    }
-    let known = walk.sketcher.taker.known.into_inner().into_iter();
+    let walked = Walk::new(run, log, Taking::new(taker))?.follow()?;
+    let known = walked.listener.taker.known.into_inner().into_iter();
     let known = known.filter_map(|known| Some((known.place, known.range?)));
     Ok(known.collect())
 }

@@ -15,9 +15,10 @@ use afterimage_trace::{LogReader, TraceError};
 use afterimage_wpp::Segments;
 
 use super::code::{Known, operators};
-use super::collect::{Sketched, Taken, values_of};
+use super::collect::{Sketched, values_of};
 use super::keeper::{Kept, Stretch};
 use super::runs::Matched;
+use super::take::Taken;
 use crate::steps::{Run, StepsError};
 
 /// The first execution that differs of two statements that correspond.

@@ -1,10 +1,10 @@
 //! Executions of some statements, kept while a run is followed.
 
-use afterimage_matching::mix;
+use afterimage_matching::{Class, mix};
 use rustc_hash::FxHashMap;
 
 use super::Place;
-use super::collect::{Given, Taken};
+use super::take::{Collected, Given, Take, Taken};
 
 /// What is kept of an execution.
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +139,22 @@ impl Keeper {
 
     pub fn kept(self) -> Vec<Vec<Kept>> {
         self.kept
+    }
+}
+
+impl Take for Keeper {
+    type Kept = ();
+
+    const TAKEN: bool = true;
+
+    fn begin(_: Class) {}
+
+    fn number(&self, context: u32, place: Place) -> u32 {
+        self.number_of(context, place)
+    }
+
+    fn take(&mut self, statement: &mut Collected<()>, given: Given, time: u64) {
+        self.add(statement.number, given, time);
     }
 }
 

@@ -40,6 +40,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod batches;
 mod code;
 mod collect;
 mod contexts;
@@ -50,20 +51,25 @@ mod producers;
 mod regions;
 mod runs;
 mod suspects;
+mod take;
+mod template;
 mod truth;
+mod walk;
 mod written;
 
 pub use afterimage_matching::{
     Candidate, Class, Evidence, Feature, KINDS, Match, Matching, Names, Sketch, Statement, Told,
     Values, Version, Weights, match_versions,
 };
-pub(crate) use collect::{Collected, Given, Take, Walk};
-pub use collect::{Place, Sketched, version};
+pub use collect::{Sketched, version};
 pub use diverge::{Divergence, OpenLog, Origin, divergences};
 pub use names::same_names;
 pub use runs::{Matched, Trial, match_runs, match_runs_by};
 pub use suspects::{Suspect, suspects};
+pub use take::Place;
+pub(crate) use take::{Collected, Given, Take, Taking};
 pub use truth::{
     Accuracy, Frame, Judged, LIKELY, Position, Side as TruthSide, accuracy, copies, judge,
     recompiled,
 };
+pub(crate) use walk::Walk;

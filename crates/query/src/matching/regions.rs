@@ -9,8 +9,10 @@ use afterimage_wpp::Segments;
 use rustc_hash::FxHashMap;
 
 use super::Place;
-use super::collect::{Collected, Given, Sketched, Take, Walk};
+use super::batches::follow_taking;
+use super::collect::Sketched;
 use super::diverge::OpenLog;
+use super::take::{Collected, Given, Take};
 use crate::steps::{Run, StepsError};
 
 /// A stretch has so many executions of the second version, and as many more as there are to the next anchor.
@@ -263,6 +265,22 @@ impl Finder {
     }
 }
 
+impl Finder {
+    /// What was found, with what the second run executed. The first run has ended.
+    fn regions(mut self, b: Vec<Instance>, stretches: Vec<Stretch>) -> Regions {
+        let length = self.all.len();
+        let open = self.open.drain(..).map(|open| open.end(length));
+        self.found.extend(open);
+        self.found.sort_unstable_by_key(|found| found.stretch);
+        Regions {
+            a: self.all,
+            b,
+            stretches,
+            found: self.found,
+        }
+    }
+}
+
 impl Open {
     /// What was found, if there are no more executions than so many.
     fn end(self, length: usize) -> Counterpart {
@@ -319,7 +337,9 @@ where
         keep: false,
         stretches: Vec::new(),
     };
-    let mut chooser = follow(runs[1].0, open(runs[1].1)?, chooser, None)?;
+    let mut chooser = follow_taking(runs[1].0, open(runs[1].1)?, chooser, None)?
+        .listener
+        .taker;
     chooser.all.truncate(chooser.current);
     let stretches = chooser.stretches;
     let mut begins: FxHashMap<(u32, u64), Vec<usize>> = FxHashMap::default();
@@ -338,31 +358,90 @@ where
         open: Vec::new(),
         found: Vec::new(),
     };
-    let mut finder = follow(runs[0].0, open(runs[0].1)?, finder, standing)?;
-    let length = finder.all.len();
-    let open = finder.open.drain(..).map(|open| open.end(length));
-    finder.found.extend(open);
-    finder.found.sort_unstable_by_key(|found| found.stretch);
-    Ok(Regions {
-        a: finder.all,
-        b: chooser.all,
-        stretches,
-        found: finder.found,
-    })
+    let finder = follow_taking(runs[0].0, open(runs[0].1)?, finder, standing)?
+        .listener
+        .taker;
+    Ok(finder.regions(chooser.all, stretches))
 }
 
-fn follow<S: Segments, T: Take>(
-    run: Run<'_, S>,
-    log: afterimage_trace::LogReader,
-    taker: T,
-    standing: Option<&HashSet<FuncId>>,
-) -> Result<T, StepsError<S::Error>>
-where
-    S::Error: std::error::Error + 'static,
-{
-    let mut walk = Walk::within(run, log, taker, standing)?;
-    while let Some(visit) = walk.follower.next()? {
-        walk.execute(visit)?;
+#[cfg(test)]
+mod tests {
+    use afterimage_ids::{EntityRef, FuncId};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::matching::take::Taken;
+
+    /// How many statements there are; the first two are anchors.
+    const STATEMENTS: u32 = 4;
+
+    /// An anchor, and which execution of it.
+    type At = (u32, u64);
+
+    fn finder(stretches: &[(At, Option<At>)]) -> Finder {
+        let mut begins: FxHashMap<At, Vec<usize>> = FxHashMap::default();
+        for (at, (from, _)) in stretches.iter().enumerate() {
+            begins.entry(*from).or_default().push(at);
+        }
+        Finder {
+            numbers: FxHashMap::default(),
+            anchor: vec![0, 1, u32::MAX, u32::MAX],
+            executed: vec![0; STATEMENTS as usize],
+            all: Vec::new(),
+            kept: 0,
+            begins,
+            ends: stretches.iter().map(|stretch| stretch.1).collect(),
+            passed: vec![0; 2],
+            open: Vec::new(),
+            found: Vec::new(),
+        }
     }
-    Ok(walk.sketcher.taker)
+
+    proptest! {
+        /// Each stretch as it is defined, by positions in the whole run: what is kept is numbered, so that it is seen where it is from.
+        #[test]
+        fn what_corresponds_to_a_stretch_is_found(
+            part in prop::collection::vec(0..STATEMENTS, 1..400),
+            times in 1usize..20,
+            stretches in prop::collection::vec(((0u32..2, 1u64..60), prop::option::of((0u32..2, 1u64..90))), 0..12),
+        ) {
+            let run = Vec::from_iter(std::iter::repeat_n(&part, times).flatten().copied());
+            let mut finder = finder(&stretches);
+            for (at, &statement) in run.iter().enumerate() {
+                let place = Place { function: FuncId::new(0), op: OpId::new(0) };
+                let mut executed = Collected::new(place, 0, statement, ());
+                let given = Given { compared: at as u64, value: 0, operands: None, taken: Taken::default() };
+                finder.take(&mut executed, given, 0);
+            }
+            let regions = finder.regions(Vec::new(), Vec::new());
+            let found = regions.found.iter().map(|found| {
+                let positions = regions.a[found.executed.clone()].iter().map(|here| here.value as usize);
+                let sure = found.sure.start - found.executed.start..found.sure.end - found.executed.start;
+                (found.stretch, Vec::from_iter(positions), sure)
+            });
+
+            let position = |(statement, k): (u32, u64)| {
+                let mut of = (0..run.len()).filter(|&at| run[at] == statement);
+                of.nth(k as usize - 1)
+            };
+            let expected = stretches.iter().enumerate().filter_map(|(stretch, &(from, to))| {
+                let first = position(from)?;
+                let (mut end, mut sure) = (first + 1 + FIRST, None);
+                if let Some(last) = to.and_then(position) {
+                    if last <= first {
+                        (end, sure) = (first + 1 + ROOM, Some(first + 1));
+                    } else if last + 1 < end {
+                        (end, sure) = (end.min(last + 1 + ROOM), Some(last + 1));
+                    }
+                }
+                let end = end.min(run.len());
+                let begin = (first + 1).saturating_sub(ROOM);
+                let sure = first - begin..sure.unwrap_or(end) - begin;
+                Some((stretch, Vec::from_iter(begin..end), sure))
+            });
+            prop_assert_eq!(Vec::from_iter(found), Vec::from_iter(expected));
+            // What is in no stretch was forgotten.
+            prop_assert!(regions.a.len() <= FORGET || !regions.found.is_empty());
+        }
+    }
 }
