@@ -64,7 +64,7 @@ fn recorded_otherwise(runs: [&Traced; 2]) -> Result<Vec<String>> {
     let mut others = Vec::new();
     if asks(ARGUMENTS) && a.program_name != b.program_name {
         others.push(format!(
-            "the program's own name ({}, {}: to leave that out, record both under one name)",
+            "the program's own name ({}, {})",
             a.program_name, b.program_name
         ));
     }

@@ -104,8 +104,18 @@ pub(crate) fn run(arguments: Arguments) -> Result<Exit> {
             of_b.words(),
         ));
     }
-    let (of_a, of_b) = sketched([&arguments.a, &arguments.b], [&a, &b])?;
     let sources = (a.loaded.source_map(), b.loaded.source_map());
+    if arguments.check {
+        for (at, source) in [(&arguments.a, &sources.0), (&arguments.b, &sources.1)] {
+            if source.files().is_empty() {
+                bail!(
+                    "--check compares with the line tables, and the module in {} has none: compile it with -g",
+                    at.display()
+                );
+            }
+        }
+    }
+    let (of_a, of_b) = sketched([&arguments.a, &arguments.b], [&a, &b])?;
     let names = (a.loaded.names(&sources.0), b.loaded.names(&sources.1));
     let same = same_names((&a.loaded.program, &names.0), (&b.loaded.program, &names.1));
     let hint = (!arguments.no_names).then_some(&same);

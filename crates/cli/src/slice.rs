@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     /// The place and which of its executions: file.c:42#K, func+0x2a#last, @0x1f3#3 [default: the first]; with --var and --address, any moment
     #[arg(long, value_name = "PLACE#K", allow_hyphen_values = true)]
     at: Option<String>,
-    /// Of what killed the program: the statement that trapped, or the call or throw that ended it, with what it took and what let it run
+    /// Of what killed the program: the statement that trapped, or the call or throw that ended it, with what it took and what let it run; not with --at, --var, --address, --operand, --forward, --algorithm or --chain
     #[arg(long, conflicts_with_all = ["at", "var", "address", "operand", "forward", "algorithm"])]
     trap: bool,
     /// Of what a variable of the source held, or an expression such as `total` or `p->next`
@@ -96,13 +96,13 @@ pub(crate) struct Arguments {
     /// Along values only: neither along what let statements run nor along how addresses were computed
     #[arg(long)]
     thin: bool,
-    /// Only what is at most so many dependences away, up to 253
+    /// Only what is at most so many dependences away, up to 253; not with --chop
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=Reach::DEEPEST.into()), conflicts_with = "chop")]
     depth: Option<u8>,
     /// Keep the slice in the recording under a name; whoever asks the same again has it at once
     #[arg(long, value_name = "NAME", value_parser = kept::name)]
     save: Option<String>,
-    /// Show a slice that was kept under a name
+    /// Show a slice that was kept under a name; not with what says of what a slice is, nor with --save or --chain
     #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "trap", "var", "address", "operand", "forward", "chop", "algorithm", "data_only", "control_only", "thin", "depth", "save"])]
     saved: Option<String>,
     /// Behind the slice, in text, also the chain of values that leads to --at from where it comes from, as `afterimage why` finds it; not with --trap, --saved, --address, --forward or --chop

@@ -85,6 +85,8 @@ pub struct AlikeReport {
 pub struct ReplacedReport {
     /// Where.
     pub at: Replaced,
+    /// Of a constant, the statement that takes it: line tables have lines for statements only.
+    pub taker: Option<OpId>,
     /// What it is, in each.
     pub texts: [String; 2],
     /// What it did, in each.

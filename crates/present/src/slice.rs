@@ -200,7 +200,10 @@ fn elsewhere(
     writeln!(
         out,
         "\n{}",
-        style.paint(Paint::Bold, "Statements of no known line")
+        style.paint(
+            Paint::Bold,
+            "Statements of no known line (--by statement lists them)"
+        )
     )?;
     let mut table = Table::new(&[
         ("statements", Align::Right),

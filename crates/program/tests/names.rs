@@ -126,3 +126,15 @@ fn without_a_name_section_names_come_from_debug_information() {
         program.functions.len()
     );
 }
+
+#[test]
+fn main_is_what_compilers_call_it() {
+    for called in ["__original_main", "__main_argc_argv"] {
+        let text = format!("(module (func $_start) (func ${called}))");
+        let (_, names) = names(&wat::parse_str(text).unwrap());
+        assert_eq!(names.find("main"), Ok(FuncId::from_u32(1)), "{called}");
+    }
+    let both = "(module (func $main) (func $__original_main))";
+    let (_, names) = names(&wat::parse_str(both).unwrap());
+    assert_eq!(names.find("main"), Ok(FuncId::from_u32(0)));
+}

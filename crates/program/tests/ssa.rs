@@ -4,6 +4,7 @@ mod machine;
 
 use std::path::Path;
 
+use afterimage_ids::OpId;
 use afterimage_program::{Program, Ssa};
 use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
 use afterimage_testkit::ssa::verify;
@@ -75,4 +76,20 @@ fn another_modules_bytes_are_refused() {
     assert!(Ssa::build(&program, &[], function).is_err());
     let other = wat::parse_str("(module (func (param i32) (nop) (nop) (nop) (nop)))").unwrap();
     assert!(Ssa::build(&program, &other, function).is_err());
+}
+
+#[test]
+fn who_takes_a_constant() {
+    let text = "(module (func (param i32) (result i32)
+        (local.set 0 (i32.add (local.get 0) (i32.const 7)))
+        (i32.store (i32.const 9) (i32.const 7))
+        (i32.const 5)) (memory 1))";
+    let bytes = wat::parse_str(text).unwrap();
+    let program = Program::parse(&bytes).unwrap();
+    let ssa = Ssa::build(&program, &bytes, &program.functions[0]).unwrap();
+    let takers = (0..8).map(|op| ssa.taker_of(OpId::from_u32(op)));
+    let takers = Vec::from_iter(takers.map(|taker| taker.map(OpId::as_u32)));
+    // local.get, i32.const, i32.add, local.set; i32.const twice, i32.store; and what is returned.
+    let (sum, store) = (Some(2), Some(6));
+    assert_eq!(takers, [None, sum, None, None, store, store, None, None]);
 }

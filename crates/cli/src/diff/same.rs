@@ -13,6 +13,7 @@ use afterimage_query::diff::{
 };
 use afterimage_query::paths::{FileSegments, Window};
 use afterimage_query::steps::{Level, Operators, Run, Step, Steps, Wanted, stopped_before};
+use afterimage_query::values::Types;
 use afterimage_query::{operator_texts, readable};
 use afterimage_trace::{LogReader, TraceError};
 use anyhow::{Context, Result, bail};
@@ -189,8 +190,12 @@ fn replaced<'a>(
         .zip(texts.next().into_iter().flatten());
     let effects = of_a.into_iter().zip(of_b);
     let all = alike.replaced.iter().zip(texts).zip(effects);
+    let types = Types::new(&b.0.loaded.program, &b.0.loaded.bytes);
     let replaced = all.map(|((&at, texts), effects)| ReplacedReport {
         at,
+        taker: types
+            .statements(at.function)
+            .and_then(|ssa| ssa.taker_of(at.op)),
         texts: texts.into(),
         effects: effects.into(),
     });

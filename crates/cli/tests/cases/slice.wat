@@ -81,7 +81,7 @@
 ;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
 ;; | and 4 bytes of memory as they were before the run
 ;; |
-;; | Statements of no known line
+;; | Statements of no known line (--by statement lists them)
 ;; | statements  executions  function
 ;; |          1           1  double
 ;; |          4           8  sum
@@ -151,7 +151,7 @@
 ;; | what double#1, `i32.add` at t=9, depends on: 12 statements, 16 executions of them
 ;; | and 4 bytes of memory as they were before the run
 ;; |
-;; | Statements of no known line
+;; | Statements of no known line (--by statement lists them)
 ;; | statements  executions  function
 ;; |          1           1  double
 ;; |          4           8  sum
@@ -308,7 +308,7 @@
 ;; | what double#1, `i32.add` at t=9, depends on: 7 statements, 10 executions of them
 ;; | and 4 bytes of memory as they were before the run
 ;; |
-;; | Statements of no known line
+;; | Statements of no known line (--by statement lists them)
 ;; | statements  executions  function
 ;; |          1           1  double
 ;; |          3           6  sum

@@ -40,8 +40,7 @@ pub(super) fn alike_text(
     ended(out, report.names, report.endings.as_ref(), scenes[0].style)?;
     let top = report.top.unwrap_or(SHOWN);
     for replaced in alike.ranked().into_iter().take(top) {
-        let at = replaced.at;
-        let spot = Spot::of(&scenes[1], at.function, Some(at.op))?;
+        let spot = spot(&scenes[1], replaced)?;
         let place = match spot.source {
             Some(_) => format!("{}, {}", spot.text(), spot.place),
             None => spot.text(),
@@ -76,6 +75,17 @@ pub(super) fn alike_text(
     }
     writeln!(out)?;
     Ok(())
+}
+
+/// Where an operator is; of a constant, in the source, the statement that takes it.
+fn spot(scene: &StepScene<'_>, replaced: &ReplacedReport) -> Result<Spot, PresentError> {
+    let function = replaced.at.function;
+    let mut spot = Spot::of(scene, function, Some(replaced.at.op))?;
+    if let Some(taker) = replaced.taker {
+        let taken = Spot::of(scene, function, Some(taker))?;
+        spot.source = taken.source.or(spot.source);
+    }
+    Ok(spot)
 }
 
 /// How often an operator was executed, and how often that made a difference.
@@ -192,10 +202,7 @@ pub(super) fn alike_json(
 ) -> Result<Json, PresentError> {
     let mut replaced = Vec::new();
     for one in alike.ranked() {
-        let spots = [
-            Spot::of(&scenes[0], one.at.function, Some(one.at.op))?,
-            Spot::of(&scenes[1], one.at.function, Some(one.at.op))?,
-        ];
+        let spots = [spot(&scenes[0], one)?, spot(&scenes[1], one)?];
         let side = |at: usize| {
             let Spot { place, source, .. } = &spots[at];
             json!({

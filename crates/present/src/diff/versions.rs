@@ -54,6 +54,12 @@ pub fn versions_text(
         writeln!(out)?;
         put_out(out, style, output, &sides)?;
     }
+    if outputs.is_empty() && !report.divergences.is_empty() {
+        writeln!(
+            out,
+            "both put out the same, so what follows may be no fault: versions that are both right also differ in where things lie, and in what is computed or tested of that"
+        )?;
+    }
     diverging(out, report, style)?;
     suspicious(out, report, suspects, style)?;
     let questions = questions(report, suspects, outputs)?;

@@ -57,6 +57,9 @@ fn suggestion(nearest: &[String]) -> String {
     }
 }
 
+/// How clang names a `main` in C without parameters, and with them: WebAssembly has no function types to cast between.
+const MAIN: [&str; 2] = ["__original_main", "__main_argc_argv"];
+
 /// Functions by their names.
 #[derive(Debug)]
 pub(super) struct Lookup {
@@ -69,7 +72,7 @@ pub(super) struct Lookup {
 impl Names {
     /// The function that a text names. In this order: a decimal index or
     /// `func[12]`; the name as the module holds it; the name as it is shown;
-    /// `func12`; the name that it is exported by; the end of exactly one shown name, from a `::` on.
+    /// `func12`; the name that it is exported by; the end of exactly one shown name, from a `::` on; and `main` as compilers call it.
     ///
     /// The first call demangles all names; later ones take time in proportion to the text and
     /// to the functions with the same last path segment.
@@ -132,9 +135,18 @@ impl Names {
                 head.is_some_and(|head| head.is_empty() || head.ends_with("::"))
             })
             .collect();
-        match matching.is_empty() {
+        if !matching.is_empty() {
+            return Some(self.only(query, matching));
+        }
+        let called = match query {
+            "main" => &MAIN[..],
+            _ => &[],
+        };
+        let called = called.iter().filter_map(|name| lookup.raw.get(*name));
+        let called = Vec::from_iter(called.flatten().copied());
+        match called.is_empty() {
             true => None,
-            false => Some(self.only(query, matching)),
+            false => Some(self.only(query, called)),
         }
     }
 

@@ -111,6 +111,16 @@ impl Ssa {
         &self.operands[range.start as usize..range.end as usize]
     }
 
+    /// The first statement that takes the constant which an operator pushes. O(values and operands).
+    pub fn taker_of(&self, constant: OpId) -> Option<OpId> {
+        let mut values = self.values.iter();
+        let pushed = |value: &Value| value.def == ValueDef::Constant(constant);
+        let (pushed, _) = values.find(|(_, value)| pushed(value))?;
+        let mut statements = self.statements.iter();
+        let taker = statements.find(|(at, _)| self.operands(*at).contains(&pushed))?;
+        Some(taker.1.op)
+    }
+
     /// All φs, ascending by block.
     pub fn all_phis(&self) -> &[Phi] {
         &self.phis
