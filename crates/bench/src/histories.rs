@@ -16,8 +16,9 @@ use crate::recorded::{Recorded, timed};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    #[command(flatten)]
-    common: crate::Arguments,
+    /// Where the results go; none are kept without it
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
     /// Recordings with their paths
     #[arg(value_name = "FILE.aft", required = true)]
     recordings: Vec<PathBuf>,
@@ -76,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let text = report(&results);
     let date = &results.machine.date;
-    publish(&options.common, date, "histories", &text, &results)
+    publish(options.out.as_deref(), date, "histories", &text, &results)
 }
 
 fn measure(recorded: &Recorded, options: &Options) -> Result<Row> {

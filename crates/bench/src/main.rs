@@ -18,6 +18,7 @@ mod slices;
 mod statistics;
 mod table;
 mod values;
+mod why;
 
 use std::path::PathBuf;
 
@@ -57,6 +58,8 @@ enum Command {
     Redundancy(redundancy::Options),
     /// Histories of branch predictors and caches of recordings: time and size
     Histories(histories::Options),
+    /// How long `why` takes to its first line
+    Why(why::Options),
     /// What splitting an edge costs on this engine: run time under several charges
     Calibrate(Arguments),
     /// What a part of the benchmark of paths runs as a process of its own
@@ -97,6 +100,7 @@ fn main() -> Result<()> {
         Command::Fitting(options) => fitting::run(&options),
         Command::Redundancy(options) => redundancy::run(&options),
         Command::Histories(options) => histories::run(&options),
+        Command::Why(options) => why::run(&options),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Memory(arguments) => paths::memory::run(&arguments),
         Command::Values(arguments) => values::run(&arguments),

@@ -300,7 +300,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     let text = report(&results);
     let date = &results.machine.date;
-    publish(&options.common, date, "matching", &text, &results)
+    publish(
+        options.common.out.as_deref(),
+        date,
+        "matching",
+        &text,
+        &results,
+    )
 }
 
 fn measure(a: &Loaded, b: &Loaded, others: bool) -> Result<Row> {

@@ -73,7 +73,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         rows,
     };
     let text = report(&results);
-    publish(arguments, &results.machine.date, "paths", &text, &results)
+    publish(
+        arguments.out.as_deref(),
+        &results.machine.date,
+        "paths",
+        &text,
+        &results,
+    )
 }
 
 fn measure(entry: &Entry, arguments: &Arguments) -> Result<Row> {

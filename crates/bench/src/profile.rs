@@ -95,7 +95,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         rows,
     };
     let text = report(&results);
-    publish(arguments, &results.machine.date, "profile", &text, &results)
+    publish(
+        arguments.out.as_deref(),
+        &results.machine.date,
+        "profile",
+        &text,
+        &results,
+    )
 }
 
 /// A recording of the program, its counts by every mode, and what these took.

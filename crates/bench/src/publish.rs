@@ -1,20 +1,20 @@
 //! Showing results, and keeping them under the day's date.
 
+use std::path::Path;
+
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::Arguments;
-
 /// Prints a report and, if that is asked for, writes it as Markdown, with the results as JSON beside it.
 pub(crate) fn publish(
-    arguments: &Arguments,
+    out: Option<&Path>,
     date: &str,
     what: &str,
     text: &str,
     results: &impl Serialize,
 ) -> Result<()> {
     println!("{text}");
-    if let Some(folder) = &arguments.out {
+    if let Some(folder) = out {
         std::fs::create_dir_all(folder)?;
         let stem = folder.join(format!("{date}-{what}"));
         std::fs::write(stem.with_extension("md"), text)?;

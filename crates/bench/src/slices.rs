@@ -83,7 +83,13 @@ pub(crate) fn run(arguments: &Options) -> Result<()> {
     };
     let text = report(&results);
     let date = &results.machine.date;
-    publish(&arguments.common, date, "slices", &text, &results)
+    publish(
+        arguments.common.out.as_deref(),
+        date,
+        "slices",
+        &text,
+        &results,
+    )
 }
 
 /// Counts statements.

@@ -76,9 +76,14 @@ pub(crate) fn sketched(
     [a, b]: [&Traced; 2],
 ) -> Result<(Sketched, Sketched)> {
     let (of_a, of_b) = thread::scope(|scope| {
-        let of_b = scope.spawn(|| follow_telling(b, &|_| {}, |run, log| Ok(version(run, log)?)));
+        let quietly = || follow_telling(b, &|_| {}, |run, log| Ok(version(run, log)?));
+        let of_b = thread::Builder::new().spawn_scoped(scope, quietly);
         let of_a = follow(a, |run, log| Ok(version(run, log)?));
-        let of_b = of_b.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let of_b = match of_b {
+            Ok(of_b) => of_b.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // Where no thread can be had, one after the other.
+            Err(_) => quietly(),
+        };
         (of_a, of_b)
     });
     Ok((

@@ -54,7 +54,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         rows,
     };
     let text = report(&results);
-    publish(arguments, &results.machine.date, "live", &text, &results)
+    publish(
+        arguments.out.as_deref(),
+        &results.machine.date,
+        "live",
+        &text,
+        &results,
+    )
 }
 
 fn columns<'a>() -> Vec<(&'static str, Column<'a, Row>)> {

@@ -61,7 +61,13 @@ pub(crate) fn run(arguments: &super::Options) -> Result<()> {
     };
     let text = report(&results);
     let date = &results.machine.date;
-    publish(&arguments.common, date, "building", &text, &results)
+    publish(
+        arguments.common.out.as_deref(),
+        date,
+        "building",
+        &text,
+        &results,
+    )
 }
 
 fn of(entry: &Entry, arguments: &super::Options) -> Result<Row> {

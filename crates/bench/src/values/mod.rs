@@ -101,7 +101,13 @@ pub(crate) fn run(arguments: &Options) -> Result<()> {
     };
     let text = report(&results);
     let date = &results.machine.date;
-    publish(&arguments.common, date, "values", &text, &results)
+    publish(
+        arguments.common.out.as_deref(),
+        date,
+        "values",
+        &text,
+        &results,
+    )
 }
 
 fn measure(entry: &Entry, arguments: &Options) -> Result<Row> {

@@ -12,7 +12,7 @@ use super::json::kind_name;
 use crate::PresentError;
 use crate::addresses::Shown;
 use crate::csv::quoted;
-use crate::number::{grouped, percent};
+use crate::number::{counted, grouped, percent};
 use crate::steps::StepScene;
 use crate::table::{Paint, plain};
 
@@ -81,9 +81,9 @@ impl SiteHistory<'_> {
             false => String::new(),
         };
         let counts = format!(
-            "{} of {} executions {} ({}){both}",
+            "{} of {} {} ({}){both}",
             grouped(tally.missed),
-            grouped(tally.executions),
+            counted(tally.executions, "execution"),
             self.word(Outcome::Missed),
             percent(tally.missed, tally.executions),
         );

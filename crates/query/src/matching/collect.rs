@@ -151,7 +151,7 @@ impl Take for Sketches {
     }
 }
 
-/// Follows a run from its beginning to its end and sketches every statement. Jumps and returns are none: they have no values.
+/// Follows a run from its beginning to its end and sketches every statement, with another thread, if one can be had. Jumps and returns are none: they have no values.
 ///
 /// Time is linear in the run; memory is the machine's, 4 bytes for each 4 that the guest writes, and 1,000 to 2,000 bytes for each statement of the program that is executed.
 ///
