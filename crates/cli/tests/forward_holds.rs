@@ -1,6 +1,8 @@
 //! Forward is backward reversed, for all dependences of whole recordings: what uses an execution is what names it, no more and no less.
 
 mod common;
+#[path = "common/generated.rs"]
+mod generated;
 #[path = "forward/guests.rs"]
 mod guests;
 #[path = "forward/intervals.rs"]
@@ -20,9 +22,10 @@ use afterimage_query::values::{
     recorded_values,
 };
 use afterimage_query::{Stop, stops};
-use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, module_from_seed};
+use afterimage_testkit::modules::HANDWRITTEN;
 use afterimage_trace::TraceFile;
 use common::Sandbox;
+use generated::{each_recording, each_recording_of, seeds};
 
 /// Longer runs are left out.
 const MOST: u64 = 20_000;
@@ -267,50 +270,24 @@ fn what_is_used_often_or_late() {
 
 #[test]
 fn handwritten_and_generated_programs() {
-    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
-    let seeds = seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(12);
-    let generated = (0..seeds).map(|seed| module_from_seed(seed, &ModuleConfig::default()));
-    let written = HANDWRITTEN.iter();
-    let written = written.map(|(_, text)| wat::parse_str(text).expect("a module"));
     let (mut uses, mut controlled) = (0, 0);
-    for module in generated.chain(written) {
-        let sandbox = Sandbox::new();
-        let program = Program::parse(&module).expect("a program");
-        sandbox.write("a.wasm", &module);
-        for (name, function) in program.exports.iter().take(3) {
-            let Some(defined) = program.function(*function) else {
-                continue;
-            };
-            let numbers = |ty: &wasmparser::ValType| {
-                !matches!(ty, wasmparser::ValType::V128 | wasmparser::ValType::Ref(_))
-            };
-            let params = &program.types[defined.ty].params;
-            if !params.iter().all(numbers) || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
-                continue;
-            }
-            let arguments = " 3".repeat(params.len());
-            sandbox.run(&format!(
-                "record --force --invoke {name} -o run.aft a.wasm{arguments}"
-            ));
-            if !sandbox.path("run.aft").exists() {
-                continue;
-            }
-            sandbox.ok("build --lens full run.aft");
-            if let Some(compared) = compare(&sandbox) {
-                uses += compared.0;
-                controlled += compared.1;
-            }
+    let mut show = |sandbox: &Sandbox| {
+        if let Some(compared) = compare(sandbox) {
+            uses += compared.0;
+            controlled += compared.1;
         }
+    };
+    each_recording(seeds(12), 3, "full", &mut show);
+    for (_, text) in HANDWRITTEN {
+        each_recording_of(&wat::parse_str(text).unwrap(), 3, "full", &mut show);
     }
     assert!(uses > 1000 && controlled > 500, "{uses}, {controlled}");
 }
 
 #[test]
 fn what_the_host_reads() {
-    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
-    let seeds = seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(6);
     let mut parts = 0;
-    for seed in 0..seeds {
+    for seed in 0..seeds(6) {
         let text = guests::guest(seed, seed % 3 == 1, seed % 5 == 4);
         let sandbox = Sandbox::new();
         sandbox.write("a.wasm", wat::parse_str(&text).expect("a module"));

@@ -1,6 +1,8 @@
 //! Slices of a few dependences that are asked for step by step are those that following the run back gives.
 
 mod common;
+#[path = "common/generated.rs"]
+mod generated;
 #[path = "forward/guests.rs"]
 mod guests;
 
@@ -9,9 +11,10 @@ use afterimage_query::paths::recorded_path;
 use afterimage_query::slices::{Criterion, Follows, Reach, Want, backward, near};
 use afterimage_query::steps::{Run, recorded_checkpoints, stopped_before};
 use afterimage_query::values::{HostReads, Kind, Statement, recorded_epochs, recorded_values};
-use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
+use afterimage_testkit::modules::{HANDWRITTEN, SplitMix64};
 use afterimage_trace::TraceFile;
 use common::Sandbox;
+use generated::{each_recording, each_recording_of, seeds};
 
 /// Longer runs are left out.
 const MOST: u64 = 5000;
@@ -58,33 +61,10 @@ fn near_slices_are_those_of_going_back() {
         sandbox.shell("$AFTERIMAGE record --lens full -o run.aft a.wasm < input > output");
         compare(&sandbox, &mut all);
     }
-    let generated = (0..8).map(|seed| module_from_seed(seed, &ModuleConfig::default()));
-    let written = HANDWRITTEN.iter();
-    let written = written.map(|(_, text)| wat::parse_str(text).expect("a module"));
-    for module in generated.chain(written) {
-        let sandbox = Sandbox::new();
-        let program = Program::parse(&module).expect("a program");
-        sandbox.write("a.wasm", &module);
-        for (name, function) in program.exports.iter().take(3) {
-            let Some(defined) = program.function(*function) else {
-                continue;
-            };
-            let numbers = |ty: &wasmparser::ValType| {
-                !matches!(ty, wasmparser::ValType::V128 | wasmparser::ValType::Ref(_))
-            };
-            let params = &program.types[defined.ty].params;
-            if !params.iter().all(numbers) || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
-                continue;
-            }
-            let arguments = " 3".repeat(params.len());
-            sandbox.run(&format!(
-                "record --force --invoke {name} -o run.aft a.wasm{arguments}"
-            ));
-            if sandbox.path("run.aft").exists() {
-                sandbox.ok("build --lens full run.aft");
-                compare(&sandbox, &mut all);
-            }
-        }
+    let mut show = |sandbox: &Sandbox| compare(sandbox, &mut all);
+    each_recording(seeds(8), 3, "full", &mut show);
+    for (_, text) in HANDWRITTEN {
+        each_recording_of(&wat::parse_str(text).unwrap(), 3, "full", &mut show);
     }
     let Compared {
         near,

@@ -2,78 +2,33 @@
 //! every block.
 
 mod common;
+#[path = "common/generated.rs"]
+mod generated;
 
-use std::fmt::Write as _;
-
-use afterimage_program::Program;
-use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
 use common::Sandbox;
+use generated::{each_recording, seeds};
 use serde_json::Value;
-
-/// How many seeds to try; the variable is for long runs by hand.
-fn seeds() -> u64 {
-    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
-    seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(10)
-}
-
-/// How to call an export whose parameters are all numbers.
-fn invocation(program: &Program, module: &str, export: usize) -> Option<String> {
-    let (name, function) = program.exports.get(export)?;
-    let params = &program.types[program.function(*function)?.ty].params;
-    let mut words = format!("record --force --invoke {name} -o run.aft {module}");
-    for param in params {
-        if matches!(
-            param,
-            wasmparser::ValType::V128 | wasmparser::ValType::Ref(_)
-        ) {
-            return None;
-        }
-        write!(words, " {}", 1 + export % 3).unwrap();
-    }
-    name.chars()
-        .all(|c| c.is_ascii_alphanumeric())
-        .then_some(words)
-}
 
 #[test]
 fn paths_of_generated_programs_hold() {
     let mut compared = 0;
-    for seed in 0..seeds() {
-        let sandbox = Sandbox::new();
-        let module = module_from_seed(seed, &ModuleConfig::default());
-        let program = Program::parse(&module).unwrap();
-        sandbox.write("a.wasm", &module);
-        for export in 0..4 {
-            let Some(words) = invocation(&program, "a.wasm", export) else {
-                continue;
-            };
-            // Whatever the exit code is: the run may trap.
-            sandbox.run(&words);
-            if !sandbox.path("run.aft").exists() {
-                continue;
-            }
-            sandbox.ok("profile run.aft");
-            sandbox.ok("build --lens paths run.aft");
-            let verified = sandbox.ok("verify --format json run.aft");
-            let verified: Value = serde_json::from_str(&verified.stdout).unwrap();
-            let path = &verified["path"];
-            assert_eq!(
-                verified["findings"],
-                Value::Array(vec![]),
-                "seed {seed}: {words}"
-            );
-            assert!(
-                path["counts"] == true && path["end"] == true,
-                "seed {seed}: {words}"
-            );
-            let blocks = path["blocks"].as_u64().unwrap();
-            if blocks > 0 {
-                assert_exports_have(&sandbox, blocks);
-                compared += 1;
-            }
+    each_recording(seeds(10), 4, "paths", |sandbox| {
+        sandbox.ok("profile run.aft");
+        let verified = sandbox.ok("verify --format json run.aft");
+        let verified: Value = serde_json::from_str(&verified.stdout).unwrap();
+        let path = &verified["path"];
+        assert_eq!(verified["findings"], Value::Array(vec![]));
+        assert!(path["counts"] == true && path["end"] == true, "{verified}");
+        let blocks = path["blocks"].as_u64().unwrap();
+        if blocks > 0 {
+            assert_exports_have(sandbox, blocks);
+            compared += 1;
         }
-    }
-    assert!(compared > seeds(), "few runs executed anything: {compared}");
+    });
+    assert!(
+        compared > seeds(10),
+        "few runs executed anything: {compared}"
+    );
 }
 
 /// Every export of the recording stands for so many blocks.

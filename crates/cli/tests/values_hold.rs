@@ -1,14 +1,16 @@
 //! `verify` on values: those that were built hold, for programs that end in every way; each thing that can be wrong with them is found.
 
 mod common;
+#[path = "common/generated.rs"]
+mod generated;
 
 use afterimage_program::Program;
 use afterimage_query::paths::{RecordedPath, recorded_path};
 use afterimage_query::values::recorded_epochs;
-use afterimage_testkit::modules::{ModuleConfig, module_from_seed};
 use afterimage_trace::{TraceFile, TraceWriter};
 use afterimage_wet::{EpochWriter, Index};
 use common::Sandbox;
+use generated::{each_recording, seeds};
 use serde_json::Value;
 
 /// Memory that is written and read in a loop, with what is kept, labelled and copied.
@@ -140,38 +142,12 @@ fn a_killed_build_is_done_again() {
 
 #[test]
 fn values_of_generated_programs_hold() {
-    let seeds = std::env::var("AFTERIMAGE_TEST_SEEDS");
-    let seeds = seeds.ok().and_then(|n| n.parse().ok()).unwrap_or(12);
     let mut compared = 0;
-    for seed in 0..seeds {
-        let sandbox = Sandbox::new();
-        let module = module_from_seed(seed, &ModuleConfig::default());
-        let program = Program::parse(&module).unwrap();
-        sandbox.write("a.wasm", &module);
-        for (name, function) in program.exports.iter().take(3) {
-            let Some(defined) = program.function(*function) else {
-                continue;
-            };
-            let numbers = |ty: &wasmparser::ValType| {
-                !matches!(ty, wasmparser::ValType::V128 | wasmparser::ValType::Ref(_))
-            };
-            let params = &program.types[defined.ty].params;
-            if !params.iter().all(numbers) || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
-                continue;
-            }
-            let arguments = " 2".repeat(params.len());
-            sandbox.run(&format!(
-                "record --force --invoke {name} -o run.aft a.wasm{arguments}"
-            ));
-            if !sandbox.path("run.aft").exists() {
-                continue;
-            }
-            sandbox.ok("build --lens full run.aft");
-            let verified = sandbox.ok("verify --format json run.aft").stdout;
-            let verified: Value = serde_json::from_str(&verified).unwrap();
-            assert_eq!(verified["sound"], true, "{seed} {name}: {verified}");
-            compared += verified["values"][0]["statements"].as_u64().unwrap();
-        }
-    }
+    each_recording(seeds(12), 3, "full", |sandbox| {
+        let verified = sandbox.ok("verify --format json run.aft").stdout;
+        let verified: Value = serde_json::from_str(&verified).unwrap();
+        assert_eq!(verified["sound"], true, "{verified}");
+        compared += verified["values"][0]["statements"].as_u64().unwrap();
+    });
     assert!(compared > 0);
 }

@@ -2,6 +2,8 @@
 //! way comes to an end, a constant at the operator that is it. What keeps a block from being executed was executed itself, and what stands between was not.
 
 mod common;
+#[path = "common/generated.rs"]
+mod generated;
 #[path = "forward/guests.rs"]
 mod guests;
 
@@ -20,9 +22,10 @@ use afterimage_query::why::{
     Stream, Walk,
 };
 use afterimage_query::{Stop, stops};
-use afterimage_testkit::modules::{HANDWRITTEN, ModuleConfig, SplitMix64, module_from_seed};
+use afterimage_testkit::modules::{HANDWRITTEN, SplitMix64};
 use afterimage_trace::TraceFile;
 use common::Sandbox;
+use generated::{each_recording, each_recording_of, seeds};
 use wasmparser::Operator;
 
 /// Longer runs are left out.
@@ -86,34 +89,11 @@ fn programs_that_get_input() {
 
 #[test]
 fn handwritten_and_generated_programs() {
-    let generated = (0..6).map(|seed| module_from_seed(seed, &ModuleConfig::default()));
-    let written = HANDWRITTEN.iter();
-    let written = written.map(|(_, text)| wat::parse_str(text).expect("a module"));
     let mut all = Compared::default();
-    for module in generated.chain(written) {
-        let sandbox = Sandbox::new();
-        let program = Program::parse(&module).expect("a program");
-        sandbox.write("a.wasm", &module);
-        for (name, function) in program.exports.iter().take(3) {
-            let Some(defined) = program.function(*function) else {
-                continue;
-            };
-            let numbers = |ty: &wasmparser::ValType| {
-                !matches!(ty, wasmparser::ValType::V128 | wasmparser::ValType::Ref(_))
-            };
-            let params = &program.types[defined.ty].params;
-            if !params.iter().all(numbers) || !name.chars().all(|c| c.is_ascii_alphanumeric()) {
-                continue;
-            }
-            let arguments = " 3".repeat(params.len());
-            sandbox.run(&format!(
-                "record --force --invoke {name} -o run.aft a.wasm{arguments}"
-            ));
-            if sandbox.path("run.aft").exists() {
-                sandbox.ok("build --lens full run.aft");
-                compare(&sandbox, &mut all);
-            }
-        }
+    let mut show = |sandbox: &Sandbox| compare(sandbox, &mut all);
+    each_recording(seeds(6), 3, "full", &mut show);
+    for (_, text) in HANDWRITTEN {
+        each_recording_of(&wat::parse_str(text).unwrap(), 3, "full", &mut show);
     }
     assert!(all.links > 2000 && all.absent > 20, "{all:?}");
 }

@@ -17,20 +17,33 @@ pub fn seeds(usual: u64) -> u64 {
 /// Records calls of the first exports of generated programs, builds a lens, and shows each recording, which is `run.aft`.
 pub fn each_recording(seeds: u64, exports: usize, lens: &str, mut show: impl FnMut(&Sandbox)) {
     for seed in 0..seeds {
-        let sandbox = Sandbox::new();
+        // Shown if a test fails.
+        println!("seed {seed}");
         let module = module_from_seed(seed, &ModuleConfig::default());
-        let program = Program::parse(&module).unwrap();
-        sandbox.write("a.wasm", &module);
-        for export in 0..exports {
-            let Some(words) = invocation(&program, export) else {
-                continue;
-            };
-            // Whatever the exit code is: the run may trap.
-            sandbox.run(&words);
-            if sandbox.path("run.aft").exists() {
-                sandbox.ok(&format!("build --lens {lens} run.aft"));
-                show(&sandbox);
-            }
+        each_recording_of(&module, exports, lens, &mut show);
+    }
+}
+
+/// The same of one program.
+pub fn each_recording_of(
+    module: &[u8],
+    exports: usize,
+    lens: &str,
+    mut show: impl FnMut(&Sandbox),
+) {
+    let sandbox = Sandbox::new();
+    let program = Program::parse(module).unwrap();
+    sandbox.write("a.wasm", module);
+    for export in 0..exports {
+        let Some(words) = invocation(&program, export) else {
+            continue;
+        };
+        println!("{words}");
+        // Whatever the exit code is: the run may trap.
+        sandbox.run(&words);
+        if sandbox.path("run.aft").exists() {
+            sandbox.ok(&format!("build --lens {lens} run.aft"));
+            show(&sandbox);
         }
     }
 }
