@@ -2,7 +2,7 @@
 
 use afterimage_ids::{BlockId, FuncId, InstrOffset, OrigOffset};
 use afterimage_placement::OpenFrame;
-use afterimage_program::{BlockEnd, OperatorIndex, Program};
+use afterimage_program::{BlockEnd, Effect, Function, OperatorIndex, Program};
 use afterimage_rewrite::{OffsetMap, Place};
 use afterimage_trace::{Ending, Frame, Interrupter, Standing, TraceError, TrapCode};
 use wasmtime::{ThrownException, Trap, WasmBacktrace};
@@ -94,12 +94,15 @@ pub(crate) struct Activation {
 }
 
 impl Outcome {
-    /// The activations on the stack, innermost first.
+    /// The activations on the stack, innermost first. `trapped`: where it is known to have trapped.
+    ///
+    /// The engine may report a trap at an operator behind the one that trapped: see [`Outcome::in_doubt`].
     pub(crate) fn standing(
         &self,
         program: &Program,
         index: &OperatorIndex<'_>,
         map: &OffsetMap,
+        trapped: Option<&Frame>,
     ) -> Result<Vec<Activation>, RecordError> {
         let Outcome::Early { stack, how } = self else {
             return Ok(Vec::new());
@@ -108,6 +111,15 @@ impl Outcome {
             .iter()
             .enumerate()
             .map(|(depth, &(function, offset))| match offset {
+                _ if depth == 0
+                    && let Some(trapped) = trapped
+                    && self.may_be(program, index, map, trapped) =>
+                {
+                    Ok(Activation {
+                        function,
+                        place: Place::Operator(trapped.offset),
+                    })
+                }
                 Some(offset) => {
                     let place = map.lookup(offset).filter(|found| found.0 == function);
                     let (_, place) =
@@ -129,6 +141,72 @@ impl Outcome {
             *top = behind_conditional_trap(program, index, *top)?;
         }
         Ok(standing)
+    }
+
+    /// The function that trapped, and where the engine says it did.
+    fn trapped(&self, map: &OffsetMap) -> Option<(FuncId, Option<OrigOffset>)> {
+        let Outcome::Early {
+            how: Early::Trap(trap),
+            stack,
+        } = self
+        else {
+            return None;
+        };
+        if matches!(trap, Trap::StackOverflow | Trap::UnreachableCodeReached) {
+            return None;
+        }
+        let &(function, offset) = stack.first()?;
+        let place = offset.and_then(|offset| map.lookup(offset));
+        Some((
+            function,
+            match place {
+                Some((of, Place::Operator(offset))) if of == function => Some(offset),
+                _ => None,
+            },
+        ))
+    }
+
+    /// The function that trapped, if which of its operators did is in doubt.
+    ///
+    /// Of a load and what takes its value the engine makes one instruction, if nothing stands between them; it reports that one at the operator that takes
+    /// the value, or nowhere, if it made that operator of several.
+    pub(crate) fn in_doubt(
+        &self,
+        program: &Program,
+        bytes: &[u8],
+        index: &OperatorIndex<'_>,
+        map: &OffsetMap,
+    ) -> Option<FuncId> {
+        let (function, at) = self.trapped(map)?;
+        let found = at.and_then(|at| block_of(program, index, at));
+        let Some((code, block)) = found else {
+            return Some(function);
+        };
+        let before = code.cfg.blocks[block].offsets.start..at?;
+        let mut operators = program.operators(bytes, code);
+        let doubtful = operators.any(|(_, offset, operator)| {
+            before.contains(&offset)
+                && matches!(
+                    Effect::of(&operator),
+                    Effect::MemoryRead(_) | Effect::TableRead(_)
+                )
+        });
+        doubtful.then_some(function)
+    }
+
+    /// Whether it may have trapped there, by what the engine says.
+    fn may_be(
+        &self,
+        program: &Program,
+        index: &OperatorIndex<'_>,
+        map: &OffsetMap,
+        trapped: &Frame,
+    ) -> bool {
+        self.trapped(map).is_some_and(|(function, at)| {
+            let block = |at| block_of(program, index, at).map(|(_, block)| block);
+            function == trapped.function
+                && at.is_none_or(|at| at >= trapped.offset && block(at) == block(trapped.offset))
+        })
     }
 
     /// How the run ended. `by` is who asked it to stop, if anybody did.
@@ -250,6 +328,17 @@ fn trap_code(trap: Trap) -> TrapCode {
     }
 }
 
+/// The function and the block that an operator is in.
+fn block_of<'p>(
+    program: &'p Program,
+    index: &OperatorIndex<'_>,
+    at: OrigOffset,
+) -> Option<(&'p Function, BlockId)> {
+    let (function, op) = index.find(at)?;
+    let function = program.function(function)?;
+    Some((function, function.block_of(op)?))
+}
+
 /// The activations as the file keeps them.
 pub(crate) fn frames(
     program: &Program,
@@ -276,7 +365,7 @@ pub(crate) fn frames(
 }
 
 /// Where a block begins; the root begins where the function does.
-fn block_start(function: &afterimage_program::Function, block: BlockId) -> OrigOffset {
+fn block_start(function: &Function, block: BlockId) -> OrigOffset {
     if block == function.cfg.graph.root() {
         function.body.start
     } else {

@@ -201,7 +201,10 @@ impl<'a> Job<'a> {
                 entered,
                 ..
             } = replayed;
-            let mut standing = outcome.standing(self.program, &self.index, &rewritten.map)?;
+            let trapped = self.end.frames.first();
+            let trapped = trapped.filter(|_| matches!(self.end.ending, Ending::Trapped { .. }));
+            let mut standing =
+                outcome.standing(self.program, &self.index, &rewritten.map, trapped)?;
             if let (Some(Armed::Call(function, _, offset)), Some(top)) =
                 (options.armed, self.end.frames.first())
                 && outcome.is_unreachable()

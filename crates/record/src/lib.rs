@@ -18,6 +18,7 @@ pub mod measure;
 mod paths;
 mod replay;
 mod sleep;
+mod trapped;
 mod values;
 mod wasi;
 

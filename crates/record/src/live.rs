@@ -25,6 +25,7 @@ use crate::ending::{Outcome, classify, frames, not_entered, open_frames};
 use crate::engine::{RECORD_STACK, Settings, engine, engine_description, on_guest_thread};
 use crate::lens::solve_counts;
 use crate::paths::{HALF_WORDS, HasPaths, PathHost, Producer, WordWriter, say_number};
+use crate::trapped::trapped_at;
 use crate::values::{parse_arguments, raw, zero};
 use crate::{Cache, HostFunction, Interrupt, RecordError, wasi};
 
@@ -258,6 +259,8 @@ pub fn record(
         rewritten: &rewritten,
         plan: the_plan.as_ref(),
         entries,
+        cache,
+        out,
     };
     let guest = |paths| on_guest_thread(options.stack, || run.run(&module, interrupt, log, paths));
     let recorded = match &path_plan {
@@ -377,6 +380,8 @@ struct Run<'a> {
     rewritten: &'a Rewritten,
     plan: Option<&'a Plan>,
     entries: Vec<(FuncId, String, Vec<RawValue>)>,
+    cache: &'a Cache,
+    out: &'a TraceWriter,
 }
 
 impl Run<'_> {
@@ -450,7 +455,12 @@ impl Run<'_> {
         let live = store.into_data();
         live.log.finish()?;
         let index = OperatorIndex::new(self.program, self.bytes);
-        let standing = outcome.standing(self.program, &index, &self.rewritten.map)?;
+        let map = &self.rewritten.map;
+        let trapped = outcome.in_doubt(self.program, self.bytes, &index, map);
+        let trapped = trapped
+            .map(|function| trapped_at(self.out, self.bytes, self.program, self.cache, function));
+        let standing =
+            outcome.standing(self.program, &index, map, trapped.transpose()?.as_ref())?;
         let end = End {
             ending: outcome.ending(&standing, interrupt.requested()),
             frames: frames(self.program, &standing)?,

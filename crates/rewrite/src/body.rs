@@ -54,6 +54,8 @@ pub(crate) struct Context<'a> {
     pub path_places: Option<PathPlaces>,
     /// The function being rewritten keeps nothing of its path in a local, so that none of it is lost when it traps.
     pub path_in_memory: bool,
+    /// The engine is not to make one instruction of several operators of the function being rewritten.
+    pub apart: bool,
 }
 
 /// The rewritten body, without its size prefix, and its map.
@@ -301,12 +303,7 @@ impl Writer<'_, '_> {
                 Step::Path(step) => self.path_step(step),
                 Step::Poll(block) => self.poll(block),
                 Step::Armed(place) => self.armed(place),
-                Step::Mark => {
-                    let slot = self.slot(MARK_AT);
-                    self.put(&Instruction::I32Const(0));
-                    self.put(&Instruction::I64Const(0));
-                    self.put(&Instruction::I64Store(slot));
-                }
+                Step::Mark => self.mark(0),
                 Step::LoopPoll(block) => {
                     // Counts up and is never reset: resetting would cost every iteration a move.
                     self.put(&Instruction::LocalGet(self.polls));
@@ -589,10 +586,24 @@ impl Writer<'_, '_> {
                     (params, r.to_vec())
                 })?;
             }
-            _ => self.copy(&range),
+            _ => {
+                self.copy(&range);
+                if self.context.apart {
+                    // Another number each time: of two stores of the same the engine would leave one out.
+                    self.mark(range.start as i64);
+                }
+            }
         }
         self.steps(&action.after);
         Ok(())
+    }
+
+    /// Stores something that nobody reads: nothing that may trap is moved over it.
+    fn mark(&mut self, number: i64) {
+        let slot = self.slot(MARK_AT);
+        self.put(&Instruction::I32Const(0));
+        self.put(&Instruction::I64Const(number));
+        self.put(&Instruction::I64Store(slot));
     }
 
     fn mark_host_call(&mut self, inside: i32) {

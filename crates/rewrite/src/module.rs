@@ -37,6 +37,8 @@ pub struct Options {
     pub clock: bool,
     /// Arm a place: it stops the run at a moment that the memory's words name.
     pub armed: Option<Armed>,
+    /// Keep the engine from making one instruction of several operators of this function, so that a trap is reported where it happened.
+    pub apart: Option<FuncId>,
     /// Export the start function instead of starting it, so that the caller can prepare the memory first.
     pub export_start: bool,
     /// Make a module for engines that know nothing of afterimage.
@@ -148,6 +150,7 @@ pub fn rewrite<'a>(
         mark_host_calls: options.external.is_some(),
         path_places,
         path_in_memory: false,
+        apart: false,
     };
     for (i, function) in program.functions.iter().enumerate() {
         let mut actions = Actions::default();
@@ -184,8 +187,9 @@ pub fn rewrite<'a>(
         {
             actions.before(op, Step::Armed(Place::Operator(offset)));
         }
+        context.apart = options.apart == Some(function.id);
         let marks = context.mark_host_calls && !program.imports.is_empty();
-        let (body, map) = if actions.is_empty() && !marks {
+        let (body, map) = if actions.is_empty() && !marks && !context.apart {
             let range = function.body.start.0 as usize..function.body.end.0 as usize;
             let run = Run {
                 new: 0,

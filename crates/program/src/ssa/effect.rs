@@ -76,7 +76,7 @@ pub enum Effect {
 
 impl Effect {
     /// The effect of an operator.
-    pub(super) fn of(operator: &Operator<'_>) -> Self {
+    pub fn of(operator: &Operator<'_>) -> Self {
         match *operator {
             Operator::MemoryCopy { dst_mem, src_mem } => Self::MemoryCopy {
                 to: dst_mem,
